@@ -1,0 +1,83 @@
+# Everything runs in .venv against the built wheel; `make setup` is implied by all that need it.
+# The first that runs and is new enough; a version manager's shim may be there and not run.
+PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11; do \
+  "$$p" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo "$$p" && break; done)
+VENV   := .venv
+BIN    := $(CURDIR)/$(VENV)/bin
+SOURCES := pyproject.toml README.md LICENSE $(shell find filesink formats compaction -name '*.py' -o -name py.typed)
+RUN    := build/run
+PYTEST_ARGS ?=
+
+# Spark's workers run the Python that has the packages, not whatever python3 is on PATH.
+export PYSPARK_PYTHON := $(BIN)/python
+
+.DEFAULT_GOAL := help
+.PHONY: help setup java demo test lint bench clean
+
+help: ## what there is to make
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-6s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+setup: java $(VENV)/.wheel ## make .venv with everything that tests and demo need
+
+java:
+	@found=$$( { "$${JAVA_HOME:+$$JAVA_HOME/bin/}java" -version 2>&1 || true; } | sed -nE 's/.*version "([0-9]+).*/\1/p' | head -1); \
+	if [ "$${found:-0}" -lt 17 ]; then \
+	  echo "Spark needs Java 17 or newer and found $${found:+Java }$${found:-none}." \
+	    "Install one (Debian, Ubuntu: apt-get install openjdk-17-jre-headless; Fedora: dnf install java-21-openjdk-headless;" \
+	    "macOS: brew install openjdk@17) and put it on PATH, or let JAVA_HOME point to it." >&2; exit 1; fi
+
+$(VENV)/bin/python:
+	@[ -n "$(PYTHON)" ] || { \
+	  echo "filesink needs Python 3.11 or newer; install one, or name it: make setup PYTHON=/path/to/python3.11" >&2; exit 1; }
+	@"$(PYTHON)" -m venv $(VENV) || { rm -rf $(VENV); \
+	  echo "Python cannot make a virtual environment; on Debian and Ubuntu: apt-get install python3-venv" >&2; exit 1; }
+
+# The dependencies, once for each change of pyproject.toml.
+$(VENV)/.setup: pyproject.toml | $(VENV)/bin/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check '.[dev,demo]'
+	@touch $@
+
+$(VENV)/.wheel: $(VENV)/.setup $(SOURCES)
+	@rm -rf build/wheel
+	$(BIN)/python -m pip wheel --quiet --disable-pip-version-check --no-deps --no-build-isolation --wheel-dir build/wheel .
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --force-reinstall build/wheel/*.whl
+	@touch $@
+
+$(VENV)/.bench: $(VENV)/.wheel
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check "$$(echo build/wheel/*.whl)[bench]"
+	@touch $@
+
+demo: setup ## stream 336,776 flights into buckets by day and read them back
+	$(BIN)/python examples/flights_demo.py
+
+# The tests are copied away from the sources, so that only the installed wheel can be imported.
+test: setup ## run all tests against the installed wheel; PYTEST_ARGS="-m 'not spark'" for a part
+	@rm -rf $(RUN) && mkdir -p $(RUN)
+	@cp -R $(wildcard pyproject.toml README.md CHANGELOG.md CONTRIBUTING.md LICENSE docs benchmarks tests property_tests examples) $(RUN)/
+	cd $(RUN) && $(BIN)/python -m pytest $(PYTEST_ARGS)
+
+lint: setup ## ruff, mypy --strict, import contracts
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+bench: java $(VENV)/.bench ## compare with Spark's own writers; takes about an hour
+	$(BIN)/python benchmarks/lineitem.py
+	$(BIN)/python benchmarks/micro_batch.py
+	$(BIN)/python benchmarks/epochs.py
+
+clean: ## remove what was built, written by the demo, or cached; keeps .venv
+	rm -rf build dist demo-output benchmarks/results metastore_db derby.log spark-warehouse
+	rm -rf .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	find . -name __pycache__ -not -path './$(VENV)/*' -prune -exec rm -rf {} +
+
+.PHONY: mutants soak
+MINUTES ?= 60
+JOBS ?= 2
+
+mutants: setup ## show that the simulation finds every seeded defect; takes about ten minutes
+	$(BIN)/python -m property_tests.mutants --jobs $(JOBS)
+
+soak: setup ## simulate for MINUTES=60 with JOBS=2; prints histories, faults by point, kills, violations
+	$(BIN)/python -m property_tests.simulate --minutes $(MINUTES) --jobs $(JOBS) --first $(or $(FIRST),0)

@@ -1,0 +1,94 @@
+"""Compare two ways of doing the same, fairly on a machine that is not ours alone.
+
+Measurements are taken in pairs, A B A B …, after one unmeasured run of each; dirty pages are
+written back before each. What counts is the median of the ratios within the pairs: whatever slows
+the machine for a while slows both halves of a pair. The spread says how far to trust it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import statistics
+import time
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+RESULTS = Path(__file__).resolve().parent / "results"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Contender:
+    """One of the two: ``measure`` does the work once, cleans up and returns what it took."""
+
+    name: str
+    measure: Callable[[], float]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Comparison:
+    """What was measured; ``unit`` is that of all the values."""
+
+    title: str
+    unit: str
+    ours: str
+    baseline: str
+    our_values: list[float]
+    baseline_values: list[float]
+
+    @property
+    def ratios(self) -> list[float]:
+        """Ours divided by the baseline, for each pair; below 1 we are faster."""
+        return [ours / theirs for ours, theirs in zip(self.our_values, self.baseline_values, strict=True)]
+
+
+def compare(title: str, *, baseline: Contender, ours: Contender, unit: str, rounds: int) -> Comparison:
+    """Measure in pairs, print one table, keep the raw values in ``benchmarks/results``."""
+    values: dict[str, list[float]] = {baseline.name: [], ours.name: []}
+    for number in range(rounds + 1):
+        for contender in (baseline, ours):
+            os.sync()
+            value = contender.measure()
+            if number:  # the first pair warms up JVM, page cache and Python workers
+                values[contender.name].append(value)
+    comparison = Comparison(
+        title=title,
+        unit=unit,
+        ours=ours.name,
+        baseline=baseline.name,
+        our_values=values[ours.name],
+        baseline_values=values[baseline.name],
+    )
+    show(comparison)
+    keep(title, asdict(comparison))
+    return comparison
+
+
+def show(comparison: Comparison) -> None:
+    """Print medians and spreads of both sides and of the ratio."""
+    print(f"\n{comparison.title}  ({len(comparison.our_values)} pairs, {comparison.unit})")
+    print(f"  {'':<28}{'median':>10}{'min':>10}{'max':>10}")
+    _line(comparison.baseline, comparison.baseline_values)
+    _line(comparison.ours, comparison.our_values)
+    _line("ratio (below 1: ours faster)", comparison.ratios)
+
+
+def keep(title: str, values: dict[str, object]) -> None:
+    """Write raw values beside what they were measured on."""
+    RESULTS.mkdir(exist_ok=True)
+    about = {"python": platform.python_version(), "machine": platform.machine(), "cores": os.cpu_count()}
+    name = "".join(letter if letter.isalnum() else "-" for letter in title.lower())
+    (RESULTS / f"{name}.json").write_text(json.dumps({**values, "on": about}, indent=1) + "\n")
+
+
+def seconds(work: Callable[[], object]) -> float:
+    """How long one call of ``work`` takes."""
+    start = time.perf_counter()
+    work()
+    return time.perf_counter() - start
+
+
+def _line(name: str, values: list[float]) -> None:
+    print(f"  {name:<28}{statistics.median(values):>10.3f}{min(values):>10.3f}{max(values):>10.3f}")

@@ -1,0 +1,1 @@
+"""Merging of small files before they are published: what to merge, when, and how."""

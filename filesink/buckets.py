@@ -1,0 +1,302 @@
+"""Which directory a record goes to, and how a batch is split accordingly.
+
+Rules: an assigner is pure and pickled to the tasks; it names a bucket per record and knows no files.
+What it returns becomes a path, so every distinct id is checked here and refused, never rewritten.
+Built-in assigners look at distinct values only, never at single records.
+"""
+
+from __future__ import annotations
+
+import re
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.types as pt
+
+from filesink.errors import BucketError, ConfigError, EncoderError, FilesinkError, SchemaError
+from filesink.naming import MAX_NAME_BYTES
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from filesink.partition_buckets import PartitionBucketAssigner
+
+_ILLEGAL = re.compile(r"[\x00-\x1f\x7f\ud800-\udfff]")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BucketContext:
+    """What an assigner knows besides the records.
+
+    ``processing_time_ms``: milliseconds since 1970 UTC by the driver's clock, one value per batch.
+    ``time_zone``: the Spark session's, an IANA name or an offset such as ``+01:00``.
+    """
+
+    processing_time_ms: int
+    time_zone: str
+
+    def __post_init__(self) -> None:
+        if isinstance(self.processing_time_ms, bool) or not isinstance(self.processing_time_ms, int):
+            raise ConfigError("processing_time_ms must be an int of milliseconds", code="BAD_VALUE")
+        if not self.time_zone:
+            raise ConfigError("time_zone must name a zone, e.g. 'UTC'", code="BAD_VALUE")
+
+
+class BucketAssigner(ABC):
+    """Names the bucket of each record. Subclass it and override ``assign`` for rules of your own."""
+
+    @abstractmethod
+    def assign(self, batch: pa.RecordBatch, context: BucketContext) -> pa.Array[Any]:
+        """One bucket id per record of ``batch``.
+
+        Called once per batch, in the tasks. An id is a path relative to the base path, such as
+        ``"2024-01-01/eu"``; ``""`` is the base path itself.
+
+        Returns:
+            An array of strings, or of dictionary-encoded strings (faster), without null, as long as
+            ``batch``.
+        """
+
+    def partition_columns(self) -> tuple[str, ...]:
+        """Columns whose values are in the path and that are left out of the files."""
+        return ()
+
+    def derived_columns(self) -> Mapping[str, str]:
+        """Columns that Spark adds before ``assign`` is called, name to SQL expression.
+
+        They are left out of the files.
+        """
+        return {}
+
+    def check_schema(self, schema: pa.Schema) -> None:
+        """Raise ``SchemaError`` if batches of ``schema``, derived columns included, cannot be assigned.
+
+        Called on the driver before anything is written, and again by each task.
+        """
+        file_columns(self, schema)
+
+    @staticmethod
+    def date_time_bucket_assigner(
+        format_str: str = "yyyy-MM-dd--HH", timezone_id: str | None = None, column: str | None = None
+    ) -> BucketAssigner:
+        """Buckets by time, the time of writing or that of a column.
+
+        Args:
+            format_str: a pattern of Java's ``DateTimeFormatter`` (see ``filesink.date_patterns``);
+                ``/`` makes nested directories.
+            timezone_id: whose wall clock is meant; ``None`` is the Spark session's zone. (Flink takes
+                the machine's zone, which may differ between hosts.)
+            column: a timestamp or date column; ``None`` is the driver's clock. A timestamp without
+                zone is formatted as it is.
+
+        Raises:
+            ConfigError: ``BAD_VALUE`` for the pattern, ``TIME_ZONE`` for the zone.
+        """
+        from filesink.time_buckets import DateTimeBucketAssigner
+
+        return DateTimeBucketAssigner(format_str=format_str, timezone_id=timezone_id, column=column)
+
+    @staticmethod
+    def base_path_bucket_assigner() -> BucketAssigner:
+        """Everything goes directly below the base path."""
+        from filesink.path_buckets import BasePathBucketAssigner
+
+        return BasePathBucketAssigner()
+
+    @staticmethod
+    def partition_bucket_assigner(*columns: str) -> PartitionBucketAssigner:
+        """Hive partitions, ``k=v/k2=v2``, named and escaped exactly as Spark does.
+
+        The columns are left out of the files; ``.with_columns_in_file()`` keeps them. Null and ``""``
+        go to ``__HIVE_DEFAULT_PARTITION__``.
+
+        Raises:
+            ConfigError: ``BAD_VALUE``; no column, or one twice.
+        """
+        from filesink.partition_buckets import PartitionBucketAssigner
+
+        return PartitionBucketAssigner(columns=columns)
+
+    @staticmethod
+    def expression_bucket_assigner(expression: str) -> BucketAssigner:
+        """The value of a Spark SQL expression is the bucket id, as in ``"date_format(ts, 'yyyy/MM')"``.
+
+        The value is used as a path: one that is not usable as such fails the batch.
+
+        Raises:
+            ConfigError: ``BAD_VALUE``; the expression is empty.
+        """
+        from filesink.path_buckets import ExpressionBucketAssigner
+
+        return ExpressionBucketAssigner(expression=expression)
+
+
+def constant_ids(bucket_id: str, length: int) -> pa.Array[Any]:
+    """``length`` times the same id."""
+    return pa.DictionaryArray.from_arrays(np.zeros(length, dtype=np.int8), pa.array([bucket_id]))
+
+
+def find_column(schema: pa.Schema, name: str) -> int:
+    """Index of the column that ``name`` means: exactly, else by Spark's rule regardless of case.
+
+    Raises:
+        SchemaError: ``BUCKET_COLUMN``; there is none, or more than one.
+    """
+    exact = schema.get_all_field_indices(name)
+    found = exact or [i for i, other in enumerate(schema.names) if other.lower() == name.lower()]
+    if len(found) != 1:
+        problem = "is ambiguous among" if found else "is not in"
+        columns = ", ".join([schema.names[i] for i in found] or schema.names)[:200]
+        raise SchemaError(
+            f"bucket column {name!r} {problem} columns [{columns}]; rename it or select another",
+            code="BUCKET_COLUMN",
+        )
+    return found[0]
+
+
+def file_columns(assigner: BucketAssigner, schema: pa.Schema) -> list[int]:
+    """Indices of the columns that belong into the files: those not left out by ``assigner``.
+
+    Raises:
+        SchemaError: ``BUCKET_COLUMN``, or ``NO_DATA_COLUMNS`` if nothing is left.
+    """
+    left_out = {
+        find_column(schema, name) for name in (*assigner.partition_columns(), *assigner.derived_columns())
+    }
+    kept = [i for i in range(len(schema)) if i not in left_out]
+    if not kept:
+        raise SchemaError(
+            "every column is a bucket column, so the files would have none; keep one more column, or use "
+            "with_columns_in_file()",
+            code="NO_DATA_COLUMNS",
+        )
+    return kept
+
+
+def assign_ids(assigner: BucketAssigner, batch: pa.RecordBatch, context: BucketContext) -> pa.Array[Any]:
+    """The bucket ids of ``batch``, for ``split``; errors of a user's assigner are named as such.
+
+    Raises:
+        EncoderError: ``ASSIGNER``; it raised.
+        BucketError: ``TYPE`` or ``LENGTH``; what it returned is not one string per record.
+    """
+    name = type(assigner).__qualname__
+    try:
+        ids = assigner.assign(batch, context)
+    except FilesinkError:
+        raise
+    except Exception as error:  # nothing is lost: the task fails and the epoch is not decided
+        raise EncoderError(
+            f"bucket assigner {name} failed with {type(error).__name__}, see the cause; nothing of this "
+            "batch was committed",
+            code="ASSIGNER",
+        ) from error
+    _check_ids(ids, len(batch), name=name)
+    return ids
+
+
+def check_bucket_id(bucket_id: str) -> str:
+    """Return ``bucket_id`` if it can be used as a directory that every reader looks into.
+
+    Raises:
+        BucketError: ``ILLEGAL_CHAR``, ``RELATIVE``, ``HIDDEN`` or ``TOO_LONG``.
+    """
+    if not bucket_id:
+        return bucket_id
+    if _ILLEGAL.search(bucket_id):
+        raise _unusable(bucket_id, "holds a control character or a lone surrogate", code="ILLEGAL_CHAR")
+    for component in bucket_id.split("/"):
+        if component in {"", ".", ".."}:
+            raise _unusable(bucket_id, "has an empty, '.' or '..' component", code="RELATIVE")
+        if component[0] in "._":
+            raise _unusable(
+                bucket_id, "has a component beginning with '.' or '_', as readers skip", code="HIDDEN"
+            )
+        if len(component.encode()) > MAX_NAME_BYTES:
+            raise _unusable(
+                bucket_id, f"has a component of more than {MAX_NAME_BYTES} bytes", code="TOO_LONG"
+            )
+    return bucket_id
+
+
+def split(batch: pa.RecordBatch, ids: pa.Array[Any]) -> list[tuple[str, pa.RecordBatch]]:
+    """The records of each bucket, in their order; nothing is copied where records already lie together.
+
+    Args:
+        batch: any columns; not necessarily those the ids were made from.
+        ids: one bucket id per record, plain or dictionary-encoded strings.
+
+    Raises:
+        BucketError: an id is null or unusable, or ``ids`` does not fit ``batch``.
+    """
+    _check_ids(ids, len(batch), name="split")
+    if len(batch) == 0:
+        return []
+    names, codes = _encode(ids)
+    if len(names) == 1:
+        return [(names[0], batch)]
+    starts = np.concatenate(([0], np.flatnonzero(codes[1:] != codes[:-1]) + 1))
+    if len(starts) == len(names):
+        ends = [*starts[1:].tolist(), len(batch)]
+        return [
+            (names[codes[start]], batch.slice(start, end - start))
+            for start, end in zip(starts.tolist(), ends, strict=True)
+        ]
+    order = np.argsort(codes, kind="stable")
+    ends = np.cumsum(np.bincount(codes, minlength=len(names))).tolist()
+    # A copy of its own for each bucket: slices of one large copy would keep all of it in memory for
+    # as long as the slowest bucket.
+    return [
+        (name, batch.take(order[start:end]))
+        for name, start, end in zip(names, [0, *ends[:-1]], ends, strict=True)
+    ]
+
+
+def _encode(ids: pa.Array[Any]) -> tuple[list[str], NDArray[Any]]:
+    """The checked distinct ids that occur, and for each record the index of its id."""
+    encoded = ids if isinstance(ids, pa.DictionaryArray) else ids.dictionary_encode()
+    codes = encoded.indices.to_numpy(zero_copy_only=False)
+    occurring = np.flatnonzero(np.bincount(codes, minlength=len(encoded.dictionary)))
+    try:
+        texts = encoded.dictionary.take(occurring).to_pylist()
+    except UnicodeDecodeError as error:
+        raise BucketError(
+            "a bucket id is not valid UTF-8; correct the assigner", code="ILLEGAL_CHAR"
+        ) from error
+    if None in texts:
+        raise _null_id()
+    # A dictionary may name unused values, or one value twice.
+    names = {check_bucket_id(str(text)): index for index, text in enumerate(dict.fromkeys(texts))}
+    recode = np.zeros(len(encoded.dictionary), dtype=np.uint16 if len(names) <= 1 << 16 else np.int64)
+    recode[occurring] = [names[str(text)] for text in texts]
+    return list(names), recode[codes]
+
+
+def _check_ids(ids: object, length: int, *, name: str) -> None:
+    if not isinstance(ids, pa.Array) or not is_text(ids.type):
+        got = f"an array of {ids.type}" if isinstance(ids, pa.Array) else type(ids).__name__
+        raise BucketError(f"{name}: bucket ids must be a pyarrow array of strings, got {got}", code="TYPE")
+    if len(ids) != length:
+        raise BucketError(f"{name}: {len(ids)} bucket ids for {length} records", code="LENGTH")
+    if ids.null_count:
+        raise _null_id()
+
+
+def is_text(kind: pa.DataType) -> bool:
+    """Whether values of ``kind`` are strings, dictionary-encoded or not."""
+    kind = kind.value_type if pt.is_dictionary(kind) else kind
+    return bool(pt.is_string(kind) or pt.is_large_string(kind))
+
+
+def _null_id() -> BucketError:
+    return BucketError("a bucket id is null; give such records a bucket, e.g. with coalesce", code="NULL")
+
+
+def _unusable(bucket_id: str, why: str, *, code: str) -> BucketError:
+    return BucketError(
+        f"bucket id {repr(bucket_id)[:80]} {why}; correct the bucket assigner or the data", code=code
+    )

@@ -1,0 +1,113 @@
+"""Epochs of an engine that runs the tasks by itself and hands in what they have reported.
+
+    tasks     slot_for(cause)      the slot to write for, or ``None``: this very epoch is decided
+    driver    commit, then perhaps abort, each in a process of its own that has seen no task
+
+Rules:
+1. Files made for a slot can be decided in that slot only: once it is taken, whoever took it may
+   sweep them at any moment. So a task reads the slot from the ledger, reports it, and ``commit``
+   refuses any other.
+2. The engine calls ``abort`` after ``commit`` has returned or its process has ended, never beside
+   it: nobody else holds the results, so what is not decided by then never will be.
+3. No process keeps anything for the next one. What must be known is in results and ledger.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TypeVar
+
+from filesink.api import Input, Prepared, Sink
+from filesink.epoch import EpochLoop, Outcome
+from filesink.epoch_record import BatchWrite, MicroBatch, Section
+from filesink.errors import ConcurrentDriverError
+from filesink.gathering import Gathered, gather, states_of
+from filesink.ledger import Head, Ledger
+from filesink.ports import Losers
+from filesink.replay import EpochOptions, find_decided
+from filesink.task import TaskResult
+
+S = TypeVar("S")
+C = TypeVar("C")
+A = TypeVar("A")
+
+
+class CollectedEpochs(EpochLoop[S, C, A]):
+    """Commits and aborts what tasks have written already; see the rules above."""
+
+    def commit(
+        self, cause: MicroBatch | BatchWrite, results: Sequence[bytes], *, slot: int | None
+    ) -> Outcome[C]:
+        """Commit the epoch, or recognise it as decided and compare the rows.
+
+        Args:
+            cause: what the tasks ran for.
+            results: one per partition.
+            slot: what ``slot_for`` told all of them; ``None`` too if it told them different ones.
+
+        Raises:
+            ConcurrentDriverError: the chain has moved since; nothing of these results was decided.
+            FilesinkError: see ``EpochLoop.run``.
+        """
+        with self._lock:
+            head = self._settle()
+            decided = find_decided(cause, head, self.ledger, self._options)
+            gathered = self._gather(head, results)
+            if decided is not None:
+                self._publisher.discard(gathered.reported)
+                return self._replay(decided, cause, lambda: gathered.rows)
+            epoch = self._begin(head, Input.ENDED)
+            if slot != epoch.slot:
+                self._publisher.discard(gathered.reported)
+                raise ConcurrentDriverError(
+                    f"another driver went on with sink '{epoch.sink_id}' while tasks wrote for slot {slot}; "
+                    "what they wrote was discarded. Stop one of them; a restart goes on from the new state",
+                    code="CONCURRENT_DRIVER",
+                )
+            return self._commit(epoch, head, cause, gathered)
+
+    def _gather(self, head: Head | None, results: Sequence[bytes]) -> Gathered[S, C]:
+        """Tasks were given no state here, so what they report of it is new and replaces nothing."""
+        gathered = gather(self._sink, {}, results, Losers.POSSIBLE)
+        states = {} if head is None else states_of(self._sink, head.record.states)
+        for subtask, new in gathered.prepared.states.items():
+            states[subtask] = [*states.get(subtask, ()), *new]
+        return replace(gathered, prepared=Prepared(gathered.prepared.committables, states))
+
+    def abort(self, results: Sequence[bytes], *, slot: int) -> None:
+        """Discard what tasks have reported, unless their slot is taken.
+
+        A slot that is taken is decided, perhaps by these very results, whose files may be visible
+        in part: then nothing is touched.
+        """
+        with self._lock:
+            if self.ledger.read(slot) is None and not self.ledger.is_void(slot):
+                self._publisher.discard(gather(self._sink, {}, results, Losers.POSSIBLE).reported)
+
+
+def slot_for(cause: MicroBatch | BatchWrite, ledger: Ledger, options: EpochOptions) -> int | None:
+    """The slot that a task writes for, or ``None`` if this very epoch is decided.
+
+    Called by each task before it writes.
+
+    Raises:
+        IdentityError: the query may not write here; nothing has been written yet.
+    """
+    head = ledger.head()
+    if find_decided(cause, head, ledger, options) is not None:
+        return None
+    return 0 if head is None else head.record.slot + 1
+
+
+def counted(sink: Sink[S, C, A], rows: int, *, subtask: int, attempt: int) -> bytes:
+    """The result of a task that has only counted, because its epoch is decided."""
+    codec = sink.committable_codec
+    return TaskResult(
+        subtask=subtask,
+        attempt=attempt,
+        rows=rows,
+        committables=Section(codec.version, codec.encode([])),
+        state=Section(0, b""),
+        metrics={},
+    ).to_bytes()

@@ -1,0 +1,148 @@
+"""What travels from executors to the driver and into the ledger: names of files, never objects.
+
+A *pending* file is published by the epoch whose record names it. A *held* file stays hidden: in a
+record's state it is kept for a later epoch; among the committables of a writer it belongs to a part
+that was closed and waits to be merged in this epoch. A file to *discard* is removed after
+publication. Codecs are versioned; ``tests/golden`` holds old bytes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, fields
+from typing import Any, TypeVar
+
+from filesink.errors import InternalError, StateCorruptError
+from filesink.framing import check_field, from_json, to_json
+from filesink.naming import check_relative
+from filesink.storage.api import HiddenFile, Staged
+
+CODEC_VERSION = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PendingFile:
+    """A closed file that becomes visible as ``target``. ``size`` in bytes."""
+
+    bucket: str
+    target: str
+    staged: Staged
+    rows: int
+    size: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HeldFile:
+    """A closed file that a later epoch goes on with.
+
+    Attributes:
+        group: id of the open part it is a segment of; ``""`` for a file that waits for compaction
+            together with others of its bucket.
+        created_ms, updated_ms: when its first and last record came, by the driver's clock.
+        signature: of format, options and schema; only equal ones are continued or concatenated.
+        suffix: how the finished name will end, chosen when the part was begun.
+        carry_over: what the encoder needs to go on (``formats.api.Encoder.carry_over``).
+    """
+
+    bucket: str
+    group: str
+    staged: Staged
+    rows: int
+    size: int
+    created_ms: int
+    updated_ms: int
+    signature: str
+    suffix: str = ""
+    carry_over: bytes = b""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DiscardFile:
+    """A hidden file whose rows are in a pending file of the same epoch."""
+
+    path: str
+
+
+Committable = PendingFile | HeldFile | DiscardFile
+_KINDS: dict[str, type[Any]] = {"pending": PendingFile, "held": HeldFile, "discard": DiscardFile}
+_NAMES = {kind: name for name, kind in _KINDS.items()}
+_TYPES: dict[str, type[Any]] = {"str": str, "int": int, "bytes": bytes, "Staged": HiddenFile}
+_T = TypeVar("_T", bound=Committable)
+
+
+@dataclass(frozen=True, slots=True)
+class CommittableCodec:
+    """Bytes of a list of committables."""
+
+    version: int = CODEC_VERSION
+
+    def encode(self, values: Sequence[Committable]) -> bytes:
+        """Canonical JSON; made to be read by people too."""
+        return to_json([{"kind": _NAMES[type(value)], **_plain(value)} for value in values])
+
+    def decode(self, version: int, data: bytes) -> list[Committable]:
+        """What ``encode`` of ``version`` was given.
+
+        Raises:
+            StateCorruptError: not such a list.
+            SecurityError: a path leaves the base directory.
+        """
+        if version != CODEC_VERSION:
+            raise InternalError(f"committables of version {version} passed a version check", code="VERSION")
+        entries = from_json(data, where="a list of files")
+        if not isinstance(entries, list):
+            raise StateCorruptError("a list of files is not a list", code="JSON")
+        return [_value(entry) for entry in entries]
+
+
+@dataclass(frozen=True, slots=True)
+class HeldFileCodec:
+    """Bytes of a writer's state: the held files of one subtask."""
+
+    version: int = CODEC_VERSION
+
+    def encode(self, values: Sequence[HeldFile]) -> bytes:
+        """See ``CommittableCodec.encode``."""
+        return CommittableCodec().encode(values)
+
+    def decode(self, version: int, data: bytes) -> list[HeldFile]:
+        """See ``CommittableCodec.decode``."""
+        values = CommittableCodec().decode(version, data)
+        return [_expect(value, HeldFile) for value in values]
+
+
+def _expect(value: Committable, kind: type[_T]) -> _T:
+    if not isinstance(value, kind):
+        raise StateCorruptError(f"expected a {_NAMES[kind]} file", code="JSON")
+    return value
+
+
+def _plain(value: Committable) -> dict[str, Any]:
+    plain = asdict(value)
+    if isinstance(value, HeldFile):
+        plain["carry_over"] = value.carry_over.hex()
+    return plain
+
+
+def _value(entry: Any) -> Committable:
+    try:
+        values = dict(entry)
+        kind = _KINDS[values.pop("kind")]
+        if "staged" in values:
+            values["staged"] = HiddenFile(**_checked(HiddenFile, values["staged"]))
+        if "carry_over" in values:
+            values["carry_over"] = bytes.fromhex(values["carry_over"])
+        value: Committable = kind(**_checked(kind, values))
+    except (TypeError, ValueError, KeyError) as error:
+        raise StateCorruptError(f"a file entry is malformed: {type(error).__name__}", code="JSON") from error
+    return value
+
+
+def _checked(kind: type[Any], values: dict[str, Any]) -> dict[str, Any]:
+    """Types and paths of one entry; annotations are the specification."""
+    for field in fields(kind):
+        value: Any = values[field.name]
+        check_field(field.name, value, _TYPES[str(field.type)])
+        if field.name in {"path", "target"} or (field.name == "bucket" and value):
+            check_relative(value)
+    return values

@@ -1,0 +1,179 @@
+"""Publishes decided files: the second tier of a file sink.
+
+Each file by itself: one that fails is tried again and does not hold back the others. What has been
+published is recognised by looking, so any driver may go on where another stopped. Merged inputs are
+removed only after everything that replaces them is visible and durable.
+
+If bytes are gone nothing more of the epoch is published, so that the user can still choose. Who has
+just seen an epoch through need not look for them first: those of the next have been verified by its
+last stage, a moment ago.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from typing import assert_never
+
+from filesink.api import EpochContext, PreCommitStage, Prepared, SinkCommitter
+from filesink.committables import Committable, DiscardFile, HeldFile, PendingFile
+from filesink.errors import CommitConflictError, InternalError, SecurityError, StagedDataLost, StorageError
+from filesink.naming import parent, parse_hidden
+from filesink.part_file import Event, State, advance
+from filesink.ports import TaskRunner
+from filesink.storage.api import Store
+
+_SHOWN = 3  # values in a message
+log = logging.getLogger("filesink")
+
+
+class FileCommitter(SinkCommitter[Committable]):
+    """Makes pending files visible.
+
+    Args:
+        store: where they are.
+        runner: publishes several at a time where a store answers slowly.
+    """
+
+    def __init__(self, store: Store, runner: TaskRunner) -> None:
+        self._store = store
+        self._runner = runner
+        self._seen_through = False  # whether the last commit left nothing to be done
+
+    def commit(self, committables: Sequence[Committable]) -> list[Committable]:
+        """Publish, make durable, then remove what was merged; see ``SinkCommitter.commit``.
+
+        Raises:
+            StagedDataLost: bytes are gone, how many files and rows; nothing was published by this call.
+        """
+        pending, discards = _sorted(committables)
+        if not self._seen_through:
+            self._refuse_lost(pending)
+        self._seen_through = False
+        done = self._runner.run(self._published, pending)
+        visible = {parent(file.target) for file, published in zip(pending, done, strict=True) if published}
+        self._store.sync_directories(sorted(visible))
+        left: list[Committable] = [
+            file for file, published in zip(pending, done, strict=True) if not published
+        ]
+        if left:
+            return [*left, *discards]
+        for file in discards:
+            self._store.discard(file.path)
+        self._seen_through = True
+        return []
+
+    def abort(self, committables: Sequence[Committable]) -> None:
+        """Remove pending files of an epoch that was not decided.
+
+        Held files stay: some belong to earlier epochs. Those that do not are swept.
+        """
+        for committable in committables:
+            if isinstance(committable, PendingFile):
+                self._store.discard(committable.staged.path)
+
+    def _refuse_lost(self, pending: Sequence[PendingFile]) -> None:
+        found = self._runner.run(self._is_lost, pending)
+        lost = [file for file, is_lost in zip(pending, found, strict=True) if is_lost]
+        if lost:
+            slots = sorted({slot for file in lost if (slot := _slot(file.staged.path)) is not None})
+            paths = [f"'{file.staged.path}'" for file in lost]
+            raise StagedDataLost(
+                f"{len(lost)} of {len(pending)} files that an epoch has decided on are gone, with "
+                f"{sum(file.rows for file in lost)} rows written in epoch {_text(slots)}: {_text(paths)}. "
+                "Nothing more of the epoch was published. Restore them, or choose with "
+                "FileSink.recover(lost=...) how to go on",
+                code="STAGED_DATA_LOST",
+            )
+
+    def _is_lost(self, file: PendingFile) -> bool:
+        try:
+            return self._store.is_lost(file.staged, file.target)
+        except StorageError as error:
+            log.warning("'%s' could not be looked at; publishing it will tell: %s", file.staged.path, error)
+            return False
+
+    def _published(self, file: PendingFile) -> bool:
+        try:
+            self._store.publish(file.staged, file.target)
+        except (CommitConflictError, StagedDataLost):
+            raise
+        except StorageError as error:
+            log.warning("publishing '%s' failed and is tried again: %s", file.target, error)
+            return False  # it stays in the list of what is to be tried again, and raises in the end
+        return advance(State.PENDING, Event.PUBLISH) is State.FINISHED
+
+
+class VerifyStage(PreCommitStage[HeldFile, Committable]):
+    """The last stage: every file that this epoch is about to name is there, as it was closed.
+
+    Catches tasks that wrote to a disk which the driver does not see.
+    """
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    def prepare(
+        self, epoch: EpochContext, prepared: Prepared[HeldFile, Committable]
+    ) -> Prepared[HeldFile, Committable]:
+        """Look at each new file; see ``PreCommitStage.prepare``."""
+        for committable in prepared.committables:
+            match committable:
+                case PendingFile():
+                    self._verify(committable, epoch.slot)
+                case HeldFile():
+                    raise InternalError(
+                        "a closed part was not put together before its epoch; please report this", code="HELD"
+                    )
+                case DiscardFile():
+                    pass
+                case _:
+                    assert_never(committable)
+        for held in (held for states in prepared.states.values() for held in states):
+            slot = _slot(held.staged.path)
+            if slot is None:
+                raise SecurityError(f"'{held.staged.path}' is not a name of ours", code="FOREIGN_FILE")
+            if slot == epoch.slot:
+                self._verify(held, epoch.slot)
+        return prepared
+
+    def _verify(self, file: PendingFile | HeldFile, slot: int) -> None:
+        is_new = _slot(file.staged.path) in {None, slot}
+        try:
+            self._store.verify(file.staged)
+        except StagedDataLost as error:
+            if not is_new:
+                raise  # held since an earlier epoch
+            raise StagedDataLost(
+                f"a task reported '{file.staged.path}' and the driver does not find it as it was closed. "
+                "On a cluster of several hosts the base path must be on storage that all of them share. "
+                f"Nothing was committed. ({error.message})",
+                code="NOT_SHARED",
+            ) from error
+
+
+def _slot(path: str) -> int | None:
+    """The slot that a hidden file was made for; ``None`` if its name is not ours."""
+    name = parse_hidden(path.rpartition("/")[2])
+    return None if name is None else name.slot
+
+
+def _text(values: Sequence[object]) -> str:
+    more = ", …" if len(values) > _SHOWN else ""
+    return ", ".join(map(str, values[:_SHOWN])) + more
+
+
+def _sorted(committables: Sequence[Committable]) -> tuple[list[PendingFile], list[DiscardFile]]:
+    pending: list[PendingFile] = []
+    discards: list[DiscardFile] = []
+    for committable in committables:
+        match committable:
+            case PendingFile():
+                pending.append(committable)
+            case DiscardFile():
+                discards.append(committable)
+            case HeldFile():
+                raise InternalError("a held file cannot be committed; please report this", code="HELD")
+            case _:
+                assert_never(committable)
+    return pending, discards

@@ -1,0 +1,59 @@
+"""Durations as users write them. Everything inside the package is whole milliseconds."""
+
+from __future__ import annotations
+
+import re
+from datetime import timedelta
+
+from filesink.errors import ConfigError
+
+_TEXT = re.compile(r"\s*([0-9]{1,19})\s*([A-Za-z]*)\s*")
+_MAX_MS = 2**63 - 1  # what a timestamp of Spark or Java can hold
+_UNITS = {
+    1: ("", "ms", "milli", "millis", "millisecond", "milliseconds"),
+    1_000: ("s", "sec", "secs", "second", "seconds"),
+    60_000: ("m", "min", "mins", "minute", "minutes"),
+    3_600_000: ("h", "hour", "hours"),
+    86_400_000: ("d", "day", "days"),
+}
+_MS_PER_UNIT = {name: ms for ms, names in _UNITS.items() for name in names}
+
+
+def parse_duration_ms(value: int | timedelta | str, *, name: str) -> int:
+    """Milliseconds of a duration; the units in words are those of Flink's ``TimeUtils``.
+
+    Args:
+        value: milliseconds (as in PyFlink), a ``timedelta``, or a number with a unit such as
+            ``"500 ms"``, ``"10 seconds"``, ``"15 min"``, ``"1 h"``, ``"2 days"``. Digits alone are
+            milliseconds, because Spark turns every option into a string.
+        name: the option, for the message.
+
+    Raises:
+        ConfigError: ``BAD_VALUE``; not a duration, not positive, not whole milliseconds, or beyond
+            292 million years.
+    """
+    ms = _milliseconds(value)
+    if ms is None or not 0 < ms <= _MAX_MS:
+        raise ConfigError(
+            f"{name} must be a duration > 0 (e.g. '15 min', or an int of milliseconds), "
+            f"got {repr(value)[:80]}",
+            code="BAD_VALUE",
+        )
+    return ms
+
+
+def _milliseconds(value: object) -> int | None:
+    match value:
+        case bool():
+            return None
+        case int():
+            return value
+        case timedelta():
+            ms, rest = divmod(value, timedelta(milliseconds=1))
+            return None if rest else ms
+        case str():
+            found = _TEXT.fullmatch(value)
+            unit = _MS_PER_UNIT.get(found[2].lower()) if found else None
+            return int(found[1]) * unit if found and unit else None
+        case _:
+            return None

@@ -1,0 +1,183 @@
+"""The record of one epoch, as it stands in the ledger.
+
+A record is the one point of no return of an epoch: what it names will be published, whatever
+crashes. It says what the epoch was for, what is to be published and announced, and carries the
+whole state that the next epoch starts from. Payloads of a sink (committables, announcements,
+states) are opaque here: sections with the version of the codec that wrote them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from filesink.errors import StateCorruptError
+from filesink.framing import check_field, frame, from_json, to_json, unframe
+
+RECORD_VERSION = 1
+_FIELDS = {"slot": int, "nonce": str, "sink_id": str, "decided_ms": int, "rows": int}
+_CAUSE_FIELDS = {"query_id": str, "batch_id": int, "fingerprint": str, "txn_id": str}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MicroBatch:
+    """An epoch that commits one micro-batch of a streaming query.
+
+    Attributes:
+        query_id: Spark's id of the query, the same for all runs from one checkpoint.
+        batch_id: Spark's number of the micro-batch.
+        fingerprint: SHA-256 of the batch's entry in the offset log, which is the same for a replay
+            and another for other input; ``""`` where the log cannot be read (the data source door).
+    """
+
+    query_id: str
+    batch_id: int
+    fingerprint: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BatchWrite:
+    """An epoch that commits one batch write. ``txn_id`` is the user's, ``""`` if none was given."""
+
+    txn_id: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Upkeep:
+    """An epoch without input: closes what is due by age or inactivity."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finish:
+    """The end of input: closes everything that is open."""
+
+
+Cause = MicroBatch | BatchWrite | Upkeep | Finish
+_CAUSES: dict[str, type[Any]] = {
+    "micro-batch": MicroBatch,
+    "batch-write": BatchWrite,
+    "upkeep": Upkeep,
+    "finish": Finish,
+}
+_CAUSE_NAMES = {kind: name for name, kind in _CAUSES.items()}
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """Bytes of a sink's own codec, and the codec's version."""
+
+    version: int
+    data: bytes
+
+
+EMPTY = Section(0, b"")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EpochRecord:
+    """Everything that makes one epoch happen, and the state after it.
+
+    Attributes:
+        slot: place in the ledger's chain, 0, 1, 2 …
+        nonce: made by the driver that decides, to know its own record after a lost reply.
+        last_batch: the newest micro-batch decided in this chain up to and with this record.
+        decided_ms: the driver's clock, milliseconds since 1970 UTC.
+        rows: records that the epoch's tasks took in; those now in held files are counted too.
+        states: a writer's state by subtask index.
+    """
+
+    slot: int
+    nonce: str
+    sink_id: str
+    cause: Cause
+    last_batch: MicroBatch | None
+    decided_ms: int
+    rows: int
+    committables: Section
+    announcement: Section = EMPTY
+    states: Mapping[int, Section] = field(default_factory=dict)
+
+    def to_bytes(self) -> bytes:
+        """Durable form: a framed JSON line, then the sections one after the other."""
+        sections = [("committables", self.committables), ("announcement", self.announcement)]
+        sections += [(f"state {subtask}", state) for subtask, state in sorted(self.states.items())]
+        head = {
+            "slot": self.slot,
+            "nonce": self.nonce,
+            "sink_id": self.sink_id,
+            "cause": _cause_to_json(self.cause),
+            "last_batch": None if self.last_batch is None else _cause_to_json(self.last_batch),
+            "decided_ms": self.decided_ms,
+            "rows": self.rows,
+            "sections": [[name, section.version, len(section.data)] for name, section in sections],
+        }
+        body = b"".join(section.data + b"\n" for _, section in sections)
+        return frame("epoch-record", RECORD_VERSION, to_json(head) + b"\n" + body)
+
+    @staticmethod
+    def from_bytes(data: bytes, *, where: str) -> EpochRecord:
+        """What ``to_bytes`` was called on.
+
+        Raises:
+            StateCorruptError, StateVersionError: see ``filesink.framing.unframe``.
+        """
+        _, payload = unframe("epoch-record", RECORD_VERSION, data, where=where)
+        line, _, body = payload.partition(b"\n")
+        head = from_json(line, where=where)
+        try:
+            for name, kind in _FIELDS.items():
+                check_field(name, head[name], kind)
+            sections = _sections(head.pop("sections"), body)
+            last, cause = _last_batch(head.pop("last_batch")), _cause_from_json(head.pop("cause"))
+            return EpochRecord(
+                **head,
+                cause=cause,
+                last_batch=last,
+                committables=sections.pop("committables"),
+                announcement=sections.pop("announcement"),
+                states={_subtask(name): section for name, section in sections.items()},
+            )
+        except (TypeError, ValueError, KeyError, AttributeError) as error:
+            raise StateCorruptError(f"{where} is malformed: {type(error).__name__}", code="JSON") from error
+
+
+def _sections(entries: list[Any], body: bytes) -> dict[str, Section]:
+    found: dict[str, Section] = {}
+    start = 0
+    for name, version, length in entries:
+        check_field("version", version, int)
+        check_field("length", length, int)
+        if name in found or start + length >= len(body):
+            raise ValueError(name)
+        found[name] = Section(version, body[start : start + length])
+        start += length + 1
+    if start != len(body):
+        raise ValueError("length")
+    return found
+
+
+def _subtask(name: str) -> int:
+    kind, _, number = name.partition(" ")
+    if kind != "state":
+        raise ValueError(name)
+    return int(number)
+
+
+def _cause_to_json(cause: Cause) -> dict[str, Any]:
+    values = {name: getattr(cause, name) for name in cause.__dataclass_fields__}
+    return {"kind": _CAUSE_NAMES[type(cause)], **values}
+
+
+def _cause_from_json(value: dict[str, Any]) -> Any:
+    values = {name: item for name, item in value.items() if name != "kind"}
+    for name, item in values.items():
+        check_field(name, item, _CAUSE_FIELDS[name])
+    return _CAUSES[value["kind"]](**values)
+
+
+def _last_batch(value: dict[str, Any] | None) -> MicroBatch | None:
+    batch = None if value is None else _cause_from_json(value)
+    if not isinstance(batch, MicroBatch | None):
+        raise TypeError("last_batch")
+    return batch

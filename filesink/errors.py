@@ -1,0 +1,147 @@
+"""Every error that filesink raises.
+
+    FilesinkError
+    ├── ConfigError               the sink was built or started in a way that cannot work
+    │   ├── DependencyError       an optional package is missing
+    │   └── VersionError          Spark, or a durable value, is of a version that is not supported
+    ├── SchemaError               columns or types do not fit the format or the buckets
+    ├── DataError                 a value of a record cannot be written
+    │   ├── BucketError           a bucket id is not usable as a directory
+    │   └── EncoderError          a user's encoder, assigner or policy failed
+    ├── StorageError              a store did not do what it was asked
+    │   ├── CommitConflictError   something else stands under a final name; it was not overwritten
+    │   ├── StagedDataLost        bytes that an epoch has decided on are gone
+    │   └── CommitStateUnknown    it is not known whether a step took effect; nothing was deleted
+    ├── CommitFailedError         a committer still asked for retries after the last one
+    ├── StateError                durable state cannot be used
+    │   ├── StateCorruptError     checksum, magic or structure is wrong
+    │   └── StateVersionError     written by a newer release
+    ├── IdentityError             this query, uid or path does not belong to this ledger
+    │   ├── CheckpointMismatchError   same batch id, other input
+    │   ├── ReplayMismatchError       same batch, other number of rows
+    │   └── ReplayTooOldError         the batch is older than the records that are kept
+    ├── ConcurrentDriverError     another driver went on with this sink
+    ├── SecurityError             a path would leave the base directory
+    └── InternalError             Spark did not provide what it always provides, or a bug
+
+Rules: one sentence that says what, where, why and what to do. No secret and no value of a
+record ever enters a message. ``code`` is stable and meant for programs.
+"""
+
+from __future__ import annotations
+
+
+class FilesinkError(Exception):
+    """Base of all errors of this package.
+
+    Args:
+        message: what happened, where, why, and what to do about it.
+        code: a short stable word for programs, such as ``PATH_REQUIRED``.
+    """
+
+    def __init__(self, message: str, *, code: str) -> None:
+        super().__init__(message, code)
+        self.message = message
+        self.code = code
+
+    def __str__(self) -> str:
+        return f"[{self.code}] {self.message}"
+
+    def __reduce__(self) -> tuple[object, ...]:
+        # Errors cross from Spark's Python workers to the driver.
+        return _rebuild, (type(self), self.message, self.code)
+
+
+def _rebuild(kind: type[FilesinkError], message: str, code: str) -> FilesinkError:
+    return kind(message, code=code)
+
+
+class ConfigError(FilesinkError, ValueError):
+    """The sink was built or started in a way that cannot work."""
+
+
+class DependencyError(ConfigError):
+    """An optional package is missing; the message names the extra to install."""
+
+
+class VersionError(ConfigError):
+    """Spark or Python is of a version that this release does not support."""
+
+
+class SchemaError(FilesinkError, ValueError):
+    """Columns or types do not fit the format or the bucket assigner."""
+
+
+class DataError(FilesinkError, ValueError):
+    """A value of a record cannot be written."""
+
+
+class BucketError(DataError):
+    """A bucket id cannot be used as a directory below the base path."""
+
+
+class EncoderError(DataError):
+    """A user's encoder, bucket assigner or rolling policy failed."""
+
+
+class StorageError(FilesinkError, OSError):
+    """A store did not do what it was asked; ``code`` tells why (``NO_SPACE``, ``PERMISSION`` …)."""
+
+    def __str__(self) -> str:
+        return f"[{self.code}] {self.message}"
+
+
+class CommitConflictError(StorageError):
+    """Something else stands under a final name. It was not overwritten."""
+
+
+class StagedDataLost(StorageError):  # noqa: N818 - the field's word for it, as in Flink's and our docs
+    """Bytes that an epoch has decided on are gone; see ``FileSink.recover(lost=…)``."""
+
+
+class CommitStateUnknown(StorageError):  # noqa: N818 - Iceberg's name for the same outcome
+    """It is not known whether a step took effect. Nothing was deleted; restart to resolve."""
+
+
+class CommitFailedError(FilesinkError):
+    """A committer still asked for retries after the last one; the epoch stays decided."""
+
+
+class StateError(FilesinkError):
+    """Durable state cannot be used."""
+
+
+class StateCorruptError(StateError):
+    """Checksum, magic or structure of a durable value is wrong."""
+
+
+class StateVersionError(StateError):
+    """A durable value was written by a newer release."""
+
+
+class IdentityError(FilesinkError):
+    """This query, uid or path does not belong to this ledger."""
+
+
+class CheckpointMismatchError(IdentityError):
+    """A decided micro-batch came back with other input offsets."""
+
+
+class ReplayMismatchError(IdentityError):
+    """A decided micro-batch came back with another number of rows."""
+
+
+class ReplayTooOldError(IdentityError):
+    """A micro-batch came back that is older than the records the ledger keeps."""
+
+
+class ConcurrentDriverError(FilesinkError):
+    """Another driver went on with this sink; what this one had prepared was discarded."""
+
+
+class SecurityError(FilesinkError):
+    """A path would leave the base directory, or leads through a symbolic link."""
+
+
+class InternalError(FilesinkError):
+    """Spark did not provide what it always provides, or filesink has a bug."""

@@ -1,0 +1,81 @@
+"""What a sink writes into its files: a row format or a bulk format, behind one face."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from filesink.errors import SchemaError
+from filesink.part_writer import BulkPartWriter, PartWriter, RowPartWriter, SizeHint
+from filesink.storage.api import Output
+from formats.api import BulkWriterFactory, Encoder
+from formats.errors import FormatError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+@dataclass(frozen=True, slots=True)
+class RowFormat:
+    """Records appended one after the other; a part can be continued by appending more."""
+
+    encoder: Encoder
+
+    def start(self, output: Output, schema: pa.Schema, hint: SizeHint) -> PartWriter:
+        """A writer of a new part."""
+        encoder = self.encoder.start_part()
+        return RowPartWriter(output, encoder, header=encoder.header(schema), hint=hint)
+
+    def resume(self, output: Output, carry_over: bytes, hint: SizeHint) -> PartWriter:
+        """A writer of the next segment of a part."""
+        return RowPartWriter(output, self.encoder.resume_part(carry_over), header=b"", hint=hint)
+
+
+@dataclass(frozen=True, slots=True)
+class BulkFormat:
+    """Records laid out together, with a footer; a file is whole or nothing."""
+
+    factory: BulkWriterFactory
+
+    def start(self, output: Output, schema: pa.Schema, hint: SizeHint) -> PartWriter:
+        """A writer of a new part."""
+        return BulkPartWriter(output, self.factory, schema=schema, hint=hint)
+
+
+FileFormat = RowFormat | BulkFormat
+
+
+def code_of(format_: FileFormat) -> Encoder | BulkWriterFactory:
+    """The encoder or factory behind a format: what knows extension, options and types."""
+    match format_:
+        case RowFormat(encoder):
+            return encoder
+        case BulkFormat(factory):
+            return factory
+
+
+def signature(format_: FileFormat, schema: pa.Schema) -> str:
+    """Names format, options and schema; files of equal signatures may be continued and concatenated."""
+    text = schema.remove_metadata().to_string(show_field_metadata=False)
+    return f"{code_of(format_).signature()}#{hashlib.sha256(text.encode()).hexdigest()[:16]}"
+
+
+def check_schema(format_: FileFormat, schema: pa.Schema) -> None:
+    """Raise ``SchemaError`` if records of ``schema`` cannot be written, or could not be read again."""
+    repeated = [name for name, times in Counter(schema.names).items() if times > 1]
+    if repeated:
+        raise SchemaError(
+            f"column {repeated[0]!r} occurs more than once: no reader could tell which is meant; rename one",
+            code="DUPLICATE_COLUMN",
+        )
+    try:
+        code_of(format_).check_schema(schema)
+    except FormatError as error:
+        raise SchemaError(error.message, code="TYPE") from error
+
+
+def carry_over(writer: PartWriter) -> bytes:
+    """What the next segment of the part must know of this one."""
+    return writer.encoder.carry_over() if isinstance(writer, RowPartWriter) else b""

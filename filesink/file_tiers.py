@@ -1,0 +1,123 @@
+"""The file sink as a three-tier sink: what an engine drives. Built by ``filesink.sink``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from filesink import file_format
+from filesink.api import PreCommitStage, Sink, WriterContext
+from filesink.buckets import file_columns
+from filesink.committables import Committable, CommittableCodec, HeldFile, HeldFileCodec, PendingFile
+from filesink.committer import FileCommitter, VerifyStage
+from filesink.ledger import Ledger
+from filesink.merging import CloseParts, Merger
+from filesink.naming import parent
+from filesink.ports import SerialRunner
+from filesink.storage.api import Store
+from filesink.storage.open import open_store
+from filesink.sweep import Chain, hidden_files, leftovers
+from filesink.writer import FileWriter, Plan
+
+if TYPE_CHECKING:
+    from filesink.epoch_record import EpochRecord
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoreAddress:
+    """Where a sink's files live. Opened anew in every process; options never reach a record or a log."""
+
+    base_path: str
+    storage_options: Mapping[str, Any] = field(default_factory=dict, repr=False)
+
+    def __call__(self) -> Store:
+        """The store itself."""
+        return open_store(self.base_path, self.storage_options)
+
+
+@dataclass(frozen=True, kw_only=True)
+class FileTiers(Sink[HeldFile, Committable, None]):
+    """Part files in buckets below one base path.
+
+    Args:
+        address: opens the store; anything callable that can be pickled.
+        plan: how records become part files.
+        uid: the user's stable name of the sink.
+    """
+
+    address: Callable[[], Store]
+    plan: Plan
+    uid: str | None = None
+
+    def create_writer(self, context: WriterContext) -> FileWriter:
+        """See ``Sink.create_writer``."""
+        return FileWriter(self.plan, self.address(), context)
+
+    def restore_writer(self, context: WriterContext, states: Sequence[HeldFile]) -> FileWriter:
+        """See ``Sink.restore_writer``; a state is a segment of a part that stays open."""
+        return FileWriter(self.plan, self.address(), context, states)
+
+    def create_committer(self) -> FileCommitter:
+        """See ``Sink.create_committer``."""
+        return FileCommitter(self.address(), SerialRunner())
+
+    def pre_commit_stages(self) -> Sequence[PreCommitStage[HeldFile, Committable]]:
+        """Close what is due, then look at every file that is about to be named."""
+        close = CloseParts(Merger(self.address), self.plan.policy, names=self.plan.names)
+        return (close, VerifyStage(self.address()))
+
+    def open_ledger(self, sink_id: str) -> Ledger:
+        """See ``Sink.open_ledger``: below ``_filesink`` of the base path."""
+        return Ledger(self.address(), sink_id)
+
+    @property
+    def committable_codec(self) -> CommittableCodec:
+        """See ``Sink.committable_codec``."""
+        return CommittableCodec()
+
+    @property
+    def state_codec(self) -> HeldFileCodec:
+        """See ``Sink.state_codec``."""
+        return HeldFileCodec()
+
+    def derived_columns(self) -> Mapping[str, str]:
+        """What the bucket assigner wants Spark to compute."""
+        return self.plan.assigner.derived_columns()
+
+    def prepare(self, schema: pa.Schema) -> None:
+        """Check buckets and types, then the store; see ``Sink.prepare``."""
+        self.check_schema(schema)
+        self.address().prepare()
+
+    def check_schema(self, schema: pa.Schema) -> None:
+        """Raise ``SchemaError`` if records of ``schema`` cannot be written. Touches nothing."""
+        self.plan.assigner.check_schema(schema)
+        kept = [schema.field(i) for i in file_columns(self.plan.assigner, schema)]
+        file_format.check_schema(self.plan.format, pa.schema(kept))
+
+    def sweep(self, record: EpochRecord, touched: Sequence[Committable] | None) -> int:
+        """See ``Sink.sweep``."""
+        store, chain = self.address(), chain_of(record)
+        directories = None
+        if touched is not None:
+            # Twins write to the same buckets, also where parts stay open.
+            pending = {file.target for file in touched if isinstance(file, PendingFile)}
+            directories = sorted({parent(path) for path in pending.union(chain.named)})
+        dead = list(leftovers(chain, hidden_files(store, directories)))
+        for leftover in dead:
+            store.discard(leftover.path)
+        return len(dead)
+
+
+def chain_of(record: EpochRecord) -> Chain:
+    """What a complete record says about hidden files of its sink."""
+    codec = HeldFileCodec()
+    held = [
+        file.staged.path
+        for section in record.states.values()
+        for file in codec.decode(section.version, section.data)
+    ]
+    return Chain(sink_id=record.sink_id, complete_slot=record.slot, named=frozenset(held))

@@ -1,0 +1,118 @@
+r"""How durable and travelling values become bytes: magic, version, length, checksum, payload.
+
+One line of ASCII, so that ``head -1`` tells what a file is, then the payload:
+
+    filesink <kind> <version> <plain|zlib> <payload length> <sha256>\n
+
+The checksum is of everything before it in the line and of the payload as stored, so that no bit of
+the header can change unnoticed either.
+
+Rules: nothing is decoded before length and checksum are right; nothing is allocated by a length
+that was read; nothing is ever unpickled. An unknown version is refused with a sentence.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import zlib
+from typing import Any, cast
+
+from filesink.errors import StateCorruptError, StateVersionError
+
+MAX_PAYLOAD = 1 << 30  # bytes; a record of 10^5 files has 14 MB
+_COMPRESS_FROM = 1 << 12  # bytes; below that a record stays readable with `cat`
+_HEADER = re.compile(
+    rb"(filesink ([a-z-]{1,32}) ([1-9][0-9]{0,5}) (plain|zlib) ([0-9]{1,12}) )([0-9a-f]{64})\n"
+)
+
+
+def frame(kind: str, version: int, payload: bytes) -> bytes:
+    """``payload`` with its header; large payloads are compressed."""
+    form = "plain"
+    if len(payload) >= _COMPRESS_FROM:
+        form, payload = "zlib", zlib.compress(payload, 1)
+    about = f"filesink {kind} {version} {form} {len(payload)} ".encode()
+    return about + _digest(about, payload) + b"\n" + payload
+
+
+def unframe(kind: str, supported: int, data: bytes, *, where: str) -> tuple[int, bytes]:
+    """Version and payload of what ``frame`` made.
+
+    Args:
+        kind: what the value must be.
+        supported: the newest version this release reads.
+        data: the bytes.
+        where: named in errors, a path or a sender.
+
+    Raises:
+        StateCorruptError: not such a value, or damaged.
+        StateVersionError: written by a newer release.
+    """
+    header = _HEADER.match(data[:160])
+    if header is None or header[2] != kind.encode():
+        raise StateCorruptError(f"{where} is not a filesink {kind}; restore it from a backup", code="MAGIC")
+    version = int(header[3])
+    if version > supported:
+        raise StateVersionError(
+            f"{where} has version {version}, this release reads 1 to {supported}; upgrade filesink",
+            code="VERSION",
+        )
+    payload = data[header.end() :]
+    if len(payload) != int(header[5]) or _digest(header[1], payload) != header[6]:
+        raise StateCorruptError(f"{where} is damaged: length or checksum is wrong", code="CHECKSUM")
+    if header[4] == b"zlib":
+        payload = _inflate(payload, where)
+    return version, payload
+
+
+def _digest(about: bytes, payload: bytes) -> bytes:
+    digest = hashlib.sha256(about)
+    digest.update(payload)
+    return digest.hexdigest().encode()
+
+
+def _inflate(payload: bytes, where: str) -> bytes:
+    stream = zlib.decompressobj()
+    try:
+        plain = stream.decompress(payload, MAX_PAYLOAD)
+    except zlib.error as error:
+        raise StateCorruptError(f"{where} is damaged: {error}", code="CHECKSUM") from error
+    if stream.unconsumed_tail or not stream.eof:
+        raise StateCorruptError(f"{where} expands beyond {MAX_PAYLOAD} bytes", code="TOO_LARGE")
+    return plain
+
+
+def to_json(value: Any) -> bytes:
+    """Canonical JSON: sorted keys, no spaces, UTF-8 (lone surrogates as escapes)."""
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False).encode()
+
+
+def from_json(data: bytes, *, where: str) -> Any:
+    """Strict JSON: no NaN, no repeated keys, no deep nesting.
+
+    Raises:
+        StateCorruptError: anything else.
+    """
+    try:
+        return json.loads(data, parse_constant=_no_constant, object_pairs_hook=_unique)
+    except (ValueError, RecursionError) as error:
+        raise StateCorruptError(f"{where} is not valid: {type(error).__name__}", code="JSON") from error
+
+
+def check_field(name: str, value: object, kind: type[Any]) -> None:
+    """Raise ``TypeError`` unless ``value`` is exactly of ``kind``, and not negative if it is a number."""
+    if type(value) is not kind or (kind is int and cast("int", value) < 0):
+        raise TypeError(name)
+
+
+def _no_constant(name: str) -> Any:
+    raise ValueError(name)
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    value = dict(pairs)
+    if len(value) != len(pairs):
+        raise ValueError("repeated key")
+    return value

@@ -1,0 +1,122 @@
+"""Whose ledger an epoch belongs to, and when a stream may go on with it. Pure but for the ledger.
+
+    a uid given          uid-<uid>          one chain for every run, checkpoint and batch write
+    a stream without     query-<query id>   one chain per checkpoint
+    a batch write        txn-<hash>         with a txn_id: the same id is written once
+                         batch-<uuid>       without: every call is new
+
+Rule: never silent duplicates. A stream that cannot be told to be the one that wrote here before is
+refused, and the message names the way to go on.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from enum import Enum
+
+from filesink.epoch_record import MicroBatch
+from filesink.errors import ConfigError, IdentityError, ReplayTooOldError
+from filesink.ledger import Head, Ledger
+from filesink.ports import Ids
+
+_UID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
+
+
+class OnNewQuery(Enum):
+    """What to do when a stream arrives that has not written here before, but others have."""
+
+    REFUSE = "refuse"
+    APPEND = "append"
+
+
+def check_uid(uid: str) -> str:
+    """Return ``uid`` if it can name a ledger."""
+    given: object = uid
+    if not isinstance(given, str) or not _UID.fullmatch(given):
+        raise ConfigError(
+            "uid must be 1 to 100 letters, digits, '.', '_' or '-', beginning with a letter or digit; "
+            f"got {repr(uid)[:40]}",
+            code="BAD_VALUE",
+        )
+    return uid
+
+
+def stream_sink_id(uid: str | None, query_id: str) -> str:
+    """The ledger of a streaming query."""
+    return f"uid-{uid}" if uid else f"query-{query_id}"
+
+
+def batch_sink_id(uid: str | None, txn_id: str, ids: Ids) -> str:
+    """The ledger of a batch write."""
+    if txn_id:
+        return "txn-" + hashlib.sha256(f"{uid or ''}\0{txn_id}".encode()).hexdigest()[:32]
+    return f"uid-{uid}" if uid else f"batch-{ids.uuid()}"
+
+
+def is_fresh(sink_id: str) -> bool:
+    """Whether a ledger belongs to one batch write only, so that nobody has written to it before."""
+    return sink_id.startswith("batch-")
+
+
+def check_stream(
+    batch: MicroBatch, head: Head | None, ledger: Ledger, *, on_new_query: OnNewQuery
+) -> MicroBatch | None:
+    """The last micro-batch of this query in the chain, or ``None`` if it is new here.
+
+    Called before an epoch of a run writes anything.
+
+    Raises:
+        IdentityError: the query is new here, rows may be there already, and that was not allowed.
+    """
+    last = None if head is None else head.record.last_batch
+    if last is not None and last.query_id == batch.query_id:
+        return last
+    earlier = ledger.last_batch_of(batch.query_id) if last is not None else None
+    if on_new_query is OnNewQuery.APPEND:
+        if earlier is None and batch.batch_id > 0 and ledger.has_folded():
+            raise ReplayTooOldError(
+                f"query {batch.query_id} arrives with batch {batch.batch_id}, and its records are "
+                "folded away: it cannot be told whether the batch was written before. Nothing was written. "
+                "Use another path or uid",
+                code="REPLAY_TOO_OLD",
+            )
+        return earlier
+    if last is not None:
+        raise _refusal("NEW_QUERY_OLD_DATA", _known_uid(ledger, last, batch))
+    _check_new_chain(batch, ledger)
+    return None
+
+
+def _check_new_chain(batch: MicroBatch, ledger: Ledger) -> None:
+    if batch.batch_id > 0:
+        raise _refusal(
+            "NO_LEDGER",
+            f"query {batch.query_id} arrives with batch {batch.batch_id} but has no ledger "
+            f"'{ledger.sink_id}' here: earlier batches went elsewhere, or the base path was moved, "
+            "emptied or not mounted",
+        )
+    if ledger.sink_id.startswith("query-"):
+        others = [name for name in ledger.neighbours() if name.startswith(("query-", "uid-"))]
+        if others:
+            raise _refusal(
+                "NEW_QUERY_OLD_DATA",
+                f"the base path holds the ledger of another stream, '{others[0]}', and this query "
+                f"({batch.query_id}) has no uid: a new checkpoint reads its source from the start and would "
+                "double the rows",
+            )
+
+
+def _known_uid(ledger: Ledger, last: MicroBatch, batch: MicroBatch) -> str:
+    return (
+        f"sink '{ledger.sink_id}' was written by query {last.query_id} up to batch {last.batch_id}; query "
+        f"{batch.query_id} comes from another checkpoint and would write its source again"
+    )
+
+
+def _refusal(code: str, what: str) -> IdentityError:
+    return IdentityError(
+        f"{what}. Start from the old checkpoint, use another path or uid, or allow it with "
+        ".on_new_query('append')",
+        code=code,
+    )

@@ -1,0 +1,264 @@
+"""The ledger: a durable chain of epoch records, and the three steps decide, publish, complete.
+
+    _filesink/<sink id>/<slot>.record     created if absent: the point of no return of an epoch
+                        <slot>.complete   the epoch's files are visible and announced
+                        <slot>.mark       records up to this slot are folded away; void if written again
+
+Rules:
+1. Record k+1 is created only by a driver that has read record k and knows it complete. So at most
+   one record is ever half done, and two drivers cannot fork the state.
+2. Nothing is ever replaced. Who finds a slot taken reads what stands there.
+3. Folding creates the mark before it deletes a record. A record at or below the highest mark is
+   void, whoever wrote it and whenever, so a driver that has won a slot looks for marks first.
+4. An unreadable record is not an absent one: it stops the sink.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from filesink.epoch_record import BatchWrite, EpochRecord, MicroBatch
+from filesink.errors import CommitStateUnknown, StateCorruptError, StorageError
+from filesink.naming import LEDGER_ROOT
+from filesink.storage.api import Entry, Kind, PutResult, Store
+
+KEEP_BATCHES = 100  # Spark's own default of spark.sql.streaming.minBatchesToRetain
+_FOLD_EVERY = 25  # folding in steps keeps the cost of an epoch flat
+_MOST_KEPT = 10  # times the micro-batches to keep: records of all kinds, where few are micro-batches
+_UNFINISHED = re.compile(r"\.([0-9]{12})\.(?:record|complete|mark)\.")
+_FILE = re.compile(r"([0-9]{12})\.(record|complete|mark)")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Head:
+    """The newest record of a chain, and whether its epoch is complete."""
+
+    record: EpochRecord
+    complete: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _Listing:
+    records: tuple[int, ...]  # valid slots, ascending
+    complete: frozenset[int]
+    marks: tuple[int, ...]  # ascending
+
+
+class Ledger:
+    """The chain of one sink.
+
+    Args:
+        store: where it lives.
+        sink_id: the directory below ``_filesink``.
+
+    Every method looks at the store; a driver that is alone on a sink needs none of them twice.
+    """
+
+    def __init__(self, store: Store, sink_id: str) -> None:
+        self.sink_id = sink_id
+        self._store = store
+        self._directory = f"{LEDGER_ROOT}/{sink_id}"
+
+    def head(self) -> Head | None:
+        """The newest record, or ``None`` for a new chain."""
+        listing = self._list()
+        if not listing.records:
+            if listing.marks:
+                raise StateCorruptError(
+                    f"{self._directory} has folded its records away but the newest is missing; "
+                    "restore the directory from a backup",
+                    code="NO_HEAD",
+                )
+            return None
+        slot = listing.records[-1]
+        if slot not in listing.complete:
+            # Its driver may have died between the link and the sync of the directory; whoever
+            # publishes because of this record must find it again after a power cut.
+            self._store.sync_directories([self._directory])
+        return Head(record=self._require(slot), complete=slot in listing.complete)
+
+    def decide(self, record: EpochRecord) -> EpochRecord:
+        """Create ``record`` in its slot; return the record that stands there now.
+
+        It is the caller's own if the nonces are equal.
+
+        Raises:
+            CommitStateUnknown: not known whether it stands. Discard nothing.
+            StorageError: it was not created.
+        """
+        try:
+            result = self._store.put_if_absent(self._path(record.slot, "record"), record.to_bytes())
+        except StorageError as error:
+            # A lost reply looks like a failure: only the slot itself can tell.
+            standing = self._reread(record.slot, error)
+            if standing is None:
+                raise
+            return standing
+        return record if result is PutResult.CREATED else self._require(record.slot)
+
+    def read(self, slot: int) -> EpochRecord | None:
+        """The record in ``slot``, or ``None``."""
+        path = self._path(slot, "record")
+        data = self._store.read(path)
+        if data is None:
+            return None
+        record = EpochRecord.from_bytes(data, where=path)
+        if record.slot != slot or record.sink_id != self.sink_id:
+            raise StateCorruptError(
+                f"{path} is the record of slot {record.slot} of sink '{record.sink_id}'; it was copied here",
+                code="FOREIGN",
+            )
+        return record
+
+    def _reread(self, slot: int, failed: StorageError) -> EpochRecord | None:
+        try:
+            standing = self.read(slot)
+            if standing is not None:
+                # It may be the sync of its name that failed, and what follows must not outlive it.
+                self._store.sync_directories([self._directory])
+        except StorageError as error:
+            raise CommitStateUnknown(
+                f"creating {self._path(slot, 'record')} failed ({failed.message}), and making sure that it "
+                f"stands did too ({error.message}). Nothing was deleted; restart later",
+                code="DECIDE_UNKNOWN",
+            ) from failed
+        return standing
+
+    def is_void(self, slot: int) -> bool:
+        """Whether ``slot`` has been folded away. Asked by whoever has just won it."""
+        marks = self._list().marks
+        return bool(marks) and marks[-1] >= slot
+
+    def complete(self, slot: int) -> None:
+        """Mark the epoch of ``slot`` as done."""
+        self._store.put_if_absent(self._path(slot, "complete"), b"")
+
+    def find(self, query_id: str, batch_id: int) -> EpochRecord | None:
+        """The record of a micro-batch, if it is still kept."""
+        for record in self.newest_first():
+            match record.cause:
+                case MicroBatch(query_id=query, batch_id=batch) if (query, batch) == (query_id, batch_id):
+                    return record
+                case _:
+                    continue
+        return None
+
+    def last_batch_of(self, query_id: str) -> MicroBatch | None:
+        """The newest micro-batch of one query among the records that are kept."""
+        for record in self.newest_first():
+            if record.last_batch is not None and record.last_batch.query_id == query_id:
+                return record.last_batch
+        return None
+
+    def newest_first(self) -> Iterator[EpochRecord]:
+        """All records that are kept, the newest first."""
+        for slot in reversed(self._list().records):
+            yield self._require(slot)
+
+    def has_folded(self) -> bool:
+        """Whether records have been folded away, so that not all of the past is known."""
+        return bool(self._list().marks)
+
+    def neighbours(self) -> list[str]:
+        """Ids of the other sinks that have a ledger below the same base path."""
+        entries = self._store.list(LEDGER_ROOT)
+        return sorted(
+            entry.name
+            for entry in entries
+            if entry.kind is Kind.DIRECTORY and entry.name[0] not in "._" and entry.name != self.sink_id
+        )
+
+    def fold(self, *, newest: int, keep: int = KEEP_BATCHES) -> None:
+        """Fold old records away, every so often.
+
+        Called after an epoch is complete. Keeps the records of at least the last ``keep``
+        micro-batches; upkeep and finish epochs do not count, up to ten times as many.
+
+        Args:
+            newest: the slot just completed.
+            keep: micro-batches whose records must stay.
+        """
+        if newest % _FOLD_EVERY:
+            return
+        listing = self._list()
+        mark = self._last_to_fold(listing, keep)
+        if mark is not None:
+            self._store.put_if_absent(self._path(mark, "mark"), b"")
+        self._delete_folded(self._list() if mark is not None else listing)
+
+    def unfinished(self) -> Iterator[tuple[str, int, Entry]]:
+        """Path and slot of what crashes inside ``put_if_absent`` left, and of what is being put now."""
+        for entry in self._store.list(self._directory):
+            if found := _UNFINISHED.match(entry.name):
+                yield f"{self._directory}/{entry.name}", int(found[1]), entry
+
+    def sweep(self, newest: int) -> None:
+        """Remove what crashes inside ``put_if_absent`` have left for slots up to ``newest``."""
+        for path, slot, _ in self.unfinished():
+            if slot <= newest:
+                self._store.discard(path)
+
+    def retract(self, slot: int) -> None:
+        """Take back a record whose bytes are lost. Only for ``recover(lost="rewrite")``."""
+        self._store.delete(self._path(slot, "record"))
+
+    def _last_to_fold(self, listing: _Listing, keep: int) -> int | None:
+        if len(listing.records) <= keep + _FOLD_EVERY:
+            return None  # cheap: no record needs to be read
+        seen = 0
+        for kept, slot in enumerate(reversed(listing.records)):
+            if (seen >= keep or kept >= keep * _MOST_KEPT) and slot in listing.complete:
+                return slot
+            seen += _counts(self._require(slot))
+        return None
+
+    def _delete_folded(self, listing: _Listing) -> None:
+        # A record may be deleted only below a mark that is durable; the newest mark stays.
+        if not listing.marks:
+            return
+        mark = listing.marks[-1]
+        dead = [
+            f"{self._directory}/{name}"
+            for name, slot, kind in self._entries()
+            if slot < mark or (slot == mark and kind != "mark")
+        ]
+        if dead:
+            # The mark may be that of a driver which died before its name was durable.
+            self._store.sync_directories([self._directory])
+        for path in dead:
+            self._store.delete(path)
+
+    def _entries(self) -> list[tuple[str, int, str]]:
+        found = ((entry.name, _FILE.fullmatch(entry.name)) for entry in self._store.list(self._directory))
+        return [(name, int(match[1]), match[2]) for name, match in found if match]
+
+    def _list(self) -> _Listing:
+        entries = self._entries()
+        marks = sorted(slot for _, slot, kind in entries if kind == "mark")
+        mark = marks[-1] if marks else -1
+        return _Listing(
+            records=tuple(sorted(slot for _, slot, kind in entries if kind == "record" and slot > mark)),
+            complete=frozenset(slot for _, slot, kind in entries if kind == "complete"),
+            marks=tuple(marks),
+        )
+
+    def _require(self, slot: int) -> EpochRecord:
+        record = self.read(slot)
+        if record is None:
+            raise StateCorruptError(
+                f"{self._path(slot, 'record')} vanished while it was being read; is another driver at work?",
+                code="VANISHED",
+            )
+        return record
+
+    def _path(self, slot: int, kind: str) -> str:
+        return f"{self._directory}/{slot:012d}.{kind}"
+
+
+def _counts(record: EpochRecord) -> bool:
+    """Whether a record is one of those that must be kept; batch writes only where no stream is."""
+    return isinstance(record.cause, MicroBatch) or (
+        record.last_batch is None and isinstance(record.cause, BatchWrite)
+    )

@@ -1,0 +1,280 @@
+"""Recovery and sweeping of file sinks, by hand: for operators, with no query running and no Spark.
+
+A restart does the same by itself for its own sink. Here every ledger below the base path is looked
+at, or that of the sink's uid.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from enum import Enum
+
+from filesink.committables import CODEC_VERSION, Committable, DiscardFile, HeldFile, PendingFile
+from filesink.epoch import EpochLoop, Outcome
+from filesink.epoch_record import EMPTY, BatchWrite, EpochRecord, MicroBatch, Section, Upkeep
+from filesink.errors import ConcurrentDriverError, ConfigError, IdentityError, StagedDataLost, StorageError
+from filesink.file_tiers import FileTiers, chain_of
+from filesink.gathering import states_of
+from filesink.identity import batch_sink_id
+from filesink.ledger import Ledger
+from filesink.naming import LEDGER_ROOT, parent, parse_hidden, sink_tag
+from filesink.ports import Clock, Ids, Ports, SerialRunner
+from filesink.replay import EpochOptions
+from filesink.report import EpochReport, RecoveryReport, SweepPlan, report_of
+from filesink.storage.api import Kind, Store
+from filesink.storage.open import open_store
+from filesink.sweep import Chain, Hidden, Leftover, hidden_files, leftovers
+from filesink.task import encode_states
+
+
+class Lost(Enum):
+    """What to do with an epoch whose decided bytes are gone."""
+
+    RAISE = "raise"
+    REWRITE = "rewrite"
+    ACCEPT = "accept"
+
+
+class Maintenance:
+    """Recovers and sweeps what is below one base path.
+
+    Args:
+        tiers: the sink.
+        clock: tells which chains have not moved for long.
+        ids: needed by the committers' ports.
+    """
+
+    def __init__(self, tiers: FileTiers, *, clock: Clock, ids: Ids) -> None:
+        self._tiers = tiers
+        self._store = tiers.address()
+        self._ports = Ports(clock=clock, ids=ids, runner=SerialRunner())
+
+    def recover(self, lost: Lost, checkpoint: str | None) -> RecoveryReport:
+        """See ``FileSink.recover``."""
+        published: list[EpochReport] = []
+        retracted: list[int] = []
+        given_up = 0
+        for ledger in self._ledgers():
+            head = ledger.head()
+            if head is None or not self._is_ours(head.record):
+                continue
+            if head.complete:
+                given_up += self._give_up_held(ledger, head.record, lost)
+                continue
+            try:
+                outcome = self._loop(ledger).recover()
+            except StagedDataLost:
+                if lost is Lost.RAISE:
+                    raise
+                if lost is Lost.REWRITE:
+                    retracted.append(self._retract(ledger, head.record, checkpoint))
+                    continue
+                outcome, rows = self._accept(ledger, head.record)
+                given_up += rows
+            if outcome is not None:
+                published.append(report_of(outcome))
+        swept = len(self._remove(self._dead(None)))
+        return RecoveryReport(
+            published=tuple(published), retracted=tuple(retracted), lost_rows=given_up, swept=swept
+        )
+
+    def plan_sweep(self, older_than_ms: int) -> SweepPlan:
+        """See ``FileSink.plan_sweep``."""
+        return SweepPlan(files=tuple(self._dead(older_than_ms)))
+
+    def sweep(self, older_than_ms: int) -> SweepPlan:
+        """See ``FileSink.sweep``."""
+        return SweepPlan(files=self._remove(self._dead(older_than_ms)))
+
+    def _dead(self, older_than_ms: int | None) -> Iterator[Leftover]:
+        """Each chain is read after the files were seen, and just before its own are judged.
+
+        So whoever removes one at a time takes none away that a driver has decided on meanwhile.
+        """
+        oldest = None if older_than_ms is None else self._ports.clock.now_ms() - older_than_ms
+        seen: dict[str, list[Hidden]] = {}
+        for file in hidden_files(self._store):
+            seen.setdefault(file.tag, []).append(file)
+        for ledger in self._ledgers():
+            files = [*seen.pop(sink_tag(ledger.sink_id), ()), *_unfinished(ledger)]
+            if files:
+                yield from leftovers(self._chain(ledger, oldest), files)
+        for file in (file for files in seen.values() for file in files):
+            if oldest is not None and file.mtime_ms < oldest:
+                yield Leftover(path=file.path, size=file.size, reason="its sink has no ledger here")
+
+    def _chain(self, ledger: Ledger, oldest: int | None) -> Chain:
+        head = ledger.head()
+        if head is None:  # what its first epoch left, if that was never decided
+            return Chain(sink_id=ledger.sink_id, complete_slot=-1, named=frozenset(), stale_before_ms=oldest)
+        chain = chain_of(head.record)
+        if not head.complete:  # what it names is still to be published: nothing of it is dead
+            return replace(chain, complete_slot=head.record.slot - 1, named=_named(self._tiers, head.record))
+        is_stale = oldest is not None and head.record.decided_ms < oldest
+        return replace(chain, stale_before_ms=oldest if is_stale else None)
+
+    def _remove(self, dead: Iterable[Leftover]) -> tuple[Leftover, ...]:
+        removed = []
+        for leftover in dead:
+            self._store.discard(leftover.path)
+            removed.append(leftover)
+        return tuple(removed)
+
+    def _is_ours(self, record: EpochRecord) -> bool:
+        """Whether the chain of ``record`` is one of this sink's; without a uid all are."""
+        uid, cause = self._tiers.uid, record.cause
+        if uid is None:
+            return True
+        txn_id = cause.txn_id if isinstance(cause, BatchWrite) else ""
+        return record.sink_id == batch_sink_id(uid, txn_id, self._ports.ids)
+
+    def _ledgers(self) -> list[Ledger]:
+        entries = self._store.list(LEDGER_ROOT)
+        names = sorted(entry.name for entry in entries if entry.kind is Kind.DIRECTORY)
+        return [self._tiers.open_ledger(name) for name in names if name[0] not in "._"]
+
+    def _loop(self, ledger: Ledger) -> EpochLoop[HeldFile, Committable, None]:
+        return EpochLoop(self._tiers, ledger, ports=self._ports, options=EpochOptions())
+
+    def _accept(self, ledger: Ledger, record: EpochRecord) -> tuple[Outcome[Committable], int]:
+        """Publish what is left of an epoch; the rest is given up by the user's own word."""
+        committer = self._tiers.create_committer()
+        committables = _committables(self._tiers, record)
+        there = [file for file in committables if not self._is_lost(file)]
+        left = committer.commit(there)
+        if left:
+            raise StorageError(
+                f"{len(left)} files could not be published; call recover() again", code="RETRY"
+            )
+        ledger.complete(record.slot)
+        missing = [file for file in committables if file not in there]
+        outcome = Outcome(
+            slot=record.slot, cause=record.cause, rows=record.rows, committables=there, replayed=True
+        )
+        return outcome, sum(file.rows for file in missing if isinstance(file, PendingFile))
+
+    def _give_up_held(self, ledger: Ledger, record: EpochRecord, lost: Lost) -> int:
+        """Rows of open parts whose bytes are gone, taken out of the state by the user's own word."""
+        states = states_of(self._tiers, record.states)
+        gone = [held for values in states.values() for held in values if self._store.is_gone(held.staged)]
+        if not gone:
+            return 0
+        rows = sum(held.rows for held in gone)
+        if lost is not Lost.ACCEPT:
+            raise StagedDataLost(
+                f"sink '{record.sink_id}': {len(gone)} held files of {rows} rows are gone, such as "
+                f"'{gone[0].staged.path}'. Restore them, or give these rows up with lost='accept'",
+                code="HELD_LOST",
+            )
+        kept = {subtask: [held for held in values if held not in gone] for subtask, values in states.items()}
+        self._go_on_with(ledger, record, kept)
+        return rows
+
+    def _go_on_with(
+        self, ledger: Ledger, record: EpochRecord, states: Mapping[int, Sequence[HeldFile]]
+    ) -> None:
+        sections = {subtask: encode_states(self._tiers, values) for subtask, values in states.items()}
+        following = replace(
+            record,
+            slot=record.slot + 1,
+            nonce=self._ports.ids.uuid(),
+            cause=Upkeep(),
+            decided_ms=self._ports.clock.now_ms(),
+            rows=0,
+            committables=Section(CODEC_VERSION, self._tiers.committable_codec.encode([])),
+            announcement=EMPTY,
+            states={subtask: section for subtask, section in sections.items() if section.data},
+        )
+        if ledger.decide(following).nonce != following.nonce:
+            raise ConcurrentDriverError(
+                f"a query of sink '{record.sink_id}' is running; stop it before recover()",
+                code="CONCURRENT_DRIVER",
+            )
+        ledger.complete(following.slot)
+
+    def _is_lost(self, file: Committable) -> bool:
+        return isinstance(file, PendingFile) and self._store.is_lost(file.staged, file.target)
+
+    def _retract(self, ledger: Ledger, record: EpochRecord, checkpoint: str | None) -> int:
+        """Take back an epoch: first what it has published, last its record, so that it can be repeated."""
+        if isinstance(record.cause, MicroBatch):
+            self._check_replay(record.cause, checkpoint)
+        files = [file for file in _committables(self._tiers, record) if isinstance(file, PendingFile)]
+        for file in files:
+            if self._store.is_published(file.staged, file.target):
+                self._unpublish(file, record.slot)
+        # Else a power cut could bring back files whose record is gone.
+        self._store.sync_directories(sorted({parent(file.target) for file in files}))
+        ledger.retract(record.slot)
+        return record.slot
+
+    def _unpublish(self, file: PendingFile, slot: int) -> None:
+        name = parse_hidden(file.staged.path.rpartition("/")[2])
+        if name is not None and name.slot == slot:
+            self._store.delete(file.target)  # its rows will be written again
+        else:  # held since an earlier epoch, whose state still names it
+            self._store.publish(replace(file.staged, path=file.target), file.staged.path)
+
+    def _check_replay(self, cause: MicroBatch, checkpoint: str | None) -> None:
+        if checkpoint is None:
+            raise ConfigError(
+                "lost='rewrite' needs checkpoint_location: only Spark's commit log tells whether batch "
+                f"{cause.batch_id} will be replayed",
+                code="CHECKPOINT",
+            )
+        log = open_store(checkpoint, {})
+        _check_checkpoint(log, cause)
+        if log.read(f"commits/{cause.batch_id}") is not None:
+            raise IdentityError(
+                f"Spark has noted batch {cause.batch_id} as done and will not replay it; use "
+                f"lost='accept', or remove commits/{cause.batch_id} from the checkpoint first",
+                code="NO_REPLAY",
+            )
+
+
+def _check_checkpoint(log: Store, cause: MicroBatch) -> None:
+    """Raise ``IdentityError`` unless Spark has planned this very batch in this checkpoint."""
+    offsets = log.read(f"offsets/{cause.batch_id}")
+    if _query_id(log.read("metadata")) != cause.query_id:
+        reason = f"its metadata file does not name query {cause.query_id}"
+    elif offsets is None:
+        reason = f"it has no offsets/{cause.batch_id}"
+    elif cause.fingerprint and hashlib.sha256(offsets).hexdigest() != cause.fingerprint:
+        reason = f"its offsets/{cause.batch_id} are other input than the epoch was decided from"
+    else:
+        return
+    raise IdentityError(
+        f"checkpoint_location is not where batch {cause.batch_id} came from, so nothing would replay it: "
+        f"{reason}. Nothing was taken back. Pass the checkpoint of the query that writes to this sink",
+        code="WRONG_CHECKPOINT",
+    )
+
+
+def _query_id(metadata: bytes | None) -> object:
+    """The id in a checkpoint's ``metadata`` file, one line of JSON; ``None`` if there is none."""
+    try:
+        values = json.loads(metadata or b"null")
+    except ValueError:
+        return None
+    return values.get("id") if isinstance(values, dict) else None
+
+
+def _unfinished(ledger: Ledger) -> Iterator[Hidden]:
+    tag = sink_tag(ledger.sink_id)
+    for path, slot, entry in ledger.unfinished():
+        yield Hidden(path=path, tag=tag, slot=slot, size=entry.size, mtime_ms=entry.mtime_ms)
+
+
+def _committables(tiers: FileTiers, record: EpochRecord) -> list[Committable]:
+    section = record.committables
+    return tiers.committable_codec.decode(section.version, section.data)
+
+
+def _named(tiers: FileTiers, record: EpochRecord) -> frozenset[str]:
+    """Every hidden path that a record not yet complete refers to."""
+    files = _committables(tiers, record)
+    paths = {file.path if isinstance(file, DiscardFile) else file.staged.path for file in files}
+    return frozenset(paths | set(chain_of(record).named))

@@ -1,0 +1,121 @@
+"""Names of files and directories: how they are made and how our own are recognised. Pure.
+
+    finished   <prefix>-<part id>-<counter><suffix>
+    hidden     .<finished name>.inprogress.<sink tag>.<slot>.<attempt>
+    ledger     _filesink/<sink id>/
+
+A part id is a random UUID whose first eight digits are the sink tag, so that a file of ours is
+known by its name alone. A hidden name never ends like a part file, because DuckDB, polars and
+fsspec globs do read ``.x.parquet``.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from dataclasses import dataclass
+
+from filesink.errors import ConfigError, SecurityError
+from filesink.ports import Ids
+
+LEDGER_ROOT = "_filesink"
+MAX_NAME_BYTES = 255  # NAME_MAX of every common file system; S3 keys are longer
+
+_HIDDEN = re.compile(
+    r"\.(?P<target>.+)\.inprogress\.(?P<tag>[0-9a-f]{8})\.(?P<slot>[0-9]{1,18})\.(?P<attempt>[0-9a-f-]{36})"
+)
+_UNSAFE = re.compile("[\x00-\x1f\x7f/\\\\\ud800-\udfff]")  # lone surrogates are no names
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OutputFileConfig:
+    """What a user may choose of a part file's name: ``<prefix>-<part id>-<counter><suffix>``.
+
+    Args:
+        part_prefix: beginning of the name; must not begin with ``.`` or ``_``, which readers skip.
+        part_suffix: end of the name; ``None`` takes the extension of the format, ``""`` no ending.
+    """
+
+    part_prefix: str = "part"
+    part_suffix: str | None = None
+
+    def __post_init__(self) -> None:
+        suffix = "" if self.part_suffix is None else self.part_suffix
+        given: tuple[object, ...] = (self.part_prefix, suffix)
+        if not all(isinstance(text, str) for text in given):
+            raise ConfigError("part_prefix and part_suffix must be text", code="BAD_VALUE")
+        if not self.part_prefix or self.part_prefix[0] in "._" or _UNSAFE.search(self.part_prefix):
+            raise ConfigError(
+                f"part_prefix {self.part_prefix!r} must begin with neither '.' nor '_' (readers skip such "
+                "files), must not be empty and must not hold '/', '\\' or control characters",
+                code="BAD_VALUE",
+            )
+        if (suffix and suffix[0] != ".") or _UNSAFE.search(suffix) or ".inprogress." in suffix:
+            raise ConfigError(
+                f"part_suffix {suffix!r} must be empty or begin with '.', as in '.parquet'", code="BAD_VALUE"
+            )
+        if len(self.part_prefix.encode()) + len(suffix.encode()) > 100:
+            raise ConfigError("part_prefix and part_suffix together exceed 100 bytes", code="TOO_LONG")
+
+    def suffix(self, extension: str) -> str:
+        """How finished names end; ``extension`` is the format's own."""
+        return extension if self.part_suffix is None else self.part_suffix
+
+    def name_with(self, part_id: str, counter: int, suffix: str) -> str:
+        """The finished name of one part; its ending, see ``suffix``, was chosen when it was begun."""
+        return f"{self.part_prefix}-{part_id}-{counter}{suffix}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HiddenName:
+    """What a hidden file's name tells: whose it is and for which slot of the ledger it was made."""
+
+    target: str
+    tag: str
+    slot: int
+    attempt: str
+
+    def __str__(self) -> str:
+        return f".{self.target}.inprogress.{self.tag}.{self.slot}.{self.attempt}"
+
+
+def parse_hidden(name: str) -> HiddenName | None:
+    """The parts of a hidden file's name, or ``None`` for any other file."""
+    found = _HIDDEN.fullmatch(name)
+    if found is None:
+        return None
+    return HiddenName(
+        target=found["target"], tag=found["tag"], slot=int(found["slot"]), attempt=found["attempt"]
+    )
+
+
+def sink_tag(sink_id: str) -> str:
+    """Eight hexadecimal digits that stand for a sink in names."""
+    return hashlib.sha256(sink_id.encode()).hexdigest()[:8]
+
+
+def new_part_id(tag: str, ids: Ids) -> str:
+    """A part id that no other part will ever have."""
+    return tag + ids.uuid()[8:]
+
+
+def join(directory: str, name: str) -> str:
+    """A path below the base from a bucket id (``""`` is the base path) and a name."""
+    return f"{directory}/{name}" if directory else name
+
+
+def parent(path: str) -> str:
+    """The directory of a path below the base; ``""`` is the base path."""
+    return path.rpartition("/")[0]
+
+
+def check_relative(path: str) -> str:
+    """Return ``path`` if it stays below the base, else raise ``SecurityError``.
+
+    Guards whatever comes from durable state or from another process.
+    """
+    parts = path.split("/")
+    if not path or "\0" in path or any(part in {"", ".", ".."} for part in parts):
+        shown = path[:80].encode("ascii", "backslashreplace").decode()
+        raise SecurityError(f"path '{shown}' leaves the base directory; refused", code="ESCAPE")
+    return path

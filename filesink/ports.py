@@ -1,0 +1,109 @@
+"""What the rest of the package may not do by itself: tell time, make random ids, run things.
+
+Whoever needs one of these takes it as a constructor argument, so that a whole sink can be run
+under a simulated clock and scheduler. The real ones are in ``filesink.system``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from enum import Enum
+from typing import TYPE_CHECKING, Protocol, TypeVar
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+
+class Clock(Protocol):
+    """Wall-clock time of the driver. Tasks get a clock that runs on from the driver's."""
+
+    def now_ms(self) -> int:
+        """Milliseconds since 1970-01-01 UTC."""
+        ...
+
+    def sleep(self, seconds: float) -> None:
+        """Wait; only used between retries."""
+        ...
+
+
+class Ids(Protocol):
+    """A source of ids that never repeat, in this process or any other."""
+
+    def uuid(self) -> str:
+        """A random version-4 UUID in its usual 36 characters."""
+        ...
+
+
+class TaskRunner(Protocol):
+    """Runs a function over items, somewhere: in this thread, in a pool, as a Spark job."""
+
+    def run(self, function: Callable[[T], R], items: Iterable[T]) -> list[R]:
+        """Results in the order of ``items``.
+
+        Every item is attempted and every call has returned before this returns or raises, so no
+        work goes on behind the caller's back. The first error in item order is raised.
+        """
+        ...
+
+
+class SerialRunner:
+    """Runs everything in the calling thread; what simulations and small jobs use."""
+
+    def run(self, function: Callable[[T], R], items: Iterable[T]) -> list[R]:
+        """See ``TaskRunner.run``."""
+        results: list[R] = []
+        first_error: BaseException | None = None
+        for item in items:
+            try:
+                results.append(function(item))
+            except Exception as error:  # noqa: BLE001 - raised below, after every item was attempted
+                first_error = first_error or error
+        if first_error is not None:
+            raise first_error
+        return results
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ports:
+    """The outside world of a driver."""
+
+    clock: Clock
+    ids: Ids
+    runner: TaskRunner
+
+
+class Losers(Enum):
+    """Whether attempts whose result was not taken may have left something behind."""
+
+    NONE = "none"
+    POSSIBLE = "possible"
+
+
+class WriteJob(Protocol):
+    """The input of one epoch, as an engine runs it. Each method runs the input once."""
+
+    @property
+    def run_id(self) -> str:
+        """Differs for every run of a query, also of the same one; ``""`` for batch writes."""
+        ...
+
+    @property
+    def time_zone(self) -> str:
+        """Of the session, as Spark's own functions use it."""
+        ...
+
+    def write(self, task: Callable[[int, int, Iterable[pa.RecordBatch]], bytes]) -> list[bytes]:
+        """Run ``task(subtask, attempt, batches)`` for each partition; one result of each."""
+        ...
+
+    def count_rows(self) -> int:
+        """Run the input to its end and count its rows; nothing is written."""
+        ...
+
+    def losers(self) -> Losers:
+        """Whether twins may have run; asked after ``write``. Retries are seen in the results."""
+        ...

@@ -1,0 +1,110 @@
+"""Rolls a decided epoch forward: commit, announce, complete. May be run again, by anyone.
+
+Rules: nothing here undoes anything. A step that asks for a retry gets it, with growing pauses, and
+then raises: an epoch that could not be committed is never reported as done, and stays decided.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from enum import Enum
+from typing import Generic, TypeVar
+
+from filesink.api import Sink
+from filesink.epoch_record import EMPTY, EpochRecord, Section
+from filesink.errors import CommitFailedError
+from filesink.ledger import Ledger
+from filesink.ports import Clock
+
+S = TypeVar("S")
+C = TypeVar("C")
+A = TypeVar("A")
+T = TypeVar("T")
+
+RETRIES = 10  # Flink's sink.committer.retries
+_FIRST_PAUSE = 0.05  # seconds; doubled each time
+_LONGEST_PAUSE = 10.0
+
+
+class Decider(Enum):
+    """Who has decided the record that is being published."""
+
+    THIS_DRIVER = "this driver"
+    EARLIER_DRIVER = "an earlier driver"
+
+
+class Publisher(Generic[S, C, A]):
+    """Publishes the epochs of one sink.
+
+    Args:
+        sink: makes the committers, once each.
+        ledger: where an epoch is marked complete.
+        clock: waits between retries.
+        retries: further rounds after the first, for each tier.
+    """
+
+    def __init__(self, sink: Sink[S, C, A], ledger: Ledger, clock: Clock, *, retries: int = RETRIES) -> None:
+        self._sink = sink
+        self._ledger = ledger
+        self._clock = clock
+        self._retries = retries
+        self._committer = sink.create_committer()
+        self._aggregated = sink.create_aggregated_committer()
+
+    def combine(self, committables: Sequence[C]) -> list[A]:
+        """What the aggregated committer wants on record; before *decide*."""
+        return [] if self._aggregated is None else self._aggregated.combine(committables)
+
+    def publish(self, record: EpochRecord, decider: Decider) -> list[C]:
+        """Carry out ``record`` and mark it complete; return what was committed.
+
+        Raises:
+            CommitFailedError: retries were used up.
+            FilesinkError: what a committer raised. In both cases the epoch stays decided.
+        """
+        codec = self._sink.committable_codec
+        section = record.committables
+        committables = codec.decode(section.version, section.data)
+        self._until_done(self._committer.commit, committables, record.slot)
+        self._announce(record, decider)
+        self._ledger.complete(record.slot)
+        return committables
+
+    def discard(self, committables: Sequence[C], announcement: Section = EMPTY) -> None:
+        """Discard what the tasks of an epoch that was not decided have reported, and what was combined."""
+        self._committer.abort(committables)
+        codec = self._sink.aggregated_codec
+        if self._aggregated is not None and codec is not None and announcement.data:
+            self._aggregated.abort(codec.decode(announcement.version, announcement.data))
+
+    def close(self) -> None:
+        """Release what the committers hold."""
+        if self._aggregated is not None:
+            self._aggregated.close()
+
+    def _announce(self, record: EpochRecord, decider: Decider) -> None:
+        codec = self._sink.aggregated_codec
+        if self._aggregated is None or codec is None or not record.announcement.data:
+            return
+        commit = self._aggregated.commit
+        if decider is Decider.EARLIER_DRIVER:
+            commit = self._aggregated.restore_commit
+        section = record.announcement
+        self._until_done(commit, codec.decode(section.version, section.data), record.slot)
+
+    def _until_done(self, commit: Callable[[Sequence[T]], list[T]], values: list[T], slot: int) -> None:
+        pause = _FIRST_PAUSE
+        left = commit(values) if values else []
+        for _ in range(self._retries):
+            if not left:
+                return
+            self._clock.sleep(pause)
+            pause = min(pause * 2, _LONGEST_PAUSE)
+            left = commit(left)
+        if left:
+            raise CommitFailedError(
+                f"epoch {slot}: {len(left)} of {len(values)} pieces could not be committed after "
+                f"{self._retries} retries; the epoch stays decided and nothing was undone. Restart the "
+                "query, or call recover(), when the store answers again",
+                code="RETRIES",
+            )

@@ -1,0 +1,126 @@
+"""What users are told about epochs, recoveries and sweeps."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from html import escape
+
+from filesink.committables import Committable, PendingFile
+from filesink.epoch import Outcome
+from filesink.epoch_record import MicroBatch
+from filesink.sweep import Leftover
+
+_SHOWN = 20  # files in a notebook's table
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FinishedFile:
+    """A file that has become visible. ``path`` is relative to the base path; ``bytes`` is its size."""
+
+    path: str
+    bucket: str
+    rows: int
+    bytes: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EpochReport:
+    """What one epoch has done.
+
+    Attributes:
+        epoch: its slot in the sink's ledger.
+        rows: records that came in. Under a policy that keeps parts open, some are still hidden.
+        bytes: size of ``files`` together.
+        files: what has become visible in this epoch.
+        batch_id: Spark's number of the micro-batch; ``None`` for a batch write or an epoch of upkeep.
+        already_committed: nothing was written, because an earlier call had committed this input.
+        metrics: counters added up over the tasks.
+    """
+
+    epoch: int
+    rows: int
+    bytes: int
+    files: Sequence[FinishedFile]
+    batch_id: int | None = None
+    already_committed: bool = False
+    metrics: Mapping[str, int] = field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        what = "already committed" if self.already_committed else "committed"
+        batch = "" if self.batch_id is None else f", batch {self.batch_id}"
+        return (
+            f"<EpochReport epoch {self.epoch}{batch}: {what} {self.rows:,} rows, "
+            f"{len(self.files)} files, {size_text(self.bytes)}>"
+        )
+
+    def _repr_html_(self) -> str:
+        rows = "".join(
+            f"<tr><td>{escape(file.path)}</td><td>{file.rows:,}</td><td>{size_text(file.bytes)}</td></tr>"
+            for file in self.files[:_SHOWN]
+        )
+        more = f"<p>and {len(self.files) - _SHOWN:,} more</p>" if len(self.files) > _SHOWN else ""
+        return (
+            f"<p>{escape(repr(self)[1:-1])}</p><table><tr><th>file</th><th>rows</th><th>size</th></tr>"
+            f"{rows}</table>{more}"
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecoveryReport:
+    """What ``recover`` has done.
+
+    Attributes:
+        published: epochs that an earlier driver had decided, carried through now.
+        retracted: epochs taken back with ``lost="rewrite"``, to be replayed.
+        lost_rows: rows given up with ``lost="accept"``.
+        swept: hidden files removed.
+    """
+
+    published: Sequence[EpochReport] = ()
+    retracted: Sequence[int] = ()
+    lost_rows: int = 0
+    swept: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SweepPlan:
+    """What ``sweep`` would remove now, or has removed."""
+
+    files: Sequence[Leftover]
+
+    @property
+    def bytes(self) -> int:
+        """Size of the files together."""
+        return sum(leftover.size for leftover in self.files)
+
+    def __repr__(self) -> str:
+        return f"<SweepPlan {len(self.files)} hidden files, {size_text(self.bytes)}>"
+
+
+def report_of(outcome: Outcome[Committable]) -> EpochReport:
+    """A user's view of an epoch's outcome."""
+    files = [
+        FinishedFile(path=file.target, bucket=file.bucket, rows=file.rows, bytes=file.size)
+        for file in outcome.committables
+        if isinstance(file, PendingFile)
+    ]
+    return EpochReport(
+        epoch=outcome.slot,
+        rows=outcome.rows,
+        bytes=sum(file.bytes for file in files),
+        files=tuple(files),
+        batch_id=outcome.cause.batch_id if isinstance(outcome.cause, MicroBatch) else None,
+        already_committed=outcome.replayed,
+        metrics=outcome.metrics,
+    )
+
+
+def size_text(size: int) -> str:
+    """Bytes for people: ``1.5 MiB``."""
+    amount = float(size)
+    for unit in ("B", "KiB", "MiB", "GiB"):
+        if amount < 1024:
+            return f"{amount:.0f} {unit}" if unit == "B" else f"{amount:.1f} {unit}"
+        amount /= 1024
+    return f"{amount:.1f} TiB"

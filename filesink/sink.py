@@ -1,0 +1,284 @@
+"""``FileSink`` and its one builder: the only place where the pieces are put together.
+
+How it is used:
+
+    sink = (
+        FileSink.for_bulk_format("/data/flights", ParquetWriterFactory())
+        .with_bucket_assigner(BucketAssigner.date_time_bucket_assigner("yyyy-MM-dd", column="ts"))
+        .with_uid("flights")
+        .build()
+    )
+    sink.write(df)                                                            # a batch
+    sink.start(stream, checkpoint_location="/data/cp", available_now=True)    # a stream
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from datetime import timedelta
+from enum import Enum
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
+
+from filesink.buckets import BucketAssigner
+from filesink.durations import parse_duration_ms
+from filesink.errors import ConfigError
+from filesink.file_format import BulkFormat, FileFormat, RowFormat
+from filesink.file_tiers import FileTiers, StoreAddress
+from filesink.identity import OnNewQuery, check_uid
+from filesink.maintenance import Lost, Maintenance
+from filesink.naming import OutputFileConfig
+from filesink.replay import EpochOptions, OnReplayMismatch
+from filesink.report import EpochReport, RecoveryReport, SweepPlan, report_of
+from filesink.rolling import AnsweringPolicy, CheckpointRollingPolicy, RollingPolicy
+from filesink.spark.engine import EngineOptions, SparkEngine
+from filesink.storage.open import check_base_path
+from filesink.writer import Plan
+from formats.api import BulkWriterFactory, Encoder, RowEncoder
+from formats.per_row import PerRowEncoder
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+    from filesink.spark.query import SinkQuery
+
+E = TypeVar("E", bound=Enum)
+V = TypeVar("V")
+Duration = int | str | timedelta
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileSinkBuilder:
+    """Collects what a ``FileSink`` is made of. Immutable: every ``with_…`` returns a new builder."""
+
+    base_path: str
+    format: FileFormat
+    policy: RollingPolicy
+    assigner: BucketAssigner = field(default_factory=BucketAssigner.date_time_bucket_assigner)
+    names: OutputFileConfig = field(default_factory=OutputFileConfig)
+    uid: str | None = None
+    check_interval_ms: int = 60_000
+    storage_options: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    epochs: EpochOptions = field(default_factory=EpochOptions)
+
+    def with_bucket_assigner(self, assigner: BucketAssigner) -> FileSinkBuilder:
+        """Choose the directory of each record; by default the hour of writing, as Flink does."""
+        return replace(self, assigner=_instance(assigner, BucketAssigner, "with_bucket_assigner"))
+
+    def with_rolling_policy(self, policy: RollingPolicy) -> FileSinkBuilder:
+        """Choose when a part file is closed.
+
+        Bulk formats take a ``CheckpointRollingPolicy`` only: their files end with every epoch.
+        """
+        _instance(policy, RollingPolicy, "with_rolling_policy")
+        if isinstance(self.format, BulkFormat) and not isinstance(policy, CheckpointRollingPolicy):
+            raise ConfigError(
+                f"{type(policy).__name__} may keep a part open across epochs, and a bulk format cannot be "
+                "continued. "
+                "Use RollingPolicy.on_checkpoint_rolling_policy(…), and compaction for larger files",
+                code="CONFLICT",
+            )
+        return replace(self, policy=policy)
+
+    def with_bucket_check_interval(self, interval: Duration) -> FileSinkBuilder:
+        """Choose how often age and inactivity are looked at; ``int`` is milliseconds. Default 1 min."""
+        return replace(self, check_interval_ms=parse_duration_ms(interval, name="bucket_check_interval"))
+
+    def with_output_file_config(self, config: OutputFileConfig) -> FileSinkBuilder:
+        """Choose prefix and suffix of the names of part files."""
+        return replace(self, names=_instance(config, OutputFileConfig, "with_output_file_config"))
+
+    def with_uid(self, uid: str) -> FileSinkBuilder:
+        """Give the sink a stable name, so that it knows its own files under any checkpoint."""
+        return replace(self, uid=check_uid(uid))
+
+    def with_storage_options(self, **options: Any) -> FileSinkBuilder:
+        """Give options to the store, as fsspec's ``storage_options``; never written anywhere."""
+        return replace(self, storage_options={**self.storage_options, **options})
+
+    def on_new_query(self, action: Literal["refuse", "append"]) -> FileSinkBuilder:
+        """Say what happens when a query with another checkpoint arrives where one has written.
+
+        ``"refuse"`` (default) raises ``IdentityError``: the query would read its source from the start
+        and double the rows. ``"append"`` lets it write.
+        """
+        chosen = _choice(OnNewQuery, action, "on_new_query")
+        return replace(self, epochs=replace(self.epochs, on_new_query=chosen))
+
+    def on_replay_mismatch(self, action: Literal["raise", "keep_first"]) -> FileSinkBuilder:
+        """Say what happens when a committed micro-batch comes back with another number of rows.
+
+        ``"raise"`` (default) raises ``ReplayMismatchError``; ``"keep_first"`` logs a warning and keeps
+        what was committed, for queries that are knowingly not deterministic.
+        """
+        chosen = _choice(OnReplayMismatch, action, "on_replay_mismatch")
+        return replace(self, epochs=replace(self.epochs, on_replay_mismatch=chosen))
+
+    def tiers(self) -> FileTiers:
+        """The sink as an engine drives it; for engines of your own."""
+        plan = Plan(
+            format=self.format,
+            assigner=self.assigner,
+            policy=AnsweringPolicy(self.policy),
+            names=self.names,
+            check_interval_ms=self.check_interval_ms,
+        )
+        address = StoreAddress(base_path=self.base_path, storage_options=self.storage_options)
+        return FileTiers(address=address, plan=plan, uid=self.uid)
+
+    def build(self) -> FileSink:
+        """The sink. Nothing is written or created before its first use."""
+        return FileSink(self)
+
+
+class FileSink:
+    """Writes DataFrames into part files, each row exactly once, whatever crashes.
+
+    Made by ``FileSink.for_row_format(…)`` or ``FileSink.for_bulk_format(…)`` and ``build()``. Lives on
+    the driver. One sink takes one DataFrame, and one call per micro-batch.
+    """
+
+    def __init__(self, builder: FileSinkBuilder) -> None:
+        self._builder = builder
+        self._tiers = builder.tiers()
+        options = EngineOptions(epochs=builder.epochs, check_interval_ms=builder.check_interval_ms)
+        self._engine = SparkEngine(self._tiers, options)
+
+    @staticmethod
+    def for_row_format(base_path: str | os.PathLike[str], encoder: Encoder | RowEncoder) -> FileSinkBuilder:
+        """A sink that appends records to part files, which may stay open across epochs.
+
+        Args:
+            base_path: a directory, created if missing; ``file:`` URIs are accepted.
+            encoder: ``Encoder.simple_string_encoder()``, ``.json_lines()``, ``.csv()`` or your own.
+        """
+        if isinstance(encoder, RowEncoder):
+            encoder = PerRowEncoder(encoder)
+        return FileSinkBuilder(
+            base_path=check_base_path(base_path),
+            format=RowFormat(_instance(encoder, Encoder, "for_row_format")),
+            policy=RollingPolicy.default_rolling_policy(),
+        )
+
+    @staticmethod
+    def for_bulk_format(
+        base_path: str | os.PathLike[str], writer_factory: BulkWriterFactory
+    ) -> FileSinkBuilder:
+        """A sink of files with a footer, such as Parquet, which are closed at every epoch.
+
+        Args:
+            base_path: a directory, created if missing; ``file:`` URIs are accepted.
+            writer_factory: ``ParquetWriterFactory()`` or your own.
+        """
+        return FileSinkBuilder(
+            base_path=check_base_path(base_path),
+            format=BulkFormat(_instance(writer_factory, BulkWriterFactory, "for_bulk_format")),
+            policy=RollingPolicy.on_checkpoint_rolling_policy(),
+        )
+
+    def write(self, df: DataFrame, *, txn_id: str | None = None) -> EpochReport:
+        """Write a batch DataFrame; returns when its files are visible.
+
+        Args:
+            df: not streaming; executed once.
+            txn_id: your name for this very data. A second call with it, after a crash too, writes
+                nothing and reports ``already_committed``. You vouch that equal ids mean equal data.
+
+        Raises:
+            FilesinkError: nothing became visible, or, if the epoch had been decided, ``recover()``
+                carries it through.
+        """
+        return report_of(self._engine.write(df, txn_id=txn_id))
+
+    def start(
+        self,
+        df: DataFrame,
+        *,
+        checkpoint_location: str | os.PathLike[str],
+        query_name: str | None = None,
+        **trigger: Any,
+    ) -> SinkQuery[EpochReport]:
+        """Start a streaming query into this sink; Spark's ``StreamingQuery`` comes back.
+
+        With a trigger that ends by itself, the end closes every open part, and ``awaitTermination``
+        waits for it. After ``query.stop()`` open parts stay hidden until the next start or ``finish()``.
+
+        Args:
+            df: streaming.
+            checkpoint_location: a directory of this query's own, kept across restarts.
+            query_name: Spark's name of the query.
+            **trigger: one of ``processing_time="10 seconds"``, ``available_now=True``, ``once=True``.
+        """
+        return self._engine.start(
+            df,
+            checkpoint_location=os.fspath(checkpoint_location),
+            query_name=query_name,
+            report=report_of,
+            **trigger,
+        )
+
+    def foreach_batch(self, df: DataFrame, batch_id: int) -> None:
+        """Write one micro-batch: ``df.writeStream.foreachBatch(sink.foreach_batch)``.
+
+        Call ``finish()`` when the input has ended for good.
+        """
+        self._engine.foreach_batch(df, batch_id)
+
+    def finish(self) -> EpochReport | None:
+        """Close everything that streams of this sink have left open; ``None`` if nothing was."""
+        outcome = self._engine.finish()
+        return None if outcome is None else report_of(outcome)
+
+    def recover(
+        self,
+        *,
+        lost: Literal["raise", "rewrite", "accept"] = "raise",
+        checkpoint_location: str | os.PathLike[str] | None = None,
+    ) -> RecoveryReport:
+        """Carry through what crashed drivers have decided, and remove what they left behind.
+
+        Needs no Spark, and no query may be running. A restart of the query does the same by itself.
+
+        Args:
+            lost: what to do if decided bytes are gone. ``"raise"``: raise ``StagedDataLost``.
+                ``"rewrite"``: take the epoch back, so that the restarted query writes it again;
+                needs ``checkpoint_location``, and is refused if Spark would not replay the batch.
+                ``"accept"``: publish what is left and give up the rest.
+            checkpoint_location: of the query, to know whether Spark will replay the batch.
+        """
+        checkpoint = None if checkpoint_location is None else os.fspath(checkpoint_location)
+        return self._maintenance().recover(_choice(Lost, lost, "lost"), checkpoint)
+
+    def plan_sweep(self, older_than: Duration = "7 days") -> SweepPlan:
+        """What ``sweep`` would remove now. ``older_than``: when a sink without progress counts as dead."""
+        return self._maintenance().plan_sweep(parse_duration_ms(older_than, name="older_than"))
+
+    def sweep(self, older_than: Duration = "7 days") -> SweepPlan:
+        """Remove hidden files that nothing can refer to any more; returns what was removed.
+
+        Every start does so for its own sink. This one looks at all sinks below the base path.
+        """
+        return self._maintenance().sweep(parse_duration_ms(older_than, name="older_than"))
+
+    def __repr__(self) -> str:
+        built = self._builder
+        name = "" if built.uid is None else f" uid={built.uid!r}"
+        return f"<FileSink {built.base_path!r}{name} {built.format!r} {built.assigner!r} {built.policy!r}>"
+
+    def _maintenance(self) -> Maintenance:
+        return Maintenance(self._tiers, clock=self._engine.clock, ids=self._engine.ids)
+
+
+def _instance(value: V, kind: type[Any], where: str) -> V:
+    if not isinstance(value, kind):
+        raise ConfigError(f"{where} takes a {kind.__name__}, got {type(value).__name__}", code="BAD_VALUE")
+    return value
+
+
+def _choice(kind: type[E], value: str, name: str) -> E:
+    try:
+        return kind(value)
+    except ValueError:
+        allowed = " or ".join(repr(member.value) for member in kind)
+        raise ConfigError(f"{name} must be {allowed}, got {str(value)[:40]!r}", code="BAD_VALUE") from None

@@ -1,0 +1,290 @@
+"""``format("filesink")``: Spark runs the tasks and calls commit, instead of our engine.
+
+What runs where, measured on Spark 4.3 (every process is another one, and none but tasks knows ids):
+
+    driver    DataSource(options).writer()           once per batch write; pickled to tasks and commit
+              DataSource(options).streamWriter()     once per micro-batch; pickled to tasks only
+    task      write()                                TaskContext has query id, batch id, session's zone
+    driver    DataSource(options)                    once per run of a stream, pickled to …
+              … .streamWriter().commit()             once per micro-batch: knows batch id and messages
+              … .streamWriter().abort()              after commit has failed, or a task; absent messages
+                                                     are None
+
+Rules:
+1. commit has neither query id nor state, so messages carry the first, and the ledger is all there
+   is of the second. Hence the smaller promise: every part is closed at each epoch, and a replay is
+   known by query id, batch id and number of rows, since the offset log cannot be read here.
+2. The slot that hidden names carry is read from the ledger by each task; see ``filesink.collected``.
+3. Spark waits for commit to return before it calls abort, also when ``stop()`` interrupts the query.
+4. Continuous processing hands no message to commit and only logs what commit raises: the query goes
+   on and writes nothing. Neither writer can see the trigger on the driver.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, MutableMapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, ClassVar
+
+from pyspark import TaskContext
+from pyspark.sql.datasource import (
+    DataSource,
+    DataSourceArrowWriter,
+    DataSourceStreamArrowWriter,
+    WriterCommitMessage,
+)
+
+from filesink.collected import CollectedEpochs, counted, slot_for
+from filesink.committables import Committable, HeldFile
+from filesink.epoch_record import BatchWrite, MicroBatch
+from filesink.errors import ConfigError, InternalError
+from filesink.file_tiers import FileTiers
+from filesink.identity import batch_sink_id, is_fresh, stream_sink_id
+from filesink.ports import Ports
+from filesink.replay import EpochOptions, History, OnGap
+from filesink.spark.data_source_options import DataSourceOptions, parse_options
+from filesink.spark.schema import arrow_schema
+from filesink.spark.streams import BATCH_ID, QUERY_ID
+from filesink.spark.task_message import Report, TaskMessage
+from filesink.system import SystemClock, SystemIds, ThreadRunner
+from filesink.task import WriteTask
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyspark.sql.types import StructType
+
+_ZONE = "spark.sql.session.timeZone"
+_CONTINUOUS = "__is_continuous_processing"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Door:
+    """What both writers do. Pickled.
+
+    Attributes:
+        sink: the tiers.
+        epochs: see ``EpochOptions``.
+        time_zone: the user's; ``None`` for the session's.
+        made_ms: the driver's clock when Spark made the data source.
+    """
+
+    sink: FileTiers
+    epochs: EpochOptions
+    time_zone: str | None
+    made_ms: int
+
+    def write(
+        self, cause: MicroBatch | BatchWrite, sink_id: str, batches: Iterator[pa.RecordBatch]
+    ) -> TaskMessage:
+        """Write one partition, or count it if its epoch is decided. Called in the task."""
+        context = task_context()
+        subtask, attempt = context.partitionId(), context.attemptNumber()
+        slot = slot_for(cause, self.sink.open_ledger(sink_id), self.epochs)
+        if slot is None:
+            rows = sum(batch.num_rows for batch in batches)
+            result = counted(self.sink, rows, subtask=subtask, attempt=attempt)
+        else:
+            task = WriteTask(
+                sink=self.sink,
+                sink_id=sink_id,
+                slot=slot,
+                driver_ms=self.made_ms,
+                time_zone=self.time_zone or _session_zone(context),
+            )
+            result = task.run(subtask, attempt, batches)
+        query_id, batch_id = ("", -1) if isinstance(cause, BatchWrite) else (cause.query_id, cause.batch_id)
+        return Report(query_id=query_id, batch_id=batch_id, slot=slot, result=result).to_message()
+
+    def commit(self, cause: MicroBatch | BatchWrite, sink_id: str, reports: Sequence[Report]) -> None:
+        """Commit what all tasks have reported. Called on the driver."""
+        slots = {report.slot for report in reports}
+        slot = slots.pop() if len(slots) == 1 else None
+        self._loop(sink_id).commit(cause, [report.result for report in reports], slot=slot)
+
+    def abort(self, sink_id: str, reports: Sequence[Report]) -> None:
+        """Discard what tasks have reported, unless it is decided. Called on the driver."""
+        loop = self._loop(sink_id)
+        for slot in {report.slot for report in reports}:
+            if slot is not None:
+                loop.abort([report.result for report in reports if report.slot == slot], slot=slot)
+
+    def _loop(self, sink_id: str) -> CollectedEpochs[HeldFile, Committable, None]:
+        ledger = self.sink.open_ledger(sink_id)
+        head = ledger.head()
+        # A run's first epoch looks everywhere for what earlier runs have left, the others only next
+        # to their own files. A run is younger than all that its predecessors have decided.
+        later = head is not None and head.complete and head.record.decided_ms >= self.made_ms
+        alone = later or is_fresh(sink_id)
+        return CollectedEpochs(
+            self.sink,
+            ledger,
+            ports=Ports(clock=SystemClock(), ids=SystemIds(), runner=ThreadRunner()),
+            options=replace(self.epochs, history=History.NONE if alone else History.POSSIBLE),
+        )
+
+
+class BatchWriter(DataSourceArrowWriter):
+    """One batch write. Made on the driver; the same pickle serves tasks, commit and abort.
+
+    Args:
+        door: does the work.
+        txn_id: the user's name for this data, or ``""``.
+        sink_id: of the ledger; made here, because a fresh one must be the same everywhere.
+    """
+
+    def __init__(self, door: Door, *, txn_id: str, sink_id: str) -> None:
+        self._door = door
+        self._cause = BatchWrite(txn_id=txn_id)
+        self._sink_id = sink_id
+
+    def write(  # type: ignore[override] # PySpark's own Arrow classes do the same
+        self, iterator: Iterator[pa.RecordBatch]
+    ) -> WriterCommitMessage:
+        """Write one partition; called once per task attempt."""
+        return self._door.write(self._cause, self._sink_id, iterator)
+
+    def commit(self, messages: list[WriterCommitMessage | None]) -> None:
+        """Make the files of all tasks visible; called once."""
+        self._door.commit(self._cause, self._sink_id, _all_reports(messages))
+
+    def abort(self, messages: list[WriterCommitMessage | None]) -> None:
+        """Called after a task or ``commit`` has failed; ``None`` stands for a task without result."""
+        self._door.abort(self._sink_id, _reports(messages))
+
+
+class StreamWriter(DataSourceStreamArrowWriter):
+    """One micro-batch of a stream. Made anew for the tasks and for each commit and abort."""
+
+    def __init__(self, door: Door) -> None:
+        self._door = door
+
+    def write(  # type: ignore[override] # PySpark's own Arrow classes do the same
+        self, iterator: Iterator[pa.RecordBatch]
+    ) -> WriterCommitMessage:
+        """Write one partition; called once per task attempt."""
+        cause = _micro_batch(task_context())
+        return self._door.write(cause, self._sink_id(cause.query_id), iterator)
+
+    def commit(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803
+        """Make the files of all tasks visible; called again, with new files, if Spark replays."""
+        reports = _all_reports(messages)
+        causes = {(report.query_id, report.batch_id) for report in reports}
+        if len(causes) != 1 or {batch_id for _, batch_id in causes} != {batchId}:
+            raise InternalError(
+                f"tasks of {len(causes)} batches were handed in for batch {batchId}; please report this",
+                code="BATCH_ID",
+            )
+        query_id = reports[0].query_id
+        cause = MicroBatch(query_id=query_id, batch_id=batchId, fingerprint="")
+        self._door.commit(cause, self._sink_id(query_id), reports)
+
+    def abort(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803, ARG002
+        """Called after a task or ``commit`` has failed; ``None`` stands for a task without result."""
+        reports = _reports(messages)
+        if reports:
+            self._door.abort(self._sink_id(reports[0].query_id), reports)
+
+    def _sink_id(self, query_id: str) -> str:
+        return stream_sink_id(self._door.sink.uid, query_id)
+
+
+class FileSinkDataSource(DataSource):
+    """The data source ``filesink``. Write only; see ``filesink.register``."""
+
+    format_name: ClassVar[str] = "filesink"
+
+    def __init__(self, options: MutableMapping[str, str]) -> None:
+        super().__init__(options)
+        self._made_ms = SystemClock().now_ms()
+
+    @classmethod
+    def name(cls) -> str:
+        """What users give to ``format(…)``."""
+        return cls.format_name
+
+    def writer(self, schema: StructType, overwrite: bool) -> BatchWriter:  # noqa: FBT001 - Spark's signature
+        """See ``DataSource.writer``; called on the driver before the job starts."""
+        if overwrite:
+            raise ConfigError(
+                "mode 'overwrite' would remove files that others may be reading; format('filesink') only "
+                "adds. Use .mode('append') and another path, or remove the old files yourself",
+                code="SAVE_MODE",
+            )
+        options = parse_options(self.options)
+        sink_id = batch_sink_id(options.builder.uid, options.txn_id, SystemIds())
+        return BatchWriter(self.open_door(options, schema), txn_id=options.txn_id, sink_id=sink_id)
+
+    def streamWriter(self, schema: StructType, overwrite: bool) -> StreamWriter:  # noqa: FBT001, N802
+        """See ``DataSource.streamWriter``; called on the driver twice per micro-batch."""
+        if overwrite:
+            raise ConfigError(
+                "output mode 'complete' writes rows again that were written before; only 'append' makes "
+                "files that stay. Use .outputMode('append')",
+                code="OUTPUT_MODE",
+            )
+        options = parse_options(self.options)
+        if options.txn_id:
+            raise ConfigError(
+                "option 'txnId' names the data of a batch write; a stream is known by its query and batch "
+                "ids. Remove it; 'uid' gives a stream a stable name",
+                code="CONFLICT",
+            )
+        return StreamWriter(self.open_door(options, schema))
+
+    def open_door(self, options: DataSourceOptions, schema: StructType) -> Door:
+        """Check everything that can be known before data is read."""
+        sink = options.builder.tiers()
+        sink.prepare(arrow_schema(schema))
+        epochs = replace(options.builder.epochs, on_gap=OnGap.REFUSE)  # every batch comes through here
+        return Door(sink=sink, epochs=epochs, time_zone=options.time_zone, made_ms=self._made_ms)
+
+
+def task_context() -> TaskContext:
+    """The context of the running task."""
+    context = TaskContext.get()
+    if context is None:
+        raise InternalError("Spark gave this task no TaskContext", code="NO_TASK_CONTEXT")
+    return context
+
+
+def _micro_batch(context: TaskContext) -> MicroBatch:
+    if context.getLocalProperty(_CONTINUOUS) == "true":
+        raise _continuous()
+    query_id, batch_id = context.getLocalProperty(QUERY_ID), context.getLocalProperty(BATCH_ID)
+    if not query_id or not batch_id:
+        raise InternalError(
+            f"Spark did not provide '{QUERY_ID}' and '{BATCH_ID}' to this task; without them a replay cannot "
+            "be told from new data. Use FileSink instead, and report this with your version of Spark",
+            code="NO_BATCH_ID",
+        )
+    return MicroBatch(query_id=query_id, batch_id=int(batch_id), fingerprint="")
+
+
+def _session_zone(context: TaskContext) -> str:
+    zone = context.getLocalProperty(_ZONE)
+    if not zone:
+        raise InternalError(
+            f"this task does not know '{_ZONE}', which Spark passes on only where it is set. Call "
+            "filesink.register(spark), which sets it, for the session that writes, or give option 'timeZone'",
+            code="NO_TIME_ZONE",
+        )
+    return zone
+
+
+def _reports(messages: Sequence[WriterCommitMessage | None]) -> list[Report]:
+    return [Report.from_message(message) for message in messages if message is not None]
+
+
+def _all_reports(messages: Sequence[WriterCommitMessage | None]) -> list[Report]:
+    """Reports of every task. Continuous processing commits without any."""
+    if not messages or None in messages:
+        raise _continuous()
+    return _reports(messages)
+
+
+def _continuous() -> ConfigError:
+    return ConfigError(
+        "Spark commits without results of its tasks, as in continuous processing, which cannot be "
+        "exactly-once; use a micro-batch trigger, such as .trigger(processingTime='10 seconds')",
+        code="TRIGGER",
+    )

@@ -1,0 +1,284 @@
+"""Spark drives a sink: batch writes, streams, and ``foreachBatch``. Knows the API, and no files."""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+import pyspark
+from pyspark import cloudpickle
+from pyspark.sql import SparkSession
+
+from filesink.api import Sink
+from filesink.epoch import EpochLoop, Outcome
+from filesink.epoch_record import BatchWrite
+from filesink.errors import ConfigError, VersionError
+from filesink.identity import batch_sink_id, is_fresh, stream_sink_id
+from filesink.ports import Clock, Ids, Ports
+from filesink.replay import EpochOptions, History, OnGap
+from filesink.spark.job import SparkWriteJob, not_picklable, with_derived
+from filesink.spark.query import SinkQuery, UpkeepTimer
+from filesink.spark.runner import SparkRunner
+from filesink.spark.schema import arrow_schema
+from filesink.spark.streams import QueryRun, current_ids, is_active, open_run
+from filesink.system import SystemClock, SystemIds
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+S = TypeVar("S")
+C = TypeVar("C")
+A = TypeVar("A")
+
+_OLDEST_SPARK = (4, 1)
+_REPORTS = 100
+_ENDING = frozenset({"available_now", "once"})
+_TRIGGERS = {"processing_time": "processingTime", "available_now": "availableNow", "once": "once"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EngineOptions:
+    """How a sink is driven. ``check_interval_ms``: how often upkeep looks, in milliseconds."""
+
+    epochs: EpochOptions = field(default_factory=EpochOptions)
+    check_interval_ms: int = 60_000
+    clock: Clock = field(default_factory=SystemClock)
+    ids: Ids = field(default_factory=SystemIds)
+
+
+class SparkEngine(Generic[S, C, A]):
+    """Runs the epochs of one sink with Spark. Lives on the driver; never pickled.
+
+    Args:
+        sink: any implementation of ``filesink.api.Sink``.
+        options: see ``EngineOptions``.
+    """
+
+    def __init__(self, sink: Sink[S, C, A], options: EngineOptions | None = None) -> None:
+        self.sink = sink
+        self._options = options or EngineOptions()
+        self._loops: dict[str, EpochLoop[S, C, A]] = {}
+        self._lock = threading.Lock()
+        self._on_gap = OnGap.LOG
+        self._run: tuple[QueryRun, SparkWriteJob] | None = None  # with the job of its first batch
+        self._timers: dict[str, UpkeepTimer] = {}
+        self._streams: dict[str, SparkSession] = {}  # every stream of this process, also one that ended
+        self.outcomes: deque[Outcome[C]] = deque(maxlen=_REPORTS)
+
+    @property
+    def clock(self) -> Clock:
+        """The driver's clock."""
+        return self._options.clock
+
+    @property
+    def ids(self) -> Ids:
+        """Where ids come from."""
+        return self._options.ids
+
+    def write(self, df: DataFrame, *, txn_id: str | None = None) -> Outcome[C]:
+        """Write a batch DataFrame as one epoch.
+
+        Raises:
+            FilesinkError: if the epoch was decided before it failed, ``recover`` carries it through;
+                without a ``txn_id`` a second ``write`` would be a second epoch.
+        """
+        if df.isStreaming:
+            raise ConfigError("write() takes a batch DataFrame; use start() for a stream", code="STREAMING")
+        if txn_id == "":
+            raise ConfigError("txn_id must not be empty; leave it out, or name the data", code="BAD_VALUE")
+        self.check(df)
+        sink_id = batch_sink_id(self.sink.uid, txn_id or "", self._options.ids)
+        loop = self._loop(sink_id, df.sparkSession)
+        try:
+            outcome = loop.run(BatchWrite(txn_id=txn_id or ""), self._job(df, run_id=""))
+        finally:
+            if sink_id != stream_sink_id(self.sink.uid, ""):
+                self._release(sink_id)  # nothing goes on in this chain
+        self.outcomes.append(outcome)
+        return outcome
+
+    def start(
+        self,
+        df: DataFrame,
+        *,
+        checkpoint_location: str,
+        query_name: str | None = None,
+        report: Callable[[Outcome[C]], Any] = lambda outcome: outcome,
+        **trigger: Any,
+    ) -> SinkQuery[Any]:
+        """Start a stream into the sink; see ``FileSink.start``."""
+        if not checkpoint_location:
+            raise ConfigError(
+                "exactly-once needs checkpoint_location: a directory of this query's own", code="CHECKPOINT"
+            )
+        arguments = _trigger(trigger)
+        if not df.isStreaming:
+            raise ConfigError("start() takes a streaming DataFrame; use write() for a batch", code="BATCH")
+        self.check(df)
+        self._on_gap = OnGap.REFUSE  # every batch of this query is ours
+        stream = df.writeStream.foreachBatch(self.foreach_batch).outputMode("append")
+        stream = stream.option("checkpointLocation", str(checkpoint_location)).trigger(**arguments)
+        if query_name is not None:
+            stream = stream.queryName(query_name)
+        query = stream.start()
+        sink_id = stream_sink_id(self.sink.uid, query.id)
+        self._keep_time(sink_id, df.sparkSession, query.id)
+        ends = not _ENDING.isdisjoint(trigger)
+        return SinkQuery(
+            query,
+            finish=(lambda: self._finish(sink_id)) if ends else None,
+            release=lambda: self._release(sink_id),
+            reports=lambda: [report(outcome) for outcome in tuple(self.outcomes)],
+        )
+
+    def foreach_batch(self, df: DataFrame, batch_id: int) -> None:
+        """Write one micro-batch; the function for ``writeStream.foreachBatch``."""
+        _require_classic(df)
+        run, first_job = self._current_run(df)
+        sink_id = stream_sink_id(self.sink.uid, run.ids.query_id)
+        self._keep_time(sink_id, df.sparkSession, run.ids.query_id)
+        loop = self._loop(sink_id, df.sparkSession)
+        self.outcomes.append(loop.run(run.micro_batch(batch_id), replace(first_job, df=df)))
+
+    def finish(self) -> Outcome[C] | None:
+        """Close everything that streams of this sink have left open; call it when input has ended.
+
+        ``start`` does so by itself when its query ends by itself. ``None`` if nothing was open.
+        """
+        streams = set(self._streams)
+        if self.sink.uid is not None:
+            uid_stream = stream_sink_id(self.sink.uid, "")
+            self._streams.setdefault(uid_stream, SparkSession.active())
+            streams.add(uid_stream)
+        if not streams:
+            raise ConfigError(
+                "finish() knows no stream: this sink has no uid and has not run in this process. Give it the "
+                "uid it was written with, or start its query again",
+                code="NO_STREAM",
+            )
+        outcomes = [outcome for sink_id in sorted(streams) if (outcome := self._finish(sink_id))]
+        return outcomes[-1] if outcomes else None
+
+    def _finish(self, sink_id: str) -> Outcome[C] | None:
+        """Close what one stream has left open."""
+        try:
+            outcome = self._loop(sink_id, self._streams[sink_id]).finish()
+        finally:
+            self._release(sink_id)
+        if outcome is not None:
+            self.outcomes.append(outcome)
+        return outcome
+
+    def _release(self, sink_id: str) -> None:
+        """Let go of a chain; whoever needs it again reads it again."""
+        with self._lock:
+            timer = self._timers.pop(sink_id, None)
+        if timer is not None:
+            timer.stop()
+        with self._lock:
+            loop = self._loops.pop(sink_id, None)
+        if loop is not None:
+            loop.close()
+
+    def check(self, df: DataFrame) -> None:
+        """Everything that can be known before data is read; see ``Sink.prepare``."""
+        _require_version()
+        _require_classic(df)
+        try:
+            cloudpickle.dumps(self.sink)  # type: ignore[no-untyped-call]
+        except Exception as error:  # whatever a user's class raises when pickled; nothing has been written
+            raise not_picklable(error) from error
+        self.sink.prepare(arrow_schema(with_derived(df, self.sink.derived_columns()).schema))
+
+    def _current_run(self, df: DataFrame) -> tuple[QueryRun, SparkWriteJob]:
+        ids = current_ids(df)
+        if self._run is None or self._run[0].ids != ids:
+            run = open_run(df, ids)  # refuses before the base path is made
+            self.check(df)
+            self._run = run, self._job(df, run_id=ids.run_id)
+        return self._run
+
+    def _job(self, df: DataFrame, *, run_id: str) -> SparkWriteJob:
+        session = df.sparkSession
+        return SparkWriteJob(
+            df=df,
+            derived=self.sink.derived_columns(),
+            run_id=run_id,
+            time_zone=str(session.conf.get("spark.sql.session.timeZone")),
+            speculation=session.conf.get("spark.speculation", "false") == "true",
+        )
+
+    def _loop(self, sink_id: str, session: SparkSession) -> EpochLoop[S, C, A]:
+        with self._lock:
+            if sink_id not in self._loops:
+                self._loops[sink_id] = self._open(sink_id, session)
+            return self._loops[sink_id]
+
+    def _open(self, sink_id: str, session: SparkSession) -> EpochLoop[S, C, A]:
+        keep = int(session.conf.get("spark.sql.streaming.minBatchesToRetain", "100") or "100")
+        options = self._options.epochs
+        return EpochLoop(
+            self.sink,
+            self.sink.open_ledger(sink_id),
+            ports=Ports(clock=self._options.clock, ids=self._options.ids, runner=SparkRunner(session)),
+            options=replace(
+                options,
+                keep_batches=max(options.keep_batches, keep),
+                history=History.NONE if is_fresh(sink_id) else History.POSSIBLE,
+                on_gap=self._on_gap,
+            ),
+        )
+
+    def _keep_time(self, sink_id: str, session: SparkSession, query_id: str) -> None:
+        """Have upkeep look after open parts for as long as the query runs, with or without data."""
+        self._streams[sink_id] = session
+        if self.sink.state_codec is None:
+            return
+        with self._lock:
+            timer = self._timers.get(sink_id)
+            if timer is not None and timer.alive and timer.query_id == query_id:
+                return
+            self._timers[sink_id] = UpkeepTimer(
+                query_id,
+                upkeep=lambda: self._upkeep(sink_id, session),
+                is_active=lambda: is_active(session, query_id),
+                interval=self._options.check_interval_ms / 1000,
+            )
+        if timer is not None:
+            timer.stop()
+
+    def _upkeep(self, sink_id: str, session: SparkSession) -> None:
+        outcome = self._loop(sink_id, session).upkeep()
+        if outcome is not None:
+            self.outcomes.append(outcome)
+
+
+def _trigger(trigger: dict[str, Any]) -> dict[str, Any]:
+    unknown = sorted(set(trigger) - set(_TRIGGERS))
+    if unknown:
+        raise ConfigError(
+            f"trigger {unknown[0]!r} cannot be used: only micro-batches are exactly-once. Use "
+            "processing_time='10 seconds', available_now=True or once=True",
+            code="TRIGGER",
+        )
+    if len(trigger) > 1:
+        raise ConfigError("give one trigger only: " + ", ".join(sorted(trigger)), code="TRIGGER")
+    return {_TRIGGERS[name]: value for name, value in trigger.items()} or {"processingTime": "0 seconds"}
+
+
+def _require_version() -> None:
+    parts = pyspark.__version__.split(".")
+    if (int(parts[0]), int(parts[1])) < _OLDEST_SPARK:
+        raise VersionError(f"Spark {pyspark.__version__} found, 4.1 or newer is needed", code="SPARK_VERSION")
+
+
+def _require_classic(df: DataFrame) -> None:
+    if not hasattr(df, "_jdf"):
+        raise ConfigError(
+            "Spark Connect runs the function of foreachBatch on the server, where this sink does not "
+            "exist; use a classic session (a master URL instead of .remote(…))",
+            code="SPARK_CONNECT",
+        )

@@ -1,0 +1,137 @@
+"""The input of one epoch as a Spark job: one Python hop, executed exactly once.
+
+Nothing here asks the DataFrame a question that would run it: no ``count``, no ``rdd``.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pickle import PicklingError
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+from pyspark import TaskContext
+from pyspark.errors import AnalysisException, PySparkException
+from pyspark.sql import functions as F  # noqa: N812 - as all PySpark code does
+
+from filesink import errors
+from filesink.errors import ConfigError, FilesinkError, InternalError, SchemaError
+from filesink.ports import Losers
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+    Task = Callable[[int, int, Iterable[pa.RecordBatch]], bytes]
+
+# The last line of a Python traceback of ours, inside the text of a Spark error.
+_OURS = re.compile(r"^(?:filesink\.errors\.)(\w+): \[(\w+)\] (.+)$", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SparkWriteJob:
+    """Runs the tasks of an epoch; implements ``filesink.ports.WriteJob``.
+
+    Attributes:
+        df: the input.
+        derived: columns that Spark computes for the writer.
+        run_id: of the streaming query's run; ``""`` for a batch write.
+        speculation: whether Spark may run twins of a task.
+    """
+
+    df: DataFrame
+    derived: Mapping[str, str]
+    run_id: str
+    time_zone: str
+    speculation: bool
+
+    def write(self, task: Task) -> list[bytes]:
+        """See ``WriteJob.write``."""
+        return self._run(with_derived(self.df, self.derived), _one_result(task))
+
+    def count_rows(self) -> int:
+        """See ``WriteJob.count_rows``. The same plan as a write, so that a stateful query goes on."""
+        counts = self._run(with_derived(self.df, self.derived), _one_result(_count))
+        return sum(int(count) for count in counts)
+
+    def losers(self) -> Losers:
+        """See ``WriteJob.losers``."""
+        return Losers.POSSIBLE if self.speculation else Losers.NONE
+
+    def _run(self, df: DataFrame, function: Callable[..., Iterator[pa.RecordBatch]]) -> list[bytes]:
+        try:
+            rows = df.mapInArrow(function, "result binary").collect()
+        except PicklingError as error:
+            raise not_picklable(error) from error
+        except PySparkException as error:
+            ours = _other_python(error) or typed(error)
+            if ours is None:
+                raise
+            raise ours from error
+        return [bytes(row[0]) for row in rows]
+
+
+def _one_result(task: Task) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        context = TaskContext.get()
+        if context is None:
+            raise InternalError("Spark gave this task no TaskContext", code="NO_TASK_CONTEXT")
+        result = task(context.partitionId(), context.attemptNumber(), batches)
+        yield pa.RecordBatch.from_arrays([pa.array([result], pa.binary())], ["result"])
+
+    return run
+
+
+def _count(subtask: int, attempt: int, batches: Iterable[pa.RecordBatch]) -> bytes:
+    del subtask, attempt
+    return str(sum(batch.num_rows for batch in batches)).encode()
+
+
+def with_derived(df: DataFrame, derived: Mapping[str, str]) -> DataFrame:
+    """``df`` and the columns that Spark computes for the writer.
+
+    Raises:
+        SchemaError: Spark cannot resolve an expression.
+    """
+    if not derived:
+        return df
+    try:
+        return df.withColumns({name: F.expr(text) for name, text in derived.items()})
+    except AnalysisException as error:
+        raise SchemaError(
+            f"Spark cannot compute {', '.join(map(repr, derived.values()))}: {error.getMessage()}",
+            code="EXPRESSION",
+        ) from error
+
+
+def typed(error: BaseException) -> FilesinkError | None:
+    """The error of ours that a task raised, found again in Spark's text of it."""
+    found = _OURS.findall(str(error))
+    kind = getattr(errors, found[-1][0], None) if found else None
+    if not (isinstance(kind, type) and issubclass(kind, FilesinkError)):
+        return None
+    return kind(found[-1][2], code=found[-1][1])
+
+
+def _other_python(error: BaseException) -> ConfigError | None:
+    """The error for tasks that run in a Python without filesink; ``None`` for any other failure."""
+    if "No module named 'filesink'" not in str(error):
+        return None
+    return ConfigError(
+        "the Python that runs Spark's tasks has no filesink: Spark takes the first python3 on PATH unless it "
+        f"is told. Set PYSPARK_PYTHON to the Python of this driver ({sys.executable}) before the session "
+        "starts, and install filesink on every host",
+        code="WORKER_PYTHON",
+    )
+
+
+def not_picklable(error: BaseException) -> ConfigError:
+    """The error for user code that cannot be sent to the tasks."""
+    return ConfigError(
+        "the sink cannot be sent to the tasks: an encoder, assigner or policy holds something that cannot be "
+        f"pickled, such as a SparkSession, a lock or an open file ({type(error).__name__}). Make it "
+        "inside the method that uses it",
+        code="NOT_PICKLABLE",
+    )

@@ -1,0 +1,159 @@
+"""The streaming query that ``start`` returns, and the two threads that stand beside it.
+
+The *timer* closes parts when no data comes. The *finisher* waits for the query and, if it ended by
+itself, runs the finish epoch; ``awaitTermination`` and ``isActive`` wait for that too. Spark's own
+``onQueryTerminated`` comes after ``awaitTermination`` has returned, or never.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Generic, TypeVar
+
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException, StreamingQueryException
+from pyspark.sql.streaming.query import StreamingQuery
+
+from filesink.errors import FilesinkError
+from filesink.spark.job import typed
+
+if TYPE_CHECKING:
+    from py4j.java_gateway import JavaObject
+
+R = TypeVar("R")
+log = logging.getLogger("filesink")
+
+
+class SinkQuery(StreamingQuery, Generic[R]):
+    """Spark's ``StreamingQuery`` whose end includes the sink's.
+
+    Args:
+        query: Spark's own.
+        finish: runs the finish epoch; ``None`` for a trigger that never ends by itself.
+        release: lets go of what the sink holds for this query; called once, at its end.
+        reports: the newest reports of the sink, oldest first.
+    """
+
+    def __init__(
+        self,
+        query: StreamingQuery,
+        *,
+        finish: Callable[[], object] | None,
+        release: Callable[[], object],
+        reports: Callable[[], Sequence[R]],
+    ) -> None:
+        jsq: JavaObject = query._jsq  # noqa: SLF001 - StreamingQuery has no other way to be extended
+        super().__init__(jsq)
+        self._finish = finish
+        self._release = release
+        self._reports = reports
+        self._stopped = False
+        self._error: Exception | None = None
+        self._finisher = threading.Thread(
+            target=self._wait_and_finish, name=f"filesink-finish-{query.runId}", daemon=True
+        )
+        self._finisher.start()
+
+    @property
+    def reports(self) -> Sequence[R]:
+        """Reports of the last epochs of this sink, oldest first; at most 100."""
+        return self._reports()
+
+    @property
+    def isActive(self) -> bool:  # noqa: N802 - Spark's name
+        """Whether the query runs or its end is still being carried out."""
+        return bool(super().isActive) or self._finisher.is_alive()
+
+    def awaitTermination(self, timeout: int | None = None) -> bool | None:  # noqa: N802 - Spark's name
+        """Wait for the end of the query and of the sink's last epoch.
+
+        Args:
+            timeout: seconds; ``None`` waits for ever.
+
+        Returns:
+            With a timeout, whether the end was reached.
+
+        Raises:
+            StreamingQueryException: the query failed; its cause is our own error, if it was one.
+            FilesinkError: the finish epoch failed; what it had decided is published by the next start.
+        """
+        self._finisher.join(timeout)
+        if self._finisher.is_alive():
+            return False
+        try:
+            super().awaitTermination()  # has ended; raises what ended it
+        except StreamingQueryException as error:
+            raise error from (typed(error) or error.__cause__)
+        if self._error is not None:
+            raise self._error
+        return None if timeout is None else True
+
+    def stop(self) -> None:
+        """Stop the query. Open parts stay hidden until the next start, or ``sink.finish()``."""
+        self._stopped = True
+        super().stop()
+        self._finisher.join()  # so that isActive is false as soon as this returns, as Spark's is
+
+    def _wait_and_finish(self) -> None:
+        try:
+            self._wait()
+        finally:
+            self._release()
+
+    def _wait(self) -> None:
+        try:
+            super().awaitTermination()
+        except (PySparkException, Py4JError, OSError):
+            return  # awaitTermination tells the user; parts stay open for the restart
+        if self._stopped or self._finish is None:
+            log.info("query stopped; open parts stay hidden until it is started again or finish() is called")
+            return
+        try:
+            self._finish()
+        except (FilesinkError, PySparkException, Py4JError, OSError) as error:
+            self._error = error
+            log.error("the finish epoch failed; start the query again, or call recover(): %s", error)  # noqa: TRY400
+
+
+class UpkeepTimer:
+    """Calls ``upkeep`` every so often for as long as ``is_active`` says so.
+
+    Args:
+        query_id: the query it stands beside.
+        upkeep: closes what is due.
+        is_active: whether the query still runs.
+        interval: seconds.
+    """
+
+    def __init__(
+        self, query_id: str, *, upkeep: Callable[[], object], is_active: Callable[[], bool], interval: float
+    ) -> None:
+        self.query_id = query_id
+        self._upkeep = upkeep
+        self._is_active = is_active
+        self._interval = interval
+        self._end = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="filesink-upkeep", daemon=True)
+        self._thread.start()
+
+    @property
+    def alive(self) -> bool:
+        """Whether the timer still runs."""
+        return self._thread.is_alive()
+
+    def stop(self) -> None:
+        """End the timer; an upkeep at work is waited for."""
+        self._end.set()
+        self._thread.join()
+
+    def _run(self) -> None:
+        while not self._end.wait(self._interval):
+            if not self._is_active():
+                return
+            try:
+                self._upkeep()
+            except (FilesinkError, PySparkException, Py4JError, OSError) as error:
+                # The ledger has what was decided; the next batch or the next start goes on from there.
+                log.warning("upkeep failed and will be tried again: %s", error)

@@ -1,0 +1,1 @@
+"""Stores: one contract, several implementations. See ``filesink.storage.api``."""

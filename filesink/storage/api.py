@@ -1,0 +1,229 @@
+"""The contract between filesink and a place where files live.
+
+What every store promises:
+
+* No reader who lists the base path, at any instant, sees a file under a final name that is not
+  complete and decided. ``publish`` makes a file visible at once, whole, and never replaces one.
+* Everything before ``publish`` is hidden: on file systems by a name that begins with ``.``, on
+  object stores by not existing yet.
+* ``publish``, ``discard`` and ``put_if_absent`` may be called again after any failure, by another
+  process too. Each knows whether it has already happened by looking, never by assuming.
+* An error means «not done» or «not known», never «done». Absent and unreadable are different.
+
+Paths are relative to the base path, with ``/`` between components; ``""`` is the base itself.
+No method follows a symbolic link below the base or leaves it (``SecurityError``).
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import TYPE_CHECKING, BinaryIO, Protocol
+
+from filesink.errors import StagedDataLost
+
+if TYPE_CHECKING:
+    from formats.api import Buffer
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HiddenFile:
+    """A closed hidden file on a file system, told apart from any other by size, inode and time.
+
+    ``size`` in bytes; ``mtime_ns`` in nanoseconds. A file is the same if its size is equal and its
+    inode or its modification time: a move keeps both, a copy (``cp -a``, ``rsync -a``) the time.
+    """
+
+    path: str
+    size: int
+    inode: int
+    mtime_ns: int
+
+
+# Object stores add the multipart upload that waits for its completion.
+Staged = HiddenFile
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """One line of a listing. ``size`` in bytes, ``mtime_ms`` in milliseconds since 1970 UTC."""
+
+    name: str
+    size: int
+    mtime_ms: int
+    kind: Kind
+
+
+class Kind(Enum):
+    """What a listing found under a name."""
+
+    FILE = "file"
+    DIRECTORY = "directory"
+    OTHER = "other"  # symbolic links, sockets …: never ours, never followed
+
+
+class Output(Protocol):
+    """A file being written by one attempt; satisfies ``formats.api.BinaryOutput``.
+
+    The file is created, exclusively, by the first ``write``. Not for use by two threads.
+    """
+
+    @property
+    def closed(self) -> bool:
+        """Whether ``close`` or ``discard`` was called."""
+        ...
+
+    def write(self, data: Buffer, /) -> int:
+        """Append all of ``data`` (short writes are continued) and return its length in bytes."""
+        ...
+
+    def tell(self) -> int:
+        """Bytes written so far."""
+        ...
+
+    def flush(self) -> None:
+        """Does nothing: durability comes with ``Store.sync``."""
+        ...
+
+    def close(self) -> Staged:
+        """End the file. It is durable once ``Store.sync`` has returned. Not to be repeated."""
+        ...
+
+    def discard(self) -> None:
+        """Close and remove what was written. May be repeated; an absent file is no error."""
+        ...
+
+
+class Store(ABC):
+    """Files below one base path. Made anew in every process that needs it, never pickled."""
+
+    #: Called this in messages: ``local``, ``memory``, ``s3`` …
+    name: str
+
+    @abstractmethod
+    def prepare(self) -> None:
+        """Make the base directory and prove that this store can keep the contract.
+
+        Called on the driver when a sink starts. Creates the directories that are missing, durably;
+        that of the ledgers is one of them, where a directory can be empty, since it tells sinks
+        further up that this is not a bucket of theirs.
+
+        Raises:
+            ConfigError: ``PATH_NOT_DIR``, or the store cannot publish or create without replacing.
+            StorageError: ``PERMISSION``, ``READ_ONLY``, ``NO_SPACE`` …
+        """
+
+    @abstractmethod
+    def create(self, path: str, *, target: str | None) -> Output:
+        """A new hidden file.
+
+        Args:
+            path: its hidden name; must not exist (``CommitConflictError`` at the first write).
+            target: the final name it will get if it is published; ``None`` if it will be held, or
+                if that is not known yet. Object stores upload straight to the target.
+        """
+
+    @abstractmethod
+    def sync(self) -> None:
+        """Make every output closed so far durable: bytes, names and the directories above.
+
+        Called once by each writer, when all its outputs are closed and before it reports them.
+        Never repeated after an error: the kernel reports a lost page once.
+        """
+
+    @abstractmethod
+    def promote(self, held: Staged, target: str) -> Staged:
+        """Prepare a held file for publication under ``target``; a no-op on file systems."""
+
+    @abstractmethod
+    def concat(self, sources: Sequence[Staged], path: str, *, target: str | None) -> Staged:
+        """The bytes of ``sources`` in order as one new file, copied without passing through Python.
+
+        Like ``create`` followed by ``close``: durable after ``sync``. Sources are left alone.
+
+        Raises:
+            StagedDataLost: a source is absent or not the file it was.
+        """
+
+    @abstractmethod
+    def verify(self, staged: Staged) -> None:
+        """Raise ``StagedDataLost`` unless ``staged`` is there, as it was closed.
+
+        Called on the driver for every file that tasks report, before the epoch is decided.
+        """
+
+    @abstractmethod
+    def publish(self, staged: Staged, target: str) -> None:
+        """Make ``staged`` visible as ``target``, never replacing anything. Replayable.
+
+        Durable after ``sync_directories`` of the target's directory.
+
+        Raises:
+            CommitConflictError: another file stands under ``target``.
+            StagedDataLost: neither ``staged`` nor its published file exists.
+            StorageError: not done; may be tried again.
+        """
+
+    @abstractmethod
+    def is_published(self, staged: Staged, target: str) -> bool:
+        """Whether ``target`` exists and is ``staged``, published. Asked when decided bytes are gone."""
+
+    def is_gone(self, staged: Staged) -> bool:
+        """Whether ``staged`` is no longer there as it was closed, published or not."""
+        try:
+            self.verify(staged)
+        except StagedDataLost:
+            return True
+        return False
+
+    def is_lost(self, staged: Staged, target: str) -> bool:
+        """Whether decided bytes are neither waiting nor published.
+
+        Looks at the hidden file first: a driver that publishes it meanwhile makes the target before
+        it removes the hidden name.
+        """
+        return self.is_gone(staged) and not self.is_published(staged, target)
+
+    @abstractmethod
+    def sync_directories(self, directories: Iterable[str]) -> None:
+        """Make the entries of ``directories`` durable. Called once per epoch after publishing."""
+
+    @abstractmethod
+    def discard(self, path: str) -> None:
+        """Remove a hidden file. An absent one is no error. Never called for a finished file."""
+
+    @abstractmethod
+    def put_if_absent(self, path: str, data: bytes) -> PutResult:
+        """Create ``path`` with exactly ``data``, durably and at once, unless it exists.
+
+        Makes missing directories. No reader sees a part of ``data``.
+
+        Raises:
+            CommitStateUnknown: it is not known whether the file was created; read it.
+            StorageError: it was not created.
+        """
+
+    @abstractmethod
+    def read(self, path: str) -> bytes | None:
+        """The whole content, or ``None`` if there is no such file. Unreadable raises."""
+
+    @abstractmethod
+    def delete(self, path: str) -> None:
+        """Remove a file of the ledger, or a finished file that a record names. Absent is no error."""
+
+    @abstractmethod
+    def list(self, directory: str) -> list[Entry]:
+        """The entries of one directory, in no order; empty if there is no such directory."""
+
+    @abstractmethod
+    def open_input(self, path: str) -> BinaryIO:
+        """Open a held or finished file for reading. ``FileNotFoundError`` if there is none."""
+
+
+class PutResult(Enum):
+    """Outcome of ``Store.put_if_absent``."""
+
+    CREATED = "created"
+    EXISTS = "exists"

@@ -1,0 +1,131 @@
+"""Removal of hidden files of ours that nothing can refer to any more.
+
+No clock is needed for a sink that lives: once slot k is complete, nothing can be decided for a slot
+up to k any more, so a hidden file made for such a slot is dead unless the last record names it.
+Higher slots are never touched: they belong to an epoch that may still be decided. Files without our
+tag are never touched.
+
+Only where a chain has not moved for a long time is age the judge of what was made for its next
+slot, and then that of the file: a sink that was merely idle may be at work again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass
+
+from filesink.naming import LEDGER_ROOT, join, parent, parse_hidden, sink_tag
+from filesink.storage.api import Entry, Kind, Store
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hidden:
+    """A hidden file: whose it is, the slot it was made for, bytes, last change in ms since 1970 UTC."""
+
+    path: str
+    tag: str
+    slot: int
+    size: int
+    mtime_ms: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Leftover:
+    """A hidden file that may be removed. ``size`` in bytes, ``reason`` for people."""
+
+    path: str
+    size: int
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Chain:
+    """What decides about the hidden files of one sink.
+
+    Attributes:
+        sink_id: whose they are.
+        complete_slot: the newest complete slot, -1 for none.
+        named: paths that the last record names.
+        stale_before_ms: files for the next slot that were last changed before this moment are dead
+            too, since the chain has not moved either; ``None`` while it may move.
+    """
+
+    sink_id: str
+    complete_slot: int
+    named: Collection[str]
+    stale_before_ms: int | None = None
+
+
+def leftovers(chain: Chain, files: Iterable[Hidden]) -> Iterator[Leftover]:
+    """Those of ``files`` that are dead files of ``chain``."""
+    tag = sink_tag(chain.sink_id)
+    for file in files:
+        if file.tag != tag or file.path in chain.named:
+            continue
+        if file.slot <= chain.complete_slot:
+            reason = f"slot {file.slot} is complete without it"
+            yield Leftover(path=file.path, size=file.size, reason=reason)
+        elif chain.stale_before_ms is not None and file.mtime_ms < chain.stale_before_ms:
+            reason = "neither it nor its sink has changed for a long time"
+            yield Leftover(path=file.path, size=file.size, reason=reason)
+
+
+def hidden_files(store: Store, directories: Iterable[str] | None = None) -> Iterator[Hidden]:
+    """Every hidden file of any filesink that belongs to this base path.
+
+    What lies below another base path inside this one is judged by its own ledgers, never by ours.
+
+    Args:
+        store: where to look.
+        directories: where to look; ``None`` is everywhere below the base.
+    """
+    for directory, entries in _everywhere(store) if directories is None else _there(store, directories):
+        for entry in entries:
+            if entry.kind is Kind.FILE and (name := parse_hidden(entry.name)):
+                yield Hidden(
+                    path=join(directory, entry.name),
+                    tag=name.tag,
+                    slot=name.slot,
+                    size=entry.size,
+                    mtime_ms=entry.mtime_ms,
+                )
+
+
+def _everywhere(store: Store) -> Iterator[tuple[str, list[Entry]]]:
+    waiting = [""]
+    while waiting:
+        directory = waiting.pop()
+        entries = store.list(directory)
+        if directory and _holds_ledgers(entries):
+            continue
+        waiting += [
+            join(directory, entry.name)
+            for entry in entries
+            if entry.kind is Kind.DIRECTORY and entry.name[0] not in "._"
+        ]
+        yield directory, entries
+
+
+def _there(store: Store, directories: Iterable[str]) -> Iterator[tuple[str, list[Entry]]]:
+    foreign: dict[str, bool] = {"": False}
+    for directory in directories:
+        entries = store.list(directory)
+        foreign[directory] = bool(directory) and _holds_ledgers(entries)
+        if not any(_is_foreign(store, path, foreign) for path in _upwards(directory)):
+            yield directory, entries
+
+
+def _is_foreign(store: Store, directory: str, known: dict[str, bool]) -> bool:
+    if directory not in known:
+        known[directory] = _holds_ledgers(store.list(directory))
+    return known[directory]
+
+
+def _upwards(directory: str) -> Iterator[str]:
+    while directory:
+        yield directory
+        directory = parent(directory)
+
+
+def _holds_ledgers(entries: Iterable[Entry]) -> bool:
+    return any(entry.name == LEDGER_ROOT and entry.kind is Kind.DIRECTORY for entry in entries)

@@ -1,0 +1,113 @@
+"""Buckets by time: that of the driver's clock, or that in a column."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.types as pt
+
+from filesink.buckets import (
+    BucketAssigner,
+    BucketContext,
+    check_bucket_id,
+    constant_ids,
+    file_columns,
+    find_column,
+)
+from filesink.date_patterns import DatePattern, Unit
+from filesink.errors import BucketError, ConfigError, SchemaError
+from filesink.local_time import LocalTime, time_zone
+from filesink.partition_paths import local_seconds
+
+if TYPE_CHECKING:
+    from datetime import tzinfo
+
+    from numpy.typing import NDArray
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DateTimeBucketAssigner(BucketAssigner):
+    """See ``BucketAssigner.date_time_bucket_assigner``."""
+
+    format_str: str = "yyyy-MM-dd--HH"
+    timezone_id: str | None = None
+    column: str | None = None
+
+    def __post_init__(self) -> None:
+        sample = DatePattern(pattern=self.format_str).format(LocalTime.of(0))
+        if self.timezone_id is not None:
+            time_zone(self.timezone_id)
+        try:
+            check_bucket_id(sample or "/")
+        except BucketError as error:
+            raise ConfigError(
+                f"date pattern {repr(self.format_str)[:80]} makes no usable directory: {error.message}",
+                code="BAD_VALUE",
+            ) from error
+
+    def check_schema(self, schema: pa.Schema) -> None:
+        """See ``BucketAssigner.check_schema``."""
+        file_columns(self, schema)
+        if self.column is None:
+            return
+        field = schema.field(find_column(schema, self.column))
+        if not (pt.is_timestamp(field.type) or pt.is_date(field.type)):
+            raise SchemaError(
+                f"bucket column {field.name!r} has type {field.type}; a timestamp or a date is needed",
+                code="BUCKET_TYPE",
+            )
+
+    def assign(self, batch: pa.RecordBatch, context: BucketContext) -> pa.Array[Any]:
+        """The formatted time of each record, dictionary-encoded."""
+        zone = time_zone(context.time_zone if self.timezone_id is None else self.timezone_id)
+        pattern = DatePattern(pattern=self.format_str)
+        if self.column is None:
+            now = pa.array([context.processing_time_ms], pa.timestamp("ms", tz="UTC"))
+            return constant_ids(_format(now, pattern, zone)[0].as_py(), len(batch))
+        times = batch.column(find_column(batch.schema, self.column))
+        if times.null_count:
+            raise BucketError(
+                f"column {self.column!r} is null in {times.null_count} records, which have no time and so no "
+                "bucket; filter them out or fill the column",
+                code="NULL",
+            )
+        return _format(times, pattern, zone)
+
+
+def _format(times: pa.Array[Any], pattern: DatePattern, zone: tzinfo) -> pa.Array[Any]:
+    """Each time in the form of ``pattern``; only distinct ones are formatted, in the finest unit."""
+    seconds, nanos = local_seconds(times, zone)
+    starts = pa.array(_floor(seconds, pattern.finest_unit)).dictionary_encode()
+    if pattern.finest_unit is Unit.FRACTION:
+        return _format_fractions(starts, nanos, pattern)
+    texts = [pattern.format(LocalTime.of(start)) for start in starts.dictionary.to_numpy().tolist()]
+    return pa.DictionaryArray.from_arrays(starts.indices, pa.array(texts, pa.string()))
+
+
+def _floor(seconds: NDArray[np.int64], unit: Unit) -> NDArray[np.int64]:
+    """The first second of the unit that each time lies in."""
+    if unit is Unit.MONTH:
+        days = (seconds // Unit.DAY.value).astype("datetime64[D]")
+        months: NDArray[np.int64] = days.astype("datetime64[M]").astype("datetime64[s]").astype(np.int64)
+        return months
+    floored: NDArray[np.int64] = seconds - seconds % max(unit.value, 1)
+    return floored
+
+
+def _format_fractions(
+    starts: pa.DictionaryArray[Any, Any], nanos: NDArray[np.int64], pattern: DatePattern
+) -> pa.Array[Any]:
+    step = 10 ** (9 - pattern.fraction_digits)
+    fractions = pa.array(nanos // step).dictionary_encode()
+    count = len(fractions.dictionary)
+    pairs = pa.array(starts.indices.to_numpy().astype(np.int64) * count + fractions.indices.to_numpy())
+    encoded = pairs.dictionary_encode()
+    seconds, parts = starts.dictionary.to_pylist(), fractions.dictionary.to_pylist()
+    texts = [
+        pattern.format(LocalTime.of(seconds[pair // count], parts[pair % count] * step))
+        for pair in encoded.dictionary.to_pylist()
+    ]
+    return pa.DictionaryArray.from_arrays(encoded.indices, pa.array(texts, pa.string()))

@@ -1,0 +1,237 @@
+"""The writer of one task: routes slices of record batches to buckets, and bounds what is open.
+
+    RecordBatch → BucketAssigner → (bucket, slice)* → WriterBucket → PartWriter
+
+Rules:
+1. An attempt touches only files that it has made itself, under names that hold its own id.
+2. All files are closed and synced before anything is reported, so no writer holds a file that may
+   be published, and what is reported survives a power cut.
+3. Neither memory nor descriptors grow with the number of buckets.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from filesink import file_format
+from filesink.api import SinkWriter, WriterContext
+from filesink.bucket import WriterBucket
+from filesink.buckets import BucketAssigner, BucketContext
+from filesink.committables import Committable, HeldFile
+from filesink.errors import ConfigError, InternalError
+from filesink.file_format import FileFormat, RowFormat
+from filesink.naming import HiddenName, OutputFileConfig, join, new_part_id, sink_tag
+from filesink.part_writer import PartWriter, SizeHint
+from filesink.rolling import RollingPolicy
+from filesink.router import Router
+from filesink.storage.api import Output, Staged, Store
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WriterLimits:
+    """What one task may keep open at a time.
+
+    Attributes:
+        memory: bytes of records that wait in memory, over all buckets; beyond it the largest are
+            written out first.
+        open_files: files with a descriptor; beyond it the largest are closed first.
+    """
+
+    memory: int = 128 << 20
+    open_files: int = 400
+
+    def __post_init__(self) -> None:
+        if self.memory < 1 or self.open_files < 1:
+            raise ConfigError("writer limits must be greater than 0", code="BAD_VALUE")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """How a sink writes: everything a writer needs but its task and its store."""
+
+    format: FileFormat
+    assigner: BucketAssigner
+    policy: RollingPolicy
+    names: OutputFileConfig
+    check_interval_ms: int
+    limits: WriterLimits = field(default_factory=WriterLimits)
+
+
+class AttemptParts:
+    """Makes the files of one attempt; implements ``filesink.bucket.Parts``."""
+
+    def __init__(self, plan: Plan, store: Store, context: WriterContext) -> None:
+        self._plan = plan
+        self._store = store
+        self._context = context
+        self._tag = sink_tag(context.sink_id)
+        self._attempt = context.ids.uuid()
+        self._part_ids: dict[str, str] = {}
+        self._hint = SizeHint()
+        self._files = 0
+        self._signature: tuple[pa.Schema, str] | None = None
+        self.outputs: list[Output] = []
+        self.suffix = plan.names.suffix(file_format.code_of(plan.format).extension)
+
+    def open(self, bucket: str, schema: pa.Schema, last: HeldFile | None) -> PartWriter:
+        """See ``Parts.open``."""
+        name = HiddenName(
+            target=f"{self._plan.names.part_prefix}-{self._files}",
+            tag=self._tag,
+            slot=self._context.epoch,
+            attempt=self._attempt,
+        )
+        self._files += 1
+        output = self._store.create(join(bucket, str(name)), target=None)
+        self.outputs.append(output)
+        form = self._plan.format
+        if last is not None and isinstance(form, RowFormat):
+            return form.resume(output, last.carry_over, self._hint)
+        return form.start(output, schema, self._hint)
+
+    def signature(self, schema: pa.Schema) -> str:
+        """See ``Parts.signature``; asked for every slice, so an equal schema is not hashed again."""
+        if self._signature is None or not self._signature[0].equals(schema):
+            self._signature = (schema, file_format.signature(self._plan.format, schema))
+        return self._signature[1]
+
+    def carry_over(self, writer: PartWriter) -> bytes:
+        """See ``Parts.carry_over``."""
+        return file_format.carry_over(writer)
+
+    def target(self, bucket: str, counter: int) -> str:
+        """See ``Parts.target``; one part id per bucket and attempt."""
+        part_id = self._part_ids.get(bucket)
+        if part_id is None:
+            part_id = self._part_ids[bucket] = self.new_group()
+        return join(bucket, self._plan.names.name_with(part_id, counter, self.suffix))
+
+    def promote(self, staged: Staged, target: str) -> Staged:
+        """See ``Parts.promote``."""
+        return self._store.promote(staged, target)
+
+    def new_group(self) -> str:
+        """See ``Parts.new_group``."""
+        return new_part_id(self._tag, self._context.ids)
+
+
+class FileWriter(SinkWriter[HeldFile, Committable]):
+    """Writes one partition of one epoch into files.
+
+    Args:
+        plan: how the sink writes.
+        store: made for this task.
+        context: of the task.
+        held: segments of the parts that this subtask left open.
+    """
+
+    def __init__(
+        self, plan: Plan, store: Store, context: WriterContext, held: Sequence[HeldFile] = ()
+    ) -> None:
+        self._plan = plan
+        self._store = store
+        self._context = context
+        self._parts = AttemptParts(plan, store, context)
+        self._buckets: dict[str, WriterBucket] = {}
+        self._surplus: list[Committable] = []
+        self._router = Router(plan.assigner)
+        self._next_check = context.clock.now_ms() + plan.check_interval_ms
+        self._restore(held)
+
+    def write(self, batch: pa.RecordBatch, context: WriterContext) -> None:
+        """Route the records of ``batch`` to their buckets."""
+        now_ms = context.clock.now_ms()
+        buckets = BucketContext(processing_time_ms=now_ms, time_zone=context.time_zone)
+        self._write_all(self._router.route(batch, buckets), now_ms)
+        if now_ms >= self._next_check:
+            self._next_check = now_ms + self._plan.check_interval_ms
+            for writer_bucket in self._buckets.values():
+                writer_bucket.on_processing_time(now_ms)
+
+    def prepare_commit(self, epoch: int) -> list[Committable]:
+        """Close or hold every part, durably; see ``SinkWriter.prepare_commit``."""
+        if epoch != self._context.epoch:
+            raise InternalError("a writer serves one epoch only; please report this", code="EPOCH")
+        now_ms = self._context.clock.now_ms()
+        buckets = BucketContext(processing_time_ms=now_ms, time_zone=self._context.time_zone)
+        self._write_all(self._router.drain(buckets), now_ms)
+        committables = self._surplus
+        for bucket in self._buckets.values():
+            committables += bucket.prepare_commit()
+        self._store.sync()
+        outputs = self._parts.outputs
+        self._context.metrics.add("buckets", len(self._buckets))
+        self._context.metrics.add("files_written", len(outputs))
+        self._context.metrics.add("bytes_written", sum(output.tell() for output in outputs))
+        return committables
+
+    def snapshot_state(self, epoch: int) -> list[HeldFile]:
+        """Segments of the parts that stay open; see ``SinkWriter.snapshot_state``."""
+        del epoch
+        return [held for bucket in self._buckets.values() for held in bucket.snapshot_state()]
+
+    def abort_prepare(self) -> None:
+        """Remove every file of this attempt."""
+        for output in self._parts.outputs:
+            output.discard()
+
+    def close(self) -> None:
+        """Nothing is left open after ``prepare_commit`` or ``abort_prepare``."""
+
+    def _restore(self, held: Sequence[HeldFile]) -> None:
+        groups: dict[tuple[str, str], list[HeldFile]] = {}
+        for segment in held:
+            groups.setdefault((segment.bucket, segment.group), []).append(segment)
+        for (bucket, _), segments in groups.items():
+            if bucket in self._buckets:  # never two open parts in one bucket of one lane
+                self._surplus += segments
+            else:
+                self._bucket(bucket).restore(segments)
+
+    def _bucket(self, bucket: str) -> WriterBucket:
+        found = self._buckets.get(bucket)
+        if found is None:
+            found = WriterBucket(bucket, self._parts, self._plan.policy)
+            self._buckets[bucket] = found
+        return found
+
+    def _write_all(self, pieces: Iterable[tuple[str, pa.RecordBatch]], now_ms: int) -> None:
+        written = False
+        for bucket, piece in pieces:
+            self._bucket(bucket).write(piece, now_ms)
+            written = True
+        if written:
+            self._stay_within_limits()
+
+    def _stay_within_limits(self) -> None:
+        """Write out the largest buffers, then close the largest files, until both limits hold."""
+        limits = self._plan.limits
+        writers = [bucket.writer for bucket in self._buckets.values() if bucket.writer is not None]
+        if sum(writer.buffered for writer in writers) > limits.memory:
+            _flush_largest(writers, limits.memory // 2)
+        files = [bucket for bucket in self._buckets.values() if bucket.writer and bucket.writer.is_open]
+        if len(files) > limits.open_files:
+            self._close_largest(files, limits.open_files // 2)
+
+    def _close_largest(self, files: list[WriterBucket], goal: int) -> None:
+        files.sort(key=lambda bucket: -bucket.writer.size if bucket.writer else 0)
+        for bucket in files[: len(files) - goal]:
+            if isinstance(self._plan.format, RowFormat):
+                bucket.end_segment()
+            else:
+                bucket.close_part()
+
+
+def _flush_largest(writers: list[PartWriter], goal: int) -> None:
+    """Flush the fullest of ``writers`` until at most ``goal`` bytes wait."""
+    waiting = sum(writer.buffered for writer in writers)
+    for writer in sorted(writers, key=lambda writer: -writer.buffered):
+        if waiting <= goal:
+            return
+        waiting -= writer.buffered
+        writer.flush()

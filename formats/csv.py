@@ -1,0 +1,171 @@
+"""Comma-separated values, as Spark writes them, without two of its losses.
+
+Rules, Spark's: a field is quoted if it holds the delimiter, a quote or a line break, or if the first
+field of a line begins with ``#``; inside quotes, quote and escape characters are preceded by the
+escape character. Null is the null value (nothing by default), an empty string is ``""``. Timestamps
+are ISO 8601 with milliseconds.
+
+Unlike Spark's, spaces at the ends of a string are kept, and a record of one null column is written as
+``""``, since readers skip empty lines.
+"""
+
+from __future__ import annotations
+
+import string
+from dataclasses import dataclass, field
+from typing import Final, Literal, get_args
+
+import numpy as np
+import pyarrow as pa
+
+from formats import columns, render
+from formats.arrow import Column, Text, pc
+from formats.errors import FormatError
+from formats.lines import MAX_TEXT, LineEncoder
+
+QuoteMode = Literal["minimal", "all"]
+Header = Literal["none", "names"]
+_BREAKS: Final = "\r\n"
+_COMMENT: Final = "#"
+# What may be in the text of numbers, times and bytes; other delimiters never are.
+_IN_NUMBERS: Final = frozenset("+-.:[]' " + string.ascii_letters + string.digits)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CsvDialect:
+    r"""How fields are told apart.
+
+    Attributes:
+        delimiter: between fields; one or more characters.
+        quote: around fields; one ASCII character.
+        escape: before a quote or escape character inside quotes; one ASCII character. Equal to
+            ``quote``, it doubles quotes, as RFC 4180 wants; Spark's default is the backslash.
+        quote_mode: ``"minimal"`` quotes where needed, ``"all"`` everywhere.
+    """
+
+    delimiter: str = ","
+    quote: str = '"'
+    escape: str = "\\"
+    quote_mode: QuoteMode = "minimal"
+
+    def __post_init__(self) -> None:
+        """Refuse what no reader could take apart."""
+        for name in ("quote", "escape"):
+            value = getattr(self, name)
+            if not (isinstance(value, str) and len(value) == 1 and " " < value < "\x7f"):
+                raise FormatError(
+                    f"CSV {name} must be one visible ASCII character such as '\"'", kind="option"
+                )
+        taken = set(_BREAKS + self.quote + self.escape)
+        delimiter: object = self.delimiter
+        if not isinstance(delimiter, str) or not delimiter or taken & set(delimiter):
+            raise FormatError(
+                "CSV delimiter must be text without quote, escape or line break, such as ';' or '\\t'",
+                kind="option",
+            )
+        if self.quote_mode not in get_args(QuoteMode):
+            raise FormatError("CSV quote_mode must be 'minimal' or 'all'", kind="option")
+
+    def specials(self) -> str:
+        """The characters of which one at least is in every field that needs quotes."""
+        return _BREAKS + self.quote + self.delimiter[0]
+
+    def is_in_numbers(self) -> bool:
+        """Whether numbers, times or bytes may need quotes."""
+        return not _IN_NUMBERS.isdisjoint(self.delimiter[0] + self.quote)
+
+    def quoted(self, text: Text) -> Text:
+        """Every value with escapes and quotes."""
+        if len(columns.data(text)) > MAX_TEXT:  # Arrow's replacement would not notice a result too long
+            raise pa.ArrowCapacityError("text may exceed 2 GiB when it is quoted")
+        if self.escape != self.quote:
+            text = pc.replace_substring(text, self.escape, self.escape * 2)
+        text = pc.replace_substring(text, self.quote, self.escape + self.quote)
+        return pc.binary_join_element_wise(self.quote, text, self.quote, "")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CsvEncoder(LineEncoder):
+    """Comma-separated values; see the module for the rules.
+
+    Attributes:
+        dialect: delimiter and quotes.
+        header: ``"names"`` begins every part file with the names of the columns.
+        null_value: what stands for null; quoted by the same rules as strings.
+    """
+
+    dialect: CsvDialect = field(default_factory=CsvDialect)
+    header_mode: Header = "none"
+    null_value: str = ""
+
+    extension = ".csv"
+
+    def __post_init__(self) -> None:
+        """Refuse options of the wrong kind."""
+        if self.header_mode not in get_args(Header) or not isinstance(self.null_value, str):
+            raise FormatError("CSV header must be True or False, and null_value a string", kind="option")
+
+    def header(self, schema: pa.Schema) -> bytes:
+        """The line of column names, or nothing; see ``Encoder.header``."""
+        if self.header_mode == "none":
+            return b""
+        names = pa.RecordBatch.from_pylist([{str(i): name for i, name in enumerate(schema.names)}])
+        return columns.data(self.lines(names)).to_pybytes()
+
+    def lines(self, batch: pa.RecordBatch) -> Text:
+        """See ``LineEncoder.lines``."""
+        first = self._field(batch.column(0), position=0)
+        if batch.num_columns == 1:
+            lonely = pa.scalar(self.dialect.quote * 2)
+            return pc.binary_join_element_wise(pc.if_else(pc.equal(first, ""), lonely, first), "\n", "")
+        others = [self._field(batch.column(index), position=index) for index in range(1, batch.num_columns)]
+        line = pc.binary_join_element_wise(first, *others, self.dialect.delimiter)
+        return pc.binary_join_element_wise(line, "\n", "")
+
+    def signature(self) -> str:
+        """See ``Encoder.signature``."""
+        return f"csv {self.dialect} header={self.header_mode} null={self.null_value!r}"
+
+    def check_schema(self, schema: pa.Schema) -> None:
+        """See ``Encoder.check_schema``: at least one column, and none that is nested."""
+        if not len(schema):
+            raise FormatError("CSV needs at least one column")
+        for column in schema:
+            if columns.is_nested(column.type):
+                raise FormatError(
+                    f"column {column.name!r} of type {column.type} does not fit into CSV: use to_json"
+                )
+            render.check_scalar(column.type, path=column.name)
+
+    def _field(self, column: Column, *, position: int) -> Text:
+        text = render.text(column, style=render.Style.CSV)
+        if self.dialect.quote_mode == "all":
+            text = self.dialect.quoted(text)
+        elif columns.is_text(columns.plain(column).type) or self.dialect.is_in_numbers():
+            text = self._quoted(text, position=position)
+        return text.fill_null(self._null(position=position)) if text.null_count else text
+
+    def _null(self, *, position: int) -> str:
+        null = pa.array([self.null_value])
+        if self.dialect.quote_mode == "all":
+            return str(self.dialect.quoted(null)[0])
+        return str(self._quoted(null, position=position)[0]) if self.null_value else ""
+
+    def _quoted(self, text: Text, *, position: int) -> Text:
+        """The text with quotes where needed."""
+        if not _may_need_quotes(text, self.dialect.specials() + _COMMENT):
+            return text
+        needs = pc.equal(text, "")
+        for special in (self.dialect.delimiter, self.dialect.quote, *_BREAKS):
+            needs = pc.or_(needs, pc.match_substring(text, special))
+        if position == 0:
+            needs = pc.or_(needs, pc.starts_with(text, _COMMENT))
+        return pc.if_else(needs, self.dialect.quoted(text), text) if pc.any(needs).as_py() else text
+
+
+def _may_need_quotes(text: Text, characters: str) -> bool:
+    """A look at the bytes, much cheaper than at the values, that settles most columns."""
+    wanted = np.zeros(256, np.bool_)
+    wanted[[character.encode()[0] for character in characters]] = True
+    starts = columns.offsets(text)
+    return bool((starts[1:] == starts[:-1]).any() or wanted[columns.data_array(text)].any())

@@ -1,0 +1,70 @@
+"""Row formats that are lines of text: cut into pieces, rendered column by column, framed without a copy."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Final
+
+import pyarrow as pa
+
+from formats import columns
+from formats.api import Encoder
+from formats.arrow import Text
+from formats.errors import FormatError
+
+if TYPE_CHECKING:
+    from formats.api import Buffer
+
+# Arrow's text columns end at 2 GiB, and not all of its functions notice. Escapes make text up to six
+# times as long, so a piece of this size (or one row) is far below; small pieces also stay in the cache.
+_PIECE_BYTES: Final = 16 * 1024 * 1024
+_PIECE_ROWS: Final = 262_144
+#: The longest text of one column in one piece whose escaped form certainly fits.
+MAX_TEXT: Final = 2**31 // 6
+
+
+class LineEncoder(Encoder):
+    """An encoder whose records are lines, rendered as one Arrow string per record."""
+
+    @abstractmethod
+    def lines(self, batch: pa.RecordBatch) -> Text:
+        """Each record with its terminator; no nulls. Called with pieces of what ``encode`` gets."""
+
+    def encode(self, batch: pa.RecordBatch) -> Buffer:
+        """See ``Encoder.encode``.
+
+        Raises:
+            FormatError: kind ``"value"``; a single record is too long.
+        """
+        pieces = [columns.data(lines) for piece in _pieces(batch) for lines in self._lines(piece)]
+        return pieces[0] if len(pieces) == 1 else b"".join(pieces)
+
+    def _lines(self, batch: pa.RecordBatch) -> Iterator[Text]:
+        try:
+            lines = self.lines(batch)
+        except pa.ArrowCapacityError as error:
+            if batch.num_rows == 1:
+                raise FormatError(
+                    "a record is longer than 2 GiB as text; shorten it", kind="value"
+                ) from error
+            middle = batch.num_rows // 2
+            yield from self._lines(batch.slice(0, middle))
+            yield from self._lines(batch.slice(middle))
+        else:
+            yield lines
+
+
+def _pieces(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+    count = max(-(-columns.size(batch) // _PIECE_BYTES), -(-batch.num_rows // _PIECE_ROWS), 1)
+    rows = max(-(-batch.num_rows // count), 1)
+    if rows >= batch.num_rows:
+        yield batch
+        return
+    for start in range(0, batch.num_rows, rows):
+        piece = batch.slice(start, rows)
+        # Rows differ in length, so a piece of the average number of rows may still be large.
+        if piece.num_rows > 1 and columns.size(piece) > 2 * _PIECE_BYTES:
+            yield from _pieces(piece)
+        else:
+            yield piece

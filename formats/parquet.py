@@ -1,0 +1,251 @@
+"""Parquet through pyarrow: little memory for a writer that waits, one row group from many slices."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, Literal, cast, get_args
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from formats import columns
+from formats.api import BulkWriter, BulkWriterFactory
+from formats.arrow import Field
+from formats.errors import FormatError
+from formats.sizes import parse_size
+
+if TYPE_CHECKING:
+    from formats.api import BinaryOutput
+
+Compression = Literal["snappy", "zstd", "gzip", "lz4", "brotli", "none"]
+
+# A slice keeps the whole batch it is from alive, however few rows it has, and costs some 5 KB of its
+# own with 16 columns. Small ones are copied together when this many wait; fewer at a time take less
+# memory and more copying.
+_SMALL_SLICES: Final = 16
+_SMALL_ROWS: Final = 1024
+
+# A dictionary that outgrows this is given up; a larger one costs time and hardly ever saves space.
+_DICTIONARY_SIZE: Final = 256 << 10
+_WRITE_SIZE: Final = 64 << 10  # bytes; pyarrow writes a header and a page at a time, dozens a row group
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class ParquetWriterFactory(BulkWriterFactory):
+    """Parquet files that Spark, DuckDB, Trino and pyarrow read alike.
+
+    Timestamps are written in microseconds, as instants if they have a zone and as local times if not.
+
+    Attributes:
+        compression: of the pages.
+        compression_level: of the codec; ``None`` for its default.
+        row_group_rows: most records of a row group.
+        row_group_size: a row group ends when its records take this much memory in Arrow's form;
+            bytes, or text such as ``"64MiB"``.
+        metadata: key-value pairs for the footer.
+
+    Raises:
+        FormatError: kind ``"option"``; an unknown codec, a level the codec does not have, or a limit
+            that is not positive.
+    """
+
+    compression: Compression = "snappy"
+    compression_level: int | None = None
+    row_group_rows: int = 1_048_576
+    row_group_size: int | str = "64MiB"
+    metadata: Mapping[str, str] | None = None
+
+    extension = ".parquet"
+
+    def __post_init__(self) -> None:
+        """Check the options and turn sizes into bytes."""
+        object.__setattr__(self, "row_group_size", parse_size(self.row_group_size, name="row_group_size"))
+        rows: object = self.row_group_rows
+        if not isinstance(rows, int) or isinstance(rows, bool) or rows < 1:
+            raise FormatError("row_group_rows must be a positive number", kind="option")
+        _check_codec(self.compression, self.compression_level)
+        if not all(isinstance(text, str) for pair in (self.metadata or {}).items() for text in pair):
+            raise FormatError("metadata must map strings to strings", kind="option")
+
+    def create(self, output: BinaryOutput, schema: pa.Schema) -> BulkWriter:
+        """See ``BulkWriterFactory.create``."""
+        return ParquetBulkWriter(output, schema, self)
+
+    def file_schema(self, schema: pa.Schema) -> pa.Schema:
+        """The schema of a file for records of ``schema``: all columns may be null, as in Spark's files.
+
+        Spark sends nulls in fields that are never null inside of structs that are, and Arrow's
+        writer refuses those.
+        """
+        own = {key.encode(): value.encode() for key, value in (self.metadata or {}).items()}
+        metadata: Any = {**(schema.metadata or {}), **own} or None
+        return pa.schema([columns.nullable(field) for field in schema], metadata)
+
+    def open(self, stream: pa.NativeFile, schema: pa.Schema) -> pq.ParquetWriter:
+        """The writer of pyarrow, which writes the magic bytes at once and never closes ``stream``."""
+        return pq.ParquetWriter(
+            stream,
+            schema,
+            compression=self.compression,
+            compression_level=self.compression_level,
+            # As Spark does: a decimal of up to 18 digits is an integer, smaller and faster than bytes.
+            store_decimal_as_integer=True,
+            dictionary_pagesize_limit=_DICTIONARY_SIZE,
+        )
+
+    def signature(self) -> str:
+        """See ``BulkWriterFactory.signature``."""
+        pairs = sorted((self.metadata or {}).items())
+        return (
+            f"parquet compression={self.compression} level={self.compression_level}"
+            f" rows={self.row_group_rows} size={self.row_group_size} metadata={pairs!r}"
+        )
+
+    def check_schema(self, schema: pa.Schema) -> None:
+        """See ``BulkWriterFactory.check_schema``: whatever pyarrow can map to Parquet."""
+        if not len(schema):
+            raise FormatError("Parquet needs at least one column")
+        for path, field in columns.walk(schema):
+            if columns.is_variant(field.type):
+                raise FormatError(f"column {path!r} is a VARIANT: write to_json({path}) instead")
+        refused = {path: field for path, field in columns.walk(schema) if not _is_writable(field)}
+        if refused:
+            # A struct with a refused field is refused itself; the innermost comes last on its path.
+            path = next(
+                path
+                for path in refused
+                if not any(other != path and _inside(other, path) for other in refused)
+            )
+            raise FormatError(
+                f"column {path!r} of type {refused[path].type} cannot be written to Parquet: cast or drop it"
+            )
+
+
+class ParquetBulkWriter(BulkWriter):
+    """Collects slices and writes them as one row group when a limit of the factory is reached.
+
+    Args:
+        output: takes the file; not touched before the first row group.
+        schema: of every batch.
+        factory: limits and properties.
+    """
+
+    def __init__(self, output: BinaryOutput, schema: pa.Schema, factory: ParquetWriterFactory) -> None:
+        self._output = output
+        self._schema = schema
+        self._factory = factory
+        self._max_size = cast("int", factory.row_group_size)
+        self._writer: pq.ParquetWriter | None = None
+        self._stream: Any = None
+        self._waiting: list[pa.RecordBatch] = []
+        self._small = 0  # how many of the last waiting slices are small
+        self._rows = 0
+        self._bytes = 0
+
+    @property
+    def buffered_bytes(self) -> int:
+        """See ``BulkWriter.buffered_bytes``; what the slices take, not the batches they are from."""
+        return self._bytes
+
+    def write(self, batch: pa.RecordBatch) -> None:
+        """See ``BulkWriter.write``. Writes a row group whenever a limit is reached."""
+        while self._rows + batch.num_rows > self._factory.row_group_rows:
+            room = self._factory.row_group_rows - self._rows
+            self._keep(batch.slice(0, room))
+            self.flush()
+            batch = batch.slice(room)
+        self._keep(batch)
+        if self._bytes >= self._max_size or self._rows == self._factory.row_group_rows:
+            self.flush()
+
+    def flush(self) -> None:
+        """See ``BulkWriter.flush``; one row group."""
+        if not self._rows:
+            return
+        writer = self._open()
+        schema: Any = writer.schema
+        table = pa.Table.from_batches(self._waiting, self._schema).cast(schema)
+        writer.write_table(table, row_group_size=self._rows)
+        self._stream.flush()
+        self._waiting, self._small, self._rows, self._bytes = [], 0, 0, 0
+
+    def finish(self) -> None:
+        """See ``BulkWriter.finish``. Without any record, a valid file of no rows."""
+        self.flush()
+        self._open().close()
+        self._stream.detach()
+
+    def _open(self) -> pq.ParquetWriter:
+        if self._writer is None:
+            file: Any = _Unclosed(self._output)
+            self._stream = pa.BufferedOutputStream(pa.PythonFile(file, mode="w"), _WRITE_SIZE)
+            self._writer = self._factory.open(self._stream, self._factory.file_schema(self._schema))
+        return self._writer
+
+    def _keep(self, batch: pa.RecordBatch) -> None:
+        if not batch.num_rows:
+            return
+        self._waiting.append(batch)
+        self._rows += batch.num_rows
+        self._bytes += columns.size(batch)
+        self._small = self._small + 1 if batch.num_rows < _SMALL_ROWS else 0
+        if self._small == _SMALL_SLICES:
+            self._merge()
+
+    def _merge(self) -> None:
+        """Copy the small slices at the end into one batch of their own."""
+        slices = pa.Table.from_batches(self._waiting[-self._small :], self._schema)
+        merged = slices.combine_chunks().to_batches()
+        self._waiting[-self._small :] = merged
+        self._small = int(slices.num_rows < _SMALL_ROWS)
+
+
+class _Unclosed:
+    """An output that pyarrow cannot close: its owner does, and knows whether the file is whole."""
+
+    closed = False
+
+    def __init__(self, output: BinaryOutput) -> None:
+        self._output = output
+
+    def write(self, data: Any) -> int:
+        # A stream that is dropped writes what it has left, into a file that was discarded.
+        return len(data) if self._output.closed else self._output.write(data)
+
+    def tell(self) -> int:
+        return self._output.tell()
+
+    def flush(self) -> None:
+        self._output.flush()
+
+    def close(self) -> None:
+        """See the class."""
+
+
+def _check_codec(name: object, level: object) -> None:
+    if name not in get_args(Compression):
+        raise FormatError(
+            f"compression {name!r} is unknown: use one of {', '.join(get_args(Compression))}", kind="option"
+        )
+    if level is None:
+        return
+    codec: Any = None if name in {"none", "snappy", "lz4"} else pa.Codec
+    if isinstance(level, bool) or not isinstance(level, int) or codec is None:
+        raise FormatError(f"compression {name} takes no level {level!r}: leave it out", kind="option")
+    lowest, highest = codec.minimum_compression_level(name), codec.maximum_compression_level(name)
+    if not lowest <= level <= highest:
+        raise FormatError(f"compression_level of {name} must be from {lowest} to {highest}", kind="option")
+
+
+def _is_writable(field: Field) -> bool:
+    """Whether pyarrow maps the type to Parquet; asked of pyarrow itself, whose list grows."""
+    try:
+        pq.ParquetWriter(pa.BufferOutputStream(), pa.schema([field.with_name("column")])).close()
+    except (pa.ArrowException, NotImplementedError):
+        return False
+    return True
+
+
+def _inside(path: str, outer: str) -> bool:
+    return path.startswith((f"{outer}.", f"{outer}["))

@@ -1,0 +1,92 @@
+"""One line of text per record: Flink's ``SimpleStringEncoder``, with Spark's text of every type."""
+
+from __future__ import annotations
+
+import codecs
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from formats import columns, render
+from formats.arrow import Text, pc
+from formats.errors import FormatError
+from formats.lines import LineEncoder
+
+if TYPE_CHECKING:
+    from formats.api import Buffer
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TextEncoder(LineEncoder):
+    """The value of the only column, then a line feed. Null is an empty line, as in Spark's text writer.
+
+    Strings (and bytes, with UTF-8) are written as they are, even if they hold line feeds; other types
+    with the text that Spark's ``cast(... as string)`` gives.
+
+    Attributes:
+        charset: a Python codec that needs no byte order mark and no memory between lines.
+
+    Raises:
+        FormatError: kind ``"option"``; the charset is unknown or cannot be written line by line.
+    """
+
+    charset: str = "UTF-8"
+
+    def __post_init__(self) -> None:
+        """Check the charset and take its canonical name, so that equal charsets have equal signatures."""
+        object.__setattr__(self, "charset", _canonical(self.charset))
+
+    def lines(self, batch: pa.RecordBatch) -> Text:
+        """The column and line feeds; see ``LineEncoder.lines``."""
+        text = render.text(batch.column(0), style=render.Style.CAST)
+        empty, end = pa.scalar("", text.type), pa.scalar("\n", text.type)
+        if text.null_count:
+            text = text.fill_null(empty)
+        return pc.binary_join_element_wise(text, empty, end)
+
+    def encode(self, batch: pa.RecordBatch) -> Buffer:
+        """See ``Encoder.encode``.
+
+        Raises:
+            FormatError: kind ``"value"``; the charset has no bytes for a character.
+        """
+        # Plain super() would not do: slots=True makes a second class of that name.
+        encoded = super(TextEncoder, self).encode(batch)
+        if self.charset == "utf-8":
+            return encoded
+        try:
+            return codecs.decode(encoded, "utf-8").encode(self.charset)
+        except UnicodeError as error:
+            raise FormatError(
+                f"a character cannot be written in {self.charset}; use UTF-8", kind="value"
+            ) from error
+
+    def signature(self) -> str:
+        """See ``Encoder.signature``."""
+        return f"text charset={self.charset}"
+
+    def check_schema(self, schema: pa.Schema) -> None:
+        """See ``Encoder.check_schema``: exactly one column that is not nested."""
+        if len(schema) != 1:
+            raise FormatError(
+                f"the text format writes one column and there are {len(schema)}: select one, or use CSV"
+            )
+        field = schema.field(0)
+        if columns.is_nested(field.type):
+            raise FormatError(f"column {field.name!r} of type {field.type} has no plain text: use to_json")
+        render.check_scalar(field.type, path=field.name)
+
+
+def _canonical(charset: str) -> str:
+    try:
+        name = codecs.lookup(charset).name
+        stateless = "\n\n".encode(name) == "\n".encode(name) * 2 and "\n".encode(name).decode(name) == "\n"
+    except (LookupError, TypeError, ValueError) as error:
+        raise FormatError(f"charset {charset!r} is unknown: use one such as UTF-8", kind="option") from error
+    if not stateless:
+        raise FormatError(
+            f"charset {charset!r} begins every piece with a mark: use UTF-8 or, for UTF-16, UTF-16-LE",
+            kind="option",
+        )
+    return name

@@ -1,0 +1,112 @@
+"""Every fault at every call of a canonical history, and sampled faults in the recovery from a crash.
+
+    python -m property_tests.exhaustive              every single fault
+    python -m property_tests.exhaustive --pairs 5000 so many double ones, too
+
+The canonical history has three batches, two partitions and two buckets; parts roll inside an epoch and
+stay open across epochs, are merged, and records are folded away.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from random import Random
+
+from property_tests.simulate import Tally
+from property_tests.simulation.faults import CRASHES, Fault, Mode, single_faults
+from property_tests.simulation.history import History, Scenario
+from property_tests.simulation.machine import Trouble
+from property_tests.simulation.plans import OneFault, Recorder, TwoFaults
+from property_tests.simulation.workload import Bounds, Shape
+from property_tests.simulation.world import Plan
+
+_QUIET = Trouble(upkeep=0.0)
+#: Name to scenario; the faults of each are tried one by one.
+CANON: dict[str, Scenario] = {
+    "open parts": Scenario(shape=Shape(keep_batches=1, bounds=Bounds(fold_every=1)), trouble=_QUIET),
+    "closed parts, interleaved": Scenario(shape=Shape(batches=1, rolls=True), trouble=_QUIET, pace=3),
+    "parquet": Scenario(shape=Shape(batches=1, rolls=True, format="parquet"), trouble=_QUIET),
+}
+_SEED = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One history with faults at chosen calls; ``str`` says how to repeat it."""
+
+    canon: str
+    number: int
+    fault: Fault
+    sticky: bool = False
+    second: int = 0
+    then: Fault | None = None
+
+    def run(self, tally: Tally) -> None:
+        """Run it and count it."""
+        plan: Plan = OneFault(self.number, self.fault, sticky=self.sticky)
+        if self.then is not None:
+            plan = TwoFaults(self.number, self.fault, second=self.second, fault=self.then)
+        scenario = CANON[self.canon]
+        scenario = Scenario(shape=scenario.shape, trouble=scenario.trouble, pace=scenario.pace, plan=plan)
+        result = History(_SEED, scenario).run()
+        tally.add(self.number, result)
+        if result.violation is not None:
+            tally.cases.append(f"{self}: {result.violation}")
+
+
+def calls(canon: str) -> list[str]:
+    """The calls of a canonical history, in order, up to the end of its source."""
+    scenario = CANON[canon]
+    recorder = Recorder()
+    history = History(
+        _SEED, Scenario(shape=scenario.shape, trouble=scenario.trouble, pace=scenario.pace, plan=recorder)
+    )
+    history.run()
+    return recorder.operations[: history.calm_after]
+
+
+def singles() -> Iterator[Case]:
+    """Every call, every mode that applies to it; errors once, and sticky until the next restart."""
+    for canon in CANON:
+        for number, operation in enumerate(calls(canon), start=1):
+            for fault in single_faults(operation):
+                yield Case(canon, number, fault)
+                if fault.mode is Mode.ERROR:
+                    yield Case(canon, number, fault, sticky=True)
+
+
+def pairs(count: int, seed: int = 0) -> Iterator[Case]:
+    """A crash anywhere, then another fault within the calls that recover from it."""
+    random = Random(seed)
+    operations = calls("open parts")
+    modes = [*CRASHES, Mode.ERROR, Mode.LOST_REPLY]
+    for _ in range(count):
+        number = random.randint(1, len(operations))
+        mode = random.choice(modes)
+        then = Fault(mode, 5 if mode in {Mode.ERROR, Mode.LOST_REPLY} else 0)
+        yield Case(
+            "open parts",
+            number,
+            Fault(random.choice(CRASHES)),
+            second=number + random.randint(1, 120),
+            then=then,
+        )
+
+
+def main() -> int:
+    """See the head of this file."""
+    parser = argparse.ArgumentParser(description="every fault at every call of a canonical history")
+    parser.add_argument("--pairs", type=int, default=0, help="how many double faults")
+    tally = Tally()
+    for case in (*singles(), *pairs(parser.parse_args().pairs)):
+        case.run(tally)
+    print(tally.report())
+    print("\n".join(tally.cases))
+    return 1 if tally.violations else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,139 @@
+"""The harness proves itself: seeded defects of the product, each of which the simulation must find.
+
+    python -m property_tests.mutants                       all; prints what killed each, and how soon
+    python -m property_tests.mutants --only "fsync"        those whose name contains a text
+    python -m property_tests.mutants --hunt                inside a mutated copy: search for a violation
+
+A mutant is applied to a copy of the sources; the copy is searched in a process of its own with the
+same histories that a pull request runs: single faults of the canonical histories and random seeds.
+"""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import partial
+from itertools import islice
+from pathlib import Path
+
+import filesink
+import formats
+from property_tests.exhaustive import Case, singles
+from property_tests.seeded.everything import MUTANTS
+from property_tests.seeded.mutant import Mutant
+from property_tests.simulate import Tally, run_seed
+
+_SEEDS = 4_000
+_KILLED = 3  # exit code of a hunt that has found something
+_TIMEOUT = 900  # seconds for one mutant
+_PACKAGES = (Path(filesink.__file__).parent, Path(formats.__file__).parent, Path(__file__).parent)
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What became of a mutant: the history that found it, or ``""`` if it lives."""
+
+    mutant: Mutant
+    killer: str
+    seconds: float
+
+
+def is_applicable(mutant: Mutant) -> bool:
+    """Whether the text to replace occurs exactly once."""
+    source = _PACKAGES[0].parent / mutant.file
+    return source.read_text().count(mutant.old) == 1
+
+
+def snapshot(directory: Path) -> None:
+    """Copy the sources, so that all mutants are of the same product even if somebody works on it."""
+    for package in _PACKAGES:
+        shutil.copytree(package, directory / package.name, ignore=shutil.ignore_patterns("__pycache__"))
+
+
+def apply(mutant: Mutant, sources: Path, copy: Path) -> None:
+    """Make a mutated copy of the sources."""
+    shutil.copytree(sources, copy, dirs_exist_ok=True)
+    file = copy / mutant.file
+    text = file.read_text()
+    if text.count(mutant.old) != 1:
+        raise ValueError(f"mutant {mutant.name!r} does not apply to {mutant.file}: rewrite it")
+    file.write_text(text.replace(mutant.old, mutant.new))
+
+
+def judge(mutant: Mutant, sources: Path) -> Verdict:
+    """Hunt in a mutated copy."""
+    start = time.monotonic()
+    with tempfile.TemporaryDirectory(prefix="mutant-") as directory:
+        apply(mutant, sources, Path(directory))
+        command = [sys.executable, "-m", "property_tests.mutants", "--hunt"]
+        try:
+            found = subprocess.run(  # noqa: S603 - our own interpreter and module
+                command, cwd=directory, capture_output=True, text=True, timeout=_TIMEOUT, check=False
+            )
+        except subprocess.TimeoutExpired:
+            return Verdict(mutant, "", time.monotonic() - start)
+    if found.returncode not in {0, _KILLED}:
+        raise RuntimeError(f"the hunt for {mutant.name!r} broke: {found.stderr[-500:]}")
+    killer = found.stdout.strip() if found.returncode else ""
+    return Verdict(mutant, killer, time.monotonic() - start)
+
+
+def hunt() -> str:
+    """The first history that finds something, or ``""``."""
+    cases = singles()
+    for chunk in range(0, _SEEDS, 200):
+        for seed in range(chunk, chunk + 200):
+            found = _run(seed)
+            if found is not None:
+                return f"seed {seed}: {found}"
+        for case in _more(cases):
+            tally = Tally()
+            case.run(tally)
+            if tally.cases:
+                return tally.cases[0]
+    return ""
+
+
+def _run(seed: int) -> object:
+    try:
+        return run_seed(seed).violation
+    except Exception as error:  # noqa: BLE001 - code that breaks the harness is found as well
+        return repr(error)
+
+
+def _more(cases: Iterator[Case]) -> list[Case]:
+    return list(islice(cases, 200))
+
+
+def main() -> int:
+    """See the head of this file."""
+    parser = argparse.ArgumentParser(description="seeded defects that the simulation must find")
+    parser.add_argument("--hunt", action="store_true")
+    parser.add_argument("--only", default="")
+    parser.add_argument("--jobs", type=int, default=1)
+    arguments = parser.parse_args()
+    if arguments.hunt:
+        killer = hunt()
+        print(killer)
+        return _KILLED if killer else 0
+    chosen = [mutant for mutant in MUTANTS if arguments.only in mutant.name]
+    alive = 0
+    with ThreadPoolExecutor(arguments.jobs) as pool, tempfile.TemporaryDirectory() as sources:
+        snapshot(Path(sources))
+        for verdict in pool.map(partial(judge, sources=Path(sources)), chosen):
+            alive += not verdict.killer
+            what = f"killed in {verdict.seconds:5.1f} s" if verdict.killer else "ALIVE"
+            print(f"{what}  {verdict.mutant.name}\n        {verdict.killer[:160]}", flush=True)
+    print(f"{len(chosen)} mutants, {len(chosen) - alive} killed, {alive} alive")
+    return 1 if alive else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

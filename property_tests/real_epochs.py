@@ -1,0 +1,139 @@
+"""A whole sink without Spark, run as a program: what real kills and real errnos are aimed at.
+
+``python -m property_tests.real_epochs BASE`` writes the same four batches on every call and then ends
+the input, with a row format whose parts stay open across epochs, and with Parquet. A call that comes
+after a dead one goes on where that stopped, as a restarted query does.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from filesink.buckets import BucketAssigner
+from filesink.epoch import EpochLoop
+from filesink.epoch_record import MicroBatch
+from filesink.file_format import BulkFormat, FileFormat, RowFormat
+from filesink.file_tiers import FileTiers, StoreAddress
+from filesink.naming import OutputFileConfig
+from filesink.ports import Losers, Ports, SerialRunner
+from filesink.replay import EpochOptions
+from filesink.rolling import RollingPolicy
+from filesink.system import SystemClock, SystemIds
+from filesink.writer import Plan
+from formats.api import Encoder
+from formats.parquet import ParquetWriterFactory
+
+BATCHES = 4
+PARTITIONS = 2
+ROWS = 40  # of a partition
+SCHEMA = pa.schema([("bucket", pa.string()), ("row", pa.string())])
+FORMATS: dict[str, tuple[FileFormat, RollingPolicy]] = {
+    "lines": (
+        RowFormat(Encoder.simple_string_encoder()),
+        RollingPolicy.default_rolling_policy(part_size=300),
+    ),
+    "parquet": (
+        BulkFormat(ParquetWriterFactory()),
+        RollingPolicy.on_checkpoint_rolling_policy(max_rows=15),
+    ),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """The input of one epoch; implements ``filesink.ports.WriteJob``."""
+
+    number: int
+    run_id: str = "run"
+    time_zone: str = "UTC"
+
+    def write(self, task: Callable[[int, int, Iterable[pa.RecordBatch]], bytes]) -> list[bytes]:
+        """See ``WriteJob.write``."""
+        return [task(partition, 0, self.records(partition)) for partition in range(PARTITIONS)]
+
+    def count_rows(self) -> int:
+        """See ``WriteJob.count_rows``."""
+        return PARTITIONS * ROWS
+
+    def losers(self) -> Losers:
+        """See ``WriteJob.losers``."""
+        return Losers.NONE
+
+    def records(self, partition: int) -> Iterator[pa.RecordBatch]:
+        """The rows of one partition, half of them in each of two buckets."""
+        numbers = range(ROWS)
+        rows = [f"{self.number}-{partition}-{number:03}" for number in numbers]
+        buckets = [f"b{number % 2}" for number in numbers]
+        yield pa.record_batch([pa.array(buckets), pa.array(rows)], schema=SCHEMA)
+
+
+def main(base: str) -> None:
+    """Write every batch into each format's directory, then end the input."""
+    for name, (form, policy) in FORMATS.items():
+        tiers = FileTiers(
+            address=StoreAddress(base_path=f"{base}/{name}"),
+            plan=Plan(
+                format=form,
+                assigner=BucketAssigner.partition_bucket_assigner("bucket"),
+                policy=policy,
+                names=OutputFileConfig(),
+                check_interval_ms=60_000,
+            ),
+            uid="real",
+        )
+        tiers.prepare(SCHEMA)
+        ports = Ports(clock=SystemClock(), ids=SystemIds(), runner=SerialRunner())
+        loop = EpochLoop(tiers, tiers.open_ledger("uid-real"), ports=ports, options=EpochOptions())
+        for number in range(BATCHES):
+            loop.run(MicroBatch(query_id="query", batch_id=number, fingerprint=f"{number}"), Batch(number))
+        loop.finish()
+
+
+def expected() -> list[str]:
+    """Every row of the input, sorted."""
+    return sorted(
+        str(row)
+        for number in range(BATCHES)
+        for partition in range(PARTITIONS)
+        for records in Batch(number).records(partition)
+        for row in records.column("row").to_pylist()
+    )
+
+
+def visible_files(base: Path) -> list[Path]:
+    """What a reader takes: files whose names, and those of their directories, begin with neither . nor _."""
+    return sorted(
+        path
+        for path in base.rglob("*")
+        if path.is_file() and not any(part[0] in "._" for part in path.relative_to(base).parts)
+    )
+
+
+def hidden_files(base: Path) -> list[Path]:
+    """Everything else but the ledger's own files, and probes of dead starts, which go after a day."""
+    seen = set(visible_files(base))
+    ours = (path for path in base.rglob("*") if path.is_file() and not path.name.startswith(".probe."))
+    return sorted(
+        path for path in ours if path not in seen and (path.name[0] == "." or "_filesink" not in path.parts)
+    )
+
+
+def rows_of(path: Path) -> list[str]:
+    """The rows of one file; raises if it is not whole."""
+    if path.suffix == ".parquet":
+        table = pq.ParquetFile(path).read()
+        return [str(row) for row in table.column("row").to_pylist()]
+    text = path.read_text()
+    if not text.endswith("\n"):
+        raise ValueError(f"{path} ends in the middle of a line")
+    return text.splitlines()
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

@@ -1,0 +1,117 @@
+"""What the simulation has found once, asked again directly: seeds drift when the product changes."""
+
+from __future__ import annotations
+
+import errno
+from random import Random
+
+import pytest
+
+from filesink.epoch_record import EpochRecord, Section, Upkeep
+from filesink.errors import CommitStateUnknown, FilesinkError
+from filesink.ledger import Ledger
+from filesink.ports import SerialRunner
+from filesink.storage.local import LocalStore
+from filesink.system import SystemIds
+from property_tests.simulation.disk import Cut
+from property_tests.simulation.faults import CRASHES, Fault, Mode, place
+from property_tests.simulation.nodes import Directory
+from property_tests.simulation.reading import all_files
+from property_tests.simulation.sim_fs import SimFs
+from property_tests.simulation.world import Killed, Plan, Process, SimIds, World
+
+DIRECTORY = "_filesink/uid-s"
+
+
+class At(Plan):
+    """One fault at the first call of one kind after another kind was seen."""
+
+    def __init__(self, after: tuple[str, str], strike: tuple[str, str], fault: Fault) -> None:
+        self._after, self._strike, self._fault = after, strike, fault
+        self._armed = self._done = False
+
+    def fault(self, operation: str, path: str, number: int) -> Fault | None:
+        del number
+        point = (operation, place(path))
+        if self._armed and not self._done and point == self._strike:
+            self._done = True
+            return self._fault
+        self._armed = self._armed or point == self._after
+        return None
+
+
+def machine(plan: Plan) -> tuple[World, LocalStore]:
+    world = World(Random(1), plan, pace=0)
+    fs = SimFs(world, Process("driver"), world.disk)
+    return world, LocalStore(fs, runner=SerialRunner(), ids=SimIds())
+
+
+def record(slot: int) -> EpochRecord:
+    return EpochRecord(
+        slot=slot,
+        nonce=f"n{slot}",
+        sink_id="uid-s",
+        cause=Upkeep(),
+        last_batch=None,
+        decided_ms=0,
+        rows=0,
+        committables=Section(1, b"[]"),
+    )
+
+
+def ledger_directory(world: World) -> Directory:
+    return world.disk.directory(DIRECTORY)
+
+
+@pytest.mark.parametrize("code", [errno.EIO, errno.EMFILE])
+def test_no_record_is_decided_whose_name_may_vanish(code: int) -> None:
+    """After a failed sync of its name a record is either durable, or said to be unknown."""
+    point = ("fsync_directory", "ledger directory")
+    world, store = machine(At(("link", "ledger record"), point, Fault(Mode.ERROR, code)))
+    try:
+        Ledger(store, "uid-s").decide(record(0))
+    except CommitStateUnknown:
+        return
+    assert "000000000000.record" in ledger_directory(world).synced
+
+
+def test_nothing_is_removed_below_a_mark_that_may_vanish(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A mark that somebody else has just made is made durable before records below it are removed."""
+    monkeypatch.setattr("filesink.ledger._FOLD_EVERY", 1)
+    world, store = machine(Plan())
+    ledger = Ledger(store, "uid-s")
+    for slot in range(5):
+        ledger.decide(record(slot))
+        ledger.complete(slot)
+    world.disk.close(world.disk.create(f"{DIRECTORY}/000000000003.mark", None, 1))  # its maker died here
+    ledger.fold(newest=4, keep=100)
+    assert "000000000001.record" not in ledger_directory(world).entries
+    assert "000000000003.mark" in ledger_directory(world).synced
+
+
+@pytest.mark.parametrize("mode", CRASHES)
+@pytest.mark.parametrize("call", ["create_exclusive", "link"])
+def test_a_start_that_dies_leaves_no_probe_for_ever(mode: Mode, call: str) -> None:
+    """What a probe has left is removed by a start a day later."""
+    world, store = machine(At(("make_base", "base"), (call, "probe"), Fault(mode)))
+    with pytest.raises(Killed):
+        store.prepare()
+    world.now_ms += 25 * 3600 * 1000
+    fs = SimFs(world, Process("next driver"), world.disk)
+    LocalStore(fs, runner=SerialRunner(), ids=SystemIds()).prepare()
+    assert not all_files(world.disk.root)
+
+
+def test_a_power_cut_after_the_failed_sync_takes_record_and_files_together() -> None:
+    """The record that stood but was not durable is gone after the cut, and so is nobody's belief in it."""
+    point = ("fsync_directory", "ledger directory")
+    world, store = machine(At(("link", "ledger record"), point, Fault(Mode.ERROR, errno.EIO)))
+    ledger, believed = Ledger(store, "uid-s"), False
+    try:
+        ledger.decide(record(0))
+        believed = True
+    except FilesinkError:
+        pass
+    world.disk.cut(Cut.WEAK, Random(3))
+    found = world.disk.find(f"{DIRECTORY}/000000000000.record")
+    assert found is not None or not believed

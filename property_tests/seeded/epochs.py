@@ -1,0 +1,142 @@
+"""Defects of the epoch loop: who decides, what a replay is, what is swept."""
+
+# ruff: noqa: E501 - a snippet is compared more easily if its lines are not broken
+
+from __future__ import annotations
+
+from property_tests.seeded.mutant import Mutant
+
+_EPOCH = "filesink/epoch.py"
+
+EPOCHS = (
+    Mutant(
+        "files are published before the record",
+        _EPOCH,
+        "            standing = self.ledger.decide(record)\n",
+        "            self._publisher._committer.commit(self._sink.committable_codec.decode(1, record.committables.data))\n"
+        "            standing = self.ledger.decide(record)\n",
+    ),
+    Mutant(
+        "the record of the slot before is not waited for",
+        _EPOCH,
+        "            self._publisher.publish(head.record, Decider.EARLIER_DRIVER)\n            head = replace(head, complete=True)",
+        "            head = replace(head, complete=True)",
+    ),
+    Mutant(
+        "a lost slot counts as won",
+        _EPOCH,
+        "        if standing.nonce != record.nonce:",
+        "        if standing.slot != record.slot:",
+    ),
+    Mutant(
+        "a void slot counts as won",
+        _EPOCH,
+        "        if self.ledger.is_void(epoch.slot):\n",
+        "        if False:\n",
+    ),
+    Mutant(
+        "a failed publication removes what is published",
+        _EPOCH,
+        "        committables = self._publisher.publish(record, Decider.THIS_DRIVER)\n",
+        "        try:\n            committables = self._publisher.publish(record, Decider.THIS_DRIVER)\n"
+        "        except FilesinkError:\n            for one in gathered.reported:\n"
+        "                self._publisher._committer._store.delete(getattr(one, 'target', 'none'))\n            raise\n",
+    ),
+    Mutant(
+        "an unknown decision discards the files",
+        _EPOCH,
+        "            raise  # what stands in the slot may be our own record\n",
+        "            self._publisher.discard(gathered.reported)\n            raise\n",
+    ),
+    Mutant(
+        "a failed publication discards the files",
+        _EPOCH,
+        "        committables = self._publisher.publish(record, Decider.THIS_DRIVER)\n",
+        "        try:\n            committables = self._publisher.publish(record, Decider.THIS_DRIVER)\n"
+        "        except FilesinkError:\n            self._publisher.discard(gathered.reported)\n            raise\n",
+    ),
+    Mutant(
+        "an epoch that failed is forgotten",
+        _EPOCH,
+        '        """A new epoch. Until it has succeeded, nothing is known of the chain any more."""\n        self._head = None\n',
+        '        """A new epoch. Until it has succeeded, nothing is known of the chain any more."""\n',
+    ),
+    Mutant(
+        "a replay is not counted",
+        "filesink/replay.py",
+        "    if rows == decided.rows:\n",
+        "    if rows != decided.rows or rows == decided.rows:\n",
+    ),
+    Mutant(
+        "a replay's offsets are not compared",
+        "filesink/replay.py",
+        "decided.fingerprint != cause.fingerprint",
+        "not decided.fingerprint",
+    ),
+    Mutant(
+        "a replay is skipped and not drained",
+        _EPOCH,
+        "            check_rows(decided, cause.batch_id, count_rows(), self._options.on_replay_mismatch)\n",
+        "",
+    ),
+    Mutant(
+        "a replay writes again",
+        "filesink/replay.py",
+        "cause.batch_id <= last.batch_id:",
+        "cause.batch_id < last.batch_id:",
+    ),
+    Mutant(
+        "the record of a batch is found by its number only, of the newest",
+        "filesink/replay.py",
+        "    record = ledger.find(cause.query_id, cause.batch_id)\n",
+        "    record = next(ledger.newest_first(), None)\n",
+    ),
+    Mutant(
+        "upkeep forgets the last batch",
+        _EPOCH,
+        "last_batch=cause if isinstance(cause, MicroBatch) else last,",
+        "last_batch=cause if isinstance(cause, MicroBatch) else None,",
+    ),
+    Mutant(
+        "states of tasks that did not run are lost",
+        "filesink/gathering.py",
+        "    sections = {**kept, **{",
+        "    sections = {**{",
+    ),
+    Mutant(
+        "states of tasks that ran are kept as they were",
+        "filesink/gathering.py",
+        "    sections = {**kept, **{result.subtask: result.state for result in results}}",
+        "    sections = {**{result.subtask: result.state for result in results}, **kept}",
+    ),
+    Mutant(
+        "nothing is ever swept",
+        _EPOCH,
+        "                self._sink.sweep(record, None)\n",
+        "                pass\n",
+    ),
+    Mutant(
+        "losers of good epochs are not swept",
+        _EPOCH,
+        "            elif losers is Losers.POSSIBLE:\n                self._sink.sweep(record, committables)\n",
+        "",
+    ),
+    Mutant(
+        "the sweep takes the next slot too",
+        "filesink/sweep.py",
+        "        if file.slot <= chain.complete_slot:",
+        "        if file.slot <= chain.complete_slot + 1:",
+    ),
+    Mutant(
+        "the sweep takes files of other sinks",
+        "filesink/sweep.py",
+        "if file.tag != tag or file.path in chain.named:",
+        "if file.path in chain.named:",
+    ),
+    Mutant(
+        "the sweep takes held files",
+        "filesink/sweep.py",
+        "if file.tag != tag or file.path in chain.named:",
+        "if file.tag != tag:",
+    ),
+)

@@ -1,0 +1,111 @@
+"""Defects of part files: their names, their segments, their merging."""
+
+# ruff: noqa: E501 - a snippet is compared more easily if its lines are not broken
+
+from __future__ import annotations
+
+from property_tests.seeded.mutant import Mutant
+
+_COMMITTER = "filesink/committer.py"
+_WRITER = "filesink/writer.py"
+_BUCKET = "filesink/bucket.py"
+
+FILES = (
+    Mutant(
+        "inputs of a merge are removed before publication",
+        _COMMITTER,
+        "        pending, discards = _sorted(committables)\n",
+        "        pending, discards = _sorted(committables)\n        for file in discards:\n            self._store.discard(file.path)\n",
+    ),
+    Mutant(
+        "inputs of a merge are removed although some files failed",
+        _COMMITTER,
+        "        if left:\n            return [*left, *discards]\n",
+        "",
+    ),
+    Mutant(
+        "inputs of a merge stay",
+        _COMMITTER,
+        "        for file in discards:\n            self._store.discard(file.path)\n",
+        "",
+    ),
+    Mutant(
+        "one failed file fails all",
+        _COMMITTER,
+        "            return False  # it stays",
+        "            return True  # it stays",
+    ),
+    Mutant(
+        "what tasks report is not verified",
+        _COMMITTER,
+        "                    self._verify(committable, epoch.slot)\n",
+        "                    pass\n",
+    ),
+    Mutant(
+        "an attempt's name has no uuid",
+        _WRITER,
+        "        self._attempt = context.ids.uuid()\n",
+        '        self._attempt = f"{0:036}"\n',
+    ),
+    Mutant(
+        "a part's name has no uuid",
+        "filesink/naming.py",
+        "    return tag + ids.uuid()[8:]",
+        '    del ids\n    return tag + "-0000-4000-8000-000000000000"',
+    ),
+    Mutant(
+        "files are reported before they are durable",
+        _WRITER,
+        "        self._store.sync()\n        outputs",
+        "        outputs",
+    ),
+    Mutant("merged files are not synced", "filesink/merging.py", "        store.sync()\n", ""),
+    Mutant(
+        "a failed attempt leaves its files for ever",
+        "filesink/naming.py",
+        "    found = _HIDDEN.fullmatch(name)\n",
+        "    found = _HIDDEN.fullmatch(name) if name.endswith('0') else None\n",
+    ),
+    Mutant(
+        "a resumed part begins with a header",
+        "filesink/file_format.py",
+        'self.encoder.resume_part(carry_over), header=b"", hint=hint)',
+        'self.encoder.resume_part(carry_over), header=b"#rows##\\n", hint=hint)',
+    ),
+    Mutant(
+        "segments of a part are merged in another order",
+        "filesink/merging.py",
+        "    return [tuple(group) for group in groups.values()]",
+        "    return [tuple(reversed(group)) for group in groups.values()]",
+    ),
+    Mutant(
+        "a merged part is also kept open",
+        "filesink/merging.py",
+        "subtask: [held for held in values if held.staged.path not in taken]",
+        "subtask: list(values)",
+    ),
+    Mutant(
+        "the end of input leaves parts open",
+        "filesink/merging.py",
+        "        if epoch.input is Input.ENDED:\n            return groups\n",
+        "",
+    ),
+    Mutant(
+        "a part that was closed with segments loses the last one",
+        _BUCKET,
+        "            self._end_segment(part)\n            self._closed += part.segments",
+        "            self._closed += part.segments",
+    ),
+    Mutant(
+        "records beyond a part's limit are dropped",
+        _BUCKET,
+        "            batch = batch.slice(taken)",
+        "            batch = batch.slice(batch.num_rows)",
+    ),
+    Mutant(
+        "a failed task is reported",
+        "filesink/task.py",
+        "            writer.abort_prepare()\n            raise\n",
+        "            return self._result(writer, context, 0)\n",
+    ),
+)

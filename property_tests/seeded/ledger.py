@@ -1,0 +1,93 @@
+"""Defects of the ledger and of what carries out its records."""
+
+# ruff: noqa: E501 - a snippet is compared more easily if its lines are not broken
+
+from __future__ import annotations
+
+from property_tests.seeded.mutant import Mutant
+
+_LEDGER = "filesink/ledger.py"
+
+LEDGER = (
+    Mutant(
+        "the ledger reads the first page of a listing only",
+        _LEDGER,
+        "for entry in self._store.list(self._directory))",
+        "for entry in self._store.list(self._directory)[:3])",
+    ),
+    Mutant(
+        "a record that exists is taken for the driver's own",
+        _LEDGER,
+        "return record if result is PutResult.CREATED else self._require(record.slot)",
+        "return record",
+    ),
+    Mutant(
+        "an unknown outcome of decide counts as decided",
+        _LEDGER,
+        "            if standing is None:\n                raise\n",
+        "            if standing is None:\n                return record\n",
+    ),
+    Mutant(
+        "a standing record is not made durable after a failed create",
+        _LEDGER,
+        "                self._store.sync_directories([self._directory])\n        except StorageError as error:",
+        "                pass\n        except StorageError as error:",
+    ),
+    Mutant(
+        "a record that another driver left is not made durable",
+        _LEDGER,
+        "            self._store.sync_directories([self._directory])\n        return Head",
+        "            pass\n        return Head",
+    ),
+    Mutant(
+        "the newest record counts as complete",
+        _LEDGER,
+        "complete=slot in listing.complete)",
+        "complete=True)",
+    ),
+    Mutant(
+        "records are never folded away",
+        _LEDGER,
+        '            self._store.put_if_absent(self._path(mark, "mark"), b"")\n',
+        "            pass\n",
+    ),
+    Mutant(
+        "records are folded without a mark",
+        _LEDGER,
+        '            self._store.put_if_absent(self._path(mark, "mark"), b"")\n',
+        "            for slot in listing.records:\n                if slot <= mark:\n"
+        '                    self._store.delete(self._path(slot, "record"))\n',
+    ),
+    Mutant(
+        "the mark is removed with its records",
+        _LEDGER,
+        'if slot < mark or (slot == mark and kind != "mark")',
+        "if slot <= mark",
+    ),
+    Mutant("too many records are folded away", _LEDGER, "if (seen >= keep or kept", "if (seen >= 0 or kept"),
+    Mutant("a folded slot is not void", _LEDGER, "return bool(marks) and marks[-1] >= slot", "return False"),
+    Mutant(
+        "unfinished ledger files are not swept",
+        _LEDGER,
+        "                self._store.discard(path)",
+        "                pass",
+    ),
+    Mutant(
+        "an epoch is not marked complete",
+        "filesink/publisher.py",
+        "        self._ledger.complete(record.slot)\n",
+        "",
+    ),
+    Mutant(
+        "an epoch is marked complete before it is published",
+        "filesink/publisher.py",
+        "        self._until_done(self._committer.commit, committables, record.slot)\n        self._announce(record, decider)\n        self._ledger.complete(record.slot)\n",
+        "        self._ledger.complete(record.slot)\n        self._until_done(self._committer.commit, committables, record.slot)\n        self._announce(record, decider)\n",
+    ),
+    Mutant(
+        "a commit that asks for a retry counts as done",
+        "filesink/publisher.py",
+        "        if left:\n            raise CommitFailedError(",
+        "        if not values:\n            raise CommitFailedError(",
+    ),
+)

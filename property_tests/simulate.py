@@ -1,0 +1,168 @@
+"""Random histories from integers.
+
+python -m property_tests.simulate --seed 4711 --trace      one history, call by call
+python -m property_tests.simulate --seeds 0:10000          many, until the first violation
+python -m property_tests.simulate --minutes 60 --jobs 2    a soak, with counts of every fault point
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass, field
+from random import Random
+
+from property_tests.simulation.faults import APPLICABLE, CRASHES, Mode
+from property_tests.simulation.history import History, Result, Scenario
+from property_tests.simulation.machine import Trouble
+from property_tests.simulation.plans import Chance
+from property_tests.simulation.workload import draw_shape
+
+_CHUNK = 500  # histories between two looks at the clock
+
+
+def run_seed(seed: int, trace: Callable[[str], None] | None = None) -> Result:
+    """The history of a seed."""
+    random = Random(seed)
+    scenario = Scenario(
+        shape=draw_shape(random),
+        trouble=draw_trouble(random),
+        plan=Chance(random, spacing=random.choice((20, 80, 200)), faults=random.choice((0, 1, 2, 3, 5, 8))),
+        pace=random.choice((0, 0, 2, 10, 50)),
+    )
+    return History(seed, scenario, trace=trace).run()
+
+
+def draw_trouble(random: Random) -> Trouble:
+    """What Spark and people do in the history of a seed; most of it nothing."""
+
+    def some(probability: float) -> float:
+        return probability if random.random() < 0.25 else 0.0
+
+    return Trouble(
+        task_fails=some(0.2),
+        twin=some(0.4),
+        result_lost=some(0.3),
+        upkeep=random.choice((0.0, 0.5)),
+        jvm_dies=some(0.5),
+        clock_jumps=some(0.3),
+        second_driver=some(0.5),
+        operator=some(0.7),
+        workers_die=random.choice((0.0, 0.5, 1.0)),
+    )
+
+
+@dataclass(slots=True)
+class Tally:
+    """What many histories did."""
+
+    histories: int = 0
+    operations: int = 0
+    restarts: int = 0
+    power_cuts: int = 0
+    fired: Counter[tuple[str, str, str]] = field(default_factory=Counter)
+    violations: list[tuple[int, str]] = field(default_factory=list)
+    cases: list[str] = field(default_factory=list)
+
+    def add(self, seed: int, result: Result) -> None:
+        """Count one history."""
+        self.histories += 1
+        self.operations += result.operations
+        self.restarts += max(0, result.drivers - 1)
+        self.power_cuts += result.power_cuts
+        self.fired.update(result.fired)
+        if result.violation is not None:
+            self.violations.append((seed, str(result.violation)))
+
+    def merge(self, other: Tally) -> None:
+        """Count what another process did."""
+        self.histories += other.histories
+        self.operations += other.operations
+        self.restarts += other.restarts
+        self.power_cuts += other.power_cuts
+        self.fired.update(other.fired)
+        self.violations += other.violations
+
+    def report(self) -> str:
+        """For people: totals, and each fault point with its count."""
+        total = (
+            f"{self.histories} histories, {self.operations} operations, {sum(self.fired.values())} faults at "
+            f"{len(self.fired)} points, {self.restarts} restarts, {len(self.violations)} violations"
+        )
+        lines = [total]
+        lines.append(f"{self._kills()} processes killed at a call, {self.power_cuts} power cuts")
+        lines += [
+            f"{count:9d}  {mode:9}  {name} {kind}" for (name, kind, mode), count in sorted(self.fired.items())
+        ]
+        lines += [f"    never  {mode:9}  {name}" for name, mode in self._never()]
+        lines += [f"seed {seed}: {violation}" for seed, violation in self.violations[:20]]
+        return "\n".join(lines)
+
+    def _kills(self) -> int:
+        crashes = {Mode.CRASH_BEFORE.value, Mode.CRASH_AFTER.value}
+        return sum(count for (_, _, mode), count in self.fired.items() if mode in crashes)
+
+    def _never(self) -> list[tuple[str, str]]:
+        """Faults that should occur and did not."""
+        struck = {(name, mode) for name, _, mode in self.fired}
+        wanted = ((name, mode.value) for name, modes in APPLICABLE.items() for mode in (*CRASHES, *modes))
+        return [point for point in wanted if point not in struck and point[0] != "open_read"]
+
+
+def run_seeds(seeds: Iterable[int]) -> Tally:
+    """Many histories in this process."""
+    tally = Tally()
+    for seed in seeds:
+        tally.add(seed, run_seed(seed))
+    return tally
+
+
+def soak(first: int, minutes: float, jobs: int) -> Tally:
+    """Histories from ``first`` on until the time is over or an invariant does not hold."""
+    tally = Tally()
+    end = time.monotonic() + minutes * 60
+    with ProcessPoolExecutor(jobs, initializer=_quiet) as pool:
+        while time.monotonic() < end and not tally.violations:
+            chunks = [range(first + i * _CHUNK, first + (i + 1) * _CHUNK) for i in range(4 * jobs)]
+            first += len(chunks) * _CHUNK
+            for part in pool.map(run_seeds, chunks):
+                tally.merge(part)
+            print(f"{tally.histories} histories, {len(tally.violations)} violations", file=sys.stderr)
+    return tally
+
+
+def _quiet() -> None:
+    """Arrow tells on standard error of every Parquet file whose process has died."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stderr.fileno())
+
+
+def main() -> int:
+    """See the head of this file."""
+    parser = argparse.ArgumentParser(description="random histories of filesink on a simulated machine")
+    parser.add_argument("--seed", type=int, help="one history")
+    parser.add_argument("--trace", action="store_true", help="show each call of that history")
+    parser.add_argument("--seeds", help="FIRST:END, one process")
+    parser.add_argument("--minutes", type=float, help="a soak of this length")
+    parser.add_argument("--first", type=int, default=0, help="the soak's first seed")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
+    arguments = parser.parse_args()
+    if arguments.seed is not None:
+        result = run_seed(arguments.seed, print if arguments.trace else None)
+        print(f"seed {arguments.seed}: {result.violation or 'all invariants hold'}")
+        return 1 if result.violation else 0
+    if arguments.minutes is not None:
+        tally = soak(arguments.first, arguments.minutes, arguments.jobs)
+    else:
+        first, _, end = (arguments.seeds or "0:1000").partition(":")
+        tally = run_seeds(range(int(first), int(end)))
+    print(tally.report())
+    return 1 if tally.violations else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

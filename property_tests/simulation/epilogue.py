@@ -1,0 +1,151 @@
+"""Questions for the end of a history: replays, a disk that is not shared, files that somebody spoils.
+
+Each is asked of a sink at peace, with its own driver process, and has one right answer.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from filesink.errors import (
+    CheckpointMismatchError,
+    CommitConflictError,
+    FilesinkError,
+    ReplayMismatchError,
+    StagedDataLost,
+)
+from property_tests.simulation.disk import Disk
+from property_tests.simulation.faults import Fault
+from property_tests.simulation.reading import Record, all_files
+from property_tests.simulation.world import Plan
+
+if TYPE_CHECKING:
+    from property_tests.simulation.history import History
+
+Picture = dict[str, tuple[int, int, bytes]]
+
+
+def ask(history: History) -> None:
+    """One of the questions, or none."""
+    which = history.random.random()
+    if which < 0.4:
+        replays(history)
+    elif which < 0.5:
+        not_shared(history)
+    elif which < 0.7:
+        spoiled(history)
+
+
+def replays(history: History) -> None:
+    """Replays of the same rows, of other rows, of rows from other offsets (I9, I14)."""
+    last, checkpoint = len(history.source.batches) - 1, history.checkpoint
+    before = picture(history)
+    fingerprint, rows = checkpoint.offsets[last]
+    error = _replay(history, last)
+    if error is not None or picture(history) != before:
+        history.world.fail(f"I9: a replay of batch {last} was not a no-op: {error}")
+    history.source.buckets["no-such"] = ""
+    checkpoint.offsets[last] = (fingerprint, [*rows, "no-such"])
+    _expect(history, _replay(history, last), ReplayMismatchError)
+    checkpoint.offsets[last] = (f"{fingerprint}'", rows)
+    _expect(history, _replay(history, last), CheckpointMismatchError)
+    checkpoint.offsets[last] = (fingerprint, rows)
+    if picture(history) != before:
+        history.world.fail("I14: a refused replay has changed something")
+
+
+def not_shared(history: History) -> None:
+    """Workers write to a disk of their own: nothing may be decided."""
+    before = dict(history.observer.visible)
+    history.machine.spoiled = True
+    history.machine.workers_disk = Disk()
+    history.one_more_batch("98")
+    error = _run(history)
+    history.machine.workers_disk = None
+    _expect(history, error, StagedDataLost)
+    if history.observer.visible != before:
+        history.world.fail("I8: files were published that the driver has never seen")
+
+
+def spoiled(history: History) -> None:
+    """Somebody removes a decided file, or puts another under its final name, or both."""
+    plan = Spoiler(history, history.random.choice((("hidden",), ("final",), ("hidden", "final"))))
+    history.world.plan = plan
+    history.machine.spoiled = True
+    history.one_more_batch("97")
+    error = _run(history)
+    history.world.plan = None
+    if plan.record is None:
+        return
+    if not isinstance(error, StagedDataLost | CommitConflictError):
+        history.world.fail(f"I8: a decided file was spoiled and the driver says {error}")
+    chain = history.observer.chains["uid-s"]
+    if plan.record.slot in chain.complete:
+        history.world.fail("I8: an epoch whose file was spoiled is complete")
+    history.observer.look_at_all()
+
+
+class Spoiler(Plan):
+    """Spoils one file of the next record that publishes something, before it is published."""
+
+    def __init__(self, history: History, what: tuple[str, ...]) -> None:
+        self._history = history
+        self._chain = history.observer.chains["uid-s"]
+        self._after = self._chain.newest_slot()
+        self._what = what
+        self._patience = history.random.randrange(12)  # calls between the record and the crime
+        self.record: Record | None = None
+
+    def fault(self, operation: str, path: str, number: int) -> Fault | None:
+        """See ``Plan.fault``; nothing fails, but something is not what it was."""
+        del operation, path, number
+        newest = self._chain.newest()
+        if self.record is None and newest is not None and newest.slot > self._after and newest.pending:
+            self._patience -= 1
+            target, entry = next(iter(newest.pending.items()))
+            if self._patience < 0 and target not in self._history.observer.visible:
+                self.record = newest
+                self._spoil(target, entry)
+        return None
+
+    def _spoil(self, target: str, entry: dict[str, dict[str, str | int]]) -> None:
+        disk, observer = self._history.world.disk, self._history.observer
+        if "final" in self._what:  # first, so that it does not take the number of the hidden file
+            handle = disk.create(target, None, 1)
+            content = b"x" * int(entry["staged"]["size"])
+            disk.write(handle, content, 1)
+            disk.close(handle)
+            observer.foreign[target] = content
+        if "hidden" in self._what:
+            disk.unlink(str(entry["staged"]["path"]))
+        disk.changed.clear()
+        observer.look_at_all()
+
+
+def picture(history: History) -> Picture:
+    """Every file with its number, time and bytes; a start may remove old probes."""
+    files = all_files(history.world.disk.root)
+    return {
+        name: (inode.number, inode.mtime_ns, bytes(inode.data))
+        for name, inode in files.items()
+        if not name.startswith(".probe.")
+    }
+
+
+def _replay(history: History, batch: int) -> Exception | None:
+    history.checkpoint.commits.discard(batch)
+    error = _run(history)
+    history.checkpoint.commits.add(batch)
+    return error
+
+
+def _run(history: History) -> Exception | None:
+    driver = history.start()
+    history.until(lambda: driver.ended)
+    history.end_process(driver, workers=True)
+    return driver.error
+
+
+def _expect(history: History, error: Exception | None, kind: type[FilesinkError]) -> None:
+    if not isinstance(error, kind):
+        history.world.fail(f"I14: {kind.__name__} was due, and there was {type(error).__name__}: {error}")

@@ -1,0 +1,112 @@
+"""What can go wrong with one call to the operating system, and what is applied when.
+
+The letters are those of the fault model in ``docs/reliability.md``.
+"""
+
+from __future__ import annotations
+
+import errno
+from dataclasses import dataclass
+from enum import Enum
+
+
+class Mode(Enum):
+    """How one call goes wrong."""
+
+    ERROR = "a"  # nothing was done
+    LOST_REPLY = "b"  # it was done, and an error comes back
+    PARTIAL = "c"  # a part was done: a short write, a torn one, a copy that stops
+    CRASH_BEFORE = "e"  # the process dies before
+    CRASH_AFTER = "f"  # the process dies after
+    POWER_ORDERED = "g-ordered"  # power fails after the call, see ``Cut``
+    POWER_WEAK = "g-weak"
+    TWICE = "h"  # sent again by the network: the answer is that of the second execution
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """One call that goes wrong. ``code`` is the errno of modes a, b and c, else 0."""
+
+    mode: Mode
+    code: int = 0
+
+    def __str__(self) -> str:
+        return f"{self.mode.name}{f' {errno.errorcode[self.code]}' if self.code else ''}"
+
+
+CRASHES = (Mode.CRASH_BEFORE, Mode.CRASH_AFTER, Mode.POWER_ORDERED, Mode.POWER_WEAK)
+_MAKES = (Mode.ERROR, Mode.LOST_REPLY, Mode.TWICE)
+
+#: Modes of each call besides ``CRASHES``. A call that changes nothing can only fail.
+APPLICABLE: dict[str, tuple[Mode, ...]] = {
+    "make_base": (Mode.ERROR, Mode.LOST_REPLY),
+    "mkdir": _MAKES,
+    "create_exclusive": _MAKES,
+    "write": (Mode.ERROR, Mode.PARTIAL),
+    "copy": (Mode.ERROR, Mode.PARTIAL),
+    "fsync": (Mode.ERROR, Mode.LOST_REPLY),
+    "close": (Mode.ERROR,),
+    "fstat": (Mode.ERROR,),
+    "stat": (Mode.ERROR,),
+    "link": _MAKES,
+    "unlink": _MAKES,
+    "fsync_directory": (Mode.ERROR, Mode.LOST_REPLY),
+    "read": (Mode.ERROR,),
+    "open_read": (Mode.ERROR,),
+    "list": (Mode.ERROR,),
+}
+_ANY = (errno.EIO, errno.ESTALE, errno.ETIMEDOUT)
+_SPACE = (errno.ENOSPC, errno.EDQUOT, errno.EROFS)
+#: Errors of each call. EINTR is not among them: Python repeats the call (PEP 475).
+ERRNOS: dict[str, tuple[int, ...]] = {
+    "make_base": (*_ANY, *_SPACE, errno.EACCES),
+    "mkdir": (*_ANY, *_SPACE, errno.EACCES, errno.ENAMETOOLONG),
+    "create_exclusive": (*_ANY, *_SPACE, errno.EACCES, errno.EPERM, errno.EMFILE, errno.ENFILE),
+    "write": (errno.EIO, *_SPACE),
+    "copy": (errno.EIO, *_SPACE, errno.EMFILE),
+    "fsync": (errno.EIO, errno.ENOSPC, errno.EDQUOT),
+    "close": (errno.EIO, errno.ENOSPC, errno.EDQUOT),
+    "fstat": (errno.EIO, errno.ESTALE),
+    "stat": (*_ANY, errno.EACCES),
+    "link": (*_ANY, *_SPACE, errno.EACCES, errno.EPERM, errno.EXDEV, errno.ELOOP),
+    "unlink": (*_ANY, errno.EROFS, errno.EACCES, errno.EPERM),
+    "fsync_directory": (errno.EIO, errno.ENOSPC, errno.EMFILE),
+    "read": (*_ANY, errno.EACCES, errno.EMFILE),
+    "open_read": (*_ANY, errno.EACCES, errno.EMFILE),
+    "list": (*_ANY, errno.EACCES, errno.ENFILE),
+}
+#: What the second execution of a call answers.
+SECOND_ANSWER = {
+    "mkdir": errno.EEXIST,
+    "create_exclusive": errno.EEXIST,
+    "link": errno.EEXIST,
+    "unlink": errno.ENOENT,
+}
+
+
+def place(path: str) -> str:
+    """The kind of thing a path names; faults are counted by operation and place."""
+    above, _, name = path.rpartition("/")
+    if name.startswith(".probe"):
+        return "probe"
+    if path.startswith("_filesink"):
+        kind = name.rpartition(".")[2]
+        if ".put." in name:
+            return "ledger put"
+        return f"ledger {kind}" if kind in {"record", "complete", "mark"} else "ledger directory"
+    if ".inprogress." in name:
+        return "merged" if "-merged." in name else "hidden"
+    if name.startswith("part-"):
+        return "final"
+    return "bucket" if path or above else "base"
+
+
+def single_faults(operation: str) -> list[Fault]:
+    """Every fault of one call; each mode once, with the first errno that fits it."""
+    faults = [Fault(mode) for mode in CRASHES]
+    for mode in APPLICABLE[operation]:
+        code = SECOND_ANSWER.get(operation, 0) if mode is Mode.TWICE else ERRNOS[operation][0]
+        faults.append(Fault(mode, code))
+        if mode is Mode.PARTIAL:
+            faults.append(Fault(mode))  # without an error: the caller must look at what came back
+    return faults

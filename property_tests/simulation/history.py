@@ -1,0 +1,285 @@
+"""One history: a workload, trouble, then peace, and the question whether all promises held."""
+
+from __future__ import annotations
+
+import logging
+import sys
+from collections import Counter
+from dataclasses import dataclass, field
+from random import Random
+from typing import Any
+
+from filesink.errors import FilesinkError, ReplayTooOldError
+from filesink.file_tiers import FileTiers
+from filesink.maintenance import Lost, Maintenance
+from filesink.replay import EpochOptions
+from property_tests.simulation import epilogue
+from property_tests.simulation.disk import Cut
+from property_tests.simulation.fake_spark import Checkpoint, Driver
+from property_tests.simulation.foreign import plant_foreign_files
+from property_tests.simulation.machine import Address, Machine, Trouble
+from property_tests.simulation.observer import Observer
+from property_tests.simulation.reading import all_files, is_hidden
+from property_tests.simulation.workload import REAL_BOUNDS, Shape, Source, plan_of
+from property_tests.simulation.world import Plan, Process, SimClock, SimIds, Violation, World
+
+_LOG = logging.getLogger("filesink")
+_MAX_RESTARTS = 8
+_DAY_MS = 24 * 3600 * 1000
+_AGES_MS = 10**6 * _DAY_MS  # removal by age is for sinks that nobody uses any more
+_ENOUGH = 20_000  # calls; a history that needs more is stuck
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scenario:
+    """What a history is made of, besides its seed."""
+
+    shape: Shape = field(default_factory=Shape)
+    trouble: Trouble = field(default_factory=Trouble)
+    plan: Plan = field(default_factory=Plan)
+    pace: int = 0
+
+
+@dataclass(slots=True)
+class Result:
+    """What became of a history."""
+
+    operations: int
+    fired: Counter[tuple[str, str, str]]
+    drivers: int
+    power_cuts: int
+    violation: Violation | None
+
+
+class History:
+    """Runs one scenario.
+
+    Args:
+        seed: decides every choice.
+        scenario: see there.
+        trace: gets a line per call, if given.
+    """
+
+    def __init__(self, seed: int, scenario: Scenario, *, trace: Any = None) -> None:
+        scenario.shape.bounds.apply()  # until ``conclude``
+        _LOG.disabled = True
+        self.random = Random(seed)
+        self.scenario = scenario
+        self.world = World(self.random, scenario.plan, pace=scenario.pace)
+        self.world.trace = trace
+        self.source = Source.draw(scenario.shape, self.random)
+        self.observer = Observer(self.world, [self.source])
+        self.machine = Machine(self.world, self.observer, SimIds(), scenario.trouble)
+        self.sink = FileTiers(address=Address(self.machine), plan=plan_of(scenario.shape), uid="s")
+        self.checkpoint = Checkpoint("q")
+        self.foreign = plant_foreign_files(self.observer)
+        self.drivers: list[Driver] = []
+        self._days_passed = False
+        self.clones: list[Checkpoint] = []
+        self.calm_after = 0
+        self._incarnations = 0
+
+    def run(self) -> Result:
+        """The whole history; a violation is in the result, not raised."""
+        hook, sys.unraisablehook = sys.unraisablehook, _without_writers(sys.unraisablehook)
+        try:
+            self._trouble()
+        except Violation as violation:
+            self.world.violation = violation
+        finally:
+            sys.unraisablehook = hook
+        self.conclude()
+        world = self.world
+        return Result(world.operations, world.fired, self._incarnations, world.power_cuts, world.violation)
+
+    def conclude(self) -> None:
+        """Peace, the last questions, and the end of every process. A violation is in the world."""
+        hook, sys.unraisablehook = sys.unraisablehook, _without_writers(sys.unraisablehook)
+        self._incarnations = len(self.drivers)
+        try:
+            if self.world.violation is None:
+                self._peace()
+                epilogue.ask(self)
+        except Violation as violation:
+            self.world.violation = violation
+        finally:
+            self.world.watch = lambda _process, _operation, _path: None
+            self.world.end()
+            sys.unraisablehook = hook
+            REAL_BOUNDS.apply()
+            _LOG.disabled = False
+
+    # --- the parts of a history
+
+    def _trouble(self) -> None:
+        """Drivers come and go while things go wrong."""
+        driver = self.start()
+        for _ in range(_MAX_RESTARTS):
+            self._go_on(driver)
+            if driver.finished:
+                return
+            if driver.error is not None and self.random.random() < 0.5:
+                driver.start()  # the same process starts the query again
+                continue
+            self.end_process(driver)
+            if self.machine.chance(self.machine.trouble.operator):
+                self.operate("recover")
+            driver = self.start()
+
+    def _go_on(self, driver: Driver) -> None:
+        """Until the driver ends. Meanwhile a second one may come, or an operator, or the JVM may die."""
+        trouble = self.machine.trouble
+        for event, probability in (
+            (self._orphan, trouble.jvm_dies),
+            (lambda _: self.clone(), trouble.second_driver),
+            (lambda _: self.operate("sweep"), trouble.operator),
+        ):
+            if self.machine.chance(probability):
+                moment = self.world.operations + self.random.randrange(300)
+                self.until(lambda: driver.ended or self.world.operations >= moment)  # noqa: B023
+                event(driver)
+        self.until(lambda: driver.ended)
+
+    def _orphan(self, driver: Driver) -> None:
+        """The JVM dies: no jobs any more, but Python goes on; a restart comes at once."""
+        driver.jvm_alive = False
+        if not driver.ended:
+            other = self.start()
+            self.until(lambda: other.ended)
+
+    def clone(self) -> None:
+        """A second driver on a copy of the checkpoint, side by side with the first."""
+        self.clones.append(self.checkpoint.copy())
+        self.start(self.clones[-1])
+
+    def operate(self, what: str) -> None:
+        """Somebody sweeps by hand, or recovers and waits for it."""
+        process = Process(f"operator{len(self.drivers)}")
+
+        def work() -> None:
+            try:
+                maintenance = Maintenance(self.sink, clock=SimClock(self.world), ids=self.machine.ids)
+                if what == "sweep":
+                    maintenance.sweep(_AGES_MS)
+                else:
+                    maintenance.recover(Lost.RAISE, None)
+            except FilesinkError:
+                pass  # the operator reads it and tries again another day
+
+        actor = self.world.spawn(process.name, process, work)
+        if what == "recover":  # no query may be running meanwhile
+            self.until(lambda: actor.done or process.dead)
+
+    def _peace(self) -> None:
+        """No more faults: the query must come to its end, and leave nothing behind (I1, I2, I6, I7)."""
+        world = self.world
+        self.calm_after = world.operations
+        world.plan = None
+        self.machine.trouble = Trouble(upkeep=0.0)
+        if self.random.random() < 0.5:
+            self.until(lambda: not world._actors)  # zombies end by themselves
+        for driver in self.drivers:
+            self.end_process(driver, workers=True)
+        world.run(lambda: True)
+        if self.random.random() < 0.2:
+            world.cut_power(self.random.choice((Cut.ORDERED, Cut.WEAK)))
+            world.run(lambda: True)
+        self.one_more_batch()
+        if self.random.random() < 0.3:
+            world.now_ms += 3 * _DAY_MS
+            self._days_passed = True
+        driver = self.start()
+        self.until(lambda: driver.ended)
+        if isinstance(driver.error, ReplayTooOldError) and self.clones:
+            driver = self._newer_checkpoint(driver)
+        if driver.error is not None:
+            error = driver.error
+            self.world.fail(f"I7: without faults the query fails: {type(error).__name__}: {error}")
+        self.until(lambda: not world._actors)
+        self._check_end()
+
+    # --- pieces
+
+    def start(self, checkpoint: Checkpoint | None = None) -> Driver:
+        """A new driver process that runs the query."""
+        driver = Driver(
+            self.machine,
+            self.sink,
+            source=self.source,
+            checkpoint=checkpoint or self.checkpoint,
+            options=EpochOptions(keep_batches=self.scenario.shape.keep_batches),
+            number=len(self.drivers),
+        )
+        self.drivers.append(driver)
+        driver.start()
+        return driver
+
+    def until(self, condition: Any) -> None:
+        """Let everything go on until ``condition`` holds."""
+        start = self.world.operations
+        self.world.run(lambda: condition() or self.world.operations - start > _ENOUGH)
+        if self.world.operations - start > _ENOUGH:
+            self.world.fail("I7: a history that does not come to its end")
+
+    def end_process(self, driver: Driver, *, workers: bool = False) -> None:
+        """Kill a driver, and with it all of its workers or some."""
+        if not driver.process.dead:
+            self.world.kill(driver.process)
+        for child in driver.process.children:
+            if not child.dead and (workers or self.machine.chance(self.machine.trouble.workers_die)):
+                self.world.kill(child)
+
+    def one_more_batch(self, name: str = "99") -> None:
+        """Data that the next start will find."""
+        self.source.add_batch(name, 2, self.random)
+
+    def _newer_checkpoint(self, driver: Driver) -> Driver:
+        """A clone went on by more batches than the ledger keeps: take its checkpoint, as the error says."""
+        self.end_process(driver, workers=True)
+        for clone in self.clones:
+            self.checkpoint.offsets |= clone.offsets
+            self.checkpoint.commits |= clone.commits
+        driver = self.start()
+        self.until(lambda: driver.ended)
+        return driver
+
+    def _check_end(self) -> None:
+        expected = {row for batch in self.source.batches for row in batch}
+        missing = expected - set(self.observer.rows)
+        if missing:
+            self.world.fail(f"I1: {len(missing)} rows are missing at the end, such as {min(missing)}")
+        if set(self.observer.rows) - expected:
+            self.world.fail("I2: there are rows that nobody wrote")
+        for name in all_files(self.world.disk.root):
+            left = name.rpartition("/")[2]
+            grace = left.startswith(".probe.") and not self._days_passed
+            ours = name not in self.foreign and not (name.startswith("_filesink/") and left[0] != ".")
+            if is_hidden(name) and ours and not grace:
+                self.world.fail(f"I6: {name} is left at the end")
+        for name in self.foreign:
+            if self.world.disk.find(name) is None:
+                self.world.fail(f"I5: {name}, which is not ours, is gone")
+        self._check_folded()
+        if self.world.disk.handles:
+            self.world.fail(f"I6: {len(self.world.disk.handles)} descriptors are left open")
+
+    def _check_folded(self) -> None:
+        """The ledger does not grow for ever. Only where folding comes with every epoch, to be exact."""
+        shape = self.scenario.shape
+        for chain in self.observer.chains.values():
+            valid = [record for slot, record in chain.records.items() if slot > chain.mark]
+            batches = sum(record.cause["kind"] == "micro-batch" for record in valid)
+            if shape.bounds.fold_every == 1 and batches > shape.keep_batches + 3:
+                self.world.fail(
+                    f"I6: the ledger keeps {batches} micro-batches, {shape.keep_batches} were asked for"
+                )
+
+
+def _without_writers(hook: Any) -> Any:
+    """Parquet writers of dead tasks try to end their files when they are collected, and cannot."""
+
+    def ignore(unraisable: Any) -> None:
+        if "Parquet" not in getattr(unraisable.object, "__qualname__", ""):
+            hook(unraisable)
+
+    return ignore

@@ -1,0 +1,296 @@
+"""An outside reader that looks at every change, and knows by other means than filesink what is right.
+
+Whenever a file appears, disappears or changes, it lists and reads the tree as any reader would, takes
+the ledger's records apart by itself, and checks the invariants of ``docs/reliability.md``. The code
+under test is not asked.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Any
+
+from property_tests.simulation.nodes import Directory, Inode
+from property_tests.simulation.reading import Chain, Record, all_files, is_hidden, read_record, visible_files
+from property_tests.simulation.workload import Source, rows_in, rows_in_segment
+from property_tests.simulation.world import Process, World
+
+_LEDGER = re.compile(r"_filesink/(?P<sink>[^/]+)/(?P<slot>[0-9]{12})\.(?P<kind>record|complete|mark)")
+_HIDDEN = re.compile(r"(?:.*/)?\..+\.inprogress\.[0-9a-f]{8}\.(?P<slot>[0-9]+)\.[^/]+")
+
+
+@dataclass(slots=True)
+class Seen:
+    """A visible file when it was first seen."""
+
+    inode: Inode
+    number: int
+    data: bytes
+    mtime_ns: int
+    rows: list[str]
+
+
+class Observer:
+    """Watches one disk.
+
+    Args:
+        world: whose disk.
+        sources: all rows that are ever written.
+    """
+
+    def __init__(self, world: World, sources: list[Source]) -> None:
+        self.world = world
+        self.sources = sources
+        self.visible: dict[str, Seen] = {}
+        self.rows: dict[str, str] = {}  # row to the file that shows it
+        self.chains: dict[str, Chain] = {}
+        self.decided: dict[str, tuple[str, Record]] = {}  # target to sink and record
+        self.foreign: dict[str, bytes] = {}
+        world.watch = self.look
+        world.on_cut = self.look_after_power_cut
+
+    # --- every change
+
+    def look(self, process: Process, operation: str, path: str) -> None:
+        """Check what the last call has changed."""
+        del operation, path
+        changes, self.world.disk.changed = self.world.disk.changed, []
+        for kind, name, inode in changes:
+            if kind == "bytes":
+                if any(seen.inode is inode for seen in self.visible.values()):
+                    self.world.fail("I4: a visible file was written to")
+                continue
+            ledger = _LEDGER.fullmatch(name)
+            if ledger is not None:
+                self._ledger(ledger["sink"], int(ledger["slot"]), ledger["kind"], made=kind == "made")
+            elif not is_hidden(name):
+                self.look_at_all()
+            elif kind == "removed" and inode is not None:
+                self._removed(process, name, inode)
+
+    def look_at_all(self) -> None:
+        """List and read everything that readers see: I2, I3, I4."""
+        found = visible_files(self.world.disk.root)
+        for name in self.visible:
+            if name not in found:
+                self.world.fail(f"I4: {name} has vanished")
+        for name, inode in found.items():
+            seen = self.visible.get(name)
+            if seen is None:
+                self._appeared(name, inode)
+            elif seen.inode is not inode or seen.data != inode.data or seen.mtime_ns != inode.mtime_ns:
+                self.world.fail(f"I4: {name} has changed")
+
+    def _appeared(self, name: str, inode: Inode) -> None:
+        if name in self.foreign:
+            self.visible[name] = Seen(inode, inode.number, bytes(inode.data), inode.mtime_ns, [])
+            return
+        if name not in self.decided:
+            self.world.fail(f"I3: {name} is visible and no record names it")
+        sink, record = self.decided[name]
+        self._check_durable(record.path, record.inode, "its record")
+        size = record.pending[name]["size"]
+        if len(inode.data) != size:
+            self.world.fail(f"I3: {name} has {len(inode.data)} bytes, decided were {size}")
+        if not inode.durable:
+            self.world.fail(f"I3: {name} is visible before its bytes are durable")
+        try:
+            rows = rows_in(bytes(inode.data), name)
+        except ValueError as error:
+            self.world.fail(f"I3: {name} is not whole: {error}")
+            return
+        if len(rows) != record.pending[name]["rows"]:
+            self.world.fail(f"I3: {name} has {len(rows)} rows, decided were {record.pending[name]['rows']}")
+        self._take_rows(name, rows, sink)
+        self.visible[name] = Seen(inode, inode.number, bytes(inode.data), inode.mtime_ns, rows)
+
+    def _take_rows(self, name: str, rows: list[str], sink: str) -> None:
+        del sink
+        bucket = name.rpartition("/")[0]
+        for row in rows:
+            if row in self.rows:
+                self.world.fail(f"I2: row {row} is in {self.rows[row]} and in {name}")
+            right = next((source.buckets[row] for source in self.sources if row in source.buckets), None)
+            if right != bucket:
+                self.world.fail(f"I3: row {row} is in bucket {bucket!r}, its own is {right!r}")
+            self.rows[row] = name
+
+    # --- the ledger
+
+    def _ledger(self, sink: str, slot: int, kind: str, *, made: bool) -> None:
+        chain = self.chains.setdefault(sink, Chain())
+        path = f"_filesink/{sink}/{slot:012d}.{kind}"
+        if not made:
+            self._removed_from_ledger(sink, chain, slot, kind)
+        elif kind == "record":
+            self._decided(sink, chain, slot, path)
+        elif kind == "complete":
+            self._completed(chain, slot)
+        else:
+            if slot not in chain.complete:
+                self.world.fail(f"I5: slot {slot} is folded away and not complete")
+            chain.mark = max(chain.mark, slot)
+
+    def _decided(self, sink: str, chain: Chain, slot: int, path: str) -> None:
+        if slot in chain.records:
+            self.world.fail(f"I4: record {slot} was replaced")
+        inode = self.world.disk.file(path)
+        if not inode.durable:
+            self.world.fail(f"I13: {path} is there before its bytes are durable")
+        try:
+            record = read_record(path, inode)
+        except (ValueError, KeyError, TypeError) as error:
+            self.world.fail(f"I13: {path} cannot be read: {error}")
+            return
+        chain.records[slot] = record
+        if slot <= chain.mark:
+            return  # void; its driver finds out
+        if slot and slot - 1 > chain.mark and slot - 1 not in chain.complete:
+            self.world.fail(f"I9: slot {slot} is decided before slot {slot - 1} is complete")
+        for target, entry in record.pending.items():
+            self._check_staged(target, entry)
+            if target in self.decided:
+                self.world.fail(f"I4: {target} is decided twice")
+            self.decided[target] = (sink, record)
+        for name, entry in record.held.items():
+            self._check_staged(name, entry)
+        self._check_batch_once(chain, record)
+
+    def _check_batch_once(self, chain: Chain, record: Record) -> None:
+        if record.cause["kind"] != "micro-batch":
+            return
+        for other in chain.records.values():
+            if other is not record and other.slot > chain.mark and other.cause == record.cause:
+                self.world.fail(f"I2: {record.cause} is decided in slots {other.slot} and {record.slot}")
+
+    def _check_staged(self, name: str, entry: dict[str, Any]) -> None:
+        path = entry["staged"]["path"]
+        node = self.world.disk.find(path)
+        if not isinstance(node, Inode) or len(node.data) != entry["staged"]["size"]:
+            self.world.fail(f"I1: {name} is decided and {path} is not there as it was closed")
+            return
+        self._check_durable(path, node, "a decided file")
+
+    def _check_durable(self, path: str, inode: Inode, what: str) -> None:
+        if not inode.durable:
+            self.world.fail(f"I1: {what}, {path}, has bytes that are not durable")
+        if self.world.disk.find_synced(path) is not inode:
+            self.world.fail(f"I1: {what}, {path}, has a name that is not durable")
+
+    def _completed(self, chain: Chain, slot: int) -> None:
+        record = chain.records.get(slot)
+        if record is None:
+            self.world.fail(f"I9: slot {slot} is complete without a record")
+            return
+        for target in record.pending:
+            if target not in self.visible:
+                self.world.fail(f"I1: slot {slot} is complete and {target} is not visible")
+            self._check_durable(target, self.visible[target].inode, "a published file")
+        chain.complete.add(slot)
+
+    def _removed_from_ledger(self, sink: str, chain: Chain, slot: int, kind: str) -> None:
+        ledger = self.world.disk.directory(f"_filesink/{sink}")
+        marks = [
+            int(name[:12]) for name in ledger.synced if name.endswith(".mark") and name in ledger.entries
+        ]
+        if slot > max(marks, default=-1) or (kind == "mark" and slot == max(marks)):
+            self.world.fail(f"I5: {kind} of slot {slot} was removed without a durable mark")
+        if kind == "record":
+            chain.records.pop(slot, None)
+
+    # --- removal of hidden files
+
+    def _removed(self, process: Process, path: str, inode: Inode) -> None:
+        hidden = _HIDDEN.fullmatch(path)
+        if hidden is None:
+            return
+        for chain in self.chains.values():
+            self._check_needed(chain, path, inode)
+        owner = inode.owner
+        decided = max((chain.newest_slot() for chain in self.chains.values()), default=-1)
+        foreign = isinstance(owner, Process) and owner.driver is not process.driver
+        if foreign and int(hidden["slot"]) > decided:
+            self.world.fail(f"I5: {path} belongs to an epoch that another driver may still decide")
+
+    def _check_needed(self, chain: Chain, path: str, inode: Inode) -> None:
+        newest = chain.newest()
+        if newest is None:
+            return
+        if path in newest.held:
+            self.world.fail(f"I5: {path} was removed and the last record holds it")
+        for target, entry in newest.pending.items():
+            if entry["staged"]["path"] == path and self.world.disk.find(target) is not inode:
+                self.world.fail(f"I5: {path} was removed and is not published as {target}")
+        if path in newest.discards:
+            for target in newest.pending:
+                if self.world.disk.find(target) is None:
+                    self.world.fail(f"I5: {path} was removed before {target} was published")
+
+    # --- after a power cut
+
+    def look_after_power_cut(self) -> None:
+        """What was complete must still be there; what was not may be gone, but not by halves."""
+        self.world.disk.changed.clear()
+        for sink, chain in self.chains.items():
+            self._reread(sink, chain)
+        found = visible_files(self.world.disk.root)
+        for name in [name for name in self.visible if name not in found]:
+            sink, record = self.decided.get(name, ("", None))
+            if record is None or record.slot in self.chains[sink].complete:
+                self.world.fail(f"I1: {name} was complete and is gone after a power cut")
+            for row in self.visible.pop(name).rows:
+                del self.rows[row]
+        self.look_at_all()
+
+    def _reread(self, sink: str, chain: Chain) -> None:
+        directory = self.world.disk.find(f"_filesink/{sink}")
+        names = directory.entries if isinstance(directory, Directory) else {}
+        done = {slot for slot in chain.complete if f"{slot:012d}.complete" in names or slot <= chain.mark}
+        marks = [int(name[:12]) for name in names if name.endswith(".mark")]
+        chain.mark = max(marks, default=-1)
+        for slot in [slot for slot in chain.records if f"{slot:012d}.record" not in names]:
+            record = chain.records.pop(slot)
+            if slot in chain.complete and slot > chain.mark:
+                self.world.fail(f"I1: record {slot} was complete and is gone after a power cut")
+            for target in record.pending:
+                if slot > chain.mark:
+                    self.decided.pop(target, None)
+        chain.complete = done
+
+    # --- asked by the driver's script
+
+    def check_success(self, cause: dict[str, Any], rows: list[str]) -> None:
+        """I1 and I8 for a micro-batch that was reported as done: each row visible or held, once."""
+        there = set(self.rows)
+        for chain in self.chains.values():
+            if cause["slot"] not in chain.complete and cause["slot"] > chain.mark:
+                self.world.fail(f"I8: {cause} is reported as done and not complete")
+            newest = chain.newest()
+            if newest is None:
+                continue
+            for path in newest.held:
+                for row in rows_in_segment(bytes(self.world.disk.file(path).data)):
+                    if row in there:
+                        self.world.fail(f"I2: row {row} is held twice, or held and visible")
+                    there.add(row)
+            if newest.slot not in chain.complete:  # another driver is about to publish it
+                there |= self._pending_rows(newest)
+        for row in rows:
+            if row not in there:
+                self.world.fail(f"I1: row {row} of {cause} is neither visible nor held")
+
+    def check_no_garbage(self, driver: Process, slot: int) -> None:
+        """I6 for a driver that nothing has happened to: attempts that lost have left nothing."""
+        held = {path for chain in self.chains.values() if (newest := chain.newest()) for path in newest.held}
+        for path, inode in all_files(self.world.disk.root).items():
+            hidden = _HIDDEN.fullmatch(path)
+            ours = isinstance(inode.owner, Process) and inode.owner.driver is driver
+            if hidden and ours and int(hidden["slot"]) <= slot and path not in held:
+                self.world.fail(f"I6: {path} is left after slot {slot}, and nobody needs it")
+
+    def _pending_rows(self, record: Record) -> set[str]:
+        paths = [
+            entry["staged"]["path"] for target, entry in record.pending.items() if target not in self.visible
+        ]
+        return {row for path in paths for row in rows_in_segment(bytes(self.world.disk.file(path).data))}

@@ -1,0 +1,135 @@
+"""Which calls go wrong: one chosen call, or chance."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from random import Random
+
+from property_tests.simulation.faults import APPLICABLE, CRASHES, ERRNOS, SECOND_ANSWER, Fault, Mode
+from property_tests.simulation.world import Plan
+
+
+class OneFault(Plan):
+    """The call with a given number goes wrong, and, if sticky, all later ones of its kind."""
+
+    def __init__(self, number: int, fault: Fault, *, sticky: bool) -> None:
+        self._number = number
+        self._fault = fault
+        self._sticky = sticky
+        self.operation = ""
+
+    def fault(self, operation: str, path: str, number: int) -> Fault | None:
+        """See ``Plan.fault``."""
+        del path
+        if number != self._number:
+            return None
+        self.operation = operation
+        return self._fault
+
+    def is_sticky(self) -> bool:
+        """See ``Plan.is_sticky``."""
+        return self._sticky
+
+
+class Recorder(Plan):
+    """Nothing goes wrong; the names of the calls are kept."""
+
+    def __init__(self) -> None:
+        self.operations: list[str] = []
+
+    def fault(self, operation: str, path: str, number: int) -> Fault | None:
+        """See ``Plan.fault``."""
+        del path, number
+        self.operations.append(operation)
+        return None
+
+
+class TwoFaults(Plan):
+    """A crash at one call, and another fault a number of calls later: in the recovery."""
+
+    def __init__(self, first: int, crash: Fault, *, second: int, fault: Fault) -> None:
+        self._faults = {first: crash, second: fault}
+
+    def fault(self, operation: str, path: str, number: int) -> Fault | None:
+        """See ``Plan.fault``."""
+        del path
+        fault = self._faults.get(number)
+        if fault is None or fault.mode in CRASHES or fault.mode in APPLICABLE[operation]:
+            return fault
+        return Fault(Mode.CRASH_AFTER)
+
+
+class Chance(Plan):
+    """Calls go wrong at random; each seed allows another subset of modes and calls (swarm testing).
+
+    Args:
+        random: of the history.
+        spacing: calls between two faults, on average.
+        faults: at most so many.
+    """
+
+    def __init__(self, random: Random, *, spacing: int, faults: int) -> None:
+        self._random = random
+        self._spacing = spacing
+        self._left = faults
+        self._modes = {mode for mode in Mode if random.random() < 0.6} or {Mode.CRASH_AFTER}
+        share = random.choice((0.3, 1.0, 1.0))
+        self._operations: Collection[str] = {name for name in APPLICABLE if random.random() < share}
+        self._sticky = random.choice((0.0, 0.0, 0.3))
+        self._next = random.randrange(random.choice((40, 300, 700)))
+
+    def fault(self, operation: str, path: str, number: int) -> Fault | None:
+        """See ``Plan.fault``."""
+        del path
+        if number < self._next or self._left <= 0:
+            return None
+        modes = [mode for mode in CRASHES if mode in self._modes]
+        if operation in self._operations:
+            modes += [mode for mode in APPLICABLE[operation] if mode in self._modes]
+        if not modes:
+            return None  # the next call that can go wrong does
+        self._left -= 1
+        self._next = self._after(number)
+        return self._drawn(operation, self._random.choice(modes))
+
+    def is_sticky(self) -> bool:
+        """See ``Plan.is_sticky``."""
+        return self._random.random() < self._sticky
+
+    def _drawn(self, operation: str, mode: Mode) -> Fault:
+        if mode in CRASHES:
+            return Fault(mode)
+        if mode is Mode.TWICE:
+            return Fault(mode, SECOND_ANSWER[operation])
+        if mode is Mode.PARTIAL and self._random.random() < 0.5:
+            return Fault(mode)
+        return Fault(mode, self._random.choice(ERRNOS[operation]))
+
+    def _after(self, number: int) -> int:
+        return number + 1 + int(self._random.expovariate(1 / self._spacing))
+
+
+class NextFault(Plan):
+    """One fault at a time, at the first call from a number on that it applies to."""
+
+    def __init__(self) -> None:
+        self._number = 0
+        self._mode: Mode | None = None
+
+    def set(self, number: int, mode: Mode) -> None:
+        """Have ``mode`` strike at call ``number`` or soon after."""
+        self._number, self._mode = number, mode
+
+    def fault(self, operation: str, path: str, number: int) -> Fault | None:
+        """See ``Plan.fault``."""
+        del path
+        mode = self._mode
+        if mode is None or number < self._number:
+            return None
+        if mode in CRASHES:
+            self._mode = None
+            return Fault(mode)
+        if mode not in APPLICABLE[operation]:
+            return None
+        self._mode = None
+        return Fault(mode, SECOND_ANSWER[operation] if mode is Mode.TWICE else ERRNOS[operation][number % 2])

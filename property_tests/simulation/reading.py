@@ -1,0 +1,95 @@
+"""How the observer reads a tree and a ledger, without the product's own code."""
+
+from __future__ import annotations
+
+import json
+import zlib
+from dataclasses import dataclass, field
+from typing import Any
+
+from property_tests.simulation.nodes import Directory, Inode
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """What a record of the ledger says, as the observer reads it."""
+
+    path: str
+    inode: Inode
+    slot: int
+    cause: dict[str, Any]
+    pending: dict[str, dict[str, Any]]  # by target
+    discards: frozenset[str]
+    held: dict[str, dict[str, Any]]  # by hidden path
+
+
+@dataclass(slots=True)
+class Chain:
+    """The ledger of one sink, as it stands."""
+
+    records: dict[int, Record] = field(default_factory=dict)
+    complete: set[int] = field(default_factory=set)
+    mark: int = -1
+
+    def newest(self) -> Record | None:
+        """The last record that is not void."""
+        valid = [slot for slot in self.records if slot > self.mark]
+        return self.records[max(valid)] if valid else None
+
+    def newest_slot(self) -> int:
+        """The last slot that is decided."""
+        return max(self.records.keys() | self.complete | {self.mark})
+
+
+def is_hidden(path: str) -> bool:
+    """Whether readers skip a path."""
+    return any(part[0] in "._" for part in path.split("/"))
+
+
+def visible_files(root: Directory, prefix: str = "") -> dict[str, Inode]:
+    """What a reader lists: every file below, but for names that begin with ``.`` or ``_``."""
+    found: dict[str, Inode] = {}
+    for name, node in root.entries.items():
+        if name[0] in "._":
+            continue
+        if isinstance(node, Directory):
+            found |= visible_files(node, f"{prefix}{name}/")
+        else:
+            found[prefix + name] = node
+    return found
+
+
+def all_files(root: Directory, prefix: str = "") -> dict[str, Inode]:
+    """Every file below, hidden ones too."""
+    found: dict[str, Inode] = {}
+    for name, node in root.entries.items():
+        if isinstance(node, Directory):
+            found |= all_files(node, f"{prefix}{name}/")
+        else:
+            found[prefix + name] = node
+    return found
+
+
+def read_record(path: str, inode: Inode) -> Record:
+    """A record taken apart by hand: a line of frame, a line of JSON, then the sections."""
+    frame, _, payload = bytes(inode.data).partition(b"\n")
+    if b" zlib " in frame:
+        payload = zlib.decompress(payload)
+    head_line, _, body = payload.partition(b"\n")
+    head = json.loads(head_line)
+    sections: dict[str, bytes] = {}
+    for name, _, length in head["sections"]:
+        sections[name], body = body[:length], body[length + 1 :]
+    entries = json.loads(sections.pop("committables"))
+    held = [
+        entry for name, data in sections.items() if name.startswith("state") for entry in json.loads(data)
+    ]
+    return Record(
+        path=path,
+        inode=inode,
+        slot=head["slot"],
+        cause=head["cause"],
+        pending={entry["target"]: entry for entry in entries if entry["kind"] == "pending"},
+        discards=frozenset(entry["path"] for entry in entries if entry["kind"] == "discard"),
+        held={entry["staged"]["path"]: entry for entry in held},
+    )

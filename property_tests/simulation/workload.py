@@ -1,0 +1,232 @@
+"""What is written in a history: rows, the format and rules of the sink, and who has seen what.
+
+A row is a text of seven characters, ``bb-nnnn``: batch and number. It never occurs twice in a source.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from random import Random
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from filesink import bucket, ledger, merging
+from filesink.buckets import BucketAssigner, BucketContext
+from filesink.file_format import BulkFormat, FileFormat, RowFormat
+from filesink.naming import OutputFileConfig
+from filesink.rolling import RollingPolicy
+from filesink.storage import local_sync
+from filesink.writer import Plan, WriterLimits
+from formats.api import Encoder
+from formats.json_lines import JsonLinesEncoder
+from formats.parquet import ParquetWriterFactory
+
+HEADER = b"#rows##\n"
+ROW_BYTES = 8  # of LinesEncoder, line feed included
+SCHEMA = pa.schema([("bucket", pa.string()), ("row", pa.string())])
+
+
+@dataclass(frozen=True, slots=True)
+class LinesEncoder(Encoder):
+    """Lines with a header and a carry-over: the least that shows a torn, doubled or headless part."""
+
+    extension = ".txt"
+    resumed: bool = False
+
+    def encode(self, batch: pa.RecordBatch) -> bytes:
+        """See ``Encoder.encode``."""
+        return "".join(f"{row}\n" for row in batch.column(0).to_pylist()).encode()
+
+    def header(self, schema: pa.Schema) -> bytes:
+        """See ``Encoder.header``."""
+        del schema
+        return HEADER
+
+    def carry_over(self) -> bytes:
+        """See ``Encoder.carry_over``."""
+        return b"part"
+
+    def resume_part(self, carry_over: bytes) -> Encoder:
+        """See ``Encoder.resume_part``."""
+        if carry_over != b"part":
+            raise ValueError("not what carry_over gave")
+        return LinesEncoder(resumed=True)
+
+    def signature(self) -> str:
+        """See ``Encoder.signature``."""
+        return "lines"
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnAssigner(BucketAssigner):
+    """The bucket is in the row; a cheap stand-in for the built-in ones, which have laws of their own."""
+
+    def assign(self, batch: pa.RecordBatch, context: BucketContext) -> pa.Array[Any]:
+        """See ``BucketAssigner.assign``."""
+        del context
+        return batch.column(0)
+
+    def partition_columns(self) -> tuple[str, ...]:
+        """See ``BucketAssigner.partition_columns``."""
+        return ("bucket",)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bounds:
+    """Constants of the product that only long histories would reach; small ones reach them here."""
+
+    fold_every: int = 2
+    max_segments: int = 3
+    max_open_parts: int = 4
+    max_unsynced: int = 2
+
+    def apply(self) -> None:
+        """Set them for the histories that follow."""
+        ledger._FOLD_EVERY = self.fold_every
+        bucket.MAX_SEGMENTS = self.max_segments
+        merging.MAX_OPEN_PARTS = self.max_open_parts
+        local_sync.MAX_UNSYNCED = self.max_unsynced
+
+
+#: What the product itself has; every history ends with it.
+REAL_BOUNDS = Bounds(
+    fold_every=ledger._FOLD_EVERY,
+    max_segments=bucket.MAX_SEGMENTS,
+    max_open_parts=merging.MAX_OPEN_PARTS,
+    max_unsynced=local_sync.MAX_UNSYNCED,
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shape:
+    """The size and kind of a history's workload; see ``draw_shape`` for what occurs."""
+
+    batches: int = 3
+    rows: int = 6  # per batch
+    buckets: tuple[str, ...] = ("a", "b/c")
+    partitions: int = 2
+    format: str = "lines"
+    part_size: int = 24  # bytes; three rows
+    rolls: bool = False  # whether every part is closed at every epoch
+    rollover_ms: int = 1500
+    keep_batches: int = 100
+    limits: WriterLimits = field(default_factory=WriterLimits)
+    bounds: Bounds = field(default_factory=Bounds)
+
+
+def draw_shape(random: Random) -> Shape:
+    """A workload for a seed."""
+    kind = random.random()
+    format_ = "lines" if kind < 0.94 else "json" if kind < 0.98 else "parquet"
+    small = random.random() < 0.1
+    return Shape(
+        batches=random.choice((1, 1, 2, 3, 4, 6)),
+        rows=random.choice((0, 1, 2, 4, 6)),
+        buckets=random.choice((("",), ("a",), ("a", "b/c"), ("x/y", "x/z", ""))),
+        partitions=random.choice((0, 1, 1, 2, 2, 3)),
+        format=format_,
+        part_size=random.choice((8, 16, 24, 40, 1000)),
+        rolls=format_ == "parquet" or random.random() < 0.3,
+        rollover_ms=random.choice((100, 1500, 10**6)),
+        keep_batches=random.choice((1, 1, 2, 100)),
+        limits=WriterLimits(memory=16, open_files=1) if small else WriterLimits(),
+        bounds=Bounds(
+            fold_every=random.choice((1, 2, 25)),
+            max_segments=random.choice((2, 3, 1000)),
+            max_open_parts=random.choice((1, 4, 10_000)),
+            max_unsynced=random.choice((1, 2, 64)),
+        ),
+    )
+
+
+def plan_of(shape: Shape) -> Plan:
+    """How the sink of a history writes."""
+    form: FileFormat
+    match shape.format:
+        case "lines":
+            form = RowFormat(LinesEncoder())
+        case "json":
+            form = RowFormat(JsonLinesEncoder())
+        case _:
+            form = BulkFormat(ParquetWriterFactory())
+    if shape.rolls:
+        policy: RollingPolicy = RollingPolicy.on_checkpoint_rolling_policy(part_size=shape.part_size)
+    else:
+        policy = RollingPolicy.default_rolling_policy(
+            part_size=shape.part_size,
+            rollover_interval=shape.rollover_ms,
+            inactivity_interval=max(1, shape.rollover_ms // 2),
+        )
+    return Plan(
+        format=form,
+        assigner=ColumnAssigner(),
+        policy=policy,
+        names=OutputFileConfig(),
+        check_interval_ms=1,
+        limits=shape.limits,
+    )
+
+
+@dataclass(slots=True)
+class Source:
+    """Rows of one query; ``buckets`` tells where each row belongs."""
+
+    shape: Shape
+    buckets: dict[str, str] = field(default_factory=dict)
+    batches: list[list[str]] = field(default_factory=list)
+
+    @staticmethod
+    def draw(shape: Shape, random: Random) -> Source:
+        """The rows of a history."""
+        source = Source(shape)
+        for number in range(shape.batches):
+            source.add_batch(f"{number:02d}", shape.rows, random)
+        return source
+
+    def add_batch(self, name: str, rows: int, random: Random) -> None:
+        """One more micro-batch of new rows."""
+        batch = [f"{name}-{n:04d}" for n in range(rows)]
+        for row in batch:
+            self.buckets[row] = random.choice(self.shape.buckets)
+        self.batches.append(batch)
+
+    def arrow(self, rows: Sequence[str]) -> pa.RecordBatch:
+        """Rows as a writer gets them."""
+        return pa.RecordBatch.from_arrays(
+            [pa.array([self.buckets[row] for row in rows], pa.string()), pa.array(rows, pa.string())],
+            schema=SCHEMA,
+        )
+
+
+def rows_in(data: bytes, name: str) -> list[str]:
+    """The rows of a whole part file; raises ``ValueError`` if it is not one."""
+    if ".parquet" in name:
+        try:
+            return [str(row) for row in pq.read_table(io.BytesIO(data)).column("row").to_pylist()]
+        except pa.ArrowException as error:
+            raise ValueError(str(error)) from error
+    if not data.endswith(b"\n"):
+        raise ValueError("its last line is cut")
+    if ".json" in name:
+        return [str(json.loads(line)["row"]) for line in data.splitlines()]
+    if not data.startswith(HEADER):
+        raise ValueError("it has no header")
+    return _lines(data[len(HEADER) :])
+
+
+def rows_in_segment(data: bytes) -> list[str]:
+    """The rows of a hidden file, whose name does not tell the format; with or without a header."""
+    if data.startswith((b"{", b"PAR1")):
+        return rows_in(data, ".json" if data[:1] == b"{" else ".parquet")
+    return _lines(data.removeprefix(HEADER))
+
+
+def _lines(data: bytes) -> list[str]:
+    if len(data) % ROW_BYTES or data.count(b"\n") * ROW_BYTES != len(data):
+        raise ValueError("a row is cut")
+    return data.decode().split()

@@ -1,0 +1,82 @@
+"""Real errors of a real kernel: strace fails or kills a writer at its n-th system call of a kind.
+
+Whatever the call and the error, the restarted writer ends with every row once, with no file touched
+that was visible before, and with nothing hidden left behind.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from property_tests.real_epochs import FORMATS, expected, hidden_files, rows_of, visible_files
+
+CALLS = ("fsync", "linkat", "unlinkat", "mkdirat")
+FAULTS = ("error=EIO", "error=ENOSPC", "signal=KILL")
+#: How many points of each call are tried with each fault; more with FILESINK_ERRNO_POINTS=50.
+POINTS = int(os.environ.get("FILESINK_ERRNO_POINTS", "1"))
+
+pytestmark = [
+    pytest.mark.skipif(shutil.which("strace") is None, reason="strace is not installed (apt install strace)"),
+    pytest.mark.slow,
+]
+
+
+def run(base: Path, *tracing: str) -> int:
+    """The exit code of one run of the writer, under strace if ``tracing`` says so."""
+    strace = ["strace", "-f", "-qqq", *tracing] if tracing else []
+    command = [*strace, sys.executable, "-m", "property_tests.real_epochs", str(base)]
+    root = Path(__file__).parents[1]
+    done = subprocess.run(command, cwd=root, capture_output=True, timeout=120, check=False)  # noqa: S603 - ours
+    return done.returncode
+
+
+@pytest.fixture(scope="module")
+def calls(tmp_path_factory: pytest.TempPathFactory) -> Counter[str]:
+    """How often an undisturbed run makes each call."""
+    directory = tmp_path_factory.mktemp("count")
+    log = directory / "log"
+    code = run(directory / "base", "-e", f"trace={','.join(CALLS)}", "-o", str(log))
+    if code and "ptrace" in log.read_text():
+        pytest.skip("tracing is not permitted here")
+    assert code == 0
+    return Counter(call for line in log.read_text().splitlines() for call in CALLS if f"{call}(" in line)
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+@pytest.mark.parametrize("call", CALLS)
+def test_a_failing_call_costs_no_row(call: str, fault: str, calls: Counter[str], tmp_path: Path) -> None:
+    """After any error or kill at any call a restart completes the input, exactly once."""
+    spread = min(POINTS, calls[call])
+    shift = FAULTS.index(fault) + 1
+    for point in range(spread):
+        nth = max(1, (calls[call] * (4 * point + shift)) // (4 * spread))
+        base = tmp_path / f"{nth}"
+        run(base, "-o", "/dev/null", "-e", f"trace={call}", "-e", f"inject={call}:{fault}:when={nth}")
+        check_restart(base)
+
+
+def check_restart(base: Path) -> None:
+    """Restart until it succeeds, then look as an outside reader."""
+    for name in FORMATS:
+        for path in visible_files(base / name):
+            rows_of(path)
+    before = {path: path.stat() for name in FORMATS for path in visible_files(base / name)}
+    assert run(base) == 0, "a restart without faults succeeds at once"
+    for path, stat in before.items():
+        now = path.stat()
+        assert (now.st_ino, now.st_size, now.st_mtime_ns) == (stat.st_ino, stat.st_size, stat.st_mtime_ns)
+    for name in FORMATS:
+        found = sorted(row for path in visible_files(base / name) for row in rows_of(path))
+        assert found == expected(), f"{name}: every row once"
+    listing = sorted(base.rglob("*"))
+    assert run(base) == 0
+    assert sorted(base.rglob("*")) == listing, "a further run finds everything committed"
+    left = [path for name in FORMATS for path in hidden_files(base / name)]
+    assert left == [], "nothing hidden is left"

@@ -1,0 +1,136 @@
+"""The simulator, steered by Hypothesis: it chooses what happens, and shrinks what it finds.
+
+``HYPOTHESIS_PROFILE=nightly`` runs longer histories, and more of them.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from contextlib import suppress
+from random import Random
+
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
+
+from property_tests.simulate import draw_trouble
+from property_tests.simulation.disk import Cut
+from property_tests.simulation.fake_spark import Driver
+from property_tests.simulation.faults import Mode
+from property_tests.simulation.history import History, Scenario
+from property_tests.simulation.machine import Trouble
+from property_tests.simulation.plans import NextFault
+from property_tests.simulation.workload import draw_shape
+from property_tests.simulation.world import Violation
+
+settings.register_profile("pull-request", max_examples=500, stateful_step_count=50)
+settings.register_profile("nightly", max_examples=20_000, stateful_step_count=200)
+PROFILE = settings.get_profile(os.environ.get("HYPOTHESIS_PROFILE", "pull-request"))
+
+
+class HistoryMachine(RuleBasedStateMachine):
+    """One history; each rule lets something happen, and the end asks whether all promises held."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.history: History | None = None
+        self.driver: Driver | None = None
+        self.plan = NextFault()
+
+    @initialize(seed=st.integers(0, 2**16))
+    def begin(self, seed: int) -> None:
+        """Draw a workload, and how much trouble Spark makes by itself."""
+        random = Random(seed)
+        trouble = draw_trouble(random) if seed % 2 else Trouble()
+        scenario = Scenario(shape=draw_shape(random), trouble=trouble, plan=self.plan, pace=seed % 3 * 5)
+        self.history = History(seed, scenario)
+
+    @rule(calls=st.integers(1, 200))
+    def run(self, calls: int) -> None:
+        """Let the query run, and start it if it does not."""
+        history = self._history()
+        if self.driver is None or self.driver.process.dead:
+            self.driver = history.start()
+        elif self.driver.error is not None:
+            self.driver.start()
+        driver, end = self.driver, history.world.operations + calls
+        self._until(lambda: driver.ended or history.world.operations >= end)
+
+    @rule(rows=st.integers(0, 6))
+    def add_batch(self, rows: int) -> None:
+        """New data in the source; the running query ends before it, the next start takes it."""
+        history = self._history()
+        if len(history.source.batches) < 12:
+            history.source.add_batch(f"{len(history.source.batches):02d}", rows, history.random)
+
+    @rule(calls=st.integers(1, 120), mode=st.sampled_from(Mode))
+    def fault(self, calls: int, mode: Mode) -> None:
+        """Something will go wrong soon."""
+        self.plan.set(self._history().world.operations + calls, mode)
+
+    @precondition(lambda self: self.driver is not None)
+    @rule()
+    def kill(self) -> None:
+        """SIGKILL for the driver; some of its workers go on."""
+        history = self._history()
+        if self.driver is not None:
+            history.end_process(self.driver)
+            self._until(lambda: True)
+
+    @precondition(lambda self: self.driver is not None)
+    @rule()
+    def orphan(self) -> None:
+        """The JVM dies and the driver's Python goes on; the next run starts another driver."""
+        if self.driver is not None:
+            self.driver.jvm_alive = False
+            self.driver = None
+
+    @precondition(lambda self: self.history is not None and len(self.history.clones) < 3)
+    @rule()
+    def clone(self) -> None:
+        """A second driver on a copy of the checkpoint."""
+        self._history().clone()
+
+    @rule(policy=st.sampled_from(Cut))
+    def power(self, policy: Cut) -> None:
+        """Power fails."""
+        history = self._history()
+        history.world.cut_power(policy)
+        self._until(lambda: True)
+
+    @rule(what=st.sampled_from(["sweep", "recover"]))
+    def operator(self, what: str) -> None:
+        """Somebody sweeps, or recovers what no query works on."""
+        history = self._history()
+        if what == "recover" and self.driver is not None:
+            history.end_process(self.driver)
+        with suppress(Violation):
+            history.operate(what)
+
+    @rule(hours=st.integers(-1, 48))
+    def time_passes(self, hours: int) -> None:
+        """The clock goes on, or is set back."""
+        self._history().world.now_ms += hours * 3_600_000
+
+    def teardown(self) -> None:
+        """Peace: everything must come to a good end."""
+        if self.history is not None:
+            self.history.conclude()
+            violation = self.history.world.violation
+            assert violation is None, str(violation)
+
+    def _history(self) -> History:
+        assert self.history is not None
+        return self.history
+
+    def _until(self, condition: Callable[[], bool]) -> None:
+        """Let the history go on; what it violates is asked for in the end."""
+        with suppress(Violation):
+            self._history().until(condition)
+
+
+TestHistories = HistoryMachine.TestCase
+TestHistories.settings = settings(
+    PROFILE, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much]
+)

@@ -1,0 +1,139 @@
+"""Real processes, a real file system, SIGKILL at each call: the simulation's claims, once more for real."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections import Counter
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from filesink.epoch import EpochLoop
+from filesink.epoch_record import MicroBatch
+from filesink.file_tiers import FileTiers
+from filesink.ports import Losers, Ports, SerialRunner
+from filesink.replay import EpochOptions
+from filesink.storage.local import LocalStore
+from filesink.storage.posix import PosixFs
+from filesink.system import SystemClock, SystemIds
+from property_tests.simulation.workload import SCHEMA, Shape, plan_of, rows_in
+
+BATCHES = [[f"{batch:02d}-{n:04d}" for n in range(6)] for batch in range(4)]
+STRIDE = 2  # so that a pull request tries every fourth call or so; a soak has the simulation
+STEPS = {"mkdir", "create_exclusive", "write", "copy", "fsync", "close", "link", "unlink", "fsync_directory"}
+
+
+class KillingFs(PosixFs):
+    """Kills its own process before the changing call with a given number; 0 for never."""
+
+    def __init__(self, base: str, deadline: list[int]) -> None:
+        super().__init__(base)
+        self._deadline = deadline
+
+    def __getattribute__(self, name: str) -> Any:
+        found = super().__getattribute__(name)
+        if name in STEPS:
+            self._deadline[0] -= 1
+            if self._deadline[0] == 0:
+                os.kill(os.getpid(), signal.SIGKILL)
+        return found
+
+
+class Job:
+    """A batch in two partitions, run in this process; implements ``WriteJob``."""
+
+    time_zone = "UTC"
+
+    def __init__(self, rows: list[str], run_id: str) -> None:
+        self._rows = rows
+        self.run_id = run_id
+
+    def write(self, task: Callable[[int, int, Iterable[pa.RecordBatch]], bytes]) -> list[bytes]:
+        return [task(subtask, 0, [batch(self._rows[subtask::2])]) for subtask in range(2)]
+
+    def count_rows(self) -> int:
+        return len(self._rows)
+
+    def losers(self) -> Losers:
+        return Losers.NONE
+
+
+def batch(rows: list[str]) -> pa.RecordBatch:
+    buckets = ["a" if int(row[-1]) % 2 else "b/c" for row in rows]
+    return pa.RecordBatch.from_arrays([pa.array(buckets), pa.array(rows)], schema=SCHEMA)
+
+
+def run_query(base: Path, batches: list[list[str]], *, deadline: int = 0) -> None:
+    """The query from its checkpoint to its end, as one driver process would."""
+    countdown = [deadline]
+    sink = FileTiers(
+        address=lambda: LocalStore(
+            KillingFs(str(base / "out"), countdown), runner=SerialRunner(), ids=SystemIds()
+        ),
+        plan=plan_of(Shape()),
+        uid="s",
+    )
+    sink.prepare(SCHEMA)
+    ports = Ports(clock=SystemClock(), ids=SystemIds(), runner=SerialRunner())
+    loop = EpochLoop(sink, sink.open_ledger("uid-s"), ports=ports, options=EpochOptions())
+    for number, rows in enumerate(batches):
+        done = base / f"commit-{number}"
+        if not done.exists():
+            cause = MicroBatch(query_id="q", batch_id=number, fingerprint=str(number))
+            loop.run(cause, Job(rows, f"run-{os.getpid()}"))
+            done.touch()
+    loop.finish()
+
+
+def in_a_process(body: Callable[[], None]) -> int:
+    """Fork, run ``body``, and return the signal that ended it; 0 if it came to its end."""
+    child = os.fork()
+    if child == 0:
+        status = 1
+        try:
+            body()
+            status = 0
+        finally:
+            os._exit(status)
+    _, status = os.waitpid(child, 0)
+    assert os.WIFSIGNALED(status) or os.WEXITSTATUS(status) == 0
+    return os.WTERMSIG(status) if os.WIFSIGNALED(status) else 0
+
+
+def visible_rows(base: Path) -> Counter[str]:
+    """What a reader sees: every file whose path has no name that begins with a dot or an underscore."""
+    files = [path for path in base.rglob("*") if path.is_file()]
+    seen = [path for path in files if not any(part[0] in "._" for part in path.relative_to(base).parts)]
+    return Counter(row for path in seen for row in rows_in(path.read_bytes(), path.name))
+
+
+def left_over(base: Path) -> list[str]:
+    return [str(path) for path in base.rglob(".*") if ".probe." not in path.name]
+
+
+@pytest.mark.slow
+def test_a_kill_at_any_call_loses_and_doubles_nothing(tmp_path: Path) -> None:
+    """A process killed before its n-th change and started again: each row once, and no garbage."""
+    killed = 0
+    for first in range(STRIDE):
+        for deadline in range(first + 1, 10_000, STRIDE * STRIDE):
+            if not survives_a_kill(tmp_path / str(deadline), deadline):
+                break
+            killed += 1
+    assert killed > 30
+
+
+def survives_a_kill(base: Path, deadline: int) -> bool:
+    """One kill and one restart; false if the query came to its end before."""
+    base.mkdir()
+    killed = in_a_process(lambda: run_query(base, BATCHES[:3], deadline=deadline)) == signal.SIGKILL
+    expected = Counter(row for rows in BATCHES for row in rows)
+    assert visible_rows(base / "out") <= expected
+    in_a_process(lambda: run_query(base, BATCHES))  # one batch more: garbage lives until the next good epoch
+    assert visible_rows(base / "out") == expected
+    assert left_over(base / "out") == []
+    return killed

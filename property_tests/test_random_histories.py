@@ -1,0 +1,35 @@
+"""Ten thousand random histories, and those that have once found something."""
+
+from __future__ import annotations
+
+import pytest
+
+from property_tests.regressions.seeds import SEEDS
+from property_tests.simulate import run_seed, run_seeds
+
+_CHUNK = 500
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("chunk", range(20))
+def test_random_histories_keep_every_promise(chunk: int) -> None:
+    """Ten thousand seeds, in pieces so that they can be run side by side."""
+    tally = run_seeds(range(chunk * _CHUNK, (chunk + 1) * _CHUNK))
+    assert not tally.violations, tally.violations[:5]
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_seed_that_found_something_stays_quiet(seed: int) -> None:
+    """What was found once and fixed does not come back."""
+    assert run_seed(seed).violation is None
+
+
+def test_a_seed_is_the_whole_history() -> None:
+    """The same integer gives the same calls with the same answers, one by one."""
+    for seed in (3, 17, 121):
+        first: list[str] = []
+        second: list[str] = []
+        run_seed(seed, first.append)
+        run_seed(seed, second.append)
+        assert first == second
+        assert len(first) > 50

@@ -1,0 +1,150 @@
+"""The part of a store's contract that is about names: records, listings, paths.
+
+Part of ``store_contract.StoreContract``; subclass that.
+"""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier
+
+import pytest
+
+from filesink.errors import (
+    SecurityError,
+    StorageError,
+)
+from filesink.storage.api import Kind, PutResult, Store
+from tests.contracts.store_site import Site, stage
+
+SUFFIX = ".parquet"
+
+
+class NamedFilesContract:
+    """Each test gets a fresh ``site`` whose base directory is prepared."""
+
+    @pytest.fixture
+    def site(self) -> Site:
+        """Override: the place under test."""
+        raise NotImplementedError
+
+    @pytest.fixture
+    def store(self, site: Site) -> Store:
+        store = site.store()
+        store.prepare()
+        return store
+
+    # --- create if absent ----------------------------------------------------------------------
+
+    @pytest.mark.parametrize("data", [b"", b"one", b"x" * 3_000_000])
+    def test_put_creates_once(self, site: Site, store: Store, data: bytes) -> None:
+        """The first put makes directories and file; the second finds it and changes nothing."""
+        path = "_filesink/sink/records/0"
+        assert store.put_if_absent(path, data) is PutResult.CREATED
+        assert site.store().put_if_absent(path, b"two") is PutResult.EXISTS
+        assert store.put_if_absent(path, b"") is PutResult.EXISTS
+        assert store.read(path) == data
+        assert site.files() == {path: data}
+
+    @pytest.mark.usefixtures("store")
+    @pytest.mark.parametrize("size", [0, 100_000])
+    def test_one_of_eight_puts_wins(self, site: Site, size: int) -> None:
+        """Of eight drivers that put at once exactly one creates, and its bytes are whole."""
+        contents = [bytes([n]) * size for n in range(8)]
+        start = Barrier(8)
+
+        def put(data: bytes) -> PutResult:
+            own = site.store()
+            start.wait()
+            return own.put_if_absent("_filesink/sink/0", data)
+
+        with ThreadPoolExecutor(8) as pool:
+            results = list(pool.map(put, contents))
+        assert results.count(PutResult.CREATED) == 1
+        assert results.count(PutResult.EXISTS) == 7
+        assert site.files() == {"_filesink/sink/0": contents[results.index(PutResult.CREATED)]}
+
+    # --- reading, listing, deleting ------------------------------------------------------------
+
+    def test_absent_is_not_unreadable(self, site: Site, store: Store) -> None:
+        """No file is ``None``; something that cannot be read is an error."""
+        assert store.read("_filesink/none") is None
+        assert store.read("none/none") is None
+        site.plant("_filesink/sink/0", b"")
+        assert store.read("_filesink/sink/0") == b""
+        with pytest.raises(StorageError):
+            store.read("_filesink/sink")
+
+    def test_list_tells_names_sizes_and_kinds(self, site: Site, store: Store) -> None:
+        """A listing has one entry for each file and directory, none for what lies deeper."""
+        for path in ("a/x", "a/.y", "a/b/z", "ab/w"):
+            site.plant(path, path.encode())
+        entries = {entry.name: entry for entry in store.list("a")}
+        assert {name: entry.kind for name, entry in entries.items()} == {
+            "x": Kind.FILE,
+            ".y": Kind.FILE,
+            "b": Kind.DIRECTORY,
+        }
+        assert entries["x"].size == 3
+        assert {entry.name for entry in store.list("")} - {"_filesink"} == {"a", "ab"}
+        assert store.list("none") == []
+        assert store.list("none/none") == []
+
+    def test_delete_may_be_repeated(self, site: Site, store: Store) -> None:
+        """Deleting what is gone is fine; the neighbours stay."""
+        site.plant("a/x", b"1")
+        site.plant("a/y", b"2")
+        for _ in range(2):
+            store.delete("a/x")
+        store.delete("none/none")
+        assert site.files() == {"a/y": b"2"}
+
+    def test_inputs_are_read_from_held_files(self, store: Store) -> None:
+        """A stage reads what is held; a missing input is a ``FileNotFoundError``."""
+        held = stage(store, "a/part-a-0", b"abc")
+        with store.open_input(held.path) as reader:
+            assert reader.read() == b"abc"
+            assert reader.seek(1) == 1
+            assert reader.read(1) == b"b"
+        for path in ("a/none", "none/none"):
+            with pytest.raises(FileNotFoundError):
+                store.open_input(path)
+
+    # --- names ---------------------------------------------------------------------------------
+
+    @pytest.mark.parametrize("path", ["", "/etc/x", "../x", "a/../../x", "a//x", "./x", "a/", "a\0b"])
+    def test_no_path_leaves_the_base(self, site: Site, store: Store, path: str) -> None:
+        """Whatever durable state or another process says, paths stay below the base."""
+        staged = stage(store, "part-a-0", b"abc")
+        for step in (
+            lambda: store.create(path, target=None).write(b"x"),
+            lambda: store.publish(staged, path),
+            lambda: store.put_if_absent(path, b"x"),
+            lambda: store.read(path),
+            lambda: store.delete(path),
+            lambda: store.open_input(path),
+        ):
+            with pytest.raises(SecurityError):
+                step()
+        assert site.files() == {staged.path: b"abc"}
+
+    @pytest.mark.parametrize(
+        "bucket", ["stadt=Zürich", "e\u0301", "é", "日本/東京", "dt=..", "a b%2F'\"", "x" * 255, "é" * 127]
+    )
+    def test_bucket_ids_are_taken_literally(self, site: Site, store: Store, bucket: str) -> None:
+        """Letters of any script, blanks and percent signs are kept as they are, not normalised."""
+        target = f"{bucket}/part-a-0{SUFFIX}"
+        store.publish(stage(store, target, b"abc"), target)
+        store.sync_directories([bucket])
+        assert site.files() == {target: b"abc"}
+        assert [entry.name for entry in store.list(bucket)] == [f"part-a-0{SUFFIX}"]
+
+    def test_names_of_255_bytes_fit(self, site: Site, store: Store) -> None:
+        """The longest name of common file systems serves for hidden and final files."""
+        longest, final = "." + "h" * 254, "p" * 255
+        output = store.create(f"a/{longest}", target=f"a/{final}")
+        output.write(b"abc")
+        staged = output.close()
+        store.sync()
+        store.publish(staged, f"a/{final}")
+        assert site.files() == {f"a/{final}": b"abc"}

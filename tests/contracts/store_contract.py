@@ -1,0 +1,234 @@
+"""What every store must do, checked without asking the store.
+
+Subclass ``StoreContract``, give it the fixture ``site`` and run it: that enrols a store. The oracle
+is the site: it looks at the files by other means than the code under test, as a reader does.
+"""
+
+from __future__ import annotations
+
+import re
+from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier
+
+import pytest
+
+from filesink.errors import (
+    CommitConflictError,
+    FilesinkError,
+    StagedDataLost,
+)
+from filesink.storage.api import Store
+from tests.contracts.named_files_contract import NamedFilesContract
+from tests.contracts.store_site import Site, hidden, stage
+
+SUFFIX = ".parquet"
+
+
+class StoreContract(NamedFilesContract):
+    """The conformance suite. Each test gets a fresh ``site`` whose base directory is prepared."""
+
+    # --- writing -------------------------------------------------------------------------------
+
+    def test_nothing_is_visible_before_publish(self, site: Site, store: Store) -> None:
+        """A reader sees no data file while one is written, closed or synced."""
+        target = f"dt=1/part-a-0{SUFFIX}"
+        output = store.create(hidden(target), target=target)
+        for step in (lambda: output.write(b"abc"), output.close, store.sync):
+            step()
+            assert site.visible() == {}
+            assert not any(path.endswith(SUFFIX) for path in site.files())
+
+    def test_publish_shows_the_whole_file_and_nothing_else(self, site: Site, store: Store) -> None:
+        """After publishing there is exactly one file, with all bytes, and no hidden one."""
+        target = f"dt=1/h=2/part-a-0{SUFFIX}"
+        store.publish(stage(store, target, b"abc", b"", b"def"), target)
+        store.sync_directories(["dt=1/h=2"])
+        assert site.files() == {target: b"abcdef"}
+
+    def test_an_output_counts_its_bytes(self, store: Store) -> None:
+        """``write`` returns and ``tell`` sums up lengths in bytes, for any buffer."""
+        output = store.create(hidden("part-a-0"), target="part-a-0")
+        assert output.tell() == 0
+        assert output.write(b"abc") == 3
+        assert output.write(memoryview(bytearray(8)).cast("q")) == 8
+        output.flush()
+        assert output.tell() == 11
+        assert not output.closed
+        assert output.close().size == 11
+        assert output.closed
+
+    def test_an_output_without_bytes_is_an_empty_file(self, site: Site, store: Store) -> None:
+        """Closing without a write gives a file of no bytes, which can be published."""
+        store.publish(stage(store, "part-a-0"), "part-a-0")
+        assert site.visible() == {"part-a-0": b""}
+
+    def test_a_closed_output_takes_no_bytes(self, store: Store) -> None:
+        """What was reported as closed cannot change any more."""
+        output = store.create(hidden("part-a-0"), target="part-a-0")
+        output.write(b"abc")
+        output.close()
+        with pytest.raises(FilesinkError):
+            output.write(b"def")
+
+    def test_outputs_open_lazily(self, site: Site, store: Store) -> None:
+        """Two thousand outputs may wait for their first byte; none is a file before it."""
+        outputs = [store.create(hidden(f"b={n}/part-a-0"), target=None) for n in range(2000)]
+        assert site.files() == {}
+        staged = []
+        for output in outputs:
+            output.write(b"x")
+            staged.append(output.close())
+        store.sync()
+        assert len(site.files()) == 2000
+        assert site.visible() == {}
+        for one in staged:
+            store.verify(one)
+
+    def test_create_never_takes_over_a_file(self, site: Site, store: Store) -> None:
+        """An existing name is refused at the first write, and its file survives the discard."""
+        path = hidden("part-a-0")
+        site.plant(path, b"another attempt's")
+        output = store.create(path, target="part-a-0")
+        with pytest.raises(CommitConflictError):
+            output.write(b"ours")
+        output.discard()
+        assert site.files() == {path: b"another attempt's"}
+
+    # --- discarding ----------------------------------------------------------------------------
+
+    def test_discard_may_be_repeated(self, site: Site, store: Store) -> None:
+        """An output can be discarded before its first byte, while open, closed, and again."""
+        outputs = [store.create(hidden("a/part-a-0"), target=None) for _ in range(4)]
+        for output in outputs[1:]:
+            output.write(b"abc")
+        outputs[2].close()
+        outputs[3].close()
+        store.sync()
+        for output in outputs + outputs:
+            output.discard()
+        store.sync()
+        assert site.files() == {}
+
+    def test_discard_by_name_may_be_repeated(self, site: Site, store: Store) -> None:
+        """The driver discards by path, whether or not the file is there."""
+        staged = stage(store, "a/part-a-0", b"abc")
+        for _ in range(2):
+            store.discard(staged.path)
+            store.discard(hidden("never/part-a-0"))
+        assert site.files() == {}
+
+    # --- verifying and publishing --------------------------------------------------------------
+
+    def test_verify_accepts_what_was_closed(self, site: Site, store: Store) -> None:
+        """Another process finds the file as it was reported."""
+        site.store().verify(stage(store, "a/part-a-0", b"abc"))
+
+    @pytest.mark.parametrize("damage", [b"", b"ab", b"abcd"])
+    def test_verify_finds_other_lengths(self, site: Site, store: Store, damage: bytes) -> None:
+        """A shorter or longer file under the hidden name is not the one that was closed."""
+        staged = stage(store, "a/part-a-0", b"abc")
+        site.plant(staged.path, damage)
+        with pytest.raises(StagedDataLost):
+            store.verify(staged)
+        with pytest.raises(StagedDataLost):
+            store.publish(staged, "a/part-a-0")
+        assert site.visible() == {}
+
+    def test_lost_bytes_are_an_error(self, site: Site, store: Store) -> None:
+        """If neither the hidden nor the final file exists, nothing claims success."""
+        staged = stage(store, "a/part-a-0", b"abc")
+        site.remove(staged.path)
+        with pytest.raises(StagedDataLost, match=re.escape(staged.path)):
+            store.verify(staged)
+        with pytest.raises(StagedDataLost, match=re.escape(staged.path)):
+            store.publish(staged, "a/part-a-0")
+        assert site.files() == {}
+
+    def test_publish_may_be_repeated(self, site: Site, store: Store) -> None:
+        """A second publication, by this process or another, changes nothing."""
+        staged = stage(store, "a/part-a-0", b"abc")
+        for each in (store, store, site.store()):
+            each.publish(staged, "a/part-a-0")
+        assert site.files() == {"a/part-a-0": b"abc"}
+
+    def test_publish_goes_on_where_another_driver_stopped(self, site: Site, store: Store) -> None:
+        """Killed between its two steps, publication is completed by the next driver."""
+        staged = stage(store, "a/part-a-0", b"abc")
+        site.half_publish(staged, "a/part-a-0")
+        site.store().publish(staged, "a/part-a-0")
+        assert site.files() == {"a/part-a-0": b"abc"}
+
+    @pytest.mark.parametrize("foreign", [b"", b"xyz", b"longer than ours"])
+    def test_publish_never_replaces(self, site: Site, store: Store, foreign: bytes) -> None:
+        """Another file under the final name is a conflict, of whatever length, and both survive."""
+        staged = stage(store, "a/part-a-0", b"abc")
+        site.plant("a/part-a-0", foreign)
+        for _ in range(2):
+            with pytest.raises(CommitConflictError):
+                store.publish(staged, "a/part-a-0")
+        assert site.files() == {"a/part-a-0": foreign, staged.path: b"abc"}
+
+    def test_a_published_file_that_vanished_is_lost(self, site: Site, store: Store) -> None:
+        """Replaying a publication whose file was deleted since does not claim success."""
+        staged = stage(store, "a/part-a-0", b"abc")
+        store.publish(staged, "a/part-a-0")
+        site.remove("a/part-a-0")
+        with pytest.raises(StagedDataLost):
+            store.publish(staged, "a/part-a-0")
+
+    def test_published_is_told_from_conflict_and_absence(self, site: Site, store: Store) -> None:
+        """Only our own file under the final name counts, not a hidden one, nor another's."""
+        staged = stage(store, "a/part-a-0", b"abc")
+        assert not store.is_published(staged, "a/part-a-0")
+        site.plant("a/part-a-0", b"xyz")
+        assert not store.is_published(staged, "a/part-a-0")
+        site.remove("a/part-a-0")
+        store.publish(staged, "a/part-a-0")
+        assert site.store().is_published(staged, "a/part-a-0")
+
+    def test_two_drivers_publish_the_same_files(self, site: Site, store: Store) -> None:
+        """A driver left over from a crash and its successor both succeed, whoever is first."""
+        staged = {f"a/part-{n}-0": stage(store, f"a/part-{n}-0", b"abc") for n in range(40)}
+        start = Barrier(4)
+
+        def drive(_: int) -> None:
+            own = site.store()
+            start.wait()
+            for target, one in staged.items():
+                own.publish(one, target)
+
+        with ThreadPoolExecutor(4) as pool:
+            list(pool.map(drive, range(4)))
+        assert site.files() == dict.fromkeys(staged, b"abc")
+
+    def test_a_held_file_is_promoted_as_it_is(self, site: Site, store: Store) -> None:
+        """What was held for a later epoch can be published without being written again."""
+        held = stage(store, "a/part-a-0", b"abc")
+        promoted = site.store().promote(held, "a/part-b-7")
+        store.sync()
+        store.publish(promoted, "a/part-b-7")
+        assert site.visible() == {"a/part-b-7": b"abc"}
+
+    # --- concatenating -------------------------------------------------------------------------
+
+    def test_concat_joins_sixty_pieces_in_order(self, site: Site, store: Store) -> None:
+        """The new file holds the bytes of all sources in order, and the sources stay."""
+        pieces = [bytes([n]) * (n * 1000) for n in range(60)]
+        sources = [stage(store, f"a/part-{n}-0", piece) for n, piece in enumerate(pieces)]
+        merged = store.concat(sources, hidden("a/part-m-0"), target="a/part-m-0")
+        store.sync()
+        assert site.visible() == {}
+        assert merged.size == sum(map(len, pieces))
+        for source in sources:
+            store.verify(source)
+        store.publish(merged, "a/part-m-0")
+        assert site.visible() == {"a/part-m-0": b"".join(pieces)}
+
+    @pytest.mark.parametrize("damage", [b"ab", b"xyz"])
+    def test_concat_refuses_changed_sources(self, site: Site, store: Store, damage: bytes) -> None:
+        """If a source is not what it was, nothing is made."""
+        sources = [stage(store, f"a/part-{n}-0", b"abc") for n in range(3)]
+        site.plant(sources[1].path, damage)
+        with pytest.raises(StagedDataLost):
+            store.concat(sources, hidden("a/part-m-0"), target="a/part-m-0")
+        assert len(site.files()) == 3

@@ -1,0 +1,53 @@
+"""Where the files of a store under test are looked at from outside."""
+
+from __future__ import annotations
+
+import uuid
+from abc import ABC, abstractmethod
+
+from filesink.naming import HiddenName, join
+from filesink.storage.api import Staged, Store
+
+
+class Site(ABC):
+    """A place where files live, seen from outside the store."""
+
+    @abstractmethod
+    def store(self) -> Store:
+        """A new store for this place, as another process would make it."""
+
+    @abstractmethod
+    def files(self) -> dict[str, bytes]:
+        """Path and content of every file that a reader could list, hidden ones too."""
+
+    @abstractmethod
+    def plant(self, path: str, data: bytes) -> None:
+        """Put a foreign file, replacing whatever is there."""
+
+    @abstractmethod
+    def remove(self, path: str) -> None:
+        """Take a file away."""
+
+    @abstractmethod
+    def half_publish(self, staged: Staged, target: str) -> None:
+        """Do the first of the two steps of publishing, as a driver that was killed between them."""
+
+    def visible(self) -> dict[str, bytes]:
+        """What readers take for data: names that begin with neither '.' nor '_'."""
+        return {path: data for path, data in self.files().items() if path.rpartition("/")[2][0] not in "._"}
+
+
+def hidden(target: str) -> str:
+    """A fresh hidden path for ``target``."""
+    bucket, _, name = target.rpartition("/")
+    return join(bucket, str(HiddenName(target=name, tag="0123abcd", slot=7, attempt=str(uuid.uuid4()))))
+
+
+def stage(store: Store, target: str, *pieces: bytes) -> Staged:
+    """A durable hidden file with the bytes of ``pieces``."""
+    output = store.create(hidden(target), target=target)
+    for piece in pieces:
+        output.write(piece)
+    staged = output.close()
+    store.sync()
+    return staged

@@ -1,0 +1,165 @@
+"""Every format of the package, once. Registering one here enrols it in the contract tests."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, date, datetime, time, timedelta
+from decimal import Decimal
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from formats import BulkWriterFactory, Encoder, ParquetWriterFactory, RowEncoder
+from formats.per_row import PerRowEncoder
+
+TEXTS = [
+    "plain",
+    "",
+    None,
+    "é 漢 😀",
+    "a\nb\r\n",
+    'q"q',
+    "back\\slash\\",
+    "comma, semi;",
+    " spaces ",
+    "\0\x1f",
+    "#",
+]
+
+
+class Repr(RowEncoder):
+    """The ``repr`` of each row; what a user might write."""
+
+    extension = ".repr"
+
+    def encode(self, row: Mapping[str, Any]) -> bytes:
+        """One line per row."""
+        return f"{row!r}\n".encode()
+
+
+@dataclass(frozen=True)
+class Case:
+    """A format and what it can write."""
+
+    encoder: Encoder
+    columns: frozenset[str] | None = None
+    others: tuple[Encoder, ...] = field(default=())  # differ in one option each
+
+
+def scalars() -> pa.RecordBatch:
+    """Eleven rows of every scalar type, each with nulls and with values at its limits."""
+    n = len(TEXTS)
+    day, instant = date(2024, 2, 29), datetime(2024, 7, 1, 12, 34, 56, 123456, UTC)
+    columns = {
+        "text": pa.array(TEXTS),
+        "large": pa.array(TEXTS, pa.large_string()),
+        "view": pa.array(TEXTS).cast(pa.string_view()),
+        "dictionary": pa.array(TEXTS).dictionary_encode(),
+        "raw": pa.array([None if text is None else text.encode() for text in TEXTS]),
+        "int": pa.array([None, -(2**31), 2**31 - 1, *range(n - 3)], pa.int32()),
+        "long": pa.array([-(2**63), 2**63 - 1, None, *range(n - 3)], pa.int64()),
+        "double": pa.array(
+            [1.0, -0.0, None, float("nan"), float("-inf"), 1e7, 1e-4, 1.5e300, 0.1, 5e-324, 100.0]
+        ),
+        "float": pa.array([1.0, 0.1, None, 3.4e38, 1e10, *map(float, range(n - 5))], pa.float32()),
+        "bool": pa.array([True, None, *[False] * (n - 2)]),
+        "decimal": pa.array([Decimal("1.50"), None, *[Decimal("-0.01")] * (n - 2)], pa.decimal128(10, 2)),
+        "date": pa.array([day, None, *[date(1, 1, 1)] * (n - 2)]),
+        "at": pa.array(
+            [instant, None, *[instant - timedelta(days=9 * i) for i in range(n - 2)]],
+            pa.timestamp("us", "Europe/Berlin"),
+        ),
+        "wall": pa.array([None, *[instant.replace(tzinfo=None)] * (n - 1)], pa.timestamp("us")),
+        "time": pa.array([time(1, 2, 3, 500000), None, *[time()] * (n - 2)], pa.time64("ns")),
+        "span": pa.array([timedelta(days=-1, hours=2), None, *[timedelta()] * (n - 2)], pa.duration("us")),
+        "void": pa.nulls(n),
+    }
+    return pa.record_batch(columns)
+
+
+def nested() -> pa.RecordBatch:
+    """Eleven rows of structs, lists and maps, empty and null, with scalars inside."""
+    n, pairs = len(TEXTS), pa.map_(pa.string(), pa.list_(pa.int32()))
+    columns = {
+        "list": pa.array([[text, "x"] if text else text and [] for text in TEXTS], pa.list_(pa.string())),
+        "struct": pa.array(
+            [None, {"a": 1, "b": None}, {"a": None, "b": "y"}, *[{"a": 2, "b": '"'}] * (n - 3)]
+        ),
+        "map": pa.array([[("k", [1])], None, [], [("a", None), ('"', [])], *[[]] * (n - 4)], pairs),
+        "deep": pa.array([[[{"x": [1.5]}], None], None, [], *[[[]]] * (n - 3)]),
+    }
+    return pa.record_batch(columns)
+
+
+def everything() -> pa.RecordBatch:
+    """``scalars`` and ``nested`` side by side."""
+    left, right = scalars(), nested()
+    return pa.record_batch([*left.columns, *right.columns], names=[*left.schema.names, *right.schema.names])
+
+
+def every(*names: str) -> frozenset[str]:
+    """The names of columns."""
+    return frozenset(names)
+
+
+ROW_FORMATS = {
+    "text": Case(
+        Encoder.simple_string_encoder(), every("text"), (Encoder.simple_string_encoder("UTF-16-LE"),)
+    ),
+    "text-utf16": Case(Encoder.simple_string_encoder("UTF-16-LE"), every("dictionary")),
+    "text-of-doubles": Case(Encoder.simple_string_encoder(), every("double")),
+    "json": Case(Encoder.json_lines()),
+    "csv": Case(
+        Encoder.csv(),
+        frozenset(scalars().schema.names),
+        (
+            Encoder.csv(";"),
+            Encoder.csv(header=True),
+            Encoder.csv(quote="'"),
+            Encoder.csv(escape='"'),
+            Encoder.csv(quote_mode="all"),
+            Encoder.csv(null_value="NULL"),
+        ),
+    ),
+    "csv-all": Case(
+        Encoder.csv("||", header=True, quote_mode="all", escape='"', null_value="\\N"),
+        frozenset(scalars().schema.names),
+    ),
+    "csv-minus": Case(Encoder.csv("-", null_value="-"), frozenset(scalars().schema.names)),
+    "csv-of-one": Case(Encoder.csv(), every("text")),
+    "user": Case(PerRowEncoder(Repr())),
+}
+BULK_FORMATS: dict[str, BulkWriterFactory] = {
+    "parquet": ParquetWriterFactory(),
+    "parquet-small-groups": ParquetWriterFactory(row_group_rows=3, compression="zstd", compression_level=3),
+    "parquet-tiny-size": ParquetWriterFactory(row_group_size=1, compression="none", metadata={"who": "us"}),
+}
+
+
+@pytest.fixture(params=ROW_FORMATS.values(), ids=ROW_FORMATS.keys())
+def case(request: pytest.FixtureRequest) -> Case:
+    """Each registered row format."""
+    return request.param
+
+
+@pytest.fixture
+def batch(case: Case) -> pa.RecordBatch:
+    """Rows of everything that the format of ``case`` can write."""
+    whole = everything()
+    return (
+        whole if case.columns is None else whole.select([n for n in whole.schema.names if n in case.columns])
+    )
+
+
+@pytest.fixture(params=BULK_FORMATS.values(), ids=BULK_FORMATS.keys())
+def factory(request: pytest.FixtureRequest) -> BulkWriterFactory:
+    """Each registered bulk format."""
+    return request.param
+
+
+@pytest.fixture
+def rows() -> pa.RecordBatch:
+    """Rows of every type that bulk formats can write."""
+    return everything()

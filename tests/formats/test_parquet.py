@@ -1,0 +1,182 @@
+"""Parquet files and what a waiting writer costs."""
+
+from __future__ import annotations
+
+import io
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from formats import FormatError, ParquetWriterFactory
+
+
+def written(batches, schema=None, **options):
+    """The file that a writer makes of some batches."""
+    output = io.BytesIO()
+    writer = ParquetWriterFactory(**options).create(output, schema or batches[0].schema)
+    for batch in batches:
+        writer.write(batch)
+    writer.finish()
+    return pq.ParquetFile(io.BytesIO(output.getvalue()))
+
+
+def numbers(count, start=0):
+    """A column of consecutive numbers."""
+    return pa.record_batch({"n": pa.array(range(start, start + count), pa.int64())})
+
+
+def test_every_value_comes_back(rows):
+    """All types, with nulls, in slices of all sizes."""
+    # Neither comes back as it is written: views as strings, dictionaries as dictionaries of 32-bit keys.
+    batch = rows.drop_columns(["view"])
+    file = written([batch.slice(0, 1), batch.slice(1, 4), batch.slice(5)])
+    assert str(file.read().to_pylist()) == str(batch.to_pylist())
+
+
+def test_no_record_is_a_file_without_rows():
+    """A part without records is a valid file all the same."""
+    file = written([], pa.schema([("a", pa.int32())]))
+    assert file.metadata.num_rows == 0
+    assert file.schema_arrow.names == ["a"]
+
+
+def test_row_groups_have_at_most_the_rows_of_the_limit():
+    """A group is filled to the last row, across and within batches."""
+    file = written([numbers(5), numbers(5, 5), numbers(2, 10)], row_group_rows=4)
+    assert [file.metadata.row_group(i).num_rows for i in range(file.num_row_groups)] == [4, 4, 4]
+    assert file.read().column(0).to_pylist() == list(range(12))
+
+
+def test_row_groups_end_at_the_size_of_the_limit():
+    """Memory for waiting records is bounded by the size of a row group plus one batch."""
+    output = io.BytesIO()
+    writer = ParquetWriterFactory(row_group_size="8KiB").create(output, numbers(1).schema)
+    for _ in range(50):
+        writer.write(numbers(100))
+        assert writer.buffered_bytes < 8192
+    writer.finish()
+    assert pq.ParquetFile(io.BytesIO(output.getvalue())).num_row_groups == -(-50 // 11)
+
+
+def test_small_slices_do_not_keep_their_batches():
+    """A writer of rare records holds memory in proportion to its records, not to their batches."""
+    before = pa.total_allocated_bytes()
+    writer = ParquetWriterFactory().create(io.BytesIO(), numbers(1).schema)
+    for _ in range(320):
+        writer.write(pa.record_batch({"n": pa.array(range(10_000), pa.int64())}).slice(5_000, 1))
+    held = pa.total_allocated_bytes() - before
+    assert held < 16 * 80_000 + 100_000
+    assert writer.buffered_bytes < 320 * 8 * 2
+
+
+def test_buffered_bytes_count_the_slice_and_not_its_batch():
+    """What a slice takes is what its rows take."""
+    writer = ParquetWriterFactory().create(io.BytesIO(), numbers(1).schema)
+    batch = numbers(10_000)
+    writer.write(batch.slice(10, 100))
+    assert writer.buffered_bytes == 800 == batch.slice(10, 100).nbytes
+
+
+def test_thousands_of_waiting_writers_stay_small():
+    """A writer that waits with a record holds no file, no encoder and no footer."""
+    before = pa.total_allocated_bytes()
+    batch = numbers(2_000)
+    writers = [ParquetWriterFactory().create(io.BytesIO(), batch.schema) for _ in range(2_000)]
+    for row, writer in enumerate(writers):
+        writer.write(batch.slice(row, 1))
+    assert pa.total_allocated_bytes() - before < 1_000_000
+
+
+def test_nulls_in_fields_of_null_structs_are_written():
+    """Spark declares the fields of a nullable struct not null and sends nulls in them."""
+    field = pa.field("a", pa.int32(), nullable=False)
+    structs = pa.StructArray.from_arrays(
+        [pa.array([1, None], pa.int32())], fields=[field], mask=pa.array([False, True])
+    )
+    lists = pa.ListArray.from_arrays(pa.array([0, 1, 2], pa.int32()), structs)
+    maps = pa.MapArray.from_arrays(pa.array([0, 1, 2], pa.int32()), pa.array(["x", "y"]), structs)
+    batch = pa.record_batch({"s": structs, "l": lists, "m": maps})
+    file = written([batch])
+    assert file.read().to_pylist() == batch.to_pylist()
+    assert file.schema_arrow.field("s").type.field(0).nullable
+
+
+@pytest.mark.parametrize("codec", ["snappy", "zstd", "gzip", "lz4", "brotli", "none"])
+def test_codecs_are_those_of_the_file(codec):
+    """The option is what the footer says; other readers call lz4 and none by other names."""
+    seen = written([numbers(9)], compression=codec).metadata.row_group(0).column(0).compression
+    assert seen.lower() == {"none": "uncompressed"}.get(codec, codec)
+
+
+def test_metadata_is_in_the_footer_beside_the_schemas():
+    """Own keys are added, keys of the schema kept."""
+    batch = numbers(1).replace_schema_metadata({"from": "schema"})
+    found = written([batch], metadata={"who": "us"}).metadata.metadata
+    assert found[b"who"] == b"us"
+    assert found[b"from"] == b"schema"
+
+
+def test_timestamps_are_microseconds_and_say_whether_they_are_instants():
+    """With a zone they are adjusted to UTC, without they are local."""
+    batch = pa.record_batch(
+        {"at": pa.array([1], pa.timestamp("us", "Europe/Berlin")), "wall": pa.array([1], pa.timestamp("us"))}
+    )
+    schema = written([batch]).schema
+    assert "isAdjustedToUTC=true, timeUnit=microseconds" in str(schema.column(0).logical_type)
+    assert "isAdjustedToUTC=false, timeUnit=microseconds" in str(schema.column(1).logical_type)
+
+
+OPTIONS = [
+    {"compression": "zstd"},
+    {"compression": "zstd", "compression_level": 5},
+    {"row_group_rows": 10},
+    {"row_group_size": "1MiB"},
+    {"metadata": {"a": "b"}},
+]
+
+
+def test_signatures_tell_options_apart():
+    """Each option counts, and equal sizes are equal however they are written."""
+    signatures = {ParquetWriterFactory(**options).signature() for options in [{}, *OPTIONS]}
+    assert len(signatures) == len(OPTIONS) + 1
+    assert ParquetWriterFactory(row_group_size=64 << 20).signature() == ParquetWriterFactory().signature()
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"compression": "lzo"},
+        {"compression": None},
+        {"compression": "snappy", "compression_level": 3},
+        {"compression": "zstd", "compression_level": 99},
+        {"compression": "zstd", "compression_level": True},
+        {"row_group_rows": 0},
+        {"row_group_rows": True},
+        {"row_group_rows": "10"},
+        {"row_group_size": "0"},
+        {"row_group_size": 1.5},
+        {"metadata": {"a": 1}},
+    ],
+    ids=str,
+)
+def test_options_that_cannot_work_are_refused(options):
+    """Each fails at construction, naming the option."""
+    with pytest.raises(FormatError, match=list(options)[-1].split("_")[0]) as error:
+        ParquetWriterFactory(**options)
+    assert error.value.kind == "option"
+
+
+def test_a_variant_is_refused_with_the_way_out():
+    """Its two opaque binaries would be of no use to a reader."""
+    kind = pa.struct(
+        [pa.field("value", pa.binary()), pa.field("metadata", pa.binary(), metadata={"variant": "true"})]
+    )
+    with pytest.raises(FormatError, match="to_json"):
+        ParquetWriterFactory().check_schema(pa.schema([("v", kind)]))
+
+
+def test_a_schema_without_columns_is_refused():
+    """Parquet has no rows without columns."""
+    with pytest.raises(FormatError, match="one column"):
+        ParquetWriterFactory().check_schema(pa.schema([]))

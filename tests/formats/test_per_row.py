@@ -1,0 +1,63 @@
+"""A user's encoder, one row at a time."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pytest
+
+from formats import FormatError, RowEncoder
+from formats.per_row import PerRowEncoder
+
+SECRET = "hunter2"  # noqa: S105 - a value of a record, which must not show
+
+
+class Upper(RowEncoder):
+    extension = ".up"
+
+    def encode(self, row):
+        return f"{row['a'].upper()}\n".encode()
+
+
+class Text(RowEncoder):
+    def encode(self, row):
+        return row["a"]
+
+
+def test_each_row_is_a_dict():
+    """The bytes of the rows follow one another; extension and signature are the user's."""
+    encoder = PerRowEncoder(Upper())
+    assert bytes(encoder.encode(pa.record_batch({"a": ["x", "y"]}))) == b"X\nY\n"
+    assert encoder.extension == ".up"
+    assert Upper().signature() in encoder.signature()
+
+
+def test_an_error_of_the_user_names_the_row_and_is_the_cause():
+    """What the user's code raised is kept, its message (which may show values) is not repeated."""
+    with pytest.raises(FormatError, match=r"Upper\.encode raised AttributeError for row 1") as error:
+        PerRowEncoder(Upper()).encode(pa.record_batch({"a": [SECRET, None]}))
+    assert error.value.kind == "value"
+    assert isinstance(error.value.__cause__, AttributeError)
+    assert SECRET not in str(error.value)
+
+
+def test_anything_but_bytes_is_refused():
+    """A string is not encoded behind the user's back."""
+    with pytest.raises(FormatError, match=r"returned str for row 0") as error:
+        PerRowEncoder(Text()).encode(pa.record_batch({"a": [SECRET]}))
+    assert error.value.kind == "value"
+    assert SECRET not in str(error.value)
+
+
+def test_values_without_a_python_form_are_an_error_of_the_value():
+    """Dates beyond Python's last year do not surface as a bare OverflowError."""
+    batch = pa.record_batch({"a": pa.array([2**40], pa.timestamp("s"))})
+    with pytest.raises(FormatError, match="cast it") as error:
+        PerRowEncoder(Upper()).encode(batch)
+    assert error.value.kind == "value"
+
+
+def test_what_is_no_row_encoder_is_refused():
+    """A function or a class instead of an instance fails at construction."""
+    with pytest.raises(FormatError, match="RowEncoder") as error:
+        PerRowEncoder(Upper)
+    assert error.value.kind == "option"

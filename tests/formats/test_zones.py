@@ -1,0 +1,51 @@
+"""Offsets of time zones."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from zoneinfo import ZoneInfo
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from formats import FormatError
+from formats.zones import parse_zone, utc_offsets
+
+ZONES = ["Europe/Berlin", "America/New_York", "Africa/Monrovia", "Australia/Lord_Howe", "Asia/Kathmandu"]
+INSTANTS = st.integers(-(2**36), 253_370_764_800 - 1)
+
+
+@pytest.mark.parametrize("name", ZONES)
+@given(seconds=st.lists(INSTANTS.filter(lambda s: s > -62_135_510_400), min_size=1))
+def test_offsets_are_those_of_the_database(name, seconds):
+    """Every instant, before the first and after the last transition, has the offset ``zoneinfo`` gives."""
+    found = utc_offsets(np.array(seconds), zone=parse_zone(name)).tolist()
+    expected = [datetime.fromtimestamp(s, UTC).astimezone(ZoneInfo(name)).utcoffset() for s in seconds]
+    assert [timedelta(seconds=offset) for offset in found] == expected
+
+
+def test_years_beyond_9999_repeat_the_calendar():
+    """Spark has years that Python has not; they follow the zone's last rule."""
+    cycle = 146_097 * 86_400
+    seconds = np.arange(253_370_764_800 - 86_400 * 366, 253_370_764_800, 3_600)
+    berlin = parse_zone("Europe/Berlin")
+    assert set(utc_offsets(seconds, zone=berlin).tolist()) == {3_600, 7_200}
+    assert (utc_offsets(seconds + 7 * cycle, zone=berlin) == utc_offsets(seconds, zone=berlin)).all()
+
+
+@pytest.mark.parametrize(
+    ("name", "hours"),
+    [("+02:00", 2), ("-08:00", -8), ("GMT+2", 2), ("UTC-3", -3), ("+0530", 5.5), ("Z", 0), ("UTC", 0)],
+)
+def test_fixed_offsets_have_javas_spellings(name, hours):
+    """What ``spark.sql.session.timeZone`` accepts besides regions."""
+    assert utc_offsets(np.array([0]), zone=parse_zone(name)).tolist() == [hours * 3_600]
+
+
+@pytest.mark.parametrize("name", ["Mars/Olympus", "", "../etc/passwd", "+25:00", "GMT+", "a\0b"])
+def test_unknown_zones_are_refused_with_the_setting(name):
+    """The message names the setting that makes them."""
+    with pytest.raises(FormatError, match=r"spark\.sql\.session\.timeZone"):
+        parse_zone(name)

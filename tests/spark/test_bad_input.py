@@ -1,0 +1,268 @@
+"""Bad input is refused with a typed error that names a way out, before anything is written."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pytest
+
+from filesink import (
+    BucketAssigner,
+    BucketError,
+    CheckpointRollingPolicy,
+    ConfigError,
+    EncoderError,
+    FileSink,
+    FileSinkBuilder,
+    FilesinkError,
+    PartFileInfo,
+    RollingPolicy,
+    SchemaError,
+)
+from filesink.buckets import BucketContext
+from formats import Encoder, ParquetWriterFactory, RowEncoder
+from tests.spark import outside
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytestmark = pytest.mark.spark
+ROWS = 20
+
+
+def parquet_sink(base: object) -> FileSinkBuilder:
+    """Everything below the base path itself."""
+    return FileSink.for_bulk_format(base, ParquetWriterFactory()).with_bucket_assigner(  # type: ignore[arg-type]
+        BucketAssigner.base_path_bucket_assigner()
+    )
+
+
+def row_sink(base: Path, encoder: Encoder | RowEncoder) -> FileSinkBuilder:
+    """The same for a row format."""
+    return FileSink.for_row_format(base, encoder).with_bucket_assigner(
+        BucketAssigner.base_path_bucket_assigner()
+    )
+
+
+# --- when the sink is built
+
+BUILT: dict[str, tuple[str, Callable[[], object]]] = {
+    "no path": ("PATH_REQUIRED", lambda: parquet_sink("")),
+    "a path of None": ("PATH_REQUIRED", lambda: parquet_sink(None)),
+    "a path with NUL": ("BAD_VALUE", lambda: parquet_sink("/data/a\0b")),
+    "an unknown scheme": ("SCHEME", lambda: parquet_sink("foo://bucket/x")),
+    "credentials": ("CREDENTIALS", lambda: parquet_sink("s3://user:pa55word@bucket/x")),
+    "a format by name": ("BAD_VALUE", lambda: FileSink.for_bulk_format("/x", "parquet")),  # type: ignore[arg-type]
+    "a policy by name": ("BAD_VALUE", lambda: parquet_sink("/x").with_rolling_policy("128MiB")),  # type: ignore[arg-type]
+    "a part size of 0": ("BAD_VALUE", lambda: RollingPolicy.default_rolling_policy(part_size=0)),
+    "a negative part size": ("BAD_VALUE", lambda: RollingPolicy.default_rolling_policy(part_size=-1)),
+    "a part size in words": ("BAD_VALUE", lambda: RollingPolicy.default_rolling_policy(part_size="large")),
+    "an infinite part size": ("BAD_VALUE", lambda: RollingPolicy.default_rolling_policy(part_size="1e400")),
+    "an interval in words": (
+        "BAD_VALUE",
+        lambda: RollingPolicy.default_rolling_policy(rollover_interval="soon"),
+    ),
+    "no check interval": ("BAD_VALUE", lambda: parquet_sink("/x").with_bucket_check_interval(0)),
+    "no records a part": ("BAD_VALUE", lambda: RollingPolicy.on_checkpoint_rolling_policy(max_rows=0)),
+    "a bulk format over epochs": (
+        "CONFLICT",
+        lambda: parquet_sink("/x").with_rolling_policy(RollingPolicy.default_rolling_policy()),
+    ),
+    "a uid with a slash": ("BAD_VALUE", lambda: parquet_sink("/x").with_uid("a/b")),
+    "no partition columns": ("BAD_VALUE", BucketAssigner.partition_bucket_assigner),
+    "an empty expression": ("BAD_VALUE", lambda: BucketAssigner.expression_bucket_assigner(" ")),
+    "an unknown zone": ("TIME_ZONE", lambda: BucketAssigner.date_time_bucket_assigner("yyyy", "Mars/Base")),
+    "an unknown action": ("BAD_VALUE", lambda: parquet_sink("/x").on_new_query("ignore")),  # type: ignore[arg-type]
+}
+
+
+@pytest.mark.parametrize(("code", "build"), BUILT.values(), ids=BUILT)
+def test_a_sink_that_cannot_work_is_not_built(code: str, build: Callable[[], object]) -> None:
+    """Options are wrong from the first line, and no secret comes back in the message."""
+    with pytest.raises(ConfigError) as raised:
+        build()
+    assert raised.value.code == code
+    assert "pa55word" not in str(raised.value)
+
+
+# --- when a DataFrame comes
+
+COLUMNS: dict[str, tuple[str, list[str], BucketAssigner]] = {
+    "a missing column": ("BUCKET_COLUMN", ["1 AS id"], BucketAssigner.partition_bucket_assigner("day")),
+    "columns that differ by case": (
+        "BUCKET_COLUMN",
+        ["1 AS id", "2 AS Day", "3 AS DAY"],
+        BucketAssigner.partition_bucket_assigner("day"),
+    ),
+    "a column twice": (
+        "DUPLICATE_COLUMN",
+        ["1 AS id", "2 AS id"],
+        BucketAssigner.base_path_bucket_assigner(),
+    ),
+    "a map as a bucket": (
+        "BUCKET_TYPE",
+        ["1 AS id", "map('a', 1) AS m"],
+        BucketAssigner.partition_bucket_assigner("m"),
+    ),
+    "only bucket columns": ("NO_DATA_COLUMNS", ["1 AS id"], BucketAssigner.partition_bucket_assigner("id")),
+    "a bucket by time that is none": (
+        "BUCKET_TYPE",
+        ["1 AS id"],
+        BucketAssigner.date_time_bucket_assigner("yyyy", column="id"),
+    ),
+    "an expression Spark cannot resolve": (
+        "EXPRESSION",
+        ["1 AS id"],
+        BucketAssigner.expression_bucket_assigner("concat(nowhere, 'x')"),
+    ),
+    "an expression that is not text": (
+        "BUCKET_TYPE",
+        ["1 AS id"],
+        BucketAssigner.expression_bucket_assigner("id"),
+    ),
+    "a type Parquet has not": (
+        "TYPE",
+        ["1 AS id", "parse_json('1') AS v"],
+        BucketAssigner.base_path_bucket_assigner(),
+    ),
+    "a type Arrow has not": (
+        "TYPE",
+        ["1 AS id", "INTERVAL '1' MONTH AS i"],
+        BucketAssigner.base_path_bucket_assigner(),
+    ),
+}
+
+
+@pytest.mark.parametrize(("code", "select", "assigner"), COLUMNS.values(), ids=COLUMNS)
+def test_columns_that_do_not_fit_are_refused(
+    spark: SparkSession, tmp_path: Path, code: str, select: list[str], assigner: BucketAssigner
+) -> None:
+    """The schema is looked at before any job runs, and not even a directory is made."""
+    df = spark.range(3).selectExpr(*select)
+    with pytest.raises(SchemaError) as raised:
+        parquet_sink(tmp_path / "out").with_bucket_assigner(assigner).build().write(df)
+    assert raised.value.code == code
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_base_path_that_is_a_file_is_refused(spark: SparkSession, tmp_path: Path) -> None:
+    """And the file is left as it is."""
+    file = tmp_path / "file"
+    file.write_text("mine")
+    with pytest.raises(ConfigError, match="PATH_NOT_DIR"):
+        parquet_sink(file).build().write(spark.range(1))
+    assert file.read_text() == "mine"
+
+
+def test_a_base_path_that_cannot_be_made_is_refused(spark: SparkSession) -> None:
+    """The kernel's own file system takes nobody's directories, not even those of root."""
+    with pytest.raises(FilesinkError) as raised:
+        parquet_sink("/proc/filesink-test").build().write(spark.range(1))
+    assert "/proc/filesink-test" in str(raised.value)
+
+
+# --- code of the user's
+
+
+class Failing(RowEncoder):
+    """Raises for one record."""
+
+    def encode(self, row: Mapping[str, Any]) -> bytes:
+        """Fail in the second partition."""
+        if row["id"] == ROWS - 1:
+            raise KeyError("a secret value")
+        return b"x\n"
+
+
+class NotBytes(RowEncoder):
+    """Returns text."""
+
+    def encode(self, row: Mapping[str, Any]) -> bytes:
+        """The wrong type."""
+        return str(row)  # type: ignore[return-value]
+
+
+class Locked(RowEncoder):
+    """Holds what cannot be pickled."""
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+
+    def encode(self, row: Mapping[str, Any]) -> bytes:
+        """Never called."""
+        raise NotImplementedError
+
+
+class FailingPolicy(CheckpointRollingPolicy):
+    """A policy with a bug."""
+
+    def should_roll_on_event(self, part: PartFileInfo) -> bool:
+        """Fail."""
+        del part
+        raise ZeroDivisionError
+
+
+class Buckets(BucketAssigner):
+    """Gives every record the same answer, or fails."""
+
+    def __init__(self, answer: object) -> None:
+        self._answer = answer
+
+    def assign(self, batch: pa.RecordBatch, context: BucketContext) -> Any:
+        """The answer, as often as there are records."""
+        del context
+        if isinstance(self._answer, str | None):
+            return pa.array([self._answer] * len(batch), pa.string())
+        raise LookupError
+
+
+@pytest.mark.parametrize("encoder", [Failing(), NotBytes()], ids=["raises", "returns text"])
+def test_an_encoder_that_fails_in_a_task_is_named_on_the_driver(
+    spark: SparkSession, tmp_path: Path, encoder: RowEncoder
+) -> None:
+    """The error has its type back, holds no value of a record, and nothing is visible or left."""
+    with pytest.raises(EncoderError) as raised:
+        row_sink(tmp_path, encoder).build().write(spark.range(0, ROWS, numPartitions=2))
+    assert type(encoder).__name__ in raised.value.message
+    assert "secret" not in raised.value.message
+    assert outside.visible(tmp_path) == {}
+
+
+BUCKETS = {
+    "hidden": ("HIDDEN", "_x"),
+    "upwards": ("RELATIVE", "a/../../b"),
+    "null": ("NULL", None),
+}
+
+
+@pytest.mark.parametrize(("code", "bucket"), BUCKETS.values(), ids=BUCKETS)
+def test_a_bucket_that_is_no_directory_is_refused(
+    spark: SparkSession, tmp_path: Path, code: str, bucket: str | None
+) -> None:
+    """The task fails with the reason, and no directory is made anywhere."""
+    sink = parquet_sink(tmp_path / "out").with_bucket_assigner(Buckets(bucket)).build()
+    with pytest.raises(BucketError) as raised:
+        sink.write(spark.range(0, ROWS, numPartitions=1))
+    assert raised.value.code == code
+    assert outside.everything(tmp_path) == {}
+
+
+def test_an_assigner_or_policy_that_fails_is_named_on_the_driver(spark: SparkSession, tmp_path: Path) -> None:
+    """User code of every kind raises the same kind of error."""
+    assigner = parquet_sink(tmp_path).with_bucket_assigner(Buckets(1))
+    policy = parquet_sink(tmp_path).with_rolling_policy(FailingPolicy())
+    for builder, name in ((assigner, "Buckets"), (policy, "FailingPolicy")):
+        with pytest.raises(EncoderError, match=name):
+            builder.build().write(spark.range(0, ROWS, numPartitions=1))
+    assert outside.visible(tmp_path) == {}
+
+
+def test_code_that_cannot_be_sent_to_the_tasks_is_refused(spark: SparkSession, tmp_path: Path) -> None:
+    """Before the base path exists."""
+    with pytest.raises(ConfigError, match="NOT_PICKLABLE"):
+        row_sink(tmp_path / "out", Locked()).build().write(spark.range(1))
+    assert not (tmp_path / "out").exists()

@@ -1,0 +1,244 @@
+"""Options of the data source: each does what it says, and nothing that is wrong goes unnoticed."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from filesink import BucketAssigner, ConfigError, RollingPolicy
+from filesink.buckets import BucketContext
+from filesink.file_format import BulkFormat, RowFormat
+from filesink.replay import OnReplayMismatch
+from filesink.spark.data_source_options import NAMES, DataSourceOptions, parse_options
+from formats import Encoder, ParquetWriterFactory
+
+
+def parsed(**options: str) -> DataSourceOptions:
+    """Options as Spark hands them over: names in lower case, values as text."""
+    return parse_options({"path": "/data/out"} | {name.lower(): text for name, text in options.items()})
+
+
+def code_of(**options: str) -> str:
+    """The code of the refusal."""
+    with pytest.raises(ConfigError) as refused:
+        parsed(**options)
+    return refused.value.code
+
+
+def test_defaults():
+    """Without options: Parquet, directly below the path, one part per task and epoch."""
+    options = parsed()
+    builder = options.builder
+    assert isinstance(builder.format, BulkFormat)
+    assert builder.assigner == BucketAssigner.base_path_bucket_assigner()
+    assert builder.policy == RollingPolicy.on_checkpoint_rolling_policy()
+    assert (builder.base_path, builder.uid, options.txn_id, options.time_zone) == (
+        "/data/out",
+        None,
+        "",
+        None,
+    )
+    assert builder.names.suffix(".parquet") == ".parquet"
+
+
+@pytest.mark.parametrize(
+    ("options", "encoder"),
+    [
+        ({"format": "json"}, Encoder.json_lines()),
+        ({"format": "JSON"}, Encoder.json_lines()),
+        ({"format": "text"}, Encoder.simple_string_encoder()),
+        ({"format": "text", "charset": "ISO-8859-1"}, Encoder.simple_string_encoder("ISO-8859-1")),
+        ({"format": "csv"}, Encoder.csv()),
+        ({"format": "csv", "delimiter": ";"}, Encoder.csv(";")),
+        ({"format": "csv", "delimiter": "\\t"}, Encoder.csv("\t")),
+        ({"format": "csv", "header": "True"}, Encoder.csv(header=True)),
+        ({"format": "csv", "header": "false"}, Encoder.csv()),
+        ({"format": "csv", "quote": "'", "escape": "'"}, Encoder.csv(quote="'", escape="'")),
+        ({"format": "csv", "quoteAll": "true"}, Encoder.csv(quote_mode="all")),
+        ({"format": "csv", "nullValue": "NA"}, Encoder.csv(null_value="NA")),
+    ],
+    ids=str,
+)
+def test_row_formats(options, encoder):
+    """Each option of a row format reaches its encoder."""
+    found = parsed(**options).builder.format
+    assert isinstance(found, RowFormat)
+    assert found.encoder.signature() == encoder.signature()
+
+
+@pytest.mark.parametrize(
+    ("options", "factory"),
+    [
+        ({"compression": "ZSTD"}, ParquetWriterFactory(compression="zstd")),
+        (
+            {"compression": "zstd", "compressionLevel": "7"},
+            ParquetWriterFactory(compression="zstd", compression_level=7),
+        ),
+        ({"rowGroupRows": "1000"}, ParquetWriterFactory(row_group_rows=1000)),
+        ({"rowGroupSize": "8MiB"}, ParquetWriterFactory(row_group_size="8MiB")),
+    ],
+    ids=str,
+)
+def test_parquet(options, factory):
+    """Each option of Parquet reaches the writer."""
+    found = parsed(**options).builder.format
+    assert isinstance(found, BulkFormat)
+    assert found.factory.signature() == factory.signature()
+
+
+def test_buckets():
+    """Columns or time; with the time zone checked here and used by the tasks."""
+    by_columns = parsed(bucketColumns="dt, country").builder.assigner
+    assert by_columns == BucketAssigner.partition_bucket_assigner("dt", "country")
+    kept = parsed(bucketColumns="dt", bucketColumnsInFile="true").builder.assigner
+    assert kept == BucketAssigner.partition_bucket_assigner("dt").with_columns_in_file()
+    by_time = parsed(bucketTimeFormat="yyyy", bucketTimeColumn="ts", timeZone="Asia/Tokyo")
+    assert by_time.builder.assigner == BucketAssigner.date_time_bucket_assigner("yyyy", column="ts")
+    assert by_time.time_zone == "Asia/Tokyo"
+    default = parsed(bucketTimeColumn="ts").builder.assigner
+    assert default == BucketAssigner.date_time_bucket_assigner(column="ts")
+    assert BucketContext(processing_time_ms=0, time_zone=by_time.time_zone)
+
+
+def test_rolling_names_and_identity():
+    """The rest reaches the builder."""
+    options = parsed(
+        partSize="1MiB", maxRows="10", partPrefix="flights", partSuffix=".pq", uid="f", txnId="2024-01-01",
+        onNewQuery="append", onReplayMismatch="keep_first",
+    )  # fmt: skip
+    builder = options.builder
+    assert builder.policy == RollingPolicy.on_checkpoint_rolling_policy("1MiB", 10)
+    assert builder.names.name_with("x", 0, builder.names.suffix(".parquet")) == "flights-x-0.pq"
+    assert parsed(partSuffix="").builder.names.suffix(".parquet") == ""
+    assert (builder.uid, options.txn_id) == ("f", "2024-01-01")
+    assert builder.epochs.on_new_query.value == "append"
+    assert builder.epochs.on_replay_mismatch is OnReplayMismatch.KEEP_FIRST
+
+
+def test_sparks_own_options_are_known():
+    """What Spark itself puts among the options is not unknown."""
+    assert parsed(checkpointLocation="/cp", queryName="q", asyncProgressTrackingEnabled="false")
+
+
+@pytest.mark.parametrize(
+    ("options", "code"),
+    [
+        ({"path": ""}, "PATH_REQUIRED"),
+        ({"path": "s3://user:secret@bucket/x"}, "CREDENTIALS"),
+        ({"path": "foo://x"}, "SCHEME"),
+        ({"format": "orc"}, "BAD_VALUE"),
+        ({"format": ""}, "BAD_VALUE"),
+        ({"compression": "lzo"}, "BAD_VALUE"),
+        ({"compressionLevel": "high"}, "BAD_VALUE"),
+        ({"rowGroupRows": "0"}, "BAD_VALUE"),
+        ({"rowGroupSize": "big"}, "BAD_VALUE"),
+        ({"partSize": "abc"}, "BAD_VALUE"),
+        ({"partSize": "0"}, "BAD_VALUE"),
+        ({"partSize": "-1"}, "BAD_VALUE"),
+        ({"partSize": "1e400"}, "BAD_VALUE"),
+        ({"partSize": "NaN"}, "BAD_VALUE"),
+        ({"maxRows": "0"}, "BAD_VALUE"),
+        ({"maxRows": "1.5"}, "BAD_VALUE"),
+        ({"maxRows": "²"}, "BAD_VALUE"),
+        ({"partPrefix": "_x"}, "BAD_VALUE"),
+        ({"partPrefix": ""}, "BAD_VALUE"),
+        ({"partSuffix": "pq"}, "BAD_VALUE"),
+        ({"uid": "a/b"}, "BAD_VALUE"),
+        ({"uid": ""}, "BAD_VALUE"),
+        ({"txnId": ""}, "BAD_VALUE"),
+        ({"onNewQuery": "ignore"}, "BAD_VALUE"),
+        ({"onReplayMismatch": "ignore"}, "BAD_VALUE"),
+        ({"timeZone": "Mars/Olympus"}, "TIME_ZONE"),
+        ({"bucketColumns": ""}, "BAD_VALUE"),
+        ({"bucketColumns": "a,,b"}, "BAD_VALUE"),
+        ({"bucketColumns": "a,A"}, "BAD_VALUE"),
+        ({"bucketColumns": "a", "bucketColumnsInFile": "yes"}, "BAD_VALUE"),
+        ({"bucketColumnsInFile": "true"}, "CONFLICT"),
+        ({"bucketColumns": "a", "bucketTimeFormat": "yyyy"}, "CONFLICT"),
+        ({"bucketColumns": "a", "bucketTimeColumn": "ts"}, "CONFLICT"),
+        ({"bucketTimeFormat": "yyyy'"}, "BAD_VALUE"),
+        ({"delimiter": ";"}, "CONFLICT"),
+        ({"format": "json", "compression": "gzip"}, "CONFLICT"),
+        ({"format": "csv", "charset": "UTF-8"}, "CONFLICT"),
+        ({"format": "csv", "delimiter": '"'}, "BAD_VALUE"),
+        ({"format": "csv", "header": "1"}, "BAD_VALUE"),
+        ({"format": "text", "charset": "klingon"}, "BAD_VALUE"),
+        ({"asyncProgressTrackingEnabled": "true"}, "TRIGGER"),
+    ],
+    ids=str,
+)
+def test_bad_values(options, code):
+    """Every bad value is refused by name, and no secret is repeated."""
+    with pytest.raises(ConfigError) as refused:
+        parsed(**options)
+    assert refused.value.code == code
+    assert "secret" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [
+        ("roll_size", "partSize"),
+        ("rollSize", "partSize"),
+        ("part_size", "partSize"),
+        ("partSise", "partSize"),
+        ("buckets", "bucketColumns"),
+        ("partitionBy", "bucketColumns"),
+        ("partition_by", "bucketColumns"),
+        ("sep", "delimiter"),
+        ("field_delimiter", "delimiter"),
+        ("compress_codec", "compression"),
+        ("filename_extension", "partSuffix"),
+        ("maxRecordsPerFile", "maxRows"),
+        ("txnAppId", "uid"),
+        ("sink.rolling-policy.file-size", "partSize"),
+    ],
+)
+def test_an_unknown_option_names_the_one_that_was_meant(name, meant):
+    """Misspellings, and the words of Spark, Delta, SeaTunnel and Flink."""
+    with pytest.raises(ConfigError, match=f"did you mean '{meant}'") as refused:
+        parsed(**{name: "1"})
+    assert refused.value.code == "UNKNOWN_OPTION"
+    assert name.lower() in str(refused.value)
+
+
+def test_an_option_like_no_other_lists_what_there_is():
+    """Without a likely candidate the message lists the options."""
+    with pytest.raises(ConfigError, match="bucketTimeColumn"):
+        parsed(zzzz="1")
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "rolloverInterval",
+        "inactivityInterval",
+        "bucketCheckInterval",
+        "sink.rolling-policy.rollover-interval",
+        "rollingPolicy",
+        "compact",
+        "compactSizeThreshold",
+        "auto-compaction",
+        "sink.partition-commit.trigger",
+        "watermarkColumn",
+        "catalogTable",
+        "bucketExpression",
+        "encoder",
+        "bucketAssigner",
+        "writerFactory",
+    ],
+)
+def test_what_this_door_cannot_do_points_to_the_other(name):
+    """Parts across epochs, compaction, time and code of the user's own: use FileSink."""
+    with pytest.raises(ConfigError, match=r"use FileSink\.for_row_format") as refused:
+        parsed(**{name: "1"})
+    assert refused.value.code == "USE_FILESINK"
+
+
+def test_every_option_is_documented():
+    """The table of docs/data-source.md has a line for each option, and none too many."""
+    page = (Path(__file__).parents[2] / "docs" / "data-source.md").read_text()
+    documented = re.findall(r"^\| `(\w+)` \|", page, re.MULTILINE)
+    assert sorted(documented) == sorted(NAMES)

@@ -1,0 +1,102 @@
+"""What may be given as a base path, and what is said about the rest."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from filesink.errors import ConfigError
+from filesink.storage.open import check_base_path, open_store
+
+
+@pytest.mark.parametrize(
+    ("given", "path"),
+    [
+        ("/data/out", "/data/out"),
+        ("/data/out/", "/data/out"),
+        ("/data//out", "/data/out"),
+        ("/data/a:b@c", "/data/a:b@c"),
+        (Path("/data/out"), "/data/out"),
+        ("file:/data/out", "/data/out"),
+        ("file:///data/out", "/data/out"),
+        ("FILE:///data/out", "/data/out"),
+        ("file://localhost/data/out", "/data/out"),
+        ("file:///data/a%20b", "/data/a%20b"),
+        ("file:///data/a@b", "/data/a@b"),
+        ("/data/Zürich", "/data/Zürich"),
+    ],
+)
+def test_local_paths_have_one_spelling(given: object, path: str) -> None:
+    """Plain paths, path objects and file URIs of one directory are the same base path."""
+    assert check_base_path(given) == path
+
+
+def test_relative_paths_are_made_absolute(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Tasks run in other directories than the driver."""
+    monkeypatch.chdir(tmp_path)
+    assert check_base_path("out/x") == str(tmp_path / "out" / "x")
+    assert check_base_path("./2024:x") == str(tmp_path / "2024:x")
+
+
+@pytest.mark.parametrize("given", [None, "", "  "])
+def test_a_path_is_required(given: object) -> None:
+    """An absent path is not the current directory."""
+    with pytest.raises(ConfigError) as raised:
+        check_base_path(given)
+    assert raised.value.code == "PATH_REQUIRED"
+
+
+@pytest.mark.parametrize("given", [b"/data", 7, "/data\0x", "file:data", "file://host/data", "file://"])
+def test_odd_paths_are_refused(given: object) -> None:
+    """What is no path, or names another host, is a mistake of configuration."""
+    with pytest.raises(ConfigError) as raised:
+        check_base_path(given)
+    assert raised.value.code == "BAD_VALUE"
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        "s3://AKIAX:hunter2@bucket/a",
+        "s3://AKIAX:hun/ter2@bucket/a",
+        "s3://hunter2@bucket/a",
+        "foo://user:hunter2@host/a",
+        "file://user:hunter2@localhost/a",
+    ],
+)
+def test_credentials_are_refused_and_not_repeated(given: str) -> None:
+    """Paths are logged by everything, so they may hold no secret, and the message holds none."""
+    with pytest.raises(ConfigError) as raised:
+        check_base_path(given)
+    assert raised.value.code == "CREDENTIALS"
+    assert "hun" not in str(raised.value)
+    assert "AKIA" not in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    "given", ["foo://bucket/a?secret=hunter2", "hdfs://nn:8020/a@b", "memory://a", "c:\\data"]
+)
+def test_unknown_schemes_name_the_known_ones(given: str) -> None:
+    """The scheme is named, and so is what is supported; the rest is not repeated."""
+    with pytest.raises(ConfigError, match="file:///") as raised:
+        check_base_path(given)
+    assert raised.value.code == "SCHEME"
+    assert given.partition(":")[0] in str(raised.value)
+    assert "hunter2" not in str(raised.value)
+
+
+def test_options_of_other_stores_are_refused_without_values(tmp_path: Path) -> None:
+    """An option that nobody reads is an error; its value may be a secret."""
+    with pytest.raises(ConfigError, match=r"'s3\.access\.key'") as raised:
+        open_store(str(tmp_path), {"s3.access.key": "hunter2"})
+    assert raised.value.code == "UNKNOWN_OPTION"
+    assert "hunter2" not in str(raised.value)
+
+
+def test_a_local_path_opens_a_working_store(tmp_path: Path) -> None:
+    """The store that is opened writes below the path it was given."""
+    store = open_store(f"file://{tmp_path}/out", {})
+    store.prepare()
+    store.put_if_absent("a/x", b"1")
+    assert (tmp_path / "out" / "a" / "x").read_bytes() == b"1"

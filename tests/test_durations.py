@@ -1,0 +1,61 @@
+"""Durations as users write them."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+
+from filesink.durations import parse_duration_ms
+from filesink.errors import ConfigError
+
+
+@pytest.mark.parametrize(
+    ("value", "ms"),
+    [
+        (60_000, 60_000),
+        ("60000", 60_000),
+        ("500 ms", 500),
+        ("10 seconds", 10_000),
+        ("10s", 10_000),
+        ("15 min", 900_000),
+        (" 1 H ", 3_600_000),
+        ("2 days", 172_800_000),
+        (timedelta(minutes=15), 900_000),
+        (timedelta(milliseconds=1), 1),
+        (2**63 - 1, 2**63 - 1),
+    ],
+)
+def test_units(value, ms):
+    """Every spelling of a duration means its milliseconds."""
+    assert parse_duration_ms(value, name="age") == ms
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        *(
+            0,
+            -1,
+            "0 s",
+            "-1 s",
+            "abc",
+            "",
+            "15 parsecs",
+            "1.5 h",
+            "1e3 s",
+            "s",
+            True,
+            None,
+            1.5,
+            float("nan"),
+        ),
+        *(2**63, "9223372036854775807 days", "9" * 5000, "\u0661 s"),
+        *(timedelta(0), timedelta(microseconds=1500)),
+    ],
+)
+def test_refused(value):
+    """What is no duration > 0 in whole milliseconds is refused by name, without flooding the message."""
+    with pytest.raises(ConfigError, match=r"^\[BAD_VALUE\] age must be a duration > 0 .*, got ") as caught:
+        parse_duration_ms(value, name="age")
+    assert len(str(caught.value)) < 200

@@ -1,0 +1,537 @@
+"""The epoch loop over the real file sink, with crashes, replays and rivals, and without Spark."""
+
+from __future__ import annotations
+
+import pytest
+
+from filesink.epoch_record import BatchWrite, Finish, Upkeep
+from filesink.errors import (
+    CheckpointMismatchError,
+    CommitFailedError,
+    ConcurrentDriverError,
+    ConfigError,
+    ReplayMismatchError,
+    ReplayTooOldError,
+    StagedDataLost,
+    StateError,
+    StorageError,
+)
+from filesink.identity import OnNewQuery
+from filesink.ports import Losers
+from filesink.replay import History, OnReplayMismatch
+from filesink.storage.faulty import Fault, Moment
+from formats.api import Encoder
+from tests.fakes import World, keep_open, micro_batch, plan_of, records
+
+
+class Killed(BaseException):
+    """The driver dies here."""
+
+
+def on(operation, moment=Moment.BEFORE, *, path="", error=None, times=1):
+    """A fault at the first ``times`` calls of an operation whose path contains ``path``."""
+    left = [times]
+
+    def plan(asked, asked_path):
+        if asked != operation or path not in asked_path or not left[0]:
+            return None
+        left[0] -= 1
+        return Fault(moment=moment, error=error or Killed())
+
+    return plan
+
+
+def no_fault(_operation, _path):
+    """Nothing fails."""
+
+
+def open_parts():
+    """A world whose parts stay open for a second."""
+    return World(plan=plan_of(policy=keep_open()))
+
+
+def test_a_batch_becomes_visible():
+    """Each partition writes its rows into the buckets they belong to, and nothing hidden is left."""
+    world = World()
+    job = world.job([records("1", "2", bucket="a"), records("3", bucket="b")], records("4", bucket="a"))
+    outcome = world.driver().run(BatchWrite(), job)
+    assert (outcome.slot, outcome.rows, outcome.replayed) == (0, 4, False)
+    assert sorted(path.split("/")[0] for path in world.visible()) == ["a", "a", "b"]
+    assert world.rows() == ["1", "2", "3", "4"]
+    assert world.hidden() == []
+
+
+def test_no_task_at_all():
+    """An epoch whose empty input was optimised away still decides, and can be replayed."""
+    world = World()
+    assert world.driver().run(micro_batch(0), world.job()).rows == 0
+    assert world.driver().run(micro_batch(0), world.job()).replayed
+
+
+def test_an_empty_epoch_carries_the_state_on():
+    """Open parts of lanes that have no task stay open and are there for the next epoch."""
+    world = open_parts()
+    driver = world.driver()
+    driver.run(micro_batch(0), world.job(records("1"), records("2")))
+    driver.run(micro_batch(1), world.job())
+    driver.run(micro_batch(2), world.job(records("3")))
+    assert world.rows() == []
+    driver.finish()
+    assert sorted(world.visible().values()) == [b"1\n3\n", b"2\n"]
+
+
+@pytest.mark.parametrize("restart", [False, True])
+def test_a_micro_batch_that_comes_back_writes_nothing(restart):
+    """A replay is executed once, compared, and changes no file."""
+    world = World()
+    driver = world.driver()
+    driver.run(micro_batch(0), world.job(records("1", "2")))
+    before = dict(world.files.files)
+    replay = world.job(records("1"), records("2"), run_id="run-2")  # other partitioning
+    outcome = (world.driver() if restart else driver).run(micro_batch(0), replay)
+    assert (outcome.replayed, outcome.rows, replay.executions) == (True, 2, 1)
+    assert world.files.files == before
+
+
+@pytest.mark.parametrize("fault", ["put_if_absent", "publish", "sync_directories"])
+@pytest.mark.parametrize("moment", Moment)
+def test_a_crash_at_any_step_of_the_driver(fault, moment):
+    """Killed before or after any step, the restarted query has each row once and no garbage."""
+    world = World()
+    world.driver().run(micro_batch(0), world.job(records("0")))
+    job = world.job(records("1", bucket="a"), records("2", bucket="b"))
+    world.fault = on(fault, moment)
+    with pytest.raises(Killed):
+        world.driver().run(micro_batch(1), job)
+    world.fault = no_fault
+    world.driver().run(micro_batch(1), job)
+    world.driver().run(micro_batch(2), world.job(records("3")))
+    assert world.rows() == ["0", "1", "2", "3"]
+    assert world.hidden() == []
+
+
+def test_a_crash_before_complete_is_published_again():
+    """A record whose completion got lost is carried out again, and published files stay as they are."""
+    world = World()
+    world.fault = on("put_if_absent", path=".complete")
+    with pytest.raises(Killed):
+        world.driver().run(micro_batch(0), world.job(records("1")))
+    published = world.visible()
+    assert world.driver().recover().replayed
+    assert world.driver().recover() is None
+    assert world.visible() == published
+
+
+def test_a_lost_reply_on_decide_is_our_own_record():
+    """If only the answer was lost, the epoch goes on as if nothing had happened."""
+    world = World()
+    world.fault = on("put_if_absent", Moment.AFTER, path=".record", error=StorageError("t", code="TIMEOUT"))
+    outcome = world.driver().run(micro_batch(0), world.job(records("1")))
+    assert not outcome.replayed
+    assert world.rows() == ["1"]
+
+
+def test_an_answer_that_stays_lost_is_not_another_driver():
+    """If the slot cannot be read either, nobody is blamed, nothing is discarded, a restart goes on."""
+    world = World()
+    puts = on("put_if_absent", Moment.AFTER, path=".record", error=StorageError("t", code="TIMEOUT"))
+    reads = on("read", path=".record", error=StorageError("r", code="TIMEOUT"))
+    world.fault = lambda *operation: puts(*operation) or reads(*operation)
+    with pytest.raises(StorageError):
+        world.driver().run(micro_batch(0), world.job(records("1")))
+    assert len(world.hidden()) == 1
+    assert world.driver().run(micro_batch(0), world.job(records("1"))).replayed
+    assert world.rows() == ["1"]
+
+
+def test_a_slot_that_could_not_be_created_discards_nothing_visible():
+    """An epoch that failed before its record leaves readers with nothing, and can be repeated."""
+    world = World()
+    driver = world.driver()
+    world.fault = on("put_if_absent", path=".record", error=StorageError("full", code="NO_SPACE"))
+    with pytest.raises(StorageError, match="full"):
+        driver.run(micro_batch(0), world.job(records("1")))
+    assert world.visible() == {}
+    driver.run(micro_batch(0), world.job(records("1")))
+    assert world.rows() == ["1"]
+
+
+def test_what_a_failed_epoch_left_is_swept_by_the_next_good_one():
+    """Files that tasks reported before a sibling failed do not wait for a restart of the process."""
+
+    def broken():
+        yield records("2")
+        raise RuntimeError("broken")
+
+    world = World()
+    driver = world.driver()
+    driver.run(micro_batch(0), world.job(records("0")))
+    with pytest.raises(RuntimeError):
+        driver.run(micro_batch(1), world.job(records("1"), broken()))
+    assert len(world.hidden()) == 1
+    driver.run(micro_batch(1), world.job(records("1"), records("2")))
+    assert world.hidden() == []
+    assert world.rows() == ["0", "1", "2"]
+
+
+def rival(world, cause, *batches):
+    """A job during which another driver commits an epoch of its own."""
+
+    def meanwhile():
+        world.driver().run(cause, world.job(*batches, run_id="rival"))
+        yield from batches
+
+    return world.job(meanwhile())
+
+
+def test_two_drivers_with_the_same_micro_batch():
+    """The slower one finds its batch decided, adopts it and discards its own files."""
+    world = World()
+    outcome = world.driver().run(micro_batch(0), rival(world, micro_batch(0), records("1")))
+    assert outcome.replayed
+    assert world.rows() == ["1"]
+    assert world.hidden() == []
+
+
+def test_two_drivers_with_different_batches():
+    """The slower one stops; its restart goes on from the new state."""
+    world = World()
+    world.driver().run(micro_batch(0), world.job(records("0")))
+    slow = world.driver()
+    with pytest.raises(ConcurrentDriverError, match="a restart goes on from the new state") as raised:
+        slow.run(BatchWrite(), rival(world, micro_batch(1), records("1")))
+    assert raised.value.code == "CONCURRENT_DRIVER"
+    assert world.rows() == ["0", "1"]
+    slow.run(BatchWrite(), world.job(records("2")))
+    assert world.rows() == ["0", "1", "2"]
+    assert world.hidden() == []
+
+
+def test_a_failure_while_another_driver_went_on_is_named_so():
+    """A task that failed because its files were swept says that there is another driver."""
+    world = World()
+
+    def meanwhile():
+        world.driver().run(micro_batch(0), world.job(records("1"), run_id="rival"))
+        raise RuntimeError("my files are gone")
+        yield
+
+    with pytest.raises(ConcurrentDriverError) as raised:
+        world.driver().run(micro_batch(0), world.job(meanwhile()))
+    assert isinstance(raised.value.__cause__, RuntimeError)
+    assert world.rows() == ["1"]
+
+
+def test_a_zombie_that_wins_a_folded_slot_publishes_nothing():
+    """A driver that slept through a fold creates a void record, notices, and discards its own."""
+    world = World()
+    world.driver().run(micro_batch(0), world.job(records("0")))
+
+    def sleepy():
+        yield records("zombie")
+        awake = world.driver(keep_batches=10)
+        for batch_id in range(1, 60):
+            awake.run(micro_batch(batch_id), world.job(records(str(batch_id))))
+
+    with pytest.raises(ConcurrentDriverError):
+        world.driver().run(micro_batch(1), world.job(sleepy()))
+    assert "zombie" not in world.rows()
+    assert len(world.rows()) == 60
+    assert world.hidden() == []
+
+
+def test_other_offsets_under_a_known_batch_id_are_refused():
+    """A checkpoint that was rolled back would lose rows in silence elsewhere; here it stops."""
+    world = World()
+    world.driver().run(micro_batch(0), world.job(records("1")))
+    with pytest.raises(CheckpointMismatchError, match="was rolled back, edited or cloned"):
+        world.driver().run(micro_batch(0, fingerprint="f" * 64), world.job(records("2")))
+    assert world.rows() == ["1"]
+
+
+def test_another_number_of_rows_is_refused():
+    """A query that is not deterministic stops before it goes on from a wrong state."""
+    world = World()
+    world.driver().run(micro_batch(0), world.job(records("1", "2")))
+    with pytest.raises(ReplayMismatchError, match="committed with 2 rows, its replay has 1"):
+        world.driver().run(micro_batch(0), world.job(records("1")))
+    assert world.rows() == ["1", "2"]
+
+
+def test_keep_first_goes_on_with_what_was_committed(caplog):
+    """Who accepts it keeps the first outcome, and a warning says so."""
+    world = World()
+    world.driver().run(micro_batch(0), world.job(records("1", "2")))
+    driver = world.driver(on_replay_mismatch=OnReplayMismatch.KEEP_FIRST)
+    assert driver.run(micro_batch(0), world.job(records("1"))).rows == 2
+    assert "kept as committed" in caplog.text
+
+
+def test_a_second_call_for_a_batch_in_one_run_is_refused():
+    """One sink, one DataFrame, one call per batch: a second DataFrame would be dropped as a replay."""
+    world = World()
+    driver = world.driver()
+    driver.run(micro_batch(0), world.job(records("1")))
+    with pytest.raises(ConfigError, match="called twice for batch 0") as raised:
+        driver.run(micro_batch(0), world.job(records("2")))
+    assert raised.value.code == "SECOND_CALL"
+
+
+def test_a_second_call_is_refused_after_a_replay_too():
+    """A restart does not turn the second call of a batch into its replay, which would lose the rows."""
+    world = World(plan=plan_of(policy=keep_open()))
+    world.driver().run(micro_batch(0), world.job(records("a"), run_id="first"))
+    restarted = world.driver()
+    assert restarted.run(micro_batch(0), world.job(records("a"), run_id="second")).replayed
+    with pytest.raises(ConfigError) as raised:
+        restarted.run(micro_batch(0), world.job(records("b"), run_id="second"))
+    assert raised.value.code == "SECOND_CALL"
+
+
+def test_a_returning_query_is_refused_once_its_records_are_folded():
+    """Several queries may append, but none may come back when nobody knows what it has written."""
+    world = World(plan=plan_of(policy=keep_open()))
+    loop = world.driver(on_new_query=OnNewQuery.APPEND)
+    loop.run(micro_batch(7), world.job(records("a")))
+    for number in range(160):
+        loop.run(micro_batch(number, query_id="other"), world.job(records("b")))
+    with pytest.raises(ReplayTooOldError):
+        world.driver(on_new_query=OnNewQuery.APPEND).run(micro_batch(7), world.job(records("a")))
+
+
+def test_a_replay_older_than_the_records_is_refused():
+    """What cannot be compared any more is not skipped in silence."""
+    world = World()
+    driver = world.driver(keep_batches=10)
+    for batch_id in range(60):
+        driver.run(micro_batch(batch_id), world.job(records(str(batch_id))))
+    with pytest.raises(ReplayTooOldError, match="batch 3 comes back, the newest is 59"):
+        world.driver(keep_batches=10).run(micro_batch(3), world.job(records("3")))
+    assert world.driver().run(micro_batch(55), world.job(records("55"))).replayed
+    assert len(world.rows()) == 60
+
+
+def test_one_txn_id_is_written_once():
+    """A second write with the same name changes nothing, in another process too."""
+    world = World()
+    for replayed in (False, True):
+        outcome = world.driver("txn-1").run(BatchWrite(txn_id="a"), world.job(records("1")))
+        assert (outcome.replayed, outcome.rows) == (replayed, 1)
+    assert world.rows() == ["1"]
+
+
+def test_a_txn_that_crashed_after_its_record_is_carried_through():
+    """The second call publishes what the first had decided."""
+    world = World()
+    world.fault = on("publish")
+    with pytest.raises(Killed):
+        world.driver("txn-1").run(BatchWrite(txn_id="a"), world.job(records("1")))
+    assert world.driver("txn-1").run(BatchWrite(txn_id="a"), world.job(records("1"))).replayed
+    assert world.rows() == ["1"]
+
+
+def test_a_publish_that_fails_for_a_while_is_retried():
+    """Each file by itself, with growing pauses, without holding back the others."""
+    world = World()
+    world.fault = on("publish", error=StorageError("busy", code="BUSY"), times=3)
+    world.driver().run(micro_batch(0), world.job(records("1", bucket="a"), records("2", bucket="b")))
+    assert world.rows() == ["1", "2"]
+    assert world.clock.slept == sorted(world.clock.slept)
+    assert len(world.clock.slept) == 2
+
+
+def test_a_publish_that_never_works_is_not_reported_as_done():
+    """After the last retry the epoch fails, stays decided, and a restart carries it through."""
+    world = World()
+    world.fault = on("publish", error=StorageError("busy", code="BUSY"), times=99)
+    with pytest.raises(CommitFailedError, match="the epoch stays decided"):
+        world.driver().run(micro_batch(0), world.job(records("1")))
+    world.fault = no_fault
+    assert world.driver().run(micro_batch(0), world.job(records("1"))).replayed
+    assert world.rows() == ["1"]
+
+
+def test_lost_bytes_of_a_decided_epoch_are_named():
+    """If decided bytes are gone, no restart passes over it."""
+    world = World()
+    world.fault = on("publish")
+    with pytest.raises(Killed):
+        world.driver().run(micro_batch(0), world.job(records("1")))
+    del world.files.files[world.hidden()[0]]
+    for _ in range(2):
+        with pytest.raises(StagedDataLost):
+            world.driver().run(micro_batch(0), world.job(records("1")))
+
+
+def test_a_damaged_record_stops_everything():
+    """An unreadable record is neither skipped nor overwritten, and no task runs."""
+    world = World()
+    world.driver().run(micro_batch(0), world.job(records("1")))
+    world.files.files["_filesink/uid-u/000000000000.record"].content = b"x"
+    before = dict(world.files.files)
+    job = world.job(records("2"))
+    with pytest.raises(StateError):
+        world.driver().run(micro_batch(1), job)
+    assert job.executions == 0
+    assert world.files.files == before
+
+
+def test_a_report_that_the_driver_cannot_see_is_refused():
+    """A task that wrote to another host's disk is found out before anything is decided."""
+    world = World()
+    world.fault = on("verify", error=StagedDataLost("gone", code="STAGED_DATA_LOST"))
+    with pytest.raises(StagedDataLost, match="storage that all of them share") as raised:
+        world.driver().run(micro_batch(0), world.job(records("1")))
+    assert raised.value.code == "NOT_SHARED"
+    assert world.driver().ledger.head() is None
+
+
+def test_upkeep_closes_by_age():
+    """Without data a part is closed once it is old enough by the driver's clock, in an epoch of its own."""
+    world = open_parts()
+    driver = world.driver()
+    driver.run(micro_batch(0), world.job(records("1")))
+    world.clock.now = 999
+    assert driver.upkeep() is None
+    world.clock.now = 1000
+    outcome = driver.upkeep()
+    assert (outcome.cause, outcome.rows) == (Upkeep(), 0)
+    assert world.rows() == ["1"]
+    assert driver.upkeep() is None
+    assert driver.run(micro_batch(0), world.job(records("1"), run_id="run-2")).replayed
+
+
+def test_upkeep_closes_by_inactivity():
+    """A part that nobody has written to for long enough is closed though it is young."""
+    world = World(plan=plan_of(policy=keep_open(rollover_interval=10_000, inactivity_interval=500)))
+    driver = world.driver()
+    driver.run(micro_batch(0), world.job(records("1"), records("2")))
+    world.clock.now = 400
+    driver.run(micro_batch(1), world.job(records("3")))
+    world.clock.now = 500
+    driver.upkeep()
+    assert world.rows() == ["2"]
+    world.clock.now = 900
+    driver.upkeep()
+    assert world.rows() == ["1", "2", "3"]
+
+
+def test_upkeep_gives_way():
+    """Upkeep does nothing while an epoch is at work."""
+    world = open_parts()
+    driver = world.driver()
+    driver.run(micro_batch(0), world.job(records("1")))
+    world.clock.now = 5000
+    seen = []
+
+    def batches():
+        seen.append(driver.upkeep())
+        yield records("2", bucket="b")
+
+    driver.run(micro_batch(1), world.job([], batches()))
+    assert seen == [None]
+
+
+def test_finish_closes_everything_once():
+    """The end of input makes every row visible; a second finish has nothing to do."""
+    world = open_parts()
+    driver = world.driver()
+    driver.run(micro_batch(0), world.job(records("1", bucket="a"), records("2", bucket="b")))
+    assert driver.finish().cause == Finish()
+    assert world.rows() == ["1", "2"]
+    assert driver.finish() is None
+    assert world.hidden() == []
+
+
+def test_a_batch_write_leaves_nothing_open():
+    """Whatever the policy, all rows of a batch write are visible when it returns."""
+    world = open_parts()
+    world.driver().run(BatchWrite(), world.job(records("1"), records("2")))
+    assert world.rows() == ["1", "2"]
+    assert world.hidden() == []
+
+
+def test_a_change_of_format_keeps_old_parts_readable():
+    """What was begun as CSV is published as CSV, after the sink was built for JSON."""
+    world = World(plan=plan_of(Encoder.csv(), keep_open()))
+    world.driver().run(micro_batch(0), world.job(records("1"), records("2")))
+    world.plan = plan_of(Encoder.json_lines(), keep_open())
+    driver = world.driver()
+    driver.run(micro_batch(1), world.job(records("3")))
+    driver.finish()
+    endings = sorted((path.rpartition(".")[2], data) for path, data in world.visible().items())
+    assert endings == [("csv", b"1\n"), ("csv", b"2\n"), ("json", b'{"value":"3"}\n')]
+
+
+def test_a_replay_with_other_partitioning_after_an_undecided_attempt():
+    """Lanes belong to partition indexes of whichever attempt was decided; no row depends on them."""
+    world = open_parts()
+    world.driver().run(micro_batch(0), world.job(records("1"), records("2"), records("3")))
+    world.fault = on("put_if_absent", path=".record")
+    with pytest.raises(Killed):
+        world.driver().run(micro_batch(1), world.job(records("4"), records("5"), records("6")))
+    world.fault = no_fault
+    driver = world.driver()
+    driver.run(micro_batch(1), world.job([records("4", "5"), records("6")]))
+    driver.finish()
+    assert sorted(world.visible().values()) == [b"1\n4\n5\n6\n", b"2\n", b"3\n"]
+    assert world.hidden() == []
+
+
+def test_rows_after_a_crash_appear_once():
+    """Flink's truncate case: what a dead attempt appended to an open part appears nowhere."""
+    world = World(plan=plan_of(policy=keep_open(part_size=10)))
+    world.driver().run(micro_batch(0), world.job(records("element")))  # 8 bytes with the line feed
+    world.fault = on("put_if_absent", path=".record")
+    with pytest.raises(Killed):
+        world.driver().run(micro_batch(1), world.job(records("lost--2", "lost--3")))
+    world.fault = no_fault
+    driver = world.driver()
+    driver.run(micro_batch(1), world.job(records("again-4", "again-5")))
+    driver.run(micro_batch(2), world.job(records("again-6")))
+    driver.finish()
+    assert sorted(world.visible().values()) == [b"again-5\nagain-6\n", b"element\nagain-4\n"]
+    assert world.hidden() == []
+
+
+@pytest.mark.parametrize("policy", [None, keep_open()], ids=["closed", "open"])
+def test_twins_and_retries_leave_nothing(policy):
+    """What speculative twins and failed attempts wrote is swept after the epoch, open parts or not."""
+    world = World(plan=plan_of(policy=policy))
+    driver = world.driver(history=History.NONE)
+    twins = world.job(records("1", bucket="a"), attempts=[(0, 0), (0, 0)], twins=Losers.POSSIBLE)
+    driver.run(micro_batch(0), twins)
+    retried = world.job(records("2", bucket="b"), attempts=[(0, 0), (0, 1)])
+    driver.run(micro_batch(1), retried)
+    named = 0 if policy is None else 2
+    assert len(world.hidden()) == named
+    driver.finish()
+    assert world.rows() == ["1", "2"]
+    assert world.hidden() == []
+
+
+def test_sweeping_that_fails_does_not_fail_the_epoch(caplog):
+    """The epoch is complete; what could not be removed now is removed after the next one."""
+    world = World()
+    world.fault = on("put_if_absent", path=".record")
+    with pytest.raises(Killed):
+        world.driver().run(micro_batch(0), world.job(records("1")))
+    driver = world.driver()
+    world.fault = on("discard", error=StorageError("busy", code="BUSY"))
+    driver.run(micro_batch(0), world.job(records("1")))
+    assert "the next epoch tries again" in caplog.text
+    assert len(world.hidden()) == 1
+    driver.run(micro_batch(1), world.job(records("2")))
+    assert world.hidden() == []
+
+
+def test_many_epochs_read_the_chain_once():
+    """A driver that is alone reads its records once; epochs cost the same however many there were."""
+    world = World()
+    driver = world.driver()
+    driver.run(micro_batch(0), world.job(records("0")))
+    reads = []
+    world.fault = lambda operation, path: reads.append(path) if operation == "read" else None
+    for batch_id in range(1, 20):
+        driver.run(micro_batch(batch_id), world.job(records(str(batch_id))))
+    assert reads == []

@@ -1,0 +1,141 @@
+"""Whose ledger an epoch belongs to: never silent duplicates."""
+
+from __future__ import annotations
+
+import pytest
+
+from filesink.epoch_record import BatchWrite
+from filesink.errors import ConfigError, IdentityError
+from filesink.identity import OnNewQuery, batch_sink_id, check_uid, stream_sink_id
+from tests.fakes import CountingIds, World, micro_batch, records
+
+
+def run(world, cause, value, *, sink_id=None, **options):
+    """One epoch of one row by a driver that has just started."""
+    return world.driver(sink_id, **options).run(cause, world.job(records(value)))
+
+
+@pytest.mark.parametrize("uid", ["a", "A-b_c.1", "0", "x" * 100])
+def test_usable_uids(uid):
+    """Letters, digits and three marks name a directory everywhere."""
+    assert check_uid(uid) == uid
+
+
+@pytest.mark.parametrize(
+    "uid", ["", ".a", "-a", "_a", "a/b", "a b", "é", "x" * 101, "a\n", "..", None, 7, b"a"]
+)
+def test_unusable_uids(uid):
+    """Anything else is refused when the sink is built."""
+    with pytest.raises(ConfigError) as raised:
+        check_uid(uid)
+    assert raised.value.code == "BAD_VALUE"
+
+
+def test_ids_of_streams():
+    """With a uid one chain for all checkpoints, else one per query."""
+    assert stream_sink_id("u", "q") == "uid-u"
+    assert stream_sink_id(None, "q") == "query-q"
+
+
+def test_ids_of_batch_writes():
+    """A txn_id has a chain of its own, a uid shares its chain, and without both every write is new."""
+    ids = CountingIds()
+    assert batch_sink_id("u", "", ids) == "uid-u"
+    assert batch_sink_id(None, "", ids) != batch_sink_id(None, "", ids)
+    assert batch_sink_id(None, "a", ids) == batch_sink_id(None, "a", ids)
+    distinct = {batch_sink_id(*pair, ids) for pair in ((None, "a"), ("u", "a"), ("v", "a"), (None, "ua"))}
+    assert len(distinct) == 4
+    assert all(sink_id.startswith("txn-") for sink_id in distinct)
+
+
+def test_a_txn_id_cannot_name_a_path():
+    """Whatever the user's text, the ledger's name is a hash of it."""
+    assert batch_sink_id(None, "../../etc", CountingIds()).removeprefix("txn-").isalnum()
+
+
+def test_a_known_uid_with_a_new_checkpoint_is_refused():
+    """A query that starts over would write its source again."""
+    world = World()
+    run(world, micro_batch(0), "1")
+    with pytest.raises(IdentityError, match=r"allow it with \.on_new_query\('append'\)") as raised:
+        run(world, micro_batch(0, query_id="new"), "1")
+    assert raised.value.code == "NEW_QUERY_OLD_DATA"
+    assert world.rows() == ["1"]
+
+
+def test_a_known_uid_with_a_new_checkpoint_may_append():
+    """With the user's word the new query writes, and its replays are known from then on."""
+    world = World()
+    run(world, micro_batch(0), "1")
+    allowed = {"on_new_query": OnNewQuery.APPEND}
+    new = micro_batch(0, query_id="new")
+    assert not run(world, new, "2", **allowed).replayed
+    assert run(world, new, "2", **allowed).replayed
+    assert run(world, new, "2").replayed
+    assert world.rows() == ["1", "2"]
+
+
+def test_two_queries_that_take_turns_know_their_batches():
+    """With append, each of two queries of one uid replays its own batches."""
+    world = World()
+    allowed = {"on_new_query": OnNewQuery.APPEND}
+    for batch_id in range(3):
+        for query in "ab":
+            cause = micro_batch(batch_id, query_id=query)
+            assert not run(world, cause, f"{query}{batch_id}", **allowed).replayed
+    for query in "ab":
+        assert run(world, micro_batch(2, query_id=query), f"{query}2", **allowed).replayed
+    assert len(world.rows()) == 6
+
+
+def test_a_stream_without_uid_beside_another_is_refused():
+    """A deleted checkpoint makes a new query id; its rows are there already."""
+    world = World(uid=None)
+    run(world, micro_batch(0), "1", sink_id="query-a")
+    with pytest.raises(IdentityError, match="the ledger of another stream, 'query-a'") as raised:
+        run(world, micro_batch(0, query_id="b"), "1", sink_id="query-b")
+    assert raised.value.code == "NEW_QUERY_OLD_DATA"
+    run(world, micro_batch(0, query_id="b"), "2", sink_id="query-b", on_new_query=OnNewQuery.APPEND)
+    run(world, micro_batch(1, query_id="b"), "3", sink_id="query-b")
+    assert world.rows() == ["1", "2", "3"]
+
+
+def test_batch_writes_do_not_stand_in_the_way_of_a_stream():
+    """A stream may start on a base that only batch writes have used."""
+    world = World(uid=None)
+    run(world, BatchWrite(), "1", sink_id="batch-1")
+    run(world, BatchWrite(txn_id="t"), "2", sink_id="txn-1")
+    run(world, micro_batch(0), "3", sink_id="query-a")
+    assert world.rows() == ["1", "2", "3"]
+
+
+def test_streams_with_uids_do_not_disturb_each_other():
+    """Two sinks with uids share a base."""
+    world = World()
+    run(world, micro_batch(0, query_id="a"), "1", sink_id="uid-a")
+    run(world, micro_batch(0, query_id="b"), "2", sink_id="uid-b")
+    assert world.rows() == ["1", "2"]
+
+
+@pytest.mark.parametrize("sink_id", ["uid-u", "query-q"])
+def test_a_query_without_its_ledger_is_refused(sink_id):
+    """A query that is at batch 5 and has written nothing here went elsewhere, or the mount is gone."""
+    world = World()
+    with pytest.raises(IdentityError, match="arrives with batch 5 but has no ledger") as raised:
+        run(world, micro_batch(5), "1", sink_id=sink_id)
+    assert raised.value.code == "NO_LEDGER"
+    assert world.contents() == {}
+    run(world, micro_batch(5), "1", sink_id=sink_id, on_new_query=OnNewQuery.APPEND)
+
+
+def test_batch_writes_of_a_uid_are_no_ledger_of_a_stream():
+    """A chain that only batch writes have used does not vouch for a stream that is at batch 5."""
+    world = World()
+    run(world, BatchWrite(), "1")
+    with pytest.raises(IdentityError) as raised:
+        run(world, micro_batch(5), "2")
+    assert raised.value.code == "NO_LEDGER"
+    run(world, micro_batch(0), "2")
+    run(world, BatchWrite(), "3")
+    assert run(world, micro_batch(0), "2").replayed
+    assert world.rows() == ["1", "2", "3"]

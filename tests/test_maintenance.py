@@ -1,0 +1,340 @@
+"""Recovery and sweeping by hand: what operators call when no query runs."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+
+import pytest
+
+from filesink.epoch_record import BatchWrite
+from filesink.errors import CommitFailedError, ConfigError, IdentityError, StagedDataLost, StorageError
+from filesink.identity import batch_sink_id
+from filesink.maintenance import Lost
+from filesink.naming import HiddenName, sink_tag
+from filesink.storage.faulty import Fault, Moment
+from tests.fakes import QUERY, World, keep_open, micro_batch, plan_of, records
+
+WEEK = 7 * 24 * 3600 * 1000
+
+
+class Killed(BaseException):
+    """The driver dies here."""
+
+
+def kill(world, operation, cause, job, *, sink_id=None, below=""):
+    """Run an epoch whose driver dies at the first ``operation`` on a path ``below`` a directory."""
+
+    def fault(asked, path):
+        dies = asked == operation and (operation != "put_if_absent" or path.endswith(".record"))
+        dies = dies and path.startswith(below)
+        return Fault(moment=Moment.BEFORE, error=Killed()) if dies else None
+
+    world.fault = fault
+    with pytest.raises(Killed):
+        world.driver(sink_id).run(cause, job)
+    world.fault = lambda _operation, _path: None
+
+
+def lose(world, marker):
+    """Take away the hidden file of which ``marker`` is the content."""
+    path = next(path for path in world.hidden() if world.files.files[path].content == marker)
+    del world.files.files[path]
+
+
+OFFSETS = b"v1\n{}\n{}"
+
+
+def planned(batch_id):
+    """A micro-batch as the checkpoint has it."""
+    return micro_batch(batch_id, fingerprint=hashlib.sha256(OFFSETS).hexdigest())
+
+
+@pytest.fixture
+def checkpoint(tmp_path):
+    """A checkpoint that has planned batch 1 and committed none."""
+    for name in ("commits", "offsets"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "metadata").write_text(json.dumps({"id": QUERY}))
+    (tmp_path / "offsets" / "1").write_bytes(OFFSETS)
+    return str(tmp_path)
+
+
+def test_nothing_to_recover():
+    """On an empty base, and after good epochs, recovery does nothing."""
+    world = World()
+    assert world.maintenance().recover(Lost.RAISE, None).published == ()
+    world.driver().run(micro_batch(0), world.job(records("1")))
+    report = world.maintenance().recover(Lost.RAISE, None)
+    assert (report.published, report.retracted, report.lost_rows, report.swept) == ((), (), 0, 0)
+
+
+@pytest.mark.parametrize("uid", ["u", None])
+def test_a_decided_epoch_is_carried_through(uid):
+    """What a dead driver has decided becomes visible, and what it left is swept."""
+    world = World(uid=uid)
+    sink_id = "uid-u" if uid else "query-q"
+    kill(world, "put_if_absent", micro_batch(0), world.job(records("garbage")), sink_id=sink_id)
+    kill(world, "publish", micro_batch(0), world.job(records("1")), sink_id=sink_id)
+    report = world.maintenance().recover(Lost.RAISE, None)
+    assert [epoch.rows for epoch in report.published] == [1]
+    assert report.swept == 1
+    assert world.rows() == ["1"]
+    assert world.hidden() == []
+
+
+def test_a_named_write_of_a_sink_with_uid_is_carried_through():
+    """A txn_id has a ledger of its own, and recovery of the sink that it belongs to finds it."""
+    world = World()
+    mine, others = batch_sink_id("u", "a", world.ids), batch_sink_id("other", "a", world.ids)
+    kill(world, "publish", BatchWrite(txn_id="a"), world.job(records("1")), sink_id=mine)
+    kill(world, "publish", BatchWrite(txn_id="a"), world.job(records("2")), sink_id=others)
+    assert len(world.maintenance().recover(Lost.RAISE, None).published) == 1
+    assert world.rows() == ["1"]
+
+
+def two_files_one_lost(world):
+    """A decided micro-batch of two files of which one was published and the other is gone."""
+    world.driver().run(micro_batch(0), world.job(records("0")))
+    files = records("1", bucket="a"), records("2", bucket="b")
+    kill(world, "publish", planned(1), world.job(*files), below="b/")
+    lose(world, b"2\n")
+
+
+def test_lost_bytes_are_named_first():
+    """Without the user's word nothing is given up and nothing taken back."""
+    world = World()
+    two_files_one_lost(world)
+    with pytest.raises(StagedDataLost):
+        world.maintenance().recover(Lost.RAISE, None)
+    assert not world.driver().ledger.head().complete
+
+
+def test_accept_publishes_what_is_left():
+    """The rows that are gone are counted, the others are visible, and the query goes on."""
+    world = World()
+    two_files_one_lost(world)
+    report = world.maintenance().recover(Lost.ACCEPT, None)
+    assert report.lost_rows == 1
+    assert world.rows() == ["0", "1"]
+    world.driver().run(micro_batch(2), world.job(records("3")))
+    assert world.rows() == ["0", "1", "3"]
+    assert world.hidden() == []
+
+
+def test_rewrite_takes_the_epoch_back(checkpoint):
+    """What the epoch had published is removed, its replay writes it again, and each row is there once."""
+    world = World()
+    two_files_one_lost(world)
+    with pytest.raises(StagedDataLost):
+        world.maintenance().recover(Lost.RAISE, None)
+    assert world.rows() == ["0", "1"]
+    assert world.maintenance().recover(Lost.REWRITE, checkpoint).retracted == (1,)
+    assert world.rows() == ["0"]
+    world.driver().run(planned(1), world.job(records("1", "2")))
+    assert world.rows() == ["0", "1", "2"]
+    assert world.hidden() == []
+
+
+def test_rewrite_keeps_the_rows_of_earlier_epochs(checkpoint):
+    """A part of an earlier epoch that the lost one had published goes back to where it was held."""
+    world = World(plan=plan_of(policy=keep_open()))
+    world.driver().run(micro_batch(0), world.job(records("0", bucket="old")))
+    world.clock.now = 5000
+    batch = world.job([], records("1", "2", bucket="new"))
+    world.plan = plan_of(policy=keep_open(part_size=1))
+    busy = Fault(moment=Moment.BEFORE, error=StorageError("busy", code="BUSY"))
+    world.fault = lambda operation, path: busy if operation == "publish" and path < "old" else None
+    with pytest.raises(CommitFailedError):
+        world.driver().run(planned(1), batch)
+    world.fault = lambda _operation, _path: None
+    lose(world, b"1\n")
+    with pytest.raises(StagedDataLost):
+        world.maintenance().recover(Lost.RAISE, None)
+    assert "0" in world.rows()
+    world.maintenance().recover(Lost.REWRITE, checkpoint)
+    assert world.rows() == []
+    driver = world.driver()
+    driver.run(planned(1), world.job([], records("1", "2", bucket="new")))
+    driver.finish()
+    assert world.rows() == ["0", "1", "2"]
+    assert world.hidden() == []
+
+
+def test_rewrite_of_an_epoch_that_spark_will_not_replay_is_refused(checkpoint, tmp_path):
+    """If Spark has noted the batch as done, taking it back would lose it."""
+    world = World()
+    two_files_one_lost(world)
+    (tmp_path / "commits" / "1").write_text("v1\n{}")
+    with pytest.raises(IdentityError, match="will not replay it; use lost='accept'") as raised:
+        world.maintenance().recover(Lost.REWRITE, checkpoint)
+    assert raised.value.code == "NO_REPLAY"
+    assert world.driver().ledger.head().record.slot == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("metadata", None),
+        ("metadata", b"{"),
+        ("metadata", b'{"id": "another"}'),
+        ("offsets/1", None),
+        ("offsets/1", b'v1\n{}\n{"logOffset": 9}'),
+    ],
+)
+def test_rewrite_with_another_checkpoint_is_refused(checkpoint, tmp_path, name, content):
+    """A checkpoint that did not plan the batch proves nothing about its replay; nothing is taken back."""
+    world = World()
+    two_files_one_lost(world)
+    (tmp_path / name).unlink()
+    if content is not None:
+        (tmp_path / name).write_bytes(content)
+    with pytest.raises(IdentityError) as raised:
+        world.maintenance().recover(Lost.REWRITE, checkpoint)
+    assert raised.value.code == "WRONG_CHECKPOINT"
+    assert world.driver().ledger.head().record.slot == 1
+    assert "0" in world.rows()
+
+
+def test_rewrite_needs_the_checkpoint():
+    """Only the checkpoint tells whether the batch will come back."""
+    world = World()
+    two_files_one_lost(world)
+    with pytest.raises(ConfigError, match="needs checkpoint_location") as raised:
+        world.maintenance().recover(Lost.REWRITE, None)
+    assert raised.value.code == "CHECKPOINT"
+
+
+def test_accept_that_cannot_publish_says_so():
+    """Files that are there and cannot be published now are not given up."""
+    world = World()
+    two_files_one_lost(world)
+    busy = Fault(moment=Moment.BEFORE, error=StorageError("busy", code="BUSY"))
+    world.fault = lambda operation, path: busy if operation == "publish" and path.startswith("a/") else None
+    with pytest.raises(StorageError):
+        world.maintenance().recover(Lost.ACCEPT, None)
+    assert not world.ledger().head().complete
+
+
+def leftover(world, sink_id, slot, *, bucket="", age_ms=0):
+    """A hidden file that an attempt of ``sink_id`` for ``slot`` has left."""
+    name = HiddenName(target="part-0", tag=sink_tag(sink_id), slot=slot, attempt=world.ids.uuid())
+    path = f"{bucket}/{name}" if bucket else str(name)
+    world.files.make(path, b"x" * 10).mtime_ms = world.clock.now - age_ms
+    return path
+
+
+def test_sweep_removes_what_complete_slots_left():
+    """A plan says what and why and touches nothing; sweeping removes just that."""
+    world = World()
+    for batch_id in range(3):
+        world.driver().run(micro_batch(batch_id), world.job(records(str(batch_id))))
+    dead = [leftover(world, "uid-u", slot, bucket="a/b") for slot in (0, 2)]
+    alive = leftover(world, "uid-u", 3)
+    plan = world.maintenance().plan_sweep(WEEK)
+    assert sorted(file.path for file in plan.files) == sorted(dead)
+    assert plan.bytes == 20
+    assert "slot 2 is complete without it" in {file.reason for file in plan.files}
+    assert set(world.hidden()) == {*dead, alive}
+    world.maintenance().sweep(WEEK)
+    assert world.hidden() == [alive]
+
+
+def test_sweep_judges_stale_chains_by_age():
+    """Only a sink that has not moved for long loses what was meant for its next slot."""
+    world = World()
+    world.driver().run(micro_batch(0), world.job(records("1")))
+    leftover(world, "uid-u", 1)
+    world.clock.now = WEEK
+    assert world.maintenance().sweep(WEEK).files == ()
+    world.clock.now = WEEK + 1
+    assert len(world.maintenance().sweep(WEEK).files) == 1
+
+
+def test_sweep_spares_a_sink_that_works_again_after_a_long_time():
+    """Files that are being written are young, however long the sink was idle before."""
+    world = World()
+    world.driver().run(micro_batch(0), world.job(records("1")))
+    world.clock.now = 10 * WEEK
+    young = leftover(world, "uid-u", 1)
+    assert world.maintenance().sweep(WEEK).files == ()
+    assert world.hidden() == [young]
+
+
+def test_sweep_spares_what_is_decided_while_it_looks():
+    """A driver that decides when the search has begun keeps what its record names, be it old."""
+    world = World()
+    world.driver().run(micro_batch(0), world.job(records("1")))
+    kill(world, "publish", micro_batch(1), world.job(records("2")))
+    path = "_filesink/uid-u/000000000001.record"
+    record = world.files.files.pop(path)
+    world.clock.now = 10 * WEEK
+
+    def decide(operation, directory):
+        if (operation, directory) == ("list", ""):
+            world.files.files[path] = record
+
+    world.fault = decide
+    assert world.maintenance().sweep(WEEK).files == ()
+    world.maintenance().recover(Lost.RAISE, None)
+    assert world.rows() == ["1", "2"]
+
+
+@pytest.mark.parametrize("first_decide", ["never tried", "failed"])
+def test_sweep_of_a_sink_that_never_decided(first_decide):
+    """Without a record the file's own age is the judge, and what is left in its ledger goes too."""
+    world = World()
+    world.clock.now = 2 * WEEK
+    young, old = leftover(world, "query-x", 0, age_ms=WEEK), leftover(world, "query-x", 0, age_ms=WEEK + 1)
+    expected = [old]
+    if first_decide == "failed":
+        ages = {"1": WEEK, "2": WEEK + 1}
+        for name, age_ms in ages.items():
+            path = f"_filesink/query-x/.000000000000.record.put.{name}"
+            world.files.make(path, b"half").mtime_ms = world.clock.now - age_ms
+        expected.append("_filesink/query-x/.000000000000.record.put.2")
+    assert [file.path for file in world.maintenance().plan_sweep(WEEK).files] == expected
+    world.maintenance().sweep(WEEK)
+    assert world.hidden() == [young]
+    assert not set(expected) & set(world.files.files)
+
+
+def test_sweep_spares_what_a_half_done_epoch_names():
+    """Files that are still to be published are not garbage, however old."""
+    world = World()
+    kill(world, "publish", micro_batch(0), world.job(records("1")))
+    world.clock.now = 10 * WEEK
+    assert world.maintenance().sweep(WEEK).files == ()
+    world.maintenance().recover(Lost.RAISE, None)
+    assert world.rows() == ["1"]
+
+
+def test_sweep_spares_open_parts():
+    """Held files that the last record names are rows, not garbage, also in a stale chain."""
+    world = World(plan=plan_of(policy=keep_open()))
+    world.driver().run(micro_batch(0), world.job(records("1")))
+    world.clock.now = 10 * WEEK
+    assert world.maintenance().sweep(WEEK).files == ()
+    world.driver().finish()
+    assert world.rows() == ["1"]
+
+
+def test_lost_bytes_of_an_open_part_have_a_way_out():
+    """Held rows that are gone are named, given up only by the user's word, and the sink goes on."""
+    world = World(plan=plan_of(policy=keep_open()))
+    world.driver().run(micro_batch(0), world.job(records("1"), records("2")))
+    lose(world, b"1\n")
+    with pytest.raises(StagedDataLost) as raised:
+        world.driver().finish()
+    assert raised.value.code != "NOT_SHARED"
+    for lost in (Lost.RAISE, Lost.REWRITE):
+        with pytest.raises(StagedDataLost, match="1 held files of 1 rows are gone") as raised:
+            world.maintenance().recover(lost, None)
+        assert raised.value.code == "HELD_LOST"
+    assert world.maintenance().recover(Lost.ACCEPT, None).lost_rows == 1
+    driver = world.driver()
+    assert driver.run(micro_batch(0), world.job(records("1", "2"))).replayed
+    driver.run(micro_batch(1), world.job(records("3")))
+    driver.finish()
+    assert world.rows() == ["2", "3"]
+    assert world.hidden() == []

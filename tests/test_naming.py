@@ -1,0 +1,149 @@
+"""Names: made so that ours are known by sight, and nothing leaves the base."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from filesink.errors import ConfigError, SecurityError
+from filesink.naming import (
+    HiddenName,
+    OutputFileConfig,
+    check_relative,
+    join,
+    new_part_id,
+    parent,
+    parse_hidden,
+    sink_tag,
+)
+from tests.fakes import CountingIds
+
+ATTEMPT = "00000000-0000-4000-8000-000000000001"
+
+
+def name_of(names, part_id, counter):
+    """The finished name of a part of a format whose extension is ``.json``."""
+    return names.name_with(part_id, counter, names.suffix(".json"))
+
+
+def test_finished_names():
+    """Prefix, part id, counter and the format's extension, or the user's ending."""
+    part_id = new_part_id("0123abcd", CountingIds())
+    assert name_of(OutputFileConfig(), part_id, 3) == f"part-{part_id}-3.json"
+    assert name_of(OutputFileConfig(part_suffix=""), part_id, 0) == f"part-{part_id}-0"
+    assert name_of(OutputFileConfig(part_prefix="a", part_suffix=".b"), part_id, 0) == f"a-{part_id}-0.b"
+
+
+@given(st.text("abc-.01", max_size=12), st.sampled_from(["", ".x", ".y-1", ".part-0"]), st.integers(0, 10**6))
+def test_our_finished_files_are_known_by_name(middle, suffix, counter):
+    """Whatever prefix and suffix, the sink tag stands between them."""
+    names = OutputFileConfig(part_prefix=f"p{middle}", part_suffix=suffix)
+    part_id = new_part_id(sink_tag("uid-x"), CountingIds())
+    name = name_of(names, part_id, counter)
+    assert name.startswith(f"p{middle}-{sink_tag('uid-x')}-")
+    assert name.endswith(f"-{counter}{suffix}")
+
+
+@pytest.mark.parametrize(
+    "name", ["part-0.parquet", "_SUCCESS", "data.csv", "part-0123abcd-1-2-3-4-0.json", ""]
+)
+def test_other_files_are_not_ours(name):
+    """Spark's own part files and anything else are no hidden files of ours."""
+    assert parse_hidden(name) is None
+
+
+@given(st.text("abc-.01", min_size=1, max_size=12), st.integers(0, 10**17))
+def test_hidden_names_are_read_back(target, slot):
+    """A hidden name tells target, tag, slot and attempt; it begins with a dot."""
+    name = HiddenName(target=target, tag="0123abcd", slot=slot, attempt=ATTEMPT)
+    assert parse_hidden(str(name)) == name
+    assert str(name).startswith(".")
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        f"part.inprogress.0123abcd.1.{ATTEMPT}",
+        f".part.inprogress.0123abcg.1.{ATTEMPT}",
+        f".part.inprogress.0123abcd.-1.{ATTEMPT}",
+        f".part.inprogress.0123abcd.1.{ATTEMPT}x",
+        ".part.inprogress.0123abcd.1.",
+        f".part.inprogress.0123abcd.{10**18}.{ATTEMPT}",
+        f".part.inprogress.0123abcd.1.{ATTEMPT}\n",
+    ],
+)
+def test_nearly_hidden_names_are_not_ours(name):
+    """What only looks like a name of ours is never removed."""
+    assert parse_hidden(name) is None
+
+
+@pytest.mark.parametrize(
+    ("prefix", "suffix"),
+    [
+        ("", None),
+        (".a", None),
+        ("_a", None),
+        ("a/b", None),
+        ("a\\b", None),
+        ("a\0", None),
+        ("a\n", None),
+        ("\ud800", None),
+        (7, None),
+        (None, None),
+        ("a", "x"),
+        ("a", "./x"),
+        ("a", ".\0"),
+        ("a", ".inprogress.x"),
+        ("a", 7),
+        ("a" * 101, None),
+        ("é" * 40, "." + "x" * 20),
+    ],
+)
+def test_unusable_names_are_refused(prefix, suffix):
+    """Names that readers skip, that leave the directory or that are too long."""
+    with pytest.raises(ConfigError) as raised:
+        OutputFileConfig(part_prefix=prefix, part_suffix=suffix)
+    assert raised.value.code in {"BAD_VALUE", "TOO_LONG"}
+
+
+def test_the_longest_names_fit():
+    """The longest allowed prefix still gives finished and hidden names of at most 255 bytes."""
+    names = OutputFileConfig(part_prefix="p" * 80, part_suffix="." + "s" * 19)
+    assert len(name_of(names, new_part_id("0123abcd", CountingIds()), 10**9).encode()) <= 255
+    hidden = HiddenName(target="p" * 80 + f"-{10**9}", tag="0123abcd", slot=10**17, attempt=ATTEMPT)
+    assert len(str(hidden)) <= 255
+
+
+def test_a_tag_stands_for_one_sink():
+    """Eight digits that depend on nothing but the id."""
+    assert sink_tag("uid-u") == sink_tag("uid-u") == "ce4bae9c"
+    assert sink_tag("uid-v") != sink_tag("uid-u")
+
+
+@pytest.mark.parametrize("path", ["", "/a", "a/", "a//b", "..", "a/..", "../a", ".", "a/./b", "a\0b", "/"])
+def test_paths_that_leave_the_base(path):
+    """No path from a record or a task names anything outside."""
+    with pytest.raises(SecurityError) as raised:
+        check_relative(path)
+    assert raised.value.code == "ESCAPE"
+
+
+@pytest.mark.parametrize("path", ["a", "a/b", "...", "..a", ".hidden/x", "a b", "é"])
+def test_paths_that_stay(path):
+    """Names with dots are names."""
+    assert check_relative(path) == path
+
+
+def test_refused_paths_are_shown_safely():
+    """A message shows the beginning of a path, with control characters escaped."""
+    with pytest.raises(SecurityError) as raised:
+        check_relative("é\0" + "x" * 1000)
+    assert len(str(raised.value)) < 200
+    assert str(raised.value).isascii()
+
+
+def test_joining_and_parents():
+    """The base path is the empty string."""
+    assert (join("", "a"), join("b", "a")) == ("a", "b/a")
+    assert (parent("a"), parent("c/b/a")) == ("", "c/b")

@@ -1,0 +1,265 @@
+"""Building a sink: whatever cannot work is refused at once, with a typed error and a code."""
+
+from __future__ import annotations
+
+import pickle
+from dataclasses import FrozenInstanceError
+from datetime import timedelta
+
+import pyarrow as pa
+import pytest
+
+from filesink import BucketAssigner, ConfigError, FileSink, OutputFileConfig, RollingPolicy, SchemaError
+from filesink.file_format import code_of
+from filesink.rolling import DefaultRollingPolicy
+from filesink.storage.open import open_store
+from formats import ParquetWriterFactory
+from formats.api import Encoder, RowEncoder
+from tests.fakes import World
+
+
+def lines(path="/data/x"):
+    """A builder of a sink of text."""
+    return FileSink.for_row_format(path, Encoder.simple_string_encoder())
+
+
+def parquet(path="/data/x"):
+    """A builder of a sink of Parquet."""
+    return FileSink.for_bulk_format(path, ParquetWriterFactory())
+
+
+class Pipes(RowEncoder):
+    """A user's own format."""
+
+    def encode(self, row):
+        return "|".join(map(str, row.values())).encode()
+
+
+@pytest.mark.parametrize("build", [lines, parquet])
+@pytest.mark.parametrize(
+    ("path", "code"),
+    [
+        ("", "PATH_REQUIRED"),
+        ("  ", "PATH_REQUIRED"),
+        (None, "PATH_REQUIRED"),
+        (7, "BAD_VALUE"),
+        ("a\0b", "BAD_VALUE"),
+        ("foo://x", "SCHEME"),
+        ("memory://x", "SCHEME"),
+        ("s3://user:secret@bucket/x", "CREDENTIALS"),
+        ("file://host/x", "BAD_VALUE"),
+    ],
+)
+def test_paths(build, path, code):
+    """A path that cannot be used is refused before anything else, without repeating secrets."""
+    with pytest.raises(ConfigError) as raised:
+        build(path)
+    assert raised.value.code == code
+    assert "secret" not in str(raised.value)
+
+
+@pytest.mark.parametrize("size", [0, -1, "abc", "1e400", "NaN", "", None, 1.5, True, "9" * 30])
+def test_part_sizes(size):
+    """A size that is none is refused, and the message names the option."""
+    with pytest.raises(ConfigError, match="part_size") as raised:
+        RollingPolicy.default_rolling_policy(part_size=size)
+    assert raised.value.code == "BAD_VALUE"
+
+
+@pytest.mark.parametrize(
+    "interval", [0, -5, "abc", "1 fortnight", timedelta(0), 1.5, True, None, "9" * 19 + " d"]
+)
+def test_intervals(interval):
+    """A duration that is none is refused wherever one is taken."""
+    for make in (
+        lambda value: RollingPolicy.default_rolling_policy(rollover_interval=value),
+        lambda value: RollingPolicy.default_rolling_policy(inactivity_interval=value),
+        lambda value: lines().with_bucket_check_interval(value),
+    ):
+        with pytest.raises(ConfigError, match="interval") as raised:
+            make(interval)
+        assert raised.value.code == "BAD_VALUE"
+
+
+@pytest.mark.parametrize("older_than", [0, "soon"])
+def test_ages_of_sweeps(tmp_path, older_than):
+    """An age that is none does not sweep."""
+    sink = lines(tmp_path).build()
+    for sweep in (sink.sweep, sink.plan_sweep):
+        with pytest.raises(ConfigError):
+            sweep(older_than)
+
+
+@pytest.mark.parametrize("rows", [0, -1, 1.5, True, "10"])
+def test_numbers_of_rows(rows):
+    """A number of rows is a positive whole number."""
+    with pytest.raises(ConfigError, match="max_rows"):
+        RollingPolicy.on_checkpoint_rolling_policy(max_rows=rows)
+
+
+def test_a_bulk_format_takes_checkpoint_policies_only():
+    """A columnar file cannot be continued in the next epoch, and the message says what to do."""
+    with pytest.raises(ConfigError, match="on_checkpoint_rolling_policy") as raised:
+        parquet().with_rolling_policy(RollingPolicy.default_rolling_policy())
+    assert raised.value.code == "CONFLICT"
+    parquet().with_rolling_policy(RollingPolicy.on_checkpoint_rolling_policy("1MiB")).build()
+
+
+def test_formats_belong_to_their_kind():
+    """A row format is no bulk format, and a class is no instance."""
+    for make, form in (
+        (FileSink.for_row_format, ParquetWriterFactory()),
+        (FileSink.for_bulk_format, Encoder.json_lines()),
+        (FileSink.for_row_format, Pipes),
+        (FileSink.for_bulk_format, "parquet"),
+    ):
+        with pytest.raises(ConfigError) as raised:
+            make("/data/x", form)
+        assert raised.value.code == "BAD_VALUE"
+
+
+@pytest.mark.parametrize(
+    ("method", "value"),
+    [
+        ("with_bucket_assigner", "dt"),
+        ("with_rolling_policy", 128),
+        ("with_output_file_config", {"part_prefix": "a"}),
+        ("with_uid", ""),
+        ("with_uid", "a/b"),
+        ("with_uid", None),
+        ("on_new_query", "ignore"),
+        ("on_new_query", True),
+        ("on_replay_mismatch", "append"),
+        ("on_replay_mismatch", []),
+    ],
+)
+def test_arguments_of_other_kinds(method, value):
+    """Whatever a method cannot take, it names what it takes."""
+    with pytest.raises(ConfigError) as raised:
+        getattr(lines(), method)(value)
+    assert raised.value.code == "BAD_VALUE"
+
+
+def test_a_builder_never_changes():
+    """Every step returns a new builder; one may be the start of many sinks."""
+    start = lines()
+    changed = (
+        start.with_uid("u")
+        .with_rolling_policy(RollingPolicy.on_checkpoint_rolling_policy())
+        .with_output_file_config(OutputFileConfig(part_prefix="a"))
+        .with_bucket_assigner(BucketAssigner.base_path_bucket_assigner())
+        .with_bucket_check_interval("5 min")
+        .on_new_query("append")
+        .on_replay_mismatch("keep_first")
+        .with_storage_options(a=1)
+    )
+    assert start == lines()
+    assert changed != start
+    assert changed.check_interval_ms == 300_000
+    with pytest.raises(FrozenInstanceError):
+        start.uid = "v"
+
+
+def test_defaults_are_flink_s():
+    """Hourly buckets, 128 MiB and a minute for row formats; each epoch its files for bulk formats."""
+    assert lines().policy == DefaultRollingPolicy(
+        part_size=128 << 20, rollover_interval_ms=60_000, inactivity_interval_ms=60_000
+    )
+    assert lines().check_interval_ms == 60_000
+    assert parquet().policy == RollingPolicy.on_checkpoint_rolling_policy()
+    assert "yyyy-MM-dd--HH" in repr(lines().assigner)
+
+
+def test_building_touches_nothing(tmp_path):
+    """Neither building nor looking makes a directory."""
+    sink = lines(tmp_path / "new").build()
+    repr(sink)
+    sink.plan_sweep()
+    assert not (tmp_path / "new").exists()
+
+
+def test_a_sink_shows_what_it_is_and_no_secret():
+    """Path, uid, format, buckets and policy; options of the store are left out."""
+    sink = lines().with_uid("u").with_storage_options(secret_key="hunter2").build()  # noqa: S106
+    text = f"{sink!r} {sink._builder!r} {sink._tiers!r}"
+    for shown in ("/data/x", "uid='u'", "TextEncoder", "DefaultRollingPolicy"):
+        assert shown in repr(sink)
+    assert "hunter2" not in text
+
+
+def test_storage_options_of_a_local_path_are_refused(tmp_path):
+    """An option that nothing would read is a mistake, and its value is not repeated."""
+    sink = lines(tmp_path).with_storage_options(secret_key="hunter2").build()  # noqa: S106
+    with pytest.raises(ConfigError, match="secret_key") as raised:
+        sink.plan_sweep()
+    assert raised.value.code == "UNKNOWN_OPTION"
+    assert "hunter2" not in str(raised.value)
+
+
+@pytest.mark.parametrize("builder", [lines(), parquet(), FileSink.for_row_format("/data/x", Pipes())])
+def test_what_goes_to_the_tasks_can_be_pickled(builder):
+    """Tiers cross to the executors and come back as they were."""
+    tiers = builder.with_uid("u").build()._tiers
+    again = pickle.loads(pickle.dumps(tiers))  # noqa: S301
+    assert code_of(again.plan.format).signature() == code_of(tiers.plan.format).signature()
+    assert (again.address, again.plan.names) == (tiers.address, tiers.plan.names)
+    assert again.uid == "u"
+    assert again.plan.policy == tiers.plan.policy
+
+
+def test_paths_have_one_spelling(tmp_path, monkeypatch):
+    """Relative paths, Path objects and file URIs of one directory are one base path."""
+    monkeypatch.chdir(tmp_path)
+    wanted = str(tmp_path / "x")
+    for path in ("x", tmp_path / "x", f"file://{tmp_path}/x", f"file:{tmp_path}/x"):
+        assert lines(path).base_path == wanted
+
+
+def test_a_path_that_is_a_file(tmp_path):
+    """A file where the base should be is refused when the sink is prepared."""
+    (tmp_path / "file").write_text("x")
+    with pytest.raises(ConfigError) as raised:
+        open_store(tmp_path / "file", {}).prepare()
+    assert raised.value.code == "PATH_NOT_DIR"
+
+
+@pytest.mark.parametrize(
+    ("builder", "schema", "code"),
+    [
+        (lines(), {"a": pa.string(), "b": pa.string()}, "TYPE"),
+        (lines(), {"a": pa.map_(pa.string(), pa.string())}, "TYPE"),
+        (
+            parquet().with_bucket_assigner(BucketAssigner.partition_bucket_assigner("dt")),
+            {"a": pa.int64()},
+            "BUCKET_COLUMN",
+        ),
+        (
+            parquet().with_bucket_assigner(BucketAssigner.partition_bucket_assigner("a")),
+            {"a": pa.int64()},
+            "NO_DATA_COLUMNS",
+        ),
+    ],
+)
+def test_schemas_are_checked_before_anything_is_written(builder, schema, code):
+    """Columns that do not fit format or buckets are found on the driver."""
+    with pytest.raises(SchemaError) as raised:
+        builder.build()._tiers.check_schema(pa.schema(schema.items()))
+    assert raised.value.code == code
+
+
+def test_the_columns_of_the_path_need_no_format():
+    """What is in the path is not written, so the format is asked about the rest only."""
+    World().tiers().check_schema(pa.schema([("bucket", pa.string()), ("value", pa.string())]))
+
+
+def test_recover_takes_three_words(tmp_path):
+    """Anything else is named before a file is looked at."""
+    with pytest.raises(ConfigError, match="lost must be 'raise' or 'rewrite' or 'accept'"):
+        lines(tmp_path).build().recover(lost="delete")
+
+
+def test_finish_without_a_stream(tmp_path):
+    """A sink without uid that has not run here does not know what to finish."""
+    with pytest.raises(ConfigError) as raised:
+        lines(tmp_path).build().finish()
+    assert raised.value.code == "NO_STREAM"

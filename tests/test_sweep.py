@@ -1,0 +1,147 @@
+"""What may be removed: our own hidden files, for slots that are over, that nobody names."""
+
+from __future__ import annotations
+
+import pytest
+
+from filesink.naming import HiddenName, sink_tag
+from filesink.storage.memory import MemoryFiles, MemoryStore
+from filesink.storage.open import open_store
+from filesink.sweep import Chain, hidden_files, leftovers
+
+ATTEMPT = "00000000-0000-4000-8000-000000000001"
+
+
+@pytest.fixture
+def files():
+    """What lies in the store."""
+    return MemoryFiles()
+
+
+def hide(files, *, sink_id="uid-u", slot=1, bucket="", target="part-0", mtime_ms=0):
+    """A hidden file of a sink."""
+    name = HiddenName(target=target, tag=sink_tag(sink_id), slot=slot, attempt=ATTEMPT)
+    path = f"{bucket}/{name}" if bucket else str(name)
+    files.make(path, b"12345").mtime_ms = mtime_ms
+    return path
+
+
+def dead(files, *, slot=5, named=(), stale_before_ms=None, directories=None):
+    """Paths that may be removed when ``slot`` is complete."""
+    chain = Chain(
+        sink_id="uid-u", complete_slot=slot, named=frozenset(named), stale_before_ms=stale_before_ms
+    )
+    found = hidden_files(MemoryStore(files), directories)
+    return sorted(leftover.path for leftover in leftovers(chain, found))
+
+
+@pytest.mark.parametrize(("slot", "is_dead"), [(0, True), (5, True), (6, False), (7, False)])
+def test_slots_that_are_over(files, slot, is_dead):
+    """Up to the last complete slot nothing can be decided any more; higher ones are never touched."""
+    path = hide(files, slot=slot)
+    assert dead(files) == ([path] if is_dead else [])
+
+
+def test_what_the_last_record_names_stays(files):
+    """A held file of an old slot is data."""
+    kept, gone = hide(files, target="a"), hide(files, target="b")
+    assert dead(files, named=[kept]) == [gone]
+
+
+def test_files_of_other_sinks_stay(files):
+    """Another tag, whatever the slot, is another's business."""
+    hide(files, sink_id="uid-v", slot=0)
+    assert dead(files, stale_before_ms=1) == []
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        ".part-0.crc",
+        "_SUCCESS",
+        "part-0.json",
+        ".spark-staging-1",
+        f"part.inprogress.{sink_tag('uid-u')}.1.{ATTEMPT}",
+        f".x.inprogress.{sink_tag('uid-u')}.1.{ATTEMPT}.tmp",
+        f".x.inprogress.{sink_tag('uid-u')}.one.{ATTEMPT}",
+    ],
+)
+def test_foreign_files_stay(files, name):
+    """Files that are not hidden files of ours are not seen, stale chain or not."""
+    files.make(name, b"")
+    files.make(f"a/{name}", b"")
+    assert dead(files, stale_before_ms=1) == []
+
+
+def test_a_stale_chain_loses_the_old_files_of_its_next_slot(files):
+    """A sink that has not moved for long may be at work again: its new files are not touched."""
+    old, young = hide(files, slot=6, mtime_ms=99), hide(files, slot=6, target="b", mtime_ms=100)
+    assert dead(files, stale_before_ms=100) == [old]
+    assert dead(files, stale_before_ms=100, named=[old]) == []
+    assert young in files.files
+
+
+@pytest.mark.parametrize("directories", [None, ["", "a", "a/inner", "a/inner/b"]])
+def test_another_base_path_inside_is_left_alone(files, directories):
+    """What lies below a directory with ledgers of its own is theirs, be the uid the same."""
+    files.make("_filesink/uid-u/000000000005.record", b"")
+    files.make("a/inner/_filesink/uid-u/000000000000.record", b"")
+    hide(files, bucket="a/inner")
+    hide(files, bucket="a/inner/b")
+    mine = [hide(files), hide(files, bucket="a")]
+    assert dead(files, directories=directories) == mine
+
+
+def test_nested_buckets_are_searched(files):
+    """Everywhere below the base, but not in directories that readers skip, such as the ledger's."""
+    inside = [hide(files, bucket="a"), hide(files, bucket="a/b/c"), hide(files)]
+    hide(files, bucket="_filesink/uid-u")
+    hide(files, bucket=".hidden")
+    assert dead(files) == sorted(inside)
+
+
+def test_the_search_can_be_limited(files):
+    """Given directories are looked at, and not what is below them."""
+    hide(files)
+    wanted = hide(files, bucket="a")
+    hide(files, bucket="a/b")
+    assert dead(files, directories=["a", "missing"]) == [wanted]
+
+
+def test_each_chain_judges_its_own(files):
+    """The same slot may be over in one chain and not in another."""
+    mine, theirs = hide(files, slot=3), hide(files, sink_id="uid-v", slot=3)
+    assert dead(files, slot=3) == [mine]
+    assert theirs in files.files
+
+
+def test_a_leftover_says_why(files):
+    """Path, size and reason are for people."""
+    path = hide(files)
+    chain = Chain(sink_id="uid-u", complete_slot=1, named=frozenset())
+    (found,) = leftovers(chain, hidden_files(MemoryStore(files)))
+    assert (found.path, found.size, found.reason) == (path, 5, "slot 1 is complete without it")
+
+
+def test_symbolic_links_are_not_followed(tmp_path):
+    """A link to a directory with files of ours leads nowhere."""
+    base, other = tmp_path / "base", tmp_path / "other"
+    base.mkdir()
+    other.mkdir()
+    name = str(HiddenName(target="p", tag=sink_tag("uid-u"), slot=0, attempt=ATTEMPT))
+    (other / name).write_bytes(b"x")
+    (base / "link").symlink_to(other)
+    (base / name).symlink_to(other / name)
+    assert list(hidden_files(open_store(base, {}))) == []
+
+
+def test_a_base_path_inside_is_known_before_its_first_record(tmp_path):
+    """What a sink writes in its very first epoch is safe from a sink of the same uid further up."""
+    inner, outer = open_store(tmp_path / "a" / "inner", {}), open_store(tmp_path, {})
+    name = str(HiddenName(target="p", tag=sink_tag("uid-u"), slot=0, attempt=ATTEMPT))
+    (tmp_path / "a" / "inner").mkdir(parents=True)
+    (tmp_path / "a" / "inner" / name).write_bytes(b"x")
+    assert [file.path for file in hidden_files(outer)] == [f"a/inner/{name}"]
+    inner.prepare()
+    assert list(hidden_files(outer)) == []
+    assert [file.path for file in hidden_files(inner)] == [name]

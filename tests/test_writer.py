@@ -1,0 +1,250 @@
+"""The writer of one task: routing, names, lanes, limits."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from filesink.committables import PendingFile
+from filesink.errors import BucketError, ConfigError, InternalError
+from filesink.file_format import BulkFormat
+from filesink.naming import OutputFileConfig, parse_hidden, sink_tag
+from filesink.rolling import RollingPolicy
+from filesink.writer import WriterLimits
+from formats import ParquetWriterFactory
+from formats.api import Encoder
+from tests.fakes import World, keep_open, plan_of, records
+
+UUID = "[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}"
+
+
+def write(world, writer, *batches):
+    """Write batches and end the epoch."""
+    for batch in batches:
+        writer.write(batch, world.context())
+    return writer.prepare_commit(0)
+
+
+def test_each_bucket_gets_its_records():
+    """Flink's testPreCommit: five records for three buckets make three committables."""
+    world = World()
+    batch = pa.RecordBatch.from_pydict({"bucket": [*"aabbc"], "value": [*"12345"]})
+    files = write(world, world.writer(), batch)
+    contents = {file.bucket: world.files.files[file.staged.path].content for file in files}
+    assert contents == {"a": b"1\n2\n", "b": b"3\n4\n", "c": b"5\n"}
+    assert [file.rows for file in files] == [2, 2, 1]
+
+
+def test_a_late_record_reopens_its_bucket():
+    """A bucket whose part was closed long ago takes records again, in a part of its own."""
+    world = World()
+    batches = [records("1", bucket="old"), records("2", bucket="new"), records("3", bucket="old")]
+    world.plan = plan_of(policy=RollingPolicy.on_checkpoint_rolling_policy(max_rows=1))
+    files = write(world, world.writer(), *batches)
+    assert sorted(file.bucket for file in files) == ["new", "old", "old"]
+
+
+def test_an_empty_bucket_id_is_the_base_path():
+    """Files of bucket '' lie directly below the base."""
+    world = World()
+    (file,) = write(world, world.writer(), records("1"))
+    assert "/" not in file.target
+
+
+def test_names():
+    """Finished and hidden names are those that the design promises; only the finished end as data."""
+    names = OutputFileConfig(part_prefix="prefix", part_suffix=".ext")
+    world = World(plan=plan_of(names=names))
+    (file,) = write(world, world.writer(epoch=0), records("1", bucket="b"))
+    assert re.fullmatch(rf"b/prefix-{UUID}-0\.ext", file.target)
+    hidden = parse_hidden(file.staged.path.removeprefix("b/"))
+    tag = sink_tag("uid-u")
+    assert (hidden.tag, hidden.slot) == (tag, 0)
+    assert file.target.startswith(f"b/prefix-{tag}-")
+    assert not file.staged.path.endswith(".ext")
+
+
+def test_the_extension_is_the_format_s():
+    """Without a suffix of the user's the file ends as its format does; "" ends it at the counter."""
+    for suffix, expected in ((None, ".json"), ("", "-0"), (".txt", ".txt")):
+        names = OutputFileConfig(part_suffix=suffix)
+        world = World(plan=plan_of(Encoder.json_lines(), names=names))
+        (file,) = write(world, world.writer(), records("1"))
+        assert file.target.endswith(expected)
+
+
+def test_nothing_is_visible_before_publication():
+    """While parts are open and when they are pending, readers see no file."""
+    world = World()
+    writer = world.writer()
+    writer.write(records("x" * 300_000), world.context())
+    assert len(world.contents()) == 1
+    assert world.visible() == {}
+    writer.prepare_commit(0)
+    assert world.visible() == {}
+
+
+def test_two_attempts_share_no_name():
+    """Attempts of one task for one slot, at the same time, never touch the same file."""
+    world = World()
+    first, second = world.writer(), world.writer()
+    files = [*write(world, first, records("1")), *write(world, second, records("1"))]
+    assert len({file.staged.path for file in files}) == 2
+    assert len({file.target for file in files}) == 2
+
+
+def test_abort_removes_own_files_only():
+    """An attempt that fails removes what it made, closed parts too, and nothing of its twin."""
+    world = World(plan=plan_of(policy=RollingPolicy.on_checkpoint_rolling_policy(max_rows=1)))
+    (twin,) = write(world, world.writer(), records("twin"))
+    writer = world.writer()
+    writer.write(records("1", "2", "3", bucket="a"), world.context())
+    writer.abort_prepare()
+    writer.abort_prepare()
+    writer.close()
+    assert world.hidden() == [twin.staged.path]
+
+
+def test_three_open_buckets_are_restored():
+    """Flink's testSnapshotAndRestore: three open parts go on as three open parts."""
+    world = World(plan=plan_of(policy=keep_open()))
+    writer = world.writer()
+    assert write(world, writer, *(records("1", bucket=bucket) for bucket in "abc")) == []
+    state = writer.snapshot_state(0)
+    again = world.writer(state)
+    assert write(world, again, *(records("2", bucket=bucket) for bucket in "abc")) == []
+    groups = {held.group for held in state}
+    assert {held.group for held in again.snapshot_state(0)} == groups
+    assert len(again.snapshot_state(0)) == 6
+
+
+def test_two_parts_of_one_bucket_are_never_both_open():
+    """Of two open parts of a lane and bucket one is closed as it is."""
+    world = World(plan=plan_of(policy=keep_open()))
+    states = []
+    for value in "12":
+        writer = world.writer()
+        write(world, writer, records(value))
+        states += writer.snapshot_state(0)
+    both = world.writer(states)
+    assert both.prepare_commit(0) == states[1:]
+    assert both.snapshot_state(0) == states[:1]
+
+
+def test_age_is_looked_at_between_batches():
+    """Flink's testOnProcessingTime: a part is closed within its task once it is old enough."""
+    policy = keep_open(rollover_interval=10, inactivity_interval=1000)
+    world = World(plan=plan_of(policy=policy, check_interval_ms=5))
+    world.clock.now = 10
+    writer = world.writer()
+    for now, bucket in ((10, "b1"), (15, "b2"), (20, "b3")):
+        world.clock.now = now
+        writer.write(records("x", bucket=bucket), world.context())
+    (closed,) = writer.prepare_commit(0)
+    assert closed.bucket == "b1"
+    assert [held.bucket for held in writer.snapshot_state(0)] == ["b2", "b3"]
+
+
+def test_a_writer_serves_one_epoch():
+    """Another slot than that of its context is a bug of the engine."""
+    with pytest.raises(InternalError):
+        World().writer(epoch=1).prepare_commit(2)
+
+
+@pytest.mark.parametrize("bucket", ["..", "a/../b", "/etc", ".hidden", "_x", "a\0b", "x" * 256, None])
+def test_unusable_buckets_write_nothing(bucket):
+    """A bucket id that no directory can have fails the task, and the path is never touched."""
+    world = World()
+    writer = world.writer()
+    with pytest.raises(BucketError):
+        writer.write(records("1", bucket=bucket).cast(records("1").schema), world.context())
+    writer.abort_prepare()
+    assert world.contents() == {}
+
+
+@pytest.mark.parametrize("limits", [{"memory": 0}, {"open_files": 0}, {"memory": -1}])
+def test_limits_are_positive(limits):
+    """A writer that may hold nothing cannot write."""
+    with pytest.raises(ConfigError):
+        WriterLimits(**limits)
+
+
+def test_buffers_stay_within_the_memory_limit():
+    """Over its memory a writer writes out the largest buffers; every record is still there."""
+    world = World(plan=plan_of(limits=WriterLimits(memory=10_000)))
+    writer = world.writer()
+    for number in range(200):
+        writer.write(records("x" * 99, bucket=f"b{number % 50}"), world.context())
+        waiting = sum(bucket.writer.buffered for bucket in writer._buckets.values())
+        assert waiting <= 10_000
+    files = writer.prepare_commit(0)
+    assert sum(file.rows for file in files) == 200
+    assert sum(len(world.files.files[file.staged.path].content) for file in files) == 200 * 100
+
+
+@pytest.mark.parametrize("row_format", [True, False])
+def test_descriptors_stay_within_their_limit(row_format):
+    """Over its files a writer ends segments of row parts, and parts of bulk formats; nothing is lost."""
+    form = Encoder.simple_string_encoder() if row_format else BulkFormat(ParquetWriterFactory())
+    world = World(plan=plan_of(form, limits=WriterLimits(memory=1, open_files=10)))
+    writer = world.writer()
+    for number in range(100):
+        writer.write(records(str(number), bucket=f"b{number % 25}"), world.context())
+        open_files = [bucket.writer for bucket in writer._buckets.values() if bucket.writer]
+        assert sum(one.is_open for one in open_files) <= 10
+    files = writer.prepare_commit(0)
+    assert sum(file.rows for file in files) == 100
+    assert all(isinstance(file, PendingFile) for file in files) is not row_format
+
+
+MEMORY = """
+import resource, sys
+import numpy as np, pyarrow as pa
+from filesink.file_format import BulkFormat
+from filesink.storage.open import open_store
+from filesink.writer import WriterLimits
+from formats import ParquetWriterFactory
+from tests.fakes import World, plan_of
+
+base, spread = sys.argv[1], sys.argv[2]
+limit = 32 << 20
+plan = plan_of(BulkFormat(ParquetWriterFactory()), limits=WriterLimits(memory=limit))
+world = World(plan=plan, open_store=lambda: open_store(base, {}))
+writer, context = world.writer(), world.context()
+rng = np.random.default_rng(3)
+names = np.array([f"b{number}" for number in range(2000)])
+most = opened = 0
+for number in range(int(sys.argv[3])):
+    if spread == "even":
+        codes = rng.integers(0, 2000, 10_000)
+    else:  # most records go to few buckets, and each batch has some for rare ones
+        rare = rng.random(10_000) > 0.999
+        codes = np.where(rare, rng.integers(0, 2000, 10_000), rng.integers(0, 5, 10_000))
+    columns = [pa.array(rng.integers(0, 1 << 62, 10_000)) for _ in range(16)]
+    batch = pa.RecordBatch.from_arrays([*columns, pa.array(names[codes])], [*map(str, range(16)), "bucket"])
+    writer.write(batch, context)
+    buffers = [bucket.writer.buffered for bucket in writer._buckets.values() if bucket.writer]
+    most, opened = max(most, sum(buffers)), max(opened, len(buffers))
+committables = writer.prepare_commit(0)
+assert sum(file.rows for file in committables) == 10_000 * (number + 1)
+assert most <= limit, most
+print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024, opened)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("spread", "batches"), [("even", 35), ("skewed", 60)])
+def test_two_thousand_open_buckets_fit_into_memory(tmp_path, spread, batches):
+    """2,000 Parquet parts of 16 columns open at once stay within the limit, and the process below 512 MB."""
+    root = Path(__file__).parent.parent
+    command = [sys.executable, "-c", MEMORY, str(tmp_path), spread, str(batches)]
+    done = subprocess.run(command, cwd=root, capture_output=True, text=True, check=False)  # noqa: S603
+    assert done.returncode == 0, done.stderr
+    megabytes, parts = map(int, done.stdout.split())
+    assert parts == 2000 or spread == "skewed"
+    assert megabytes < 512, megabytes

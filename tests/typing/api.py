@@ -1,0 +1,103 @@
+"""The API as a user writes it. Type-checked by mypy --strict, never run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import timedelta
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.streaming.query import StreamingQuery
+
+from filesink import (
+    BucketAssigner,
+    CheckpointRollingPolicy,
+    EpochReport,
+    FileSink,
+    OutputFileConfig,
+    RollingPolicy,
+    register,
+)
+from filesink.errors import FilesinkError, StagedDataLost
+from formats import Encoder, ParquetWriterFactory, RowEncoder
+
+# A row format with everything that can be chosen.
+lines = (
+    FileSink.for_row_format("/data/events", Encoder.json_lines())
+    .with_bucket_assigner(BucketAssigner.date_time_bucket_assigner("yyyy-MM-dd--HH", column="time"))
+    .with_rolling_policy(
+        RollingPolicy.default_rolling_policy(
+            part_size="128MiB", rollover_interval="15 min", inactivity_interval=timedelta(minutes=1)
+        )
+    )
+    .with_bucket_check_interval("1 min")
+    .with_output_file_config(OutputFileConfig(part_prefix="events", part_suffix=".json"))
+    .with_uid("events")
+    .on_new_query("append")
+    .on_replay_mismatch("keep_first")
+    .build()
+)
+
+# A bulk format on an object store: it closes its files at every epoch.
+policy: CheckpointRollingPolicy = RollingPolicy.on_checkpoint_rolling_policy()
+parquet = (
+    FileSink.for_bulk_format("s3://bucket/trips", ParquetWriterFactory())
+    .with_rolling_policy(policy)
+    .with_storage_options(endpoint_url="http://127.0.0.1:9000")
+    .build()
+)
+
+
+class PipeEncoder(RowEncoder):
+    """A user's own format; the slow path."""
+
+    extension = ".txt"
+
+    def encode(self, row: Mapping[str, Any]) -> bytes:
+        """One line per record."""
+        return "|".join(map(str, row.values())).encode() + b"\n"
+
+
+own: FileSink = FileSink.for_row_format("/data/own", PipeEncoder()).build()
+
+
+def batch(df: DataFrame) -> list[str]:
+    """A batch write, repeatable under a name of the user's."""
+    report: EpochReport = parquet.write(df, txn_id="2013-01")
+    print(report.epoch, report.rows, report.bytes)
+    return [f"{file.bucket}: {file.path} {file.rows} {file.bytes}" for file in report.files]
+
+
+def stream(df: DataFrame) -> StreamingQuery:
+    """A query of ours: it closes what is open when it ends by itself."""
+    lines.start(df, checkpoint_location="/checkpoints/once", available_now=True).awaitTermination()
+    return lines.start(
+        df, checkpoint_location="/checkpoints/events", query_name="events", processing_time="10 seconds"
+    )
+
+
+def bare_stream(df: DataFrame) -> None:
+    """The same by Spark's own means; finishing is the user's business."""
+    query = df.writeStream.foreachBatch(lines.foreach_batch).option("checkpointLocation", "/c").start()
+    query.awaitTermination()
+    lines.finish()
+
+
+def upkeep() -> None:
+    """What operators call."""
+    try:
+        recovered = lines.recover(lost="rewrite", checkpoint_location="/checkpoints/events")
+    except StagedDataLost as lost:
+        print(lost.code, lost.message)
+    except FilesinkError as error:
+        print(error.code)
+    else:
+        print(recovered.published, recovered.lost_rows)
+    print(lines.plan_sweep(timedelta(days=7)))
+    lines.sweep(older_than="7 days")
+
+
+def data_source(spark: SparkSession, df: DataFrame) -> None:
+    """The convenient door."""
+    register(spark)
+    df.write.format("filesink").mode("append").option("path", "/data/x").option("format", "parquet").save()
