@@ -5,14 +5,18 @@ part file can be rolled at any record and continued later, in another process, b
 A *bulk format* (`BulkWriterFactory`) lays out many records together and ends with a footer, so its
 files are closed at every epoch.
 
-Both take Arrow record batches; nothing built in looks at rows one by one.
+Both take Arrow record batches; nothing built in looks at rows one by one. Both read back what they
+wrote, as a ``pyarrow.RecordBatchReader``: an iterator of batches with a ``schema``.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, BinaryIO, Protocol
+
+from formats.built_in import BuiltInEncoders
+from formats.errors import FormatError
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -41,7 +45,7 @@ class BinaryOutput(Protocol):
         ...
 
 
-class Encoder(ABC):
+class Encoder(BuiltInEncoders, ABC):
     """A row format: records become bytes that can be appended to one another.
 
     An encoder is pickled to the tasks, used by one thread there, and holds no state of a file:
@@ -93,50 +97,25 @@ class Encoder(ABC):
         """
         del schema
 
-    @staticmethod
-    def simple_string_encoder(charset: str = "UTF-8") -> Encoder:
-        """One line of text per record: the value of the only column, then a line feed.
+    def open_reader(self, file: BinaryIO, *, schema: pa.Schema | None = None) -> pa.RecordBatchReader:
+        """The records of one finished file, in their order, batch by batch.
 
-        Flink's ``SimpleStringEncoder``. Null is an empty line, as in Spark's text writer.
-        """
-        from formats.text import TextEncoder
-
-        return TextEncoder(charset=charset)
-
-    @staticmethod
-    def json_lines() -> Encoder:
-        """One JSON object per line with the values that Spark's ``to_json`` would write."""
-        from formats.json_lines import JsonLinesEncoder
-
-        return JsonLinesEncoder()
-
-    @staticmethod
-    def csv(
-        delimiter: str = ",",
-        header: bool = False,  # noqa: FBT001, FBT002 - Spark's name and values
-        *,
-        quote: str = '"',
-        escape: str = "\\",
-        quote_mode: Literal["minimal", "all"] = "minimal",
-        null_value: str = "",
-    ) -> Encoder:
-        """Comma-separated values as Spark writes them; see ``formats.csv`` for the rules.
+        Memory is bounded: a batch holds some mebibytes at most, or one record. The reader is used by
+        one thread, may be dropped at any point, and does not close ``file``, which stays with its owner.
 
         Args:
-            delimiter: between fields; one or more characters.
-            header: whether every part file begins with the names of the columns.
-            quote: around fields that need it.
-            escape: before a quote or escape character inside quotes; equal to ``quote`` for RFC 4180.
-            quote_mode: ``"minimal"`` quotes where needed, ``"all"`` every field.
-            null_value: what stands for null; an empty string is ``""`` and so differs from it.
+            file: the whole file, at any position, seekable.
+            schema: what the batches shall have: columns by name, missing ones null, narrower types
+                widened. ``None`` for the file's own.
 
         Raises:
-            FormatError: kind ``"option"``; a value that no reader could take apart.
+            FormatError: here or from an iteration. Kind ``"schema"``, the file's records do not have
+                the form of ``schema`` (the message names the column); ``"value"``, the bytes are no
+                such file, are damaged, or claim more than they can hold; ``"option"``, the format
+                cannot be read back or its files do not say their schema and none is given.
         """
-        from formats.csv import CsvDialect, CsvEncoder
-
-        dialect = CsvDialect(delimiter=delimiter, quote=quote, escape=escape, quote_mode=quote_mode)
-        return CsvEncoder(dialect=dialect, header_mode="names" if header else "none", null_value=null_value)
+        del file, schema
+        raise FormatError(f"{type(self).__name__} cannot read what it wrote", kind="option")
 
 
 class RowEncoder(ABC):
@@ -202,3 +181,23 @@ class BulkWriterFactory(ABC):
     def check_schema(self, schema: pa.Schema) -> None:
         """Raise ``formats.errors.FormatError`` if records of ``schema`` cannot be written."""
         del schema
+
+    def open_reader(self, file: BinaryIO, *, schema: pa.Schema | None = None) -> pa.RecordBatchReader:
+        """The records of one finished file, in their order, batch by batch.
+
+        Memory is bounded: a batch holds some mebibytes at most, or one record. The reader is used by
+        one thread, may be dropped at any point, and does not close ``file``, which stays with its owner.
+
+        Args:
+            file: the whole file, at any position, seekable.
+            schema: what the batches shall have: columns by name, missing ones null, narrower types
+                widened. ``None`` for the file's own.
+
+        Raises:
+            FormatError: here or from an iteration. Kind ``"schema"``, the file's records do not have
+                the form of ``schema`` (the message names the column); ``"value"``, the bytes are no
+                such file, are damaged, or claim more than they can hold; ``"option"``, the format
+                cannot be read back.
+        """
+        del file, schema
+        raise FormatError(f"{type(self).__name__} cannot read what it wrote", kind="option")

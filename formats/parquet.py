@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, Literal, cast, get_args
+from typing import TYPE_CHECKING, Any, BinaryIO, Final, Literal, cast, get_args
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from formats import columns
+from formats import columns, parquet_reader
 from formats.api import BulkWriter, BulkWriterFactory
 from formats.arrow import Field
 from formats.errors import FormatError
@@ -101,6 +101,10 @@ class ParquetWriterFactory(BulkWriterFactory):
             f"parquet compression={self.compression} level={self.compression_level}"
             f" rows={self.row_group_rows} size={self.row_group_size} metadata={pairs!r}"
         )
+
+    def open_reader(self, file: BinaryIO, *, schema: pa.Schema | None = None) -> pa.RecordBatchReader:
+        """See ``BulkWriterFactory.open_reader``; any Parquet file, whoever wrote it."""
+        return parquet_reader.open_reader(file, schema=schema)
 
     def check_schema(self, schema: pa.Schema) -> None:
         """See ``BulkWriterFactory.check_schema``: whatever pyarrow can map to Parquet."""

@@ -1,0 +1,57 @@
+"""The row formats that come with the package, as ``Encoder.csv(…)`` and the like make them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    from formats.api import Encoder
+
+
+class BuiltInEncoders:
+    """Makers of encoders; ``Encoder`` offers them all. Each format is loaded when it is asked for."""
+
+    @staticmethod
+    def simple_string_encoder(charset: str = "UTF-8") -> Encoder:
+        """One line of text per record: the value of the only column, then a line feed.
+
+        Flink's ``SimpleStringEncoder``. Null is an empty line, as in Spark's text writer.
+        """
+        from formats.text import TextEncoder
+
+        return TextEncoder(charset=charset)
+
+    @staticmethod
+    def json_lines() -> Encoder:
+        """One JSON object per line with the values that Spark's ``to_json`` would write."""
+        from formats.json_lines import JsonLinesEncoder
+
+        return JsonLinesEncoder()
+
+    @staticmethod
+    def csv(
+        delimiter: str = ",",
+        header: bool = False,  # noqa: FBT001, FBT002 - Spark's name and values
+        *,
+        quote: str = '"',
+        escape: str = "\\",
+        quote_mode: Literal["minimal", "all"] = "minimal",
+        null_value: str = "",
+    ) -> Encoder:
+        """Comma-separated values as Spark writes them; see ``formats.csv`` for the rules.
+
+        Args:
+            delimiter: between fields; one or more characters.
+            header: whether every part file begins with the names of the columns.
+            quote: around fields that need it.
+            escape: before a quote or escape character inside quotes; equal to ``quote`` for RFC 4180.
+            quote_mode: ``"minimal"`` quotes where needed, ``"all"`` every field.
+            null_value: what stands for null; an empty string is ``""`` and so differs from it.
+
+        Raises:
+            FormatError: kind ``"option"``; a value that no reader could take apart.
+        """
+        from formats.csv import CsvDialect, CsvEncoder
+
+        dialect = CsvDialect(delimiter=delimiter, quote=quote, escape=escape, quote_mode=quote_mode)
+        return CsvEncoder(dialect=dialect, header_mode="names" if header else "none", null_value=null_value)

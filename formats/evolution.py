@@ -1,0 +1,120 @@
+"""Which schema may follow which: columns that come to be, and types that grow.
+
+A type may take the place of another if every value of the old one is a value of the new one, in files
+that lie side by side: the rules that Spark, Iceberg and Delta share. Columns are told apart by name,
+nested ones too; layouts of one kind of value (dictionaries, views, large strings) count as equal.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, Final
+
+import pyarrow as pa
+import pyarrow.types as pt
+
+from formats import columns
+from formats.arrow import Field
+from formats.errors import FormatError
+
+# Digits of the largest value, for decimals that take the place of whole numbers.
+_DIGITS: Final = {8: 3, 16: 5, 32: 10, 64: 20}
+
+
+def check_continues(old: pa.Schema, new: pa.Schema) -> None:
+    """Raise unless files of ``new`` may lie beside those of ``old`` and be read as ``new``.
+
+    Raises:
+        FormatError: kind ``"schema"``; a column is gone, narrower, of another kind, or new and never
+            null. The message names it, with its path.
+    """
+    check_readable_as(old, new)
+    kept = {path for path, _ in columns.walk(new)}
+    gone = [path for path, _ in columns.walk(old) if path not in kept]
+    if gone:
+        raise FormatError(f"column {gone[0]!r} is gone: keep it, with nulls if need be")
+
+
+def check_readable_as(file: pa.Schema, wanted: pa.Schema) -> None:
+    """Raise unless records of ``file`` can be read as ``wanted``; what it does not name is left out.
+
+    Raises:
+        FormatError: kind ``"schema"``; names the first column that cannot, with its path.
+    """
+    for field in wanted:
+        _check_column(_find(file, field.name), field, path=field.name)
+
+
+def _check_column(old: Field | None, new: Field, *, path: str) -> None:
+    if old is None:
+        if not new.nullable:
+            raise FormatError(f"column {path!r} is new and cannot be null: let it be null")
+        return
+    if columns.is_nested(old.type) or columns.is_nested(new.type):
+        _check_nested(old, new, path=path)
+    elif not _grows(_value_type(old.type), _value_type(new.type)):
+        raise _changed(old, new, path)
+
+
+def _check_nested(old: Field, new: Field, *, path: str) -> None:
+    kinds = (pt.is_struct, pt.is_map, columns.is_list)
+    if not any(is_kind(old.type) and is_kind(new.type) for is_kind in kinds):
+        raise _changed(old, new, path)
+    before: list[Any] = [child for _, child in columns.children(old, path=path)]
+    after = columns.children(new, path=path)
+    if pt.is_struct(new.type):
+        for inner, child in after:
+            _check_column(_find(before, child.name), child, path=inner)
+    else:  # what is in lists and maps has its place, whatever its name
+        for child, (inner, wanted) in zip(before, after, strict=True):
+            _check_column(child, wanted, path=inner)
+
+
+def _find(fields: Iterable[Any], name: str) -> Field | None:
+    return next((field for field in fields if field.name == name), None)
+
+
+def _changed(old: Field, new: Field, path: str) -> FormatError:
+    return FormatError(f"column {path!r} was {old.type} and cannot become {new.type}: cast it to what it was")
+
+
+def _value_type(kind: Any) -> Any:
+    """The type without its layout."""
+    if pt.is_dictionary(kind):
+        kind = kind.value_type
+    if columns.is_text(kind):
+        return pa.string()
+    return pa.binary() if columns.is_binary(kind) else kind
+
+
+def _grows(old: Any, new: Any) -> bool:
+    if old == new or pt.is_null(old):
+        return True
+    if pt.is_timestamp(old) and pt.is_timestamp(new):  # an instant stays one in any zone
+        return bool((old.tz is None) is (new.tz is None))
+    if (pt.is_time(old) and pt.is_time(new)) or (pt.is_duration(old) and pt.is_duration(new)):
+        return True
+    if pt.is_date(old):
+        return bool(pt.is_date(new) or (pt.is_timestamp(new) and new.tz is None))
+    return _number_grows(old, new)
+
+
+def _number_grows(old: Any, new: Any) -> bool:
+    if pt.is_decimal(new):
+        whole, fraction = _digits(old)
+        return bool(fraction <= new.scale and 0 < whole <= new.precision - new.scale)
+    if pt.is_floating(new):
+        exact = pt.is_floating(old) or pt.is_integer(old)
+        return bool(exact and (old.bit_width < new.bit_width) and new.bit_width >= 32)
+    if not (pt.is_integer(old) and pt.is_integer(new)):
+        return False
+    if pt.is_unsigned_integer(old) is pt.is_unsigned_integer(new):
+        return bool(old.bit_width < new.bit_width)
+    return bool(pt.is_signed_integer(new) and old.bit_width < new.bit_width)
+
+
+def _digits(kind: Any) -> tuple[int, int]:
+    """Most digits before and behind the point; ``(0, 0)`` for what is no exact number."""
+    if pt.is_decimal(kind):
+        return max(kind.precision - kind.scale, 1), kind.scale
+    return (_DIGITS[kind.bit_width], 0) if pt.is_integer(kind) else (0, 0)

@@ -1,0 +1,83 @@
+"""Which schema may follow which."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pytest
+
+from formats import FormatError
+from formats.evolution import check_continues
+
+GROWS = [
+    (pa.int8(), pa.int64()),
+    (pa.uint8(), pa.int16()),
+    (pa.int32(), pa.float64()),
+    (pa.float32(), pa.float64()),
+    (pa.int32(), pa.decimal128(12, 2)),
+    (pa.decimal128(5, 2), pa.decimal128(7, 4)),
+    (pa.date32(), pa.timestamp("us")),
+    (pa.timestamp("us", "UTC"), pa.timestamp("us", "Europe/Berlin")),
+    (pa.null(), pa.string()),
+    (pa.string(), pa.large_string()),
+    (pa.dictionary(pa.int32(), pa.string()), pa.string()),
+    (pa.struct([("a", pa.int32())]), pa.struct([("b", pa.string()), ("a", pa.int64())])),
+    (pa.list_(pa.float32()), pa.large_list(pa.float64())),
+    (pa.map_(pa.string(), pa.int8()), pa.map_(pa.string(), pa.int16())),
+]
+CHANGES = [
+    (pa.int64(), pa.int32(), "c"),
+    (pa.int64(), pa.float64(), "c"),
+    (pa.int16(), pa.uint32(), "c"),
+    (pa.int32(), pa.string(), "c"),
+    (pa.string(), pa.binary(), "c"),
+    (pa.int32(), pa.decimal128(10, 2), "c"),
+    (pa.decimal128(5, 2), pa.decimal128(5, 3), "c"),
+    (pa.float64(), pa.decimal128(38, 2), "c"),
+    (pa.bool_(), pa.int8(), "c"),
+    (pa.timestamp("us"), pa.timestamp("us", "UTC"), "c"),
+    (pa.timestamp("us"), pa.date32(), "c"),
+    (pa.list_(pa.int8()), pa.map_(pa.int8(), pa.int8()), "c"),
+    (pa.list_(pa.int16()), pa.list_(pa.int8()), "c[]"),
+    (pa.map_(pa.string(), pa.int16()), pa.map_(pa.string(), pa.int8()), "c.value"),
+    (pa.struct([("a", pa.int64())]), pa.struct([("a", pa.int32())]), "c.a"),
+    (
+        pa.struct([("a", pa.int64())]),
+        pa.struct([pa.field("a", pa.int64()), pa.field("b", pa.int8(), nullable=False)]),
+        "c.b",
+    ),
+    (pa.struct([("a", pa.int8()), ("b", pa.int8())]), pa.struct([("a", pa.int8())]), "c.b"),
+]
+
+
+def one(kind):
+    """A schema of one column."""
+    return pa.schema([("c", kind)])
+
+
+@pytest.mark.parametrize(("old", "new"), GROWS, ids=str)
+def test_types_may_grow(old, new):
+    """Every value of the old type is a value of the new one; Arrow can cast it."""
+    check_continues(one(old), one(new))
+    pa.nulls(1, old).cast(new)
+
+
+@pytest.mark.parametrize(("old", "new", "path"), CHANGES, ids=str)
+def test_other_changes_name_the_column(old, new, path):
+    """The innermost one, with its path."""
+    with pytest.raises(FormatError) as error:
+        check_continues(one(old), one(new))
+    assert f"column {path!r} " in error.value.message
+    assert error.value.kind == "schema"
+
+
+def test_columns_may_be_added_if_they_may_be_null():
+    """In any place: readers go by name."""
+    check_continues(one(pa.int8()), pa.schema([("new", pa.string()), ("c", pa.int8())]))
+    with pytest.raises(FormatError, match="column 'new' is new"):
+        check_continues(one(pa.int8()), one(pa.int8()).append(pa.field("new", pa.int8(), nullable=False)))
+
+
+def test_columns_may_not_go():
+    """A reader of the new files would miss what the old ones have."""
+    with pytest.raises(FormatError, match="column 'c' is gone"):
+        check_continues(one(pa.int8()), pa.schema([("other", pa.int8())]))

@@ -1,0 +1,109 @@
+"""What every format that reads promises: the records that were written, in bounded memory, or an error."""
+
+from __future__ import annotations
+
+import io
+
+import pyarrow as pa
+import pytest
+
+from formats import BulkWriterFactory, FormatError, RowEncoder, reading
+from formats.per_row import PerRowEncoder
+
+
+def written(factory, *batches):
+    """A file of some batches, to be read."""
+    output = io.BytesIO()
+    writer = factory.create(output, batches[0].schema)
+    for batch in batches:
+        writer.write(batch)
+    writer.finish()
+    return io.BytesIO(output.getvalue())
+
+
+def numbers(count):
+    """Two columns."""
+    return pa.record_batch(
+        {"n": pa.array(range(count), pa.int32()), "t": pa.array([str(i) for i in range(count)])}
+    )
+
+
+def test_what_was_written_is_read(factory, rows):
+    """Every value and every name, in order; a reader without a wish has the file's schema."""
+    reader = factory.open_reader(written(factory, rows.slice(0, 4), rows.slice(4)))
+    assert reader.schema.names == rows.schema.names
+    assert str(reader.read_all().to_pylist()) == str(rows.to_pylist())
+
+
+def test_what_was_written_is_read_as_it_was_sent(factory, rows):
+    """Asked for the schema of the records, a reader gives that, layouts and zones included."""
+    reader = factory.open_reader(written(factory, rows), schema=rows.schema)
+    found = reader.read_all()
+    assert found.schema == rows.schema
+    assert str(found.to_pylist()) == str(rows.to_pylist())
+
+
+def test_columns_are_chosen_added_and_widened(factory):
+    """A file of an older schema is read as the newer one."""
+    wanted = pa.schema([("new", pa.string()), ("n", pa.int64())])
+    found = factory.open_reader(written(factory, numbers(3)), schema=wanted).read_all()
+    assert found.to_pylist() == [{"new": None, "n": number} for number in range(3)]
+    assert found.schema == wanted
+
+
+def test_a_column_of_another_kind_is_refused_by_name(factory):
+    """Nothing is parsed or cut behind the reader's back."""
+    with pytest.raises(FormatError, match="column 'n'"):
+        factory.open_reader(written(factory, numbers(3)), schema=pa.schema([("n", pa.string())]))
+
+
+def test_a_file_of_no_records_is_read(factory):
+    """A schema and not a single batch with rows."""
+    reader = factory.open_reader(written(factory, numbers(0)))
+    assert reader.read_all().num_rows == 0
+
+
+def test_the_file_stays_with_its_owner(factory):
+    """A reader that is dropped half-way closes nothing and leaves no error behind."""
+    file = written(factory, numbers(10))
+    reader = factory.open_reader(file)
+    reader.read_next_batch()
+    del reader
+    assert not file.closed
+
+
+def test_batches_are_small(factory, monkeypatch):
+    """A large file comes in pieces, whatever its row groups or blocks."""
+    file = written(factory, numbers(10_000))
+    monkeypatch.setattr(reading, "BATCH_ROWS", 1_000)
+    batches = list(factory.open_reader(file))
+    assert max(batch.num_rows for batch in batches) <= 1_000
+    assert sum(batch.num_rows for batch in batches) == 10_000
+
+
+@pytest.mark.parametrize("keep", [0, 3, 20, -1, -20], ids=lambda keep: f"keep{keep}")
+def test_a_file_that_was_cut_is_an_error(factory, keep):
+    """Never fewer records than there were, silently."""
+    data = written(factory, numbers(500)).getvalue()
+    with pytest.raises(FormatError) as error:
+        list(factory.open_reader(io.BytesIO(data[:keep])))
+    assert error.value.kind == "value"
+
+
+class Nothing(RowEncoder):
+    def encode(self, row):
+        del row
+        return b""
+
+
+class Silent(BulkWriterFactory):
+    def create(self, output, schema):
+        raise NotImplementedError
+
+
+@pytest.mark.parametrize("format_", [PerRowEncoder(Nothing()), Silent()])
+def test_a_format_without_a_reader_says_so(format_):
+    """A user's own format need not read; who asks learns it at once."""
+    with pytest.raises(FormatError, match="cannot read") as error:
+        format_.open_reader(io.BytesIO())
+    assert error.value.kind == "option"
