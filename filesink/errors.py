@@ -12,6 +12,8 @@
     │   ├── CommitConflictError   something else stands under a final name; it was not overwritten
     │   ├── StagedDataLost        bytes that an epoch has decided on are gone
     │   └── CommitStateUnknown    it is not known whether a step took effect; nothing was deleted
+    ├── MetastoreError            a metastore did not answer, or not as asked; it may be tried again
+    │   └── MetastoreConflictError  what a metastore holds does not fit; trying again cannot help
     ├── CommitFailedError         a committer still asked for retries after the last one
     ├── StateError                durable state cannot be used
     │   ├── StateCorruptError     checksum, magic or structure is wrong
@@ -101,6 +103,17 @@ class StagedDataLost(StorageError):  # noqa: N818 - the field's word for it, as 
 
 class CommitStateUnknown(StorageError):  # noqa: N818 - Iceberg's name for the same outcome
     """It is not known whether a step took effect. Nothing was deleted; restart to resolve."""
+
+
+class MetastoreError(FilesinkError, OSError):
+    """A metastore did not do what it was asked, or it is not known whether it did."""
+
+    def __str__(self) -> str:
+        return f"[{self.code}] {self.message}"
+
+
+class MetastoreConflictError(MetastoreError):
+    """What a metastore holds does not fit: another location, other keys, no such table."""
 
 
 class CommitFailedError(FilesinkError):

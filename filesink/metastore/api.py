@@ -1,0 +1,201 @@
+"""The contract between filesink and a metastore: a place that knows where the partitions of a table are.
+
+What every metastore promises:
+
+* A call that returns has taken effect. One that raises ``MetastoreError`` has taken effect, has not,
+  or will, late: who wants to know looks (``get_partitions``) and goes on from there.
+* ``MetastoreConflictError`` is raised only where trying again cannot help.
+* What a call does not name stays as it is: other partitions, other parameters, all other fields.
+* ``add_partitions`` never replaces one; whoever was first has added it, and it is left alone.
+
+Names of tables and columns are compared regardless of case, as Hive and Spark do. Values of
+partition columns are their text, unescaped; the default partition's is ``DEFAULT_PARTITION``.
+A metastore is configuration until its first call. It is used on the driver only, one call at a time,
+and opens its connection anew after it was closed or has failed.
+"""
+
+from __future__ import annotations
+
+import re
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+
+from filesink.errors import ConfigError, MetastoreConflictError
+from filesink.partition_paths import DEFAULT_PARTITION, fragment, partition_values
+
+_NAME = re.compile(r"[A-Za-z0-9_]{1,128}")
+
+Values = tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TableName:
+    """A database and a table in it; lower case, as metastores keep them."""
+
+    database: str
+    table: str
+
+    def __post_init__(self) -> None:
+        for name in (self.database, self.table):
+            if not _NAME.fullmatch(name):
+                raise ConfigError(
+                    f"{repr(name)[:80]} is no name of a database or table: letters, digits and '_' only",
+                    code="TABLE_NAME",
+                )
+        object.__setattr__(self, "database", self.database.lower())
+        object.__setattr__(self, "table", self.table.lower())
+
+    @staticmethod
+    def parse(text: str) -> TableName:
+        """``"db.table"``; a name without a database is refused, since defaults differ by client."""
+        database, dot, table = text.partition(".")
+        if not dot:
+            raise ConfigError(f"table {text[:80]!r} must be given as 'database.table'", code="TABLE_NAME")
+        return TableName(database=database, table=table)
+
+    def __str__(self) -> str:
+        return f"{self.database}.{self.table}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Column:
+    """A column of a table. ``type`` is Hive's text of it, such as ``decimal(10,2)``."""
+
+    name: str
+    type: str
+
+
+class TableKind(Enum):
+    """Whether dropping the table removes its files."""
+
+    EXTERNAL = "EXTERNAL_TABLE"
+    MANAGED = "MANAGED_TABLE"
+    OTHER = "other"  # views and whatever else cannot be written to
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StorageFormat:
+    """The Java classes that read and write a table's files, and the serde's parameters."""
+
+    input_format: str
+    output_format: str
+    serde: str
+    serde_parameters: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Table:
+    """What a metastore knows of a table.
+
+    Attributes:
+        columns: those in the files; partition keys are not among them.
+        partition_keys: in the order of the directories; empty for a table without partitions.
+        location: URI or path of its directory, as the metastore has it.
+    """
+
+    name: TableName
+    columns: tuple[Column, ...]
+    partition_keys: tuple[Column, ...]
+    location: str
+    format: StorageFormat
+    kind: TableKind = TableKind.EXTERNAL
+    parameters: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Partition:
+    """One partition: the values of all partition keys in their order, where it is, and parameters."""
+
+    values: Values
+    location: str
+    parameters: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TableChange:
+    """What is to be changed of a table; what is left out stays.
+
+    Attributes:
+        new_columns: added after the last one; those that exist are left alone.
+        parameters: set; others stay.
+        location: where the files are from now on; of a table without partitions.
+    """
+
+    new_columns: tuple[Column, ...] = ()
+    parameters: Mapping[str, str] = field(default_factory=dict)
+    location: str | None = None
+
+
+class Metastore(ABC):
+    """A catalog of tables; see the promises above.
+
+    Every method raises ``MetastoreError`` or ``MetastoreConflictError`` and nothing else, and the
+    latter where the table does not exist, unless it says otherwise.
+    """
+
+    @abstractmethod
+    def get_table(self, name: TableName) -> Table | None:
+        """The table, or ``None`` if there is none."""
+
+    @abstractmethod
+    def create_table(self, table: Table) -> None:
+        """Create a table, unless one of that name exists: then that one is left alone."""
+
+    @abstractmethod
+    def alter_table(self, name: TableName, change: TableChange) -> None:
+        """Change what ``change`` names."""
+
+    @abstractmethod
+    def get_partitions(self, name: TableName, values: Sequence[Values]) -> list[Partition]:
+        """Those of ``values`` that exist, in any order."""
+
+    @abstractmethod
+    def add_partitions(self, name: TableName, partitions: Sequence[Partition]) -> None:
+        """Add partitions; those that exist are left alone, wherever they are.
+
+        They get the columns and the format that the table has at that moment. May take effect in
+        part if it raises.
+        """
+
+    @abstractmethod
+    def alter_partitions(self, name: TableName, partitions: Sequence[Partition]) -> None:
+        """Set location and parameters of partitions that exist; parameters not named here stay.
+
+        Raises ``MetastoreConflictError`` if one does not exist (``PARTITION_MISSING``). May take
+        effect in part if it raises.
+        """
+
+    def close(self) -> None:  # noqa: B027 - most have nothing to let go of
+        """Let go of the connection. The next call opens one again."""
+
+
+def partition_name(table: Table, values: Values) -> str:
+    """``k=v/k2=v2`` with the table's own keys, escaped as Hive does: its name in a metastore."""
+    keys = [key.name.lower() for key in table.partition_keys]
+    texts = [None if value == DEFAULT_PARTITION else value for value in values]
+    return "/".join(fragment(key, text) for key, text in zip(keys, texts, strict=True))
+
+
+def no_table(name: TableName) -> MetastoreConflictError:
+    """The error for a table that does not exist."""
+    return MetastoreConflictError(
+        f"there is no table {name}; create it, or let the sink do so with create_table=True",
+        code="TABLE_NOT_FOUND",
+    )
+
+
+def no_partition(name: TableName, values: Values) -> MetastoreConflictError:
+    """The error for a partition that was to be changed and does not exist."""
+    del values  # values of records
+    return MetastoreConflictError(
+        f"a partition of {name} was dropped meanwhile; announce it again", code="PARTITION_MISSING"
+    )
+
+
+def values_of(bucket: str) -> dict[str, str]:
+    """Partition columns (lower case) and values of a bucket's directory; see ``Metastore``."""
+    return {
+        name.lower(): DEFAULT_PARTITION if text is None else text for name, text in partition_values(bucket)
+    }

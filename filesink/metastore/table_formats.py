@@ -1,0 +1,46 @@
+"""What Hive calls the formats of files. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from filesink.metastore.api import StorageFormat
+
+_QL = "org.apache.hadoop.hive.ql.io"
+_TEXT = "org.apache.hadoop.mapred.TextInputFormat"
+_TEXT_OUT = f"{_QL}.HiveIgnoreKeyTextOutputFormat"
+
+#: By the word that ``CREATE TABLE … STORED AS`` has for it, in lower case.
+HIVE_FORMATS: Mapping[str, StorageFormat] = MappingProxyType(
+    {
+        "parquet": StorageFormat(
+            input_format=f"{_QL}.parquet.MapredParquetInputFormat",
+            output_format=f"{_QL}.parquet.MapredParquetOutputFormat",
+            serde=f"{_QL}.parquet.serde.ParquetHiveSerDe",
+        ),
+        "orc": StorageFormat(
+            input_format=f"{_QL}.orc.OrcInputFormat",
+            output_format=f"{_QL}.orc.OrcOutputFormat",
+            serde=f"{_QL}.orc.OrcSerde",
+        ),
+        "avro": StorageFormat(
+            input_format=f"{_QL}.avro.AvroContainerInputFormat",
+            output_format=f"{_QL}.avro.AvroContainerOutputFormat",
+            serde="org.apache.hadoop.hive.serde2.avro.AvroSerDe",
+        ),
+        "textfile": StorageFormat(
+            input_format=_TEXT,
+            output_format=_TEXT_OUT,
+            serde="org.apache.hadoop.hive.serde2.lazy.LazySimpleSerDe",
+        ),
+        "json": StorageFormat(
+            input_format=_TEXT, output_format=_TEXT_OUT, serde="org.apache.hive.hcatalog.data.JsonSerDe"
+        ),
+    }
+)
+
+
+def hive_format_of(form: StorageFormat) -> str | None:
+    """The word of ``HIVE_FORMATS`` for a table's classes; ``None`` for any other."""
+    return next((name for name, known in HIVE_FORMATS.items() if known.serde == form.serde), None)

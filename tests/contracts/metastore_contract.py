@@ -1,0 +1,206 @@
+"""What every metastore must do, checked without asking the client under test.
+
+Subclass ``MetastoreContract``, give it the fixture ``site`` and run it: that enrols a metastore. The
+oracle is the site: it looks at the metastore by another client.
+"""
+
+from __future__ import annotations
+
+import uuid
+from abc import ABC, abstractmethod
+from dataclasses import replace
+
+import pytest
+
+from filesink.errors import MetastoreConflictError
+from filesink.metastore.api import (
+    Column,
+    Metastore,
+    Partition,
+    Table,
+    TableChange,
+    TableName,
+    Values,
+)
+from filesink.metastore.table_formats import HIVE_FORMATS
+
+
+class MetastoreSite(ABC):
+    """A metastore seen from outside."""
+
+    database: str = "default"
+    root: str = "file:/nowhere"  # below it the service may make directories
+
+    @abstractmethod
+    def metastore(self) -> Metastore:
+        """A new client, as another process would make it."""
+
+    @abstractmethod
+    def partitions(self, name: TableName) -> dict[Values, tuple[str, dict[str, str]]]:
+        """Location and parameters of every partition."""
+
+    @abstractmethod
+    def columns(self, name: TableName) -> dict[str, str]:
+        """Names and types of all columns, partition keys last."""
+
+    def fresh_table(self) -> Table:
+        """A table that does not exist yet, partitioned by day and k."""
+        name = TableName(database=self.database, table=f"t_{uuid.uuid4().hex[:12]}")
+        return Table(
+            name=name,
+            columns=(Column(name="a", type="bigint"), Column(name="b", type="struct<x:int,y:array<string>>")),
+            partition_keys=(Column(name="day", type="string"), Column(name="k", type="string")),
+            location=f"{self.root}/{name.table}",
+            format=HIVE_FORMATS["parquet"],
+        )
+
+
+def partition(table: Table, day: str, k: str = "x", **parameters: str) -> Partition:
+    """A partition in a directory of its own."""
+    where = f"{table.location}/{day}-{uuid.uuid5(uuid.NAMESPACE_OID, k).hex[:8]}"
+    return Partition(values=(day, k), location=where, parameters=parameters)
+
+
+class MetastoreContract:
+    """The conformance suite. Each test gets a table of its own."""
+
+    def test_a_table_comes_back_as_it_was_created(self, site: MetastoreSite, metastore: Metastore) -> None:
+        """Columns with nested types, keys in their order, location, format and parameters."""
+        wanted = replace(site.fresh_table(), parameters={"made.by": "a test"})
+        assert metastore.get_table(wanted.name) is None
+        metastore.create_table(wanted)
+        found = metastore.get_table(wanted.name)
+        assert found is not None
+        assert (found.columns, found.partition_keys) == (wanted.columns, wanted.partition_keys)
+        assert (found.location, found.kind) == (wanted.location, wanted.kind)
+        assert found.format.serde == wanted.format.serde
+        assert found.parameters["made.by"] == "a test"
+        assert list(site.columns(wanted.name)) == ["a", "b", "day", "k"]
+
+    def test_creating_a_table_again_leaves_it_alone(self, metastore: Metastore, table: Table) -> None:
+        """Two jobs may create one table; the second finds that of the first."""
+        metastore.create_table(replace(table, columns=table.columns[:1]))
+        found = metastore.get_table(table.name)
+        assert found is not None
+        assert found.columns == table.columns
+
+    def test_partitions_are_added_and_found(
+        self, site: MetastoreSite, metastore: Metastore, table: Table
+    ) -> None:
+        """Only those asked for come back, with their locations and parameters."""
+        first, second = partition(table, "2024-01-01", numRows="5"), partition(table, "2024-01-02")
+        metastore.add_partitions(table.name, [first, second])
+        [found] = metastore.get_partitions(table.name, [first.values, ("2024-01-03", "x")])
+        assert (found.values, found.location) == (first.values, first.location)
+        assert found.parameters["numRows"] == "5"
+        assert set(site.partitions(table.name)) == {first.values, second.values}
+
+    @pytest.mark.parametrize(
+        "value",
+        ["a b", "a/b=c%d", "q\"u'o*t?e", "é ∑ 日本", "[x]{y}^z", "__HIVE_DEFAULT_PARTITION__", "a\\b:#"],
+    )
+    def test_values_keep_their_text(
+        self, site: MetastoreSite, metastore: Metastore, table: Table, value: str
+    ) -> None:
+        """Values are escaped for names and come back as they were; null has its own text."""
+        added = partition(table, "d", value)
+        metastore.add_partitions(table.name, [added])
+        metastore.add_partitions(table.name, [added])
+        assert [found.values for found in metastore.get_partitions(table.name, [added.values])] == [
+            ("d", value)
+        ]
+        assert set(site.partitions(table.name)) == {("d", value)}
+
+    def test_a_partition_is_never_replaced(
+        self, site: MetastoreSite, metastore: Metastore, table: Table
+    ) -> None:
+        """Adding one that exists elsewhere leaves it there, and adds the others."""
+        first = partition(table, "2024-01-01")
+        metastore.add_partitions(table.name, [first])
+        moved = replace(first, location=f"{table.location}/elsewhere")
+        metastore.add_partitions(table.name, [moved, partition(table, "2024-01-02")])
+        found = site.partitions(table.name)
+        assert found[first.values][0] == first.location
+        assert len(found) == 2
+
+    def test_altering_sets_what_it_names(
+        self, site: MetastoreSite, metastore: Metastore, table: Table
+    ) -> None:
+        """Location and parameters change; other parameters and other partitions stay."""
+        first, second = partition(table, "2024-01-01", mine="1", other="2"), partition(table, "2024-01-02")
+        metastore.add_partitions(table.name, [first, second])
+        moved = Partition(values=first.values, location=f"{table.location}/v2", parameters={"mine": "3"})
+        metastore.alter_partitions(table.name, [moved])
+        found = site.partitions(table.name)
+        location, parameters = found[first.values]
+        assert location == moved.location
+        assert (parameters["mine"], parameters["other"]) == ("3", "2")
+        assert found[second.values][0] == second.location
+
+    def test_altering_one_that_is_gone_is_an_error(self, metastore: Metastore, table: Table) -> None:
+        """A partition dropped by somebody is not added by a change."""
+        with pytest.raises(MetastoreConflictError) as caught:
+            metastore.alter_partitions(table.name, [partition(table, "2024-01-01")])
+        assert caught.value.code == "PARTITION_MISSING"
+
+    def test_columns_are_added_once(self, site: MetastoreSite, metastore: Metastore, table: Table) -> None:
+        """A column that exists, in whatever case, is left alone; new ones come last."""
+        change = TableChange(
+            new_columns=(Column(name="A", type="string"), Column(name="c", type="decimal(10,2)")),
+            parameters={"evolved": "yes"},
+        )
+        metastore.alter_table(table.name, change)
+        metastore.alter_table(table.name, change)
+        found = metastore.get_table(table.name)
+        assert found is not None
+        assert [column.name for column in found.columns] == ["a", "b", "c"]
+        assert found.parameters["evolved"] == "yes"
+        assert site.columns(table.name)["c"] == "decimal(10,2)"
+
+    def test_new_partitions_have_the_columns_of_their_table(
+        self, site: MetastoreSite, metastore: Metastore, table: Table
+    ) -> None:
+        """A partition added after a column is read with it; readers take a partition's own format."""
+        del site
+        metastore.alter_table(table.name, TableChange(new_columns=(Column(name="c", type="int"),)))
+        metastore.add_partitions(table.name, [partition(table, "2024-01-01")])
+        assert metastore.get_partitions(table.name, [("2024-01-01", "x")])
+
+    def test_a_table_can_be_moved(self, site: MetastoreSite, metastore: Metastore) -> None:
+        """The location of a table without partitions is switched at once; nothing else changes."""
+        plain = replace(site.fresh_table(), partition_keys=())
+        metastore.create_table(plain)
+        metastore.alter_table(plain.name, TableChange(location=f"{plain.location}_v2"))
+        found = metastore.get_table(plain.name)
+        assert found is not None
+        assert (found.location, found.columns) == (f"{plain.location}_v2", plain.columns)
+
+    @pytest.mark.parametrize("call", ["get_partitions", "add_partitions", "alter_partitions"])
+    def test_a_table_that_does_not_exist(self, site: MetastoreSite, metastore: Metastore, call: str) -> None:
+        """Partitions of no table are a conflict: it was dropped, and trying again cannot help."""
+        ghost = site.fresh_table()
+        one = partition(ghost, "d")
+        with pytest.raises(MetastoreConflictError) as caught:
+            getattr(metastore, call)(ghost.name, [one.values if call == "get_partitions" else one])
+        assert caught.value.code == "TABLE_NOT_FOUND"
+
+    def test_many_partitions_in_one_call(
+        self, site: MetastoreSite, metastore: Metastore, table: Table
+    ) -> None:
+        """More than fit into one request of the service; all of them take effect."""
+        many = [partition(table, f"d{i}") for i in range(130)]
+        metastore.add_partitions(table.name, many)
+        metastore.alter_partitions(table.name, [replace(one, parameters={"seen": "1"}) for one in many])
+        assert len(metastore.get_partitions(table.name, [one.values for one in many])) == 130
+        assert {parameters["seen"] for _, parameters in site.partitions(table.name).values()} == {"1"}
+
+    def test_nothing_is_nothing(self, metastore: Metastore, table: Table) -> None:
+        """Empty lists are no calls."""
+        metastore.add_partitions(table.name, [])
+        metastore.alter_partitions(table.name, [])
+        assert metastore.get_partitions(table.name, []) == []
+
+    def test_a_closed_client_opens_again(self, metastore: Metastore, table: Table) -> None:
+        """``close`` lets go of the connection and no more."""
+        metastore.close()
+        assert metastore.get_table(table.name) is not None
