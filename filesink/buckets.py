@@ -260,9 +260,10 @@ def _encode(ids: pa.Array[Any]) -> tuple[list[str], NDArray[Any]]:
     """The checked distinct ids that occur, and for each record the index of its id."""
     encoded = ids if isinstance(ids, pa.DictionaryArray) else ids.dictionary_encode()
     codes = encoded.indices.to_numpy(zero_copy_only=False)
-    occurring = np.flatnonzero(np.bincount(codes, minlength=len(encoded.dictionary)))
+    values = encoded.dictionary
+    occurring = np.flatnonzero(np.bincount(codes, minlength=len(values)))
     try:
-        texts = encoded.dictionary.take(occurring).to_pylist()
+        texts = (values if len(occurring) == len(values) else values.take(occurring)).to_pylist()
     except UnicodeDecodeError as error:
         raise BucketError(
             "a bucket id is not valid UTF-8; correct the assigner", code="ILLEGAL_CHAR"
@@ -271,7 +272,7 @@ def _encode(ids: pa.Array[Any]) -> tuple[list[str], NDArray[Any]]:
         raise _null_id()
     # A dictionary may name unused values, or one value twice.
     names = {check_bucket_id(str(text)): index for index, text in enumerate(dict.fromkeys(texts))}
-    recode = np.zeros(len(encoded.dictionary), dtype=np.uint16 if len(names) <= 1 << 16 else np.int64)
+    recode = np.zeros(len(values), dtype=np.uint16 if len(names) <= 1 << 16 else np.int64)
     recode[occurring] = [names[str(text)] for text in texts]
     return list(names), recode[codes]
 

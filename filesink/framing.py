@@ -86,7 +86,7 @@ def _inflate(payload: bytes, where: str) -> bytes:
 
 def to_json(value: Any) -> bytes:
     """Canonical JSON: sorted keys, no spaces, UTF-8 (lone surrogates as escapes)."""
-    return json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False).encode()
+    return _CANONICAL.encode(value).encode()
 
 
 def from_json(data: bytes, *, where: str) -> Any:
@@ -96,7 +96,7 @@ def from_json(data: bytes, *, where: str) -> Any:
         StateCorruptError: anything else.
     """
     try:
-        return json.loads(data, parse_constant=_no_constant, object_pairs_hook=_unique)
+        return _STRICT.decode(data.decode())
     except (ValueError, RecursionError) as error:
         raise StateCorruptError(f"{where} is not valid: {type(error).__name__}", code="JSON") from error
 
@@ -116,3 +116,8 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(value) != len(pairs):
         raise ValueError("repeated key")
     return value
+
+
+# Made once: with options of their own ``json.dumps`` and ``json.loads`` make one per call.
+_CANONICAL = json.JSONEncoder(sort_keys=True, separators=(",", ":"), allow_nan=False)
+_STRICT = json.JSONDecoder(parse_constant=_no_constant, object_pairs_hook=_unique)

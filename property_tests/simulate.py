@@ -8,6 +8,7 @@ python -m property_tests.simulate --minutes 60 --jobs 2    a soak, with counts o
 from __future__ import annotations
 
 import argparse
+import gc
 import os
 import sys
 import time
@@ -126,7 +127,7 @@ def soak(first: int, minutes: float, jobs: int) -> Tally:
     """Histories from ``first`` on until the time is over or an invariant does not hold."""
     tally = Tally()
     end = time.monotonic() + minutes * 60
-    with ProcessPoolExecutor(jobs, initializer=_quiet) as pool:
+    with ProcessPoolExecutor(jobs, initializer=_prepare) as pool:
         while time.monotonic() < end and not tally.violations:
             chunks = [range(first + i * _CHUNK, first + (i + 1) * _CHUNK) for i in range(4 * jobs)]
             first += len(chunks) * _CHUNK
@@ -136,9 +137,14 @@ def soak(first: int, minutes: float, jobs: int) -> Tally:
     return tally
 
 
-def _quiet() -> None:
-    """Arrow tells on standard error of every Parquet file whose process has died."""
+def _prepare() -> None:
+    """Set up a process of a soak."""
+    # Arrow tells on standard error of every Parquet file whose process has died.
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stderr.fileno())
+    # What is imported stays, and histories are small: looking for garbage less often saves a tenth.
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(20_000, 20, 20)
 
 
 def main() -> int:

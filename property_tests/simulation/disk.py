@@ -270,9 +270,16 @@ def _remains(inode: Inode, policy: Cut, random: Random) -> bytes:
 
 
 def _entry(name: str, node: Inode | Directory) -> Entry:
+    """A line of a listing; that of the last listing again if nothing has changed."""
     if isinstance(node, Directory):
-        return Entry(name=name, size=0, mtime_ms=0, kind=Kind.DIRECTORY)
-    return Entry(name=name, size=len(node.data), mtime_ms=node.mtime_ns // 1_000_000, kind=Kind.FILE)
+        size = mtime_ms = 0
+    else:
+        size, mtime_ms = len(node.data), node.mtime_ns // 1_000_000
+    known = node.listed
+    if known is None or known.name != name or known.size != size or known.mtime_ms != mtime_ms:
+        kind = Kind.DIRECTORY if isinstance(node, Directory) else Kind.FILE
+        known = node.listed = Entry(name=name, size=size, mtime_ms=mtime_ms, kind=kind)
+    return known
 
 
 def _error(code: int, path: str) -> OSError:

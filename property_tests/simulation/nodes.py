@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from filesink.storage.api import Entry
+
 
 @dataclass(slots=True, eq=False)
 class Inode:
@@ -18,6 +20,7 @@ class Inode:
     links: int = 0
     handles: int = 0
     gone: bool = False
+    listed: Entry | None = None
 
     @property
     def durable(self) -> bool:
@@ -42,3 +45,4 @@ class Directory:
     entries: dict[str, Inode | Directory] = field(default_factory=dict)
     synced: dict[str, Inode | Directory] = field(default_factory=dict)
     changes: list[Change] = field(default_factory=list)
+    listed: Entry | None = None

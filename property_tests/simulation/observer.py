@@ -61,7 +61,7 @@ class Observer:
                 if any(seen.inode is inode for seen in self.visible.values()):
                     self.world.fail("I4: a visible file was written to")
                 continue
-            ledger = _LEDGER.fullmatch(name)
+            ledger = _LEDGER.fullmatch(name) if name.startswith("_") else None
             if ledger is not None:
                 self._ledger(ledger["sink"], int(ledger["slot"]), ledger["kind"], made=kind == "made")
             elif not is_hidden(name):

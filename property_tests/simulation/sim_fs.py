@@ -10,6 +10,8 @@ from filesink.storage.fs import FsStat, Handle
 from property_tests.simulation.disk import Disk
 from property_tests.simulation.world import Process, World
 
+_NO_COMPONENT = frozenset(("", ".", ".."))
+
 
 class SimFs:
     """The files of a simulated machine, for one process of it."""
@@ -148,6 +150,6 @@ class SimFs:
 
     def _inside(self, path: str) -> str:
         """I10: no path leads out of the base."""
-        if not path or path[0] == "/" or any(part in {"", ".", ".."} for part in path.split("/")):
+        if not _NO_COMPONENT.isdisjoint(path.split("/")):
             self._world.fail(f"I10: path {path!r} leaves the base")
         return path

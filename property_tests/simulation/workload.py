@@ -28,7 +28,8 @@ from formats.parquet import ParquetWriterFactory
 
 HEADER = b"#rows##\n"
 ROW_BYTES = 8  # of LinesEncoder, line feed included
-SCHEMA = pa.schema([("bucket", pa.string()), ("row", pa.string())])
+_TEXT = pa.string()
+SCHEMA = pa.schema([("bucket", _TEXT), ("row", _TEXT)])
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,7 +199,7 @@ class Source:
     def arrow(self, rows: Sequence[str]) -> pa.RecordBatch:
         """Rows as a writer gets them."""
         return pa.RecordBatch.from_arrays(
-            [pa.array([self.buckets[row] for row in rows], pa.string()), pa.array(rows, pa.string())],
+            [pa.array([self.buckets[row] for row in rows], _TEXT), pa.array(rows, _TEXT)],
             schema=SCHEMA,
         )
 
