@@ -1,4 +1,4 @@
-"""Laws of splitting, escaping, times and allowances, for values that nobody thought of."""
+"""Laws of splitting, escaping and times, for values that nobody thought of."""
 
 from __future__ import annotations
 
@@ -17,9 +17,7 @@ from hypothesis import strategies as st
 from filesink.buckets import BucketAssigner, BucketContext, assign_ids, check_bucket_id, split
 from filesink.errors import BucketError
 from filesink.local_time import LocalTime, time_zone, utc_offsets
-from filesink.part_file import PartFileInfo
 from filesink.partition_paths import escape, fragment, partition_values, unescape
-from filesink.rolling import RollingPolicy
 
 CONTEXT = BucketContext(processing_time_ms=0, time_zone="UTC")
 ZONES = ("America/New_York", "Europe/Dublin", "Asia/Tehran", "Pacific/Apia", "Africa/Monrovia", "+05:45")
@@ -124,22 +122,3 @@ def test_local_time_is_the_calendar(moment: datetime) -> None:
     time = LocalTime.of(second, micro * 1000)
     assert (time.year, time.month, time.day, time.hour, time.minute, time.second) == moment.timetuple()[:6]
     assert (time.weekday, time.day_of_year) == (moment.weekday(), moment.timetuple().tm_yday)
-
-
-@given(st.integers(1, 50), st.none() | st.integers(1, 5), st.lists(st.integers(1, 30), max_size=30))
-def test_allowance_never_exceeds_the_rule(limit: int, rows: int | None, sizes: list[int]) -> None:
-    """Within an allowance the rule would not have rolled before any record."""
-    policy = RollingPolicy.on_checkpoint_rolling_policy(limit, rows)
-    allowance = policy.allowance(_part(0, 0))
-    grown = count = 0
-    for size in sizes:
-        assert allowance.bytes is not None
-        if grown > allowance.bytes or count >= (allowance.rows or count + 1):
-            assert policy.should_roll_on_event(_part(grown, count))
-            break
-        assert count == 0 or not policy.should_roll_on_event(_part(grown, count))
-        grown, count = grown + size, count + 1
-
-
-def _part(size: int, rows: int) -> PartFileInfo:
-    return PartFileInfo(bucket_id="", size=size, rows=rows, creation_time=0, last_update_time=0)
