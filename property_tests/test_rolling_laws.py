@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate, pairwise
+from typing import cast
 
 import pyarrow as pa
 import pytest
@@ -229,8 +230,7 @@ class SqueezingWriter(BulkWriter):
 
     def write(self, batch: pa.RecordBatch) -> None:
         """See ``BulkWriter.write``."""
-        rows: list[bytes] = batch.column(0).to_pylist()
-        for row in rows:
+        for row in cast("list[bytes]", batch.column(0).to_pylist()):
             self._waiting += len(row)
             self._encoded += len(row) * row[0] // 100
 
