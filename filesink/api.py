@@ -25,6 +25,7 @@ from enum import Enum
 from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 
 from filesink.ports import Clock, Ids, TaskRunner
+from filesink.system import SystemClock
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -36,6 +37,9 @@ StateT = TypeVar("StateT")
 CommittableT = TypeVar("CommittableT")
 AggregatedT = TypeVar("AggregatedT")
 T = TypeVar("T")
+
+#: Under this index stages keep state of their own, beside that of the subtasks; no task is given it.
+OF_STAGES = -1
 
 
 class Codec(Protocol[T]):
@@ -188,7 +192,13 @@ class Input(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EpochContext:
-    """The epoch a stage works for: its slot, the driver's time (ms), and whether input has ended."""
+    """The epoch a stage works for: its slot, the driver's time (ms), and whether input has ended.
+
+    Attributes:
+        runner: runs larger pieces of work where there is room for them.
+        clock: for measuring only; what is decided follows from ``now_ms``.
+        metrics: what stages count; they are reported with those of the tasks.
+    """
 
     sink_id: str
     slot: int
@@ -196,6 +206,8 @@ class EpochContext:
     input: Input
     ids: Ids
     runner: TaskRunner
+    clock: Clock = field(default_factory=SystemClock)
+    metrics: Metrics = field(default_factory=Metrics)
 
 
 @dataclass(frozen=True, slots=True)

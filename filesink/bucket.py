@@ -2,13 +2,15 @@
 
 An *open part* is the file being written now plus the segments of it that earlier epochs, or this one
 under memory pressure, have put aside. Closed with segments it is reported as held files of one group,
-to be put together by a stage on the driver; closed without any it is a pending file at once.
+to be put together by a stage on the driver; closed without any it is a pending file at once, unless
+small files are merged: then every part is held.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from enum import Enum
 from typing import TYPE_CHECKING, Protocol
 
 from filesink.committables import Committable, HeldFile, PendingFile
@@ -23,14 +25,23 @@ if TYPE_CHECKING:
 MAX_SEGMENTS = 1000  # of one part; then it is closed
 
 
+class Closed(Enum):
+    """What a part is when it is closed: ready to be published, or held, to be merged with others."""
+
+    PENDING = "pending"
+    HELD = "held"
+
+
 class Parts(Protocol):
     """Makes the files of a bucket; knows format, names and store.
 
     Attributes:
         suffix: how the names of finished files end.
+        closed: what becomes of parts that are closed.
     """
 
     suffix: str
+    closed: Closed
 
     def open(self, bucket: str, schema: pa.Schema, last: HeldFile | None) -> PartWriter:
         """A new file; of the part whose last segment is ``last``, or of a new part."""
@@ -148,7 +159,7 @@ class WriterBucket:
         part, self._open = self._open, None
         if part is None:
             return
-        if part.segments:
+        if part.segments or self.parts.closed is Closed.HELD:
             self._end_segment(part)
             self._closed += part.segments
         elif part.writer is not None:
@@ -218,6 +229,7 @@ class WriterBucket:
                 signature=part.signature,
                 suffix=part.suffix,
                 carry_over=carry_over,
+                header_size=writer.header_size,
             )
         )
 

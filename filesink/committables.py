@@ -2,7 +2,7 @@
 
 A *pending* file is published by the epoch whose record names it. A *held* file stays hidden: in a
 record's state it is kept for a later epoch; among the committables of a writer it belongs to a part
-that was closed and waits to be merged in this epoch. A file to *discard* is removed after
+that was closed, and a stage decides what becomes of it. A file to *discard* is removed after
 publication. Codecs are versioned; ``tests/golden`` holds old bytes.
 """
 
@@ -36,12 +36,12 @@ class HeldFile:
     """A closed file that a later epoch goes on with.
 
     Attributes:
-        group: id of the open part it is a segment of; ``""`` for a file that waits for compaction
-            together with others of its bucket.
+        group: id of the part it is a segment of, open or closed.
         created_ms, updated_ms: when its first and last record came, by the driver's clock.
         signature: of format, options and schema; only equal ones are continued or concatenated.
         suffix: how the finished name will end, chosen when the part was begun.
         carry_over: what the encoder needs to go on (``formats.api.Encoder.carry_over``).
+        header_size: bytes of the format's header at the beginning of the file.
     """
 
     bucket: str
@@ -54,6 +54,7 @@ class HeldFile:
     signature: str
     suffix: str = ""
     carry_over: bytes = b""
+    header_size: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -23,7 +23,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Generic, TypeVar
 
-from filesink.api import EpochContext, Input, Prepared, Sink
+from filesink.api import OF_STAGES, EpochContext, Input, Prepared, Sink
 from filesink.epoch_record import EMPTY, BatchWrite, Cause, EpochRecord, Finish, MicroBatch, Section, Upkeep
 from filesink.errors import CommitStateUnknown, ConcurrentDriverError, FilesinkError, StorageError
 from filesink.gathering import Gathered, gather, states_of
@@ -160,6 +160,7 @@ class EpochLoop(Generic[S, C, A]):
             input=source,
             ids=self._ports.ids,
             runner=self._ports.runner,
+            clock=self._ports.clock,
         )
 
     def _write(self, epoch: EpochContext, head: Head | None, job: WriteJob) -> Gathered[S, C]:
@@ -169,7 +170,7 @@ class EpochLoop(Generic[S, C, A]):
             slot=epoch.slot,
             driver_ms=epoch.now_ms,
             time_zone=job.time_zone,
-            states=_kept(head),
+            states={subtask: state for subtask, state in _kept(head).items() if subtask != OF_STAGES},
         )
         try:
             return gather(self._sink, _kept(head), job.write(task.run), job.losers())
@@ -199,7 +200,7 @@ class EpochLoop(Generic[S, C, A]):
         committables = self._publisher.publish(record, Decider.THIS_DRIVER)
         self._head = Head(record=record, complete=True)
         self._after(record, committables, gathered.losers)
-        return replace(_outcome(record, committables), metrics=gathered.metrics)
+        return replace(_outcome(record, committables), metrics={**gathered.metrics, **epoch.metrics.values})
 
     def _record(
         self, epoch: EpochContext, head: Head | None, cause: Cause, gathered: Gathered[S, C]

@@ -22,6 +22,7 @@
     │   ├── CheckpointMismatchError   same batch id, other input
     │   ├── ReplayMismatchError       same batch, other number of rows
     │   └── ReplayTooOldError         the batch is older than the records that are kept
+    ├── CompactionError           small files could not be merged; they are kept as they are
     ├── ConcurrentDriverError     another driver went on with this sink
     ├── SecurityError             a path would leave the base directory
     └── InternalError             Spark did not provide what it always provides, or a bug
@@ -146,6 +147,10 @@ class ReplayMismatchError(IdentityError):
 
 class ReplayTooOldError(IdentityError):
     """A micro-batch came back that is older than the records the ledger keeps."""
+
+
+class CompactionError(FilesinkError):
+    """Small files could not be merged. Nothing was published, and they are kept as they are."""
 
 
 class ConcurrentDriverError(FilesinkError):

@@ -11,10 +11,12 @@ import pyarrow as pa
 from filesink import file_format
 from filesink.api import PreCommitStage, Sink, WriterContext
 from filesink.buckets import file_columns
+from filesink.closed_parts import Compaction, MergeParts, Waiting
+from filesink.closing import CloseParts
 from filesink.committables import Committable, CommittableCodec, HeldFile, HeldFileCodec, PendingFile
 from filesink.committer import FileCommitter, VerifyStage
 from filesink.ledger import Ledger
-from filesink.merging import CloseParts, Merger
+from filesink.merging import SinkFiles
 from filesink.naming import parent
 from filesink.ports import SerialRunner
 from filesink.storage.api import Store
@@ -46,11 +48,13 @@ class FileTiers(Sink[HeldFile, Committable, None]):
         address: opens the store; anything callable that can be pickled.
         plan: how records become part files.
         uid: the user's stable name of the sink.
+        compaction: how small files are merged; without it, what becomes of those that wait.
     """
 
     address: Callable[[], Store]
     plan: Plan
     uid: str | None = None
+    compaction: Compaction | Waiting = Waiting.REFUSED
 
     def create_writer(self, context: WriterContext) -> FileWriter:
         """See ``Sink.create_writer``."""
@@ -65,9 +69,16 @@ class FileTiers(Sink[HeldFile, Committable, None]):
         return FileCommitter(self.address(), SerialRunner())
 
     def pre_commit_stages(self) -> Sequence[PreCommitStage[HeldFile, Committable]]:
-        """Close what is due, then look at every file that is about to be named."""
-        close = CloseParts(Merger(self.address), self.plan.policy, names=self.plan.names)
-        return (close, VerifyStage(self.address()))
+        """Close what is due, put it together, then look at every file that is about to be named."""
+        files = SinkFiles(open_store=self.address, format=self.plan.format, names=self.plan.names)
+        return (CloseParts(self.plan.policy), self._merging(files), VerifyStage(self.address()))
+
+    def _merging(self, files: SinkFiles) -> PreCommitStage[HeldFile, Committable]:
+        match self.compaction:
+            case Compaction(strategy=strategy, compactor=compactor):
+                return strategy.stage(compactor, files)
+            case Waiting() as waiting:
+                return MergeParts(files, waiting)
 
     def open_ledger(self, sink_id: str) -> Ledger:
         """See ``Sink.open_ledger``: below ``_filesink`` of the base path."""

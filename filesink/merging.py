@@ -1,20 +1,27 @@
-"""Closing parts that were open across epochs: the stage between the tasks and the record.
+"""Putting closed parts together into one file.
 
-A part that stayed open is a list of held segments in a *lane* (bucket, partition index). It is
-closed here when a task has closed it, when the rolling policy says so by the driver's clock, when
-there are too many open parts, or when the input ends. Its segments become one pending file, copied
-by the store; a lone segment is promoted without a copy. Inputs are named for removal, and removed
-only after publication.
+A *part* is a list of held segments. Whoever plans says which parts become one file; here that file
+is made, by the cheapest means: a lone segment is promoted without a copy, the segments of one part
+are copied by the store, and several parts are left to a *combine* of the planner's choice. Inputs
+are named for removal, and removed only after publication.
+
+Rules:
+1. Parts that wait are state of the stages; every part that is closed is waiting or published.
+2. What comes out is compared with what went in, by bytes or by records, before it is reported.
+3. A merge may run twice, at the same time too: as a job it can be retried, or have a twin.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Protocol
 
-from filesink.api import EpochContext, Input, PreCommitStage, Prepared
+from filesink.api import OF_STAGES, EpochContext, Prepared
+from filesink.closing import Part
 from filesink.committables import Committable, DiscardFile, HeldFile, PendingFile
-from filesink.errors import CommitConflictError, StateError
+from filesink.errors import CommitConflictError, CompactionError
+from filesink.file_format import FileFormat
 from filesink.naming import (
     HiddenName,
     OutputFileConfig,
@@ -24,158 +31,229 @@ from filesink.naming import (
     parse_hidden,
     sink_tag,
 )
-from filesink.part_file import Event, PartFileInfo, State, advance
-from filesink.ports import Ids, SerialRunner
-from filesink.rolling import RollingPolicy
+from filesink.part_file import Event, State, advance
+from filesink.ports import Ids, SerialRunner, TaskRunner
 from filesink.storage.api import Staged, Store
 from filesink.system import SystemIds
 
-MAX_OPEN_PARTS = 10_000  # per sink; the oldest are closed first
 _ON_DRIVER = 64 << 20  # bytes; an epoch that merges more does it as a job
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MergeRequest:
-    """One part to be put together: its segments in order, the hidden name and the final path."""
+    """Parts that become one file: in their order, with its hidden name and its final path."""
 
-    segments: tuple[HeldFile, ...]
+    parts: tuple[Part, ...]
     path: str
     target: str
+
+    @property
+    def segments(self) -> tuple[HeldFile, ...]:
+        """The segments of all parts, in order."""
+        return tuple(held for part in self.parts for held in part)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Combined:
+    """What a combine has made. ``rows``: records in it, ``None`` if it has compared the bytes."""
+
+    staged: Staged
+    rows: int | None = None
+
+
+class Combine(Protocol):
+    """Makes one file of several parts; pickled to wherever merges run."""
+
+    def __call__(self, store: Store, request: MergeRequest, path: str) -> Combined:
+        """Make the hidden file ``path``, which must not exist; the caller syncs the store."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SinkFiles:
+    """Where and how a sink makes files; what those who merge them need to know of it."""
+
+    open_store: Callable[[], Store]
+    format: FileFormat
+    names: OutputFileConfig
+
+
+def concatenate(store: Store, request: MergeRequest, path: str) -> Combined:
+    """The bytes of all segments, one after the other."""
+    sources = [held.staged for held in request.segments]
+    return Combined(staged=store.concat(sources, path, target=request.target))
 
 
 @dataclass(frozen=True, slots=True)
 class Merger:
-    """Concatenates the segments of one part; sent to wherever the runner runs.
-
-    May run twice for one request, at the same time too: as a Spark task it can be retried, or have a
-    twin. One result counts; the other file is swept.
-    """
+    """Makes one file; sent to wherever the runner runs."""
 
     open_store: Callable[[], Store]
+    combine: Combine = concatenate
     ids: Ids = field(default_factory=SystemIds)
 
     def __call__(self, request: MergeRequest) -> PendingFile:
-        """The one pending file of ``request``; durable."""
+        """The one pending file of ``request``; durable.
+
+        Raises:
+            CompactionError: ``ROWS``; its records are not as many as those of the parts.
+        """
         store = self.open_store()
-        sources = [held.staged for held in request.segments]
-        if len(sources) == 1:
+        segments = request.segments
+        if len(segments) == 1:
             advance(State.HELD, Event.PROMOTE)
-            staged = store.promote(sources[0], request.target)
+            staged = store.promote(segments[0].staged, request.target)
         else:
-            staged = self._concat(store, request)
+            staged = self._combined(store, request)
         store.sync()
         return PendingFile(
-            bucket=request.segments[0].bucket,
+            bucket=segments[0].bucket,
             target=request.target,
             staged=staged,
-            rows=sum(held.rows for held in request.segments),
-            size=sum(held.size for held in request.segments),
+            rows=sum(held.rows for held in segments),
+            size=staged.size,
         )
 
-    def _concat(self, store: Store, request: MergeRequest) -> Staged:
-        sources = [held.staged for held in request.segments]
+    def _combined(self, store: Store, request: MergeRequest) -> Staged:
+        # The segments of a part are one file, cut: only whole parts need more than a copy.
+        combine = concatenate if len(request.parts) == 1 else self.combine
         try:
-            return store.concat(sources, request.path, target=request.target)
+            combined = combine(store, request, request.path)
         except CommitConflictError:
-            name = parse_hidden(request.path.rpartition("/")[2])
-            if name is None:
-                raise
             # Another attempt has taken the name and may still be writing; its file is left alone.
-            own = join(parent(request.path), str(replace(name, attempt=self.ids.uuid())))
-            return store.concat(sources, own, target=request.target)
+            combined = combine(store, request, self._own(request.path))
+        expected = sum(held.rows for held in request.segments)
+        if combined.rows not in {None, expected}:
+            store.discard(combined.staged.path)
+            raise CompactionError(
+                f"merging {len(request.parts)} files into '{request.target}' made {combined.rows} records of "
+                f"{expected}; nothing was published and the files are kept. Correct the compactor, or turn "
+                "compaction off with disable_compact()",
+                code="ROWS",
+            )
+        return combined.staged
+
+    def _own(self, path: str) -> str:
+        name = parse_hidden(path.rpartition("/")[2])
+        if name is None:
+            raise CompactionError(f"'{path}' is not a name of ours; please report this", code="NAME")
+        return join(parent(path), str(replace(name, attempt=self.ids.uuid())))
 
 
-class CloseParts(PreCommitStage[HeldFile, Committable]):
-    """Closes what is due and puts it together.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Merging:
+    """Carries out a plan: makes the files of an epoch and accounts for every part.
 
-    Args:
-        merger: does one part.
-        policy: asked about age and inactivity.
-        names: of finished files; each ends as the format that has begun it does.
+    Attributes:
+        files: of the sink.
+        combine: makes one file of several parts.
+        on_driver: bytes; an epoch that merges more does it through its runner. ``None`` for the
+            limit of what is merely copied.
+        at_once: most merges at a time, ``None`` for as many as the runner likes.
     """
 
-    def __init__(self, merger: Merger, policy: RollingPolicy, *, names: OutputFileConfig) -> None:
-        self._merger = merger
-        self._policy = policy
-        self._names = names
+    files: SinkFiles
+    combine: Combine = concatenate
+    on_driver: int | None = None
+    at_once: int | None = None
 
-    def is_due(self, epoch: EpochContext, prepared: Prepared[HeldFile, Committable]) -> bool:
-        """Whether any open part must be closed now."""
-        return bool(self._due(epoch, prepared.states))
-
-    def prepare(
-        self, epoch: EpochContext, prepared: Prepared[HeldFile, Committable]
+    def carry_out(
+        self,
+        epoch: EpochContext,
+        prepared: Prepared[HeldFile, Committable],
+        *,
+        groups: Sequence[Sequence[Part]],
+        waiting: Iterable[Part],
     ) -> Prepared[HeldFile, Committable]:
-        """See ``PreCommitStage.prepare``."""
-        closed = [held for held in prepared.committables if isinstance(held, HeldFile)]
-        others = [other for other in prepared.committables if not isinstance(other, HeldFile)]
-        due = self._due(epoch, prepared.states)
-        groups = [*_groups(closed), *due]
-        if not groups:
-            return prepared
-        taken = {held.staged.path for group in due for held in group}
-        states = {
-            subtask: [held for held in values if held.staged.path not in taken]
-            for subtask, values in prepared.states.items()
-        }
-        return Prepared([*others, *self._merge(epoch, groups)], states)
-
-    def _due(
-        self, epoch: EpochContext, states: Mapping[int, Sequence[HeldFile]]
-    ) -> list[tuple[HeldFile, ...]]:
-        groups = [group for values in states.values() for group in _groups(values)]
-        if epoch.input is Input.ENDED:
-            return groups
-        groups.sort(key=lambda group: min(held.created_ms for held in group))
-        surplus = max(0, len(groups) - MAX_OPEN_PARTS)
-        return groups[:surplus] + [group for group in groups[surplus:] if self._rolls(group, epoch.now_ms)]
-
-    def _rolls(self, group: tuple[HeldFile, ...], now_ms: int) -> bool:
-        # On checkpoint too: a lane without a task is closed by nobody else after a change of the policy.
-        part = part_info(group)
-        return self._policy.should_roll_on_checkpoint(part) or self._policy.should_roll_on_processing_time(
-            part, now_ms
-        )
-
-    def _merge(self, epoch: EpochContext, groups: Sequence[tuple[HeldFile, ...]]) -> list[Committable]:
+        """Each of ``groups`` becomes one pending file, ``waiting`` stays; together they are all parts."""
         requests = [self._request(epoch, group) for group in groups]
-        copied = sum(held.size for group in groups if len(group) > 1 for held in group)
-        runner = SerialRunner() if copied <= _ON_DRIVER else epoch.runner
-        pending = runner.run(self._merger, requests)
-        published = {file.staged.path for file in pending}
-        inputs = (held.staged.path for group in groups for held in group)
-        return [*pending, *(DiscardFile(path=path) for path in inputs if path not in published)]
+        start = epoch.clock.now_ms()
+        pending = self._run(epoch, requests)
+        _count(epoch, requests, pending, epoch.clock.now_ms() - start)
+        others = [other for other in prepared.committables if not isinstance(other, HeldFile)]
+        states = {subtask: values for subtask, values in prepared.states.items() if subtask != OF_STAGES}
+        left = [held for part in waiting for held in part]
+        if left:
+            states[OF_STAGES] = left
+        return Prepared([*others, *pending, *_discards(requests, pending)], states)
 
-    def _request(self, epoch: EpochContext, group: tuple[HeldFile, ...]) -> MergeRequest:
-        tag = sink_tag(epoch.sink_id)
-        bucket = group[0].bucket
+    def _run(self, epoch: EpochContext, requests: Sequence[MergeRequest]) -> list[PendingFile]:
+        copied = sum(held.size for request in _copies(requests) for held in request.segments)
+        limit = _ON_DRIVER if self.on_driver is None else self.on_driver
+        runner = SerialRunner() if copied <= limit else epoch.runner
+        merger = Merger(self.files.open_store, self.combine)
+        if self.at_once is None or len(requests) <= self.at_once:
+            return runner.run(merger, requests)
+        return _in_lanes(runner, merger, requests, self.at_once)
+
+    def _request(self, epoch: EpochContext, group: Sequence[Part]) -> MergeRequest:
+        tag, names = sink_tag(epoch.sink_id), self.files.names
+        first = group[0][0]
         hidden = HiddenName(
-            target=f"{self._names.part_prefix}-merged", tag=tag, slot=epoch.slot, attempt=epoch.ids.uuid()
+            target=f"{names.part_prefix}-merged", tag=tag, slot=epoch.slot, attempt=epoch.ids.uuid()
         )
-        name = self._names.name_with(new_part_id(tag, epoch.ids), 0, group[0].suffix)
-        return MergeRequest(segments=group, path=join(bucket, str(hidden)), target=join(bucket, name))
+        name = names.name_with(new_part_id(tag, epoch.ids), 0, first.suffix)
+        return MergeRequest(
+            parts=tuple(group), path=join(first.bucket, str(hidden)), target=join(first.bucket, name)
+        )
 
 
-def part_info(segments: Sequence[HeldFile]) -> PartFileInfo:
-    """What a rolling policy may know of a part that no task is writing."""
-    return PartFileInfo(
-        bucket_id=segments[0].bucket,
-        size=sum(held.size for held in segments),
-        rows=sum(held.rows for held in segments),
-        creation_time=min(held.created_ms for held in segments),
-        last_update_time=max(held.updated_ms for held in segments),
-    )
+def _in_lanes(
+    runner: TaskRunner, merger: Merger, requests: Sequence[MergeRequest], lanes: int
+) -> list[PendingFile]:
+    """Run the requests in so many lanes of about equal size, one after the other in each."""
+    sizes = [0] * lanes
+    chosen: list[list[int]] = [[] for _ in range(lanes)]
+    weights = [sum(held.size for held in request.segments) for request in requests]
+    for index in sorted(range(len(requests)), key=lambda index: -weights[index]):
+        lane = sizes.index(min(sizes))
+        sizes[lane] += weights[index]
+        chosen[lane].append(index)
+    results = runner.run(InTurn(merger), [[requests[index] for index in lane] for lane in chosen])
+    done = {
+        index: file
+        for lane, files in zip(chosen, results, strict=True)
+        for index, file in zip(lane, files, strict=True)
+    }
+    return [done[index] for index in range(len(requests))]
 
 
-def _groups(held_files: Sequence[HeldFile]) -> list[tuple[HeldFile, ...]]:
-    """Segments by part, in the order in which they were written."""
-    groups: dict[tuple[str, str], list[HeldFile]] = {}
-    for held in held_files:
-        if not held.group:
-            raise StateError(
-                "the ledger holds small files that wait for compaction, and this sink is built without it: "
-                "they would stay hidden. Nothing was written. Use the release and options that wrote them",
-                code="COMPACTION_OFF",
-            )
-        groups.setdefault((held.bucket, held.group), []).append(held)
-    return [tuple(group) for group in groups.values()]
+@dataclass(frozen=True, slots=True)
+class InTurn:
+    """One merge after the other, as one item of a runner."""
+
+    merger: Merger
+
+    def __call__(self, requests: Sequence[MergeRequest]) -> list[PendingFile]:
+        """The files of ``requests``, in their order."""
+        return SerialRunner().run(self.merger, requests)
+
+
+def _copies(requests: Iterable[MergeRequest]) -> list[MergeRequest]:
+    return [request for request in requests if len(request.segments) > 1]
+
+
+def _discards(requests: Sequence[MergeRequest], pending: Sequence[PendingFile]) -> list[DiscardFile]:
+    """The inputs that were copied, and what an attempt has left whose file does not count."""
+    published = {file.staged.path for file in pending}
+    names = [held.staged.path for request in requests for held in request.segments]
+    names += [request.path for request in _copies(requests)]
+    return [DiscardFile(path=path) for path in names if path not in published]
+
+
+def _count(
+    epoch: EpochContext, requests: Sequence[MergeRequest], pending: Sequence[PendingFile], taken_ms: int
+) -> None:
+    copies = {request.target: request for request in _copies(requests)}
+    if not copies:
+        return
+    made = [file for file in pending if file.target in copies]
+    inputs = [held for request in copies.values() for held in request.segments]
+    for name, amount in (
+        ("merged_files_in", len(inputs)),
+        ("merged_bytes_in", sum(held.size for held in inputs)),
+        ("merged_files_out", len(made)),
+        ("merged_bytes_out", sum(file.size for file in made)),
+        ("merge_ms", taken_ms),
+    ):
+        epoch.metrics.add(name, amount)

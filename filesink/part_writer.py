@@ -45,6 +45,9 @@ class SizeHint:
 class PartWriter(ABC):
     """Writes one file. Used by one thread; ends with exactly one of ``close``, ``hold``, ``discard``."""
 
+    #: Bytes of the format's header at the beginning of the file.
+    header_size = 0
+
     def __init__(self, output: Output) -> None:
         self._output = output
         self.rows = 0
@@ -117,7 +120,7 @@ class RowPartWriter(PartWriter):
         self.encoder = encoder
         self._hint = hint
         self._waiting: list[Buffer] = [header] if header else []
-        self._buffered = len(header)
+        self._buffered = self.header_size = len(header)
 
     @property
     def size(self) -> int:

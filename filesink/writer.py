@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 from filesink import file_format
 from filesink.api import SinkWriter, WriterContext
-from filesink.bucket import WriterBucket
+from filesink.bucket import Closed, WriterBucket
 from filesink.buckets import BucketAssigner, BucketContext
 from filesink.committables import Committable, HeldFile
 from filesink.errors import ConfigError, InternalError
@@ -59,6 +59,7 @@ class Plan:
     policy: RollingPolicy
     names: OutputFileConfig
     check_interval_ms: int
+    closed: Closed = Closed.PENDING
     limits: WriterLimits = field(default_factory=WriterLimits)
 
 
@@ -76,6 +77,7 @@ class AttemptParts:
         self._files = 0
         self._signature: tuple[pa.Schema, str] | None = None
         self.outputs: list[Output] = []
+        self.closed = plan.closed
         self.suffix = plan.names.suffix(file_format.code_of(plan.format).extension)
 
     def open(self, bucket: str, schema: pa.Schema, last: HeldFile | None) -> PartWriter:

@@ -40,7 +40,7 @@ def answer(fs: Fs, call: tuple[Any, ...]) -> Any:
             case ("new", path, data):
                 return written(fs, path, lambda handle: fs.write(handle, memoryview(data)))
             case ("append", path, source):
-                return written(fs, path, lambda handle: fs.copy(handle, source))
+                return written(fs, path, lambda handle: fs.copy(handle, source, 0))
             case ("stat", path):
                 found = fs.stat(path)
                 return found and (found.kind, found.nlink if found.kind.value == "file" else 0)

@@ -38,6 +38,7 @@ held_files = st.builds(
     signature=st.text(max_size=5),
     suffix=st.text(max_size=5),
     carry_over=st.binary(max_size=9),
+    header_size=numbers,
 )
 discards = st.builds(DiscardFile, path=paths)
 

@@ -1,19 +1,23 @@
-"""Closing parts on the driver: which are due, how they are put together, what is removed."""
+"""Closing parts on the driver and putting them together: which are due, how, what is removed."""
 
 from __future__ import annotations
 
 import pytest
 
-from filesink import merging
-from filesink.api import EpochContext, Input, Prepared
+from filesink import closing, merging
+from filesink.api import OF_STAGES, EpochContext, Input, Prepared
+from filesink.closed_parts import MergeParts, Waiting
+from filesink.closing import CloseParts, part_info
 from filesink.committables import DiscardFile, HeldFile, PendingFile
-from filesink.errors import StagedDataLost, StateError
-from filesink.merging import CloseParts, Merger, MergeRequest, part_info
+from filesink.errors import CompactionError, StagedDataLost, StateError
+from filesink.file_format import RowFormat
+from filesink.merging import Combined, Merger, MergeRequest, SinkFiles
 from filesink.naming import HiddenName, OutputFileConfig, parse_hidden
 from filesink.ports import SerialRunner
 from filesink.rolling import RollingPolicy
 from filesink.storage.api import HiddenFile
 from filesink.storage.open import open_store
+from formats.api import Encoder
 from tests.fakes import CountingIds, World, held, keep_open
 
 
@@ -36,9 +40,29 @@ def segment(world, content, *, group="g", bucket="", created_ms=0):
     return HeldFile(**{name: getattr(made, name) for name in HeldFile.__slots__} | {"staged": file})
 
 
-def stage_of(world, policy=None):
-    """The stage of a sink."""
-    return CloseParts(Merger(world.store), policy or keep_open(), names=OutputFileConfig())
+class Stages:
+    """Both stages of a sink without compaction, one after the other."""
+
+    def __init__(self, world, policy, waiting):
+        files = SinkFiles(
+            open_store=world.store,
+            format=RowFormat(Encoder.simple_string_encoder()),
+            names=OutputFileConfig(),
+        )
+        self.stages = (CloseParts(policy), MergeParts(files, waiting))
+
+    def prepare(self, epoch, prepared):
+        for stage in self.stages:
+            prepared = stage.prepare(epoch, prepared)
+        return prepared
+
+    def is_due(self, epoch, prepared):
+        return any(stage.is_due(epoch, prepared) for stage in self.stages)
+
+
+def stage_of(world, policy=None, waiting=Waiting.REFUSED):
+    """What a sink without compaction does with parts."""
+    return Stages(world, policy or keep_open(), waiting)
 
 
 def epoch_of(now_ms=0, source=Input.GOES_ON, runner=None):
@@ -124,7 +148,7 @@ def test_ten_thousand_open_parts_at_most():
     """Beyond the bound the oldest parts are closed first."""
     world = World()
     files = {}
-    for number in range(merging.MAX_OPEN_PARTS + 3):
+    for number in range(closing.MAX_OPEN_PARTS + 3):
         created = (number * 7919) % 100_003
         files[created] = segment(world, b"a", group=str(number), created_ms=created)
     states = {lane: list(files.values())[lane::8] for lane in range(8)}
@@ -133,7 +157,7 @@ def test_ten_thousand_open_parts_at_most():
     )
     oldest = sorted(files)[:3]
     assert {file.staged for file in result.committables} == {files[created].staged for created in oldest}
-    assert sum(map(len, result.states.values())) == merging.MAX_OPEN_PARTS == 10_000
+    assert sum(map(len, result.states.values())) == closing.MAX_OPEN_PARTS == 10_000
 
 
 def test_groups_of_one_bucket_are_not_mixed(world):
@@ -174,11 +198,43 @@ def test_a_segment_that_is_gone_stops_the_epoch(world):
 
 def test_small_files_that_wait_for_compaction_are_not_lost(world):
     """A sink without compaction does not pass over what one with compaction has kept."""
-    waiting = Prepared((), {0: [segment(world, b"a", group="")]})
+    waiting = Prepared((), {OF_STAGES: [segment(world, b"a")]})
     for step in (stage_of(world).prepare, stage_of(world).is_due):
         with pytest.raises(StateError, match=r"without it") as raised:
             step(epoch_of(), waiting)
         assert raised.value.code == "COMPACTION_OFF"
+
+
+def test_small_files_that_wait_are_published_when_compaction_is_turned_off(world):
+    """Each as it is; a lone file without a copy, and nothing waits any more."""
+    lone, pair = segment(world, b"a", group="1"), [segment(world, b"b", group="2") for _ in range(2)]
+    stage = stage_of(world, waiting=Waiting.PUBLISHED)
+    prepared = Prepared((), {OF_STAGES: [lone, *pair]})
+    assert stage.is_due(epoch_of(), prepared)
+    result = stage.prepare(epoch_of(), prepared)
+    published = [file for file in result.committables if isinstance(file, PendingFile)]
+    assert [file.staged == lone.staged for file in published] == [True, False]
+    assert world.files.files[published[1].staged.path].content == b"bb"
+    assert not result.states
+    assert not stage.is_due(epoch_of(), result)
+
+
+def test_records_are_counted_before_anything_is_decided(world):
+    """A combine that loses a record fails the epoch; its file is removed and the inputs stay."""
+
+    def lossy(store, request, path):
+        output = store.create(path, target=request.target)
+        output.write(b"x")
+        return Combined(staged=output.close(), rows=1)
+
+    parts = tuple((segment(world, b"a", group=group),) for group in "gh")
+    before = dict(world.files.files)
+    name = HiddenName(target="part-merged", tag="0" * 8, slot=5, attempt=CountingIds().uuid())
+    request = MergeRequest(parts=parts, path=str(name), target="part-x")
+    with pytest.raises(CompactionError, match="1 records of 2") as raised:
+        Merger(world.store, lossy)(request)
+    assert raised.value.code == "ROWS"
+    assert world.files.files == before
 
 
 def test_what_a_policy_sees_of_a_part():
@@ -201,7 +257,7 @@ def test_two_attempts_at_one_merge_do_not_stand_in_each_others_way(world):
     """A merge that runs as a job may be retried, or have a twin: each attempt makes its own file."""
     segments = (segment(world, b"one"), segment(world, b"two"))
     name = HiddenName(target="part-merged", tag="0" * 8, slot=5, attempt=CountingIds().uuid())
-    request = MergeRequest(segments=segments, path=str(name), target="part-x")
+    request = MergeRequest(parts=(segments,), path=str(name), target="part-x")
     first, second = Merger(world.store)(request), Merger(world.store)(request)
     assert first.staged.path != second.staged.path
     assert world.store().read(first.staged.path) == world.store().read(second.staged.path) == b"onetwo"

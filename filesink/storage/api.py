@@ -47,6 +47,18 @@ Staged = HiddenFile
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Tail:
+    """A closed hidden file from byte ``start`` on: without a header that only the first may have."""
+
+    staged: HiddenFile
+    start: int
+
+
+#: What ``Store.concat`` puts together: files, files without their beginning, and bytes between them.
+Piece = HiddenFile | Tail | bytes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Entry:
     """One line of a listing. ``size`` in bytes, ``mtime_ms`` in milliseconds since 1970 UTC."""
 
@@ -138,13 +150,13 @@ class Store(ABC):
         """Prepare a held file for publication under ``target``; a no-op on file systems."""
 
     @abstractmethod
-    def concat(self, sources: Sequence[Staged], path: str, *, target: str | None) -> Staged:
-        """The bytes of ``sources`` in order as one new file, copied without passing through Python.
+    def concat(self, pieces: Sequence[Piece], path: str, *, target: str | None) -> Staged:
+        """The bytes of ``pieces`` in order as one new file, copied without passing through Python.
 
         Like ``create`` followed by ``close``: durable after ``sync``. Sources are left alone.
 
         Raises:
-            StagedDataLost: a source is absent or not the file it was.
+            StagedDataLost: a file is absent or not the file it was.
         """
 
     @abstractmethod

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, BinaryIO, TypeVar
 
-from filesink.storage.api import Entry, Output, PutResult, Staged, Store
+from filesink.storage.api import Entry, Output, Piece, PutResult, Staged, Store
 
 if TYPE_CHECKING:
     from formats.api import Buffer
@@ -63,9 +63,9 @@ class FaultyStore(Store):
         """See ``Store.promote``."""
         return perform(self._plan, ("promote", target), lambda: self._store.promote(held, target))
 
-    def concat(self, sources: Sequence[Staged], path: str, *, target: str | None) -> Staged:
+    def concat(self, pieces: Sequence[Piece], path: str, *, target: str | None) -> Staged:
         """See ``Store.concat``."""
-        return perform(self._plan, ("concat", path), lambda: self._store.concat(sources, path, target=target))
+        return perform(self._plan, ("concat", path), lambda: self._store.concat(pieces, path, target=target))
 
     def verify(self, staged: Staged) -> None:
         """See ``Store.verify``."""

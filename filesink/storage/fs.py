@@ -55,8 +55,8 @@ class Fs(Protocol):
         """Append bytes and return how many were taken, which may be less than given."""
         ...
 
-    def copy(self, handle: Handle, source: str, /) -> int:
-        """Append the content of another file, inside the kernel where it can; returns bytes copied."""
+    def copy(self, handle: Handle, source: str, start: int, /) -> int:
+        """Append another file from byte ``start`` on, in the kernel where it can; returns bytes copied."""
         ...
 
     def fsync(self, handle: Handle, /) -> None:

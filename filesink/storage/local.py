@@ -13,7 +13,7 @@ from typing import BinaryIO
 from filesink.errors import ConfigError
 from filesink.naming import LEDGER_ROOT, parent
 from filesink.ports import Ids, TaskRunner
-from filesink.storage.api import Entry, PutResult, Staged, Store
+from filesink.storage.api import Entry, Piece, PutResult, Staged, Store, Tail
 from filesink.storage.fs import Fs
 from filesink.storage.local_output import LocalFiles, LocalOutput, remove
 from filesink.storage.local_publish import is_published, prove_links, publish, verify
@@ -75,12 +75,18 @@ class LocalStore(Store):
         del target
         return held
 
-    def concat(self, sources: Sequence[Staged], path: str, *, target: str | None) -> Staged:
+    def concat(self, pieces: Sequence[Piece], path: str, *, target: str | None) -> Staged:
         """See ``Store.concat``."""
         output = self.create(path, target=target)
         try:
-            for source in sources:
-                output.append_copy(source)
+            for piece in pieces:
+                match piece:
+                    case bytes():
+                        output.write(piece)
+                    case Tail(staged=staged, start=start):
+                        output.append_copy(staged, start)
+                    case _:
+                        output.append_copy(piece)
             return output.close()
         except BaseException:
             with suppress(OSError):  # what is left has a hidden name of ours and is swept later

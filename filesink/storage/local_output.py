@@ -63,15 +63,15 @@ class LocalOutput:
         self._position += view.nbytes
         return view.nbytes
 
-    def append_copy(self, source: HiddenFile) -> None:
-        """Append the bytes of a closed file without reading them into this process."""
+    def append_copy(self, source: HiddenFile, start: int = 0) -> None:
+        """Append the bytes of a closed file, from ``start`` on, without reading them into this process."""
         verify(self._files.fs, source)
         with explaining("copy to", self._files.where(self._path)):
-            copied = self._files.fs.copy(self._open(), source.path)
-        if copied != source.size:
+            copied = self._files.fs.copy(self._open(), source.path, start)
+        if copied != source.size - start:
             raise StagedDataLost(
-                f"'{self._files.where(source.path)}' has {copied} bytes, {source.size} were recorded; "
-                "it was changed while it was copied",
+                f"'{self._files.where(source.path)}' has {start + copied} bytes, {source.size} were "
+                "recorded; it was changed while it was copied",
                 code="STAGED_DATA_LOST",
             )
         self._position += copied

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, BinaryIO
 
 from filesink.errors import CommitConflictError, InternalError, StagedDataLost, StorageError
 from filesink.naming import check_relative
-from filesink.storage.api import Entry, HiddenFile, Kind, PutResult, Staged, Store
+from filesink.storage.api import Entry, HiddenFile, Kind, Piece, PutResult, Staged, Store, Tail
 
 if TYPE_CHECKING:
     from formats.api import Buffer
@@ -123,14 +123,23 @@ class MemoryStore(Store):
         del target
         return held
 
-    def concat(self, sources: Sequence[Staged], path: str, *, target: str | None) -> Staged:
+    def concat(self, pieces: Sequence[Piece], path: str, *, target: str | None) -> Staged:
         """See ``Store.concat``."""
         with self._shared.lock:
-            for source in sources:
-                self.verify(source)
+            content = b"".join(map(self._bytes, pieces))
             output = self.create(path, target=target)
-            output.write(b"".join(self._files[source.path].content for source in sources))
+            output.write(content)
             return output.close()
+
+    def _bytes(self, piece: Piece) -> bytes:
+        match piece:
+            case bytes():
+                return piece
+            case Tail(staged=staged, start=start):
+                return self._bytes(staged)[start:]
+            case _:
+                self.verify(piece)
+                return self._files[piece.path].content
 
     def verify(self, staged: Staged) -> None:
         """See ``Store.verify``."""

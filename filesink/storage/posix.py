@@ -83,10 +83,10 @@ class PosixFs:
         """See ``Fs.write``."""
         return os.write(handle, data)
 
-    def copy(self, handle: Handle, source: str, /) -> int:
+    def copy(self, handle: Handle, source: str, start: int, /) -> int:
         """See ``Fs.copy``."""
         with self.open_read(source) as reader:
-            size = os.fstat(reader.fileno()).st_size
+            size = os.fstat(reader.fileno()).st_size - os.lseek(reader.fileno(), start, os.SEEK_SET)
             copied = 0
             for step in _COPY_STEPS:
                 copied += _drain(step, reader.fileno(), handle)

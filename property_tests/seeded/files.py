@@ -74,20 +74,20 @@ FILES = (
     ),
     Mutant(
         "segments of a part are merged in another order",
-        "filesink/merging.py",
+        "filesink/closing.py",
         "    return [tuple(group) for group in groups.values()]",
         "    return [tuple(reversed(group)) for group in groups.values()]",
     ),
     Mutant(
         "a merged part is also kept open",
-        "filesink/merging.py",
+        "filesink/closing.py",
         "subtask: [held for held in values if held.staged.path not in taken]",
         "subtask: list(values)",
     ),
     Mutant(
         "the end of input leaves parts open",
-        "filesink/merging.py",
-        "        if epoch.input is Input.ENDED:\n            return groups\n",
+        "filesink/closing.py",
+        "        if epoch.input is Input.ENDED:\n            return parts\n",
         "",
     ),
     Mutant(

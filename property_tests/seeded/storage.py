@@ -58,8 +58,8 @@ STORAGE = (
     Mutant(
         "a short copy is taken for a whole one",
         _OUTPUT,
-        "if copied != source.size:",
-        "if copied > source.size:",
+        "if copied != source.size - start:",
+        "if copied > source.size - start:",
     ),
     Mutant("a record's bytes are not synced", _PUT, "        files.fs.fsync(handle)\n", ""),
     Mutant(

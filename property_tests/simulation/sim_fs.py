@@ -50,10 +50,11 @@ class SimFs:
             self._process, "write", path, self._write, handle, data, partial=self._write_some
         )
 
-    def copy(self, handle: Handle, source: str, /) -> int:
+    def copy(self, handle: Handle, source: str, start: int, /) -> int:
         """See ``Fs.copy``."""
+        arguments = handle, source, start
         return self._world.step(
-            self._process, "copy", self._inside(source), self._copy, handle, source, partial=self._copy_some
+            self._process, "copy", self._inside(source), self._copy, *arguments, partial=self._copy_some
         )
 
     def fsync(self, handle: Handle, /) -> None:
@@ -134,11 +135,11 @@ class SimFs:
     def _write_some(self, handle: Handle, data: memoryview) -> int:
         return self._write(handle, data[: max(1, self._world.random.randrange(len(data) + 1))])
 
-    def _copy(self, handle: Handle, source: str) -> int:
-        return self._disk.write(handle, bytes(self._disk.file(source).data), self._now_ns())
+    def _copy(self, handle: Handle, source: str, start: int) -> int:
+        return self._disk.write(handle, bytes(self._disk.file(source).data[start:]), self._now_ns())
 
-    def _copy_some(self, handle: Handle, source: str) -> int:
-        data = bytes(self._disk.file(source).data)
+    def _copy_some(self, handle: Handle, source: str, start: int) -> int:
+        data = bytes(self._disk.file(source).data[start:])
         return self._disk.write(handle, data[: self._world.random.randrange(len(data))], self._now_ns())
 
     def _stat(self, path: str) -> FsStat | None:

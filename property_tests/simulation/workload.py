@@ -15,7 +15,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from filesink import bucket, ledger, merging
+from filesink import bucket, closing, ledger
 from filesink.buckets import BucketAssigner, BucketContext
 from filesink.file_format import BulkFormat, FileFormat, RowFormat
 from filesink.naming import OutputFileConfig
@@ -90,7 +90,7 @@ class Bounds:
         """Set them for the histories that follow."""
         ledger._FOLD_EVERY = self.fold_every
         bucket.MAX_SEGMENTS = self.max_segments
-        merging.MAX_OPEN_PARTS = self.max_open_parts
+        closing.MAX_OPEN_PARTS = self.max_open_parts
         local_sync.MAX_UNSYNCED = self.max_unsynced
 
 
@@ -98,7 +98,7 @@ class Bounds:
 REAL_BOUNDS = Bounds(
     fold_every=ledger._FOLD_EVERY,
     max_segments=bucket.MAX_SEGMENTS,
-    max_open_parts=merging.MAX_OPEN_PARTS,
+    max_open_parts=closing.MAX_OPEN_PARTS,
     max_unsynced=local_sync.MAX_UNSYNCED,
 )
 

@@ -17,7 +17,7 @@ from filesink.errors import (
     FilesinkError,
     StagedDataLost,
 )
-from filesink.storage.api import Store
+from filesink.storage.api import Store, Tail
 from tests.contracts.named_files_contract import NamedFilesContract
 from tests.contracts.store_site import Site, hidden, stage
 
@@ -223,6 +223,15 @@ class StoreContract(NamedFilesContract):
             store.verify(source)
         store.publish(merged, "a/part-m-0")
         assert site.visible() == {"a/part-m-0": b"".join(pieces)}
+
+    def test_concat_joins_parts_of_files_and_bytes(self, site: Site, store: Store) -> None:
+        """A file may be taken without its beginning, and bytes may stand between two."""
+        first, second = stage(store, "a/part-a-0", b"h:abc"), stage(store, "a/part-b-0", b"h:def")
+        pieces = [first, b"|", Tail(staged=second, start=2), b"|", Tail(staged=first, start=5)]
+        merged = store.concat(pieces, hidden("a/part-m-0"), target="a/part-m-0")
+        store.sync()
+        store.publish(merged, "a/part-m-0")
+        assert site.visible() == {"a/part-m-0": b"h:abc|def|"}
 
     @pytest.mark.parametrize("damage", [b"ab", b"xyz"])
     def test_concat_refuses_changed_sources(self, site: Site, store: Store, damage: bytes) -> None:

@@ -35,7 +35,7 @@ def test_copying_falls_back_where_it_stopped(
     fs = PosixFs(str(tmp_path))
     handle = fs.create_exclusive("copy")
     fs.write(handle, memoryview(b"head"))
-    assert fs.copy(handle, "source") == len(CONTENT)
+    assert fs.copy(handle, "source", 0) == len(CONTENT)
     fs.close(handle)
     assert (tmp_path / "copy").read_bytes() == b"head" + CONTENT
 
@@ -51,7 +51,7 @@ def test_other_errors_of_copying_are_raised(tmp_path: Path, monkeypatch: pytest.
     fs = PosixFs(str(tmp_path))
     handle = fs.create_exclusive("copy")
     with pytest.raises(OSError, match="No space left"):
-        fs.copy(handle, "source")
+        fs.copy(handle, "source", 0)
     fs.close(handle)
 
 
