@@ -81,6 +81,17 @@ class _OpenPart:
     writer_created_ms: int = 0
     suffix: str = ""
     restored: int = 0  # how many of the segments are of earlier epochs
+    held_size: int = 0  # of the segments; the policy asks often and segments are many
+    held_rows: int = 0
+
+    def __post_init__(self) -> None:
+        self.held_size = sum(held.size for held in self.segments)
+        self.held_rows = sum(held.rows for held in self.segments)
+
+    def put_aside(self, segment: HeldFile) -> None:
+        self.segments.append(segment)
+        self.held_size += segment.size
+        self.held_rows += segment.rows
 
     @property
     def is_untouched(self) -> bool:
@@ -91,8 +102,8 @@ class _OpenPart:
         writer = self.writer
         return PartFileInfo(
             bucket_id=bucket,
-            size=sum(held.size for held in self.segments) + (writer.size if writer else 0),
-            rows=sum(held.rows for held in self.segments) + (writer.rows if writer else 0),
+            size=self.held_size + (writer.size if writer else 0),
+            rows=self.held_rows + (writer.rows if writer else 0),
             creation_time=self.created_ms,
             last_update_time=self.updated_ms,
         )
@@ -173,11 +184,6 @@ class WriterBucket:
             if len(part.segments) >= MAX_SEGMENTS:
                 self.close_part()
 
-    def discard(self) -> None:
-        """Remove the file being written. Files closed before are known to the store."""
-        if self._open is not None and self._open.writer is not None:
-            self._open.writer.discard()
-
     @property
     def writer(self) -> PartWriter | None:
         """The file being written, for the one who watches memory and descriptors."""
@@ -217,7 +223,7 @@ class WriterBucket:
             return
         carry_over = self.parts.carry_over(writer)
         staged = writer.hold()
-        part.segments.append(
+        part.put_aside(
             HeldFile(
                 bucket=self.bucket,
                 group=part.group,

@@ -43,7 +43,7 @@ class SizeHint:
 
 
 class PartWriter(ABC):
-    """Writes one file. Used by one thread; ends with exactly one of ``close``, ``hold``, ``discard``."""
+    """Writes one file. Used by one thread; ends with ``close`` or ``hold``, or is dropped with its output."""
 
     #: Bytes of the format's header at the beginning of the file.
     header_size = 0
@@ -98,11 +98,6 @@ class PartWriter(ABC):
         self.state = advance(self.state, event)
         self._finish()
         return self._output.close()
-
-    def discard(self) -> None:
-        """Remove the file; it was not reported to anyone."""
-        self.state = State.DISCARDED
-        self._output.discard()
 
 
 class RowPartWriter(PartWriter):

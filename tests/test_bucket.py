@@ -280,16 +280,6 @@ def test_the_bound_is_a_thousand():
     assert bucket_module.MAX_SEGMENTS == 1000
 
 
-def test_discard_removes_the_open_file():
-    """Only the file being written is removed; a bucket without one has nothing to remove."""
-    site = Site()
-    site.bucket.discard()
-    site.write("a" * (1 << 19))
-    assert len(site.world.contents()) == 1
-    site.bucket.discard()
-    assert site.world.contents() == {}
-
-
 @pytest.mark.parametrize("cut", range(1, 6))
 def test_cuts_of_batches_do_not_matter(cut):
     """Whether records come one by one or in batches, parts hold the same records."""

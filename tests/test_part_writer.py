@@ -215,9 +215,10 @@ def test_errors_of_formats_are_typed(error, kind, code):
 def test_a_discarded_bulk_file_stays_silent():
     """A file given up after its first row group leaves nothing, and no error when it is collected."""
     files = MemoryFiles()
-    writer = start(BulkFormat(ParquetWriterFactory()), files)
+    output = MemoryStore(files).create("x", target=None)
+    writer = BulkFormat(ParquetWriterFactory()).start(output, SCHEMA, SizeHint())
     writer.write(batch("a"), UNLIMITED)
     writer.flush()
-    writer.discard()
+    output.discard()
     del writer
     assert files.files == {}
