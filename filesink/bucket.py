@@ -13,11 +13,11 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import TYPE_CHECKING, Protocol
 
-from filesink.committables import Committable, HeldFile, PendingFile
+from filesink.committables import Committable, DiscardFile, HeldFile, PendingFile
 from filesink.part_file import PartFileInfo
 from filesink.part_writer import PartWriter
 from filesink.rolling import RollingPolicy
-from filesink.storage.api import Staged
+from filesink.storage.staged import Staged
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -43,8 +43,11 @@ class Parts(Protocol):
     suffix: str
     closed: Closed
 
-    def open(self, bucket: str, schema: pa.Schema, last: HeldFile | None) -> PartWriter:
-        """A new file; of the part whose last segment is ``last``, or of a new part."""
+    def open(self, bucket: str, schema: pa.Schema, *, target: str, last: HeldFile | None) -> PartWriter:
+        """A new file; of the part whose last segment is ``last``, or of a new part.
+
+        ``target`` is its final path if it is closed as a whole part.
+        """
         ...
 
     def signature(self, schema: pa.Schema) -> str:
@@ -138,7 +141,9 @@ class WriterBucket:
         while batch.num_rows:
             part = self._part_for(signature, now_ms)
             if part.writer is None:
-                part.writer = self.parts.open(self.bucket, batch.schema, _last(part.segments))
+                target = self.parts.target(self.bucket, self._counter)
+                last = _last(part.segments)
+                part.writer = self.parts.open(self.bucket, batch.schema, target=target, last=last)
                 part.writer_created_ms = now_ms
             allowance = self.policy.allowance(part.info(self.bucket))
             taken = part.writer.write(batch, allowance)
@@ -212,7 +217,10 @@ class WriterBucket:
     def _pending(self, writer: PartWriter) -> PendingFile:
         target = self.parts.target(self.bucket, self._counter)
         self._counter += 1
-        staged = self.parts.promote(writer.close(), target)
+        closed = writer.close()
+        staged = self.parts.promote(closed, target)
+        if staged.path != closed.path:  # copied by the store
+            self._closed.append(DiscardFile(path=closed.path))
         return PendingFile(
             bucket=self.bucket, target=target, staged=staged, rows=writer.rows, size=staged.size
         )

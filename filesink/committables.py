@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 from filesink.errors import InternalError, StateCorruptError
 from filesink.framing import check_field, from_json, to_json
 from filesink.naming import check_relative
-from filesink.storage.api import HiddenFile, Staged
+from filesink.storage.staged import HiddenFile, HiddenObject, PendingUpload, Staged, UploadedPart
 
 CODEC_VERSION = 1
 
@@ -67,7 +67,9 @@ class DiscardFile:
 Committable = PendingFile | HeldFile | DiscardFile
 _KINDS: dict[str, type[Any]] = {"pending": PendingFile, "held": HeldFile, "discard": DiscardFile}
 _NAMES = {kind: name for name, kind in _KINDS.items()}
-_TYPES: dict[str, type[Any]] = {"str": str, "int": int, "bytes": bytes, "Staged": HiddenFile}
+_STAGED: dict[str, type[Any]] = {"file": HiddenFile, "object": HiddenObject, "upload": PendingUpload}
+_STAGED_NAMES = {kind: name for name, kind in _STAGED.items()}
+_TYPES: dict[str, type[Any]] = {"str": str, "int": int, "bytes": bytes}  # others have been made here
 _T = TypeVar("_T", bound=Committable)
 
 
@@ -120,6 +122,8 @@ def _expect(value: Committable, kind: type[_T]) -> _T:
 
 def _plain(value: Committable) -> dict[str, Any]:
     plain = asdict(value)
+    if not isinstance(value, DiscardFile):
+        plain["staged"]["kind"] = _STAGED_NAMES[type(value.staged)]
     if isinstance(value, HeldFile):
         plain["carry_over"] = value.carry_over.hex()
     return plain
@@ -130,7 +134,7 @@ def _value(entry: Any) -> Committable:
         values = dict(entry)
         kind = _KINDS[values.pop("kind")]
         if "staged" in values:
-            values["staged"] = HiddenFile(**_checked(HiddenFile, values["staged"]))
+            values["staged"] = _staged(values["staged"])
         if "carry_over" in values:
             values["carry_over"] = bytes.fromhex(values["carry_over"])
         value: Committable = kind(**_checked(kind, values))
@@ -139,11 +143,20 @@ def _value(entry: Any) -> Committable:
     return value
 
 
+def _staged(entry: Any) -> Staged:
+    values = dict(entry)
+    kind = _STAGED[values.pop("kind")]
+    if kind is PendingUpload:
+        values["parts"] = tuple(UploadedPart(**_checked(UploadedPart, part)) for part in values["parts"])
+    staged: Staged = kind(**_checked(kind, values))
+    return staged
+
+
 def _checked(kind: type[Any], values: dict[str, Any]) -> dict[str, Any]:
     """Types and paths of one entry; annotations are the specification."""
     for field in fields(kind):
         value: Any = values[field.name]
-        check_field(field.name, value, _TYPES[str(field.type)])
+        check_field(field.name, value, _TYPES.get(str(field.type), type(value)))
         if field.name in {"path", "target"} or (field.name == "bucket" and value):
             check_relative(value)
     return values

@@ -18,7 +18,7 @@ from typing import assert_never
 from filesink.api import EpochContext, PreCommitStage, Prepared, SinkCommitter
 from filesink.committables import Committable, DiscardFile, HeldFile, PendingFile
 from filesink.errors import CommitConflictError, InternalError, SecurityError, StagedDataLost, StorageError
-from filesink.naming import parent, parse_hidden
+from filesink.naming import parent, parse_ours
 from filesink.part_file import Event, State, advance
 from filesink.ports import TaskRunner
 from filesink.storage.api import Store
@@ -153,8 +153,8 @@ class VerifyStage(PreCommitStage[HeldFile, Committable]):
 
 
 def _slot(path: str) -> int | None:
-    """The slot that a hidden file was made for; ``None`` if its name is not ours."""
-    name = parse_hidden(path.rpartition("/")[2])
+    """The slot that a hidden file or upload was made for; ``None`` if its name is not ours."""
+    name = parse_ours(path.rpartition("/")[2])
     return None if name is None else name.slot
 
 

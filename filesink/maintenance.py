@@ -20,12 +20,13 @@ from filesink.file_tiers import FileTiers, chain_of
 from filesink.gathering import states_of
 from filesink.identity import batch_sink_id
 from filesink.ledger import Ledger
-from filesink.naming import LEDGER_ROOT, parent, parse_hidden, sink_tag
+from filesink.naming import LEDGER_ROOT, parent, parse_ours, sink_tag
 from filesink.ports import Clock, Ids, Ports, SerialRunner
 from filesink.replay import EpochOptions
 from filesink.report import EpochReport, RecoveryReport, SweepPlan, report_of
 from filesink.storage.api import Kind, Store
 from filesink.storage.open import open_store
+from filesink.storage.staged import HiddenFile
 from filesink.sweep import Chain, Hidden, Leftover, hidden_files, leftovers
 from filesink.task import encode_states
 
@@ -212,9 +213,9 @@ class Maintenance:
         return record.slot
 
     def _unpublish(self, file: PendingFile, slot: int) -> None:
-        name = parse_hidden(file.staged.path.rpartition("/")[2])
-        if name is not None and name.slot == slot:
-            self._store.delete(file.target)  # its rows will be written again
+        name = parse_ours(file.staged.path.rpartition("/")[2])
+        if (name is not None and name.slot == slot) or not isinstance(file.staged, HiddenFile):
+            self._store.delete(file.target)  # its rows will be written again, or are in an object still held
         else:  # held since an earlier epoch, whose state still names it
             self._store.publish(replace(file.staged, path=file.target), file.staged.path)
 

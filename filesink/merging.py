@@ -33,7 +33,8 @@ from filesink.naming import (
 )
 from filesink.part_file import Event, State, advance
 from filesink.ports import Ids, SerialRunner, TaskRunner
-from filesink.storage.api import Staged, Store
+from filesink.storage.api import Store
+from filesink.storage.staged import Staged
 from filesink.system import SystemIds
 
 _ON_DRIVER = 64 << 20  # bytes; an epoch that merges more does it as a job
@@ -192,7 +193,7 @@ class Merging:
         hidden = HiddenName(
             target=f"{names.part_prefix}-merged", tag=tag, slot=epoch.slot, attempt=epoch.ids.uuid()
         )
-        name = names.name_with(new_part_id(tag, epoch.ids), 0, first.suffix)
+        name = names.name_with(new_part_id(tag, epoch.slot, epoch.ids), 0, first.suffix)
         return MergeRequest(
             parts=tuple(group), path=join(first.bucket, str(hidden)), target=join(first.bucket, name)
         )

@@ -2,11 +2,14 @@
 
     finished   <prefix>-<part id>-<counter><suffix>
     hidden     .<finished name>.inprogress.<sink tag>.<slot>.<attempt>
+    upload     .<finished name>.upload.<upload id>
     ledger     _filesink/<sink id>/
 
-A part id is a random UUID whose first eight digits are the sink tag, so that a file of ours is
-known by its name alone. A hidden name never ends like a part file, because DuckDB, polars and
-fsspec globs do read ``.x.parquet``.
+A part id is a UUID of version 8 (RFC 9562): eight digits of sink tag, seven of slot, the rest random.
+So a file of ours is known by its name alone, and so is a multipart upload, of which an object store
+lists no more than the name it will have; in our listings it goes by a hidden name that is no file.
+A hidden name never ends like a part file, because DuckDB, polars and fsspec globs do read
+``.x.parquet``.
 """
 
 from __future__ import annotations
@@ -14,6 +17,7 @@ from __future__ import annotations
 import hashlib
 import re
 from dataclasses import dataclass
+from urllib.parse import quote, unquote
 
 from filesink.errors import ConfigError, SecurityError
 from filesink.ports import Ids
@@ -24,6 +28,11 @@ MAX_NAME_BYTES = 255  # NAME_MAX of every common file system; S3 keys are longer
 _HIDDEN = re.compile(
     r"\.(?P<target>.+)\.inprogress\.(?P<tag>[0-9a-f]{8})\.(?P<slot>[0-9]{1,18})\.(?P<attempt>[0-9a-f-]{36})"
 )
+_UPLOAD = re.compile(r"\.(?P<target>.+)\.upload\.(?P<upload_id>[A-Za-z0-9_.~%-]+)")
+_OF_PART_ID = re.compile(
+    r"-(?P<tag>[0-9a-f]{8})-(?P<high>[0-9a-f]{4})-8(?P<low>[0-9a-f]{3})-[89ab][0-9a-f]{3}-[0-9a-f]{12}-[0-9]+"
+)
+_LAST_SLOT = (1 << 28) - 1  # in a part id; stands for all that follow, too
 _UNSAFE = re.compile("[\x00-\x1f\x7f/\\\\\ud800-\udfff]")  # lone surrogates are no names
 
 
@@ -89,14 +98,51 @@ def parse_hidden(name: str) -> HiddenName | None:
     )
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UploadName:
+    """What the name tells of an upload that becomes a part file of ours; see ``HiddenName``."""
+
+    target: str
+    upload_id: str
+    tag: str
+    slot: int
+
+
+def parse_upload(name: str) -> tuple[str, str] | None:
+    """Finished name and upload id of the hidden name of any upload, else ``None``."""
+    found = _UPLOAD.fullmatch(name)
+    return None if found is None else (found["target"], unquote(found["upload_id"]))
+
+
+def upload_path(target: str, upload_id: str) -> str:
+    """The hidden path that stands for the upload ``upload_id`` to ``target``."""
+    return join(parent(target), f".{target.rpartition('/')[2]}.upload.{quote(upload_id, safe='')}")
+
+
+def parse_ours(name: str) -> HiddenName | UploadName | None:
+    """Whose hidden file or upload this is, and for which slot; ``None`` if it is none of ours."""
+    upload = parse_upload(name)
+    if upload is None:
+        return parse_hidden(name)
+    target, upload_id = upload
+    found = list(_OF_PART_ID.finditer(target))
+    if len(found) != 1:  # a prefix that looks like a part id: not known whose it is
+        return None
+    slot = int(found[0]["high"] + found[0]["low"], 16)
+    if slot == _LAST_SLOT:
+        return None
+    return UploadName(target=target, upload_id=upload_id, tag=found[0]["tag"], slot=slot)
+
+
 def sink_tag(sink_id: str) -> str:
     """Eight hexadecimal digits that stand for a sink in names."""
     return hashlib.sha256(sink_id.encode()).hexdigest()[:8]
 
 
-def new_part_id(tag: str, ids: Ids) -> str:
-    """A part id that no other part will ever have."""
-    return tag + ids.uuid()[8:]
+def new_part_id(tag: str, slot: int, ids: Ids) -> str:
+    """A part id that no other part will ever have; tells sink and slot, see the rules above."""
+    shown = f"{min(slot, _LAST_SLOT):07x}"
+    return f"{tag}-{shown[:4]}-8{shown[4:]}{ids.uuid()[18:]}"
 
 
 def join(directory: str, name: str) -> str:

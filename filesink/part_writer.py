@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, TypeVar
 from filesink.errors import EncoderError, FilesinkError, SchemaError
 from filesink.part_file import Event, State, advance
 from filesink.rolling import Allowance
-from filesink.storage.api import Output, Staged
+from filesink.storage.api import Output
+from filesink.storage.staged import Staged
 from formats import columns
 from formats.api import BulkWriterFactory, Encoder
 from formats.errors import FormatError

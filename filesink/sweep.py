@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 
-from filesink.naming import LEDGER_ROOT, join, parent, parse_hidden, sink_tag
+from filesink.naming import LEDGER_ROOT, join, parent, parse_ours, sink_tag
 from filesink.storage.api import Entry, Kind, Store
 
 
@@ -81,7 +81,7 @@ def hidden_files(store: Store, directories: Iterable[str] | None = None) -> Iter
     """
     for directory, entries in _everywhere(store) if directories is None else _there(store, directories):
         for entry in entries:
-            if entry.kind is Kind.FILE and (name := parse_hidden(entry.name)):
+            if entry.kind is Kind.FILE and (name := parse_ours(entry.name)):
                 yield Hidden(
                     path=join(directory, entry.name),
                     tag=name.tag,

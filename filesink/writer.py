@@ -21,12 +21,13 @@ from filesink.bucket import Closed, WriterBucket
 from filesink.buckets import BucketAssigner, BucketContext
 from filesink.committables import Committable, HeldFile
 from filesink.errors import ConfigError, InternalError
-from filesink.file_format import FileFormat, RowFormat
+from filesink.file_format import BulkFormat, FileFormat, RowFormat
 from filesink.naming import HiddenName, OutputFileConfig, join, new_part_id, sink_tag
 from filesink.part_writer import PartWriter, SizeHint
 from filesink.rolling import RollingPolicy
 from filesink.router import Router
-from filesink.storage.api import Output, Staged, Store
+from filesink.storage.api import Output, Store
+from filesink.storage.staged import Staged
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -80,7 +81,7 @@ class AttemptParts:
         self.closed = plan.closed
         self.suffix = plan.names.suffix(file_format.code_of(plan.format).extension)
 
-    def open(self, bucket: str, schema: pa.Schema, last: HeldFile | None) -> PartWriter:
+    def open(self, bucket: str, schema: pa.Schema, *, target: str, last: HeldFile | None) -> PartWriter:
         """See ``Parts.open``."""
         name = HiddenName(
             target=f"{self._plan.names.part_prefix}-{self._files}",
@@ -89,9 +90,11 @@ class AttemptParts:
             attempt=self._attempt,
         )
         self._files += 1
-        output = self._store.create(join(bucket, str(name)), target=None)
-        self.outputs.append(output)
         form = self._plan.format
+        # Row formats may hold what they write, so only a bulk file is published by its own epoch for sure.
+        ends_here = isinstance(form, BulkFormat) and self.closed is Closed.PENDING
+        output = self._store.create(join(bucket, str(name)), target=target if ends_here else None)
+        self.outputs.append(output)
         if last is not None and isinstance(form, RowFormat):
             return form.resume(output, last.carry_over, self._hint)
         return form.start(output, schema, self._hint)
@@ -119,7 +122,7 @@ class AttemptParts:
 
     def new_group(self) -> str:
         """See ``Parts.new_group``."""
-        return new_part_id(self._tag, self._context.ids)
+        return new_part_id(self._tag, self._context.epoch, self._context.ids)
 
 
 class FileWriter(SinkWriter[HeldFile, Committable]):

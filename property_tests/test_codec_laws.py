@@ -13,7 +13,7 @@ from filesink.committables import CommittableCodec, DiscardFile, HeldFile, HeldF
 from filesink.epoch_record import BatchWrite, EpochRecord, Finish, MicroBatch, Section, Upkeep
 from filesink.errors import SecurityError, StateCorruptError, StateError, StateVersionError
 from filesink.framing import frame, unframe
-from filesink.storage.api import HiddenFile
+from filesink.storage.staged import HiddenFile
 from filesink.task import TaskResult
 
 NAMES = st.text(

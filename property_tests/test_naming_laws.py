@@ -31,7 +31,7 @@ def test_a_finished_name_tells_whose_it_is(prefix: str, suffix: str | None, coun
     """The tag of the sink is found in every part's name, whatever prefix and suffix are."""
     tag = sink_tag(sink)
     names = OutputFileConfig(part_prefix=prefix, part_suffix=suffix)
-    name = names.name_with(new_part_id(tag, IDS), counter, names.suffix(".json"))
+    name = names.name_with(new_part_id(tag, 7, IDS), counter, names.suffix(".json"))
     assert name.startswith(f"{prefix}-{tag}-")
     assert name[0] not in "._"
     assert parse_hidden(name) is None

@@ -22,9 +22,10 @@ from filesink.naming import OutputFileConfig
 from filesink.ports import Losers, Ports, SerialRunner
 from filesink.replay import EpochOptions
 from filesink.rolling import RollingPolicy
-from filesink.storage.api import HiddenFile, Store
+from filesink.storage.api import Store
 from filesink.storage.faulty import Fault, FaultyStore
 from filesink.storage.memory import MemoryFiles, MemoryStore
+from filesink.storage.staged import HiddenFile
 from filesink.writer import FileWriter, Plan, WriterLimits
 from formats.api import Encoder
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from filesink.committables import CommittableCodec, DiscardFile, HeldFile, HeldFileCodec, PendingFile
 from filesink.errors import FilesinkError, InternalError, SecurityError, StateCorruptError
 from filesink.framing import to_json
-from filesink.storage.api import HiddenFile
+from filesink.storage.staged import HiddenFile, HiddenObject, PendingUpload, UploadedPart
 
 GOLDEN = Path(__file__).parent / "golden"
 
@@ -23,14 +23,28 @@ names = st.text(st.characters(exclude_characters="/\0"), min_size=1, max_size=8)
 paths = st.lists(names, min_size=1, max_size=3).map("/".join)
 numbers = st.integers(0, 2**63 - 1)
 hidden_files = st.builds(HiddenFile, path=paths, size=numbers, inode=numbers, mtime_ns=numbers)
+objects = st.builds(HiddenObject, path=paths, size=numbers, token=st.text(max_size=5))
+uploaded = st.lists(
+    st.builds(UploadedPart, number=numbers, etag=st.text(max_size=5), size=numbers), min_size=1
+)
+uploads = uploaded.map(
+    lambda parts: PendingUpload(
+        target="a/x",
+        upload_id="i/d",
+        parts=tuple(sorted({part.number: part for part in parts}.values(), key=lambda part: part.number)),
+        size=sum({part.number: part.size for part in parts}.values()),
+        token="t",
+    )
+)
+staged = hidden_files | objects | uploads
 pending_files = st.builds(
-    PendingFile, bucket=st.just("") | paths, target=paths, staged=hidden_files, rows=numbers, size=numbers
+    PendingFile, bucket=st.just("") | paths, target=paths, staged=staged, rows=numbers, size=numbers
 )
 held_files = st.builds(
     HeldFile,
     bucket=st.just("") | paths,
     group=st.text(max_size=5),
-    staged=hidden_files,
+    staged=staged,
     rows=numbers,
     size=numbers,
     created_ms=numbers,
@@ -73,6 +87,36 @@ EXAMPLES = [
         carry_over=b"\x00\xff",
     ),
     DiscardFile(path="é/.part-2.inprogress.0123abcd.6.00000000-0000-4000-8000-000000000004"),
+    PendingFile(
+        bucket="",
+        target="part-0123abcd-0000-8007-8000-000000000005-0.parquet",
+        staged=PendingUpload(
+            target="part-0123abcd-0000-8007-8000-000000000005-0.parquet",
+            upload_id="VXBsb2FkIElE.~_-",
+            parts=(
+                UploadedPart(number=1, etag='"b54357faf0632cce46e942fa68356b38"', size=5 << 20),
+                UploadedPart(number=3, etag='"0c78aef83f66abc1fa1e8477f296d394"', size=17),
+            ),
+            size=(5 << 20) + 17,
+            token="00000000-0000-4000-8000-000000000006",
+        ),
+        rows=10,
+        size=(5 << 20) + 17,
+    ),
+    HeldFile(
+        bucket="b",
+        group="",
+        staged=HiddenObject(
+            path="b/.part-0.inprogress.0123abcd.7.00000000-0000-4000-8000-000000000007",
+            size=6,
+            token="00000000-0000-4000-8000-000000000008",
+        ),
+        rows=1,
+        size=6,
+        created_ms=1,
+        updated_ms=2,
+        signature="s",
+    ),
 ]
 
 
@@ -140,6 +184,20 @@ def mutations():
         yield pytest.param({**entry, "more": 1}, id=f"{index}-more")
         if "staged" in entry:
             yield pytest.param({**entry, "staged": {**entry["staged"], "more": 1}}, id=f"{index}-staged-more")
+            for name in entry["staged"]:
+                for wrong in (
+                    None,
+                    1.5,
+                    [],
+                    [{}],
+                    {},
+                    -1,
+                    7 if isinstance(entry["staged"][name], str) else "zz",
+                ):
+                    staged_entry = {**entry["staged"], name: wrong}
+                    yield pytest.param(
+                        {**entry, "staged": staged_entry}, id=f"{index}-staged-{name}-{wrong!r}"
+                    )
 
 
 @pytest.mark.parametrize("entry", list(mutations()))

@@ -10,9 +10,9 @@ from filesink.committer import FileCommitter, VerifyStage
 from filesink.errors import CommitConflictError, InternalError, SecurityError, StagedDataLost, StorageError
 from filesink.naming import HiddenName
 from filesink.ports import SerialRunner
-from filesink.storage.api import HiddenFile
 from filesink.storage.faulty import Fault, Moment
 from filesink.storage.memory import MemoryFile
+from filesink.storage.staged import HiddenFile
 from tests.fakes import World, held, staged
 
 TAG = "0123abcd"

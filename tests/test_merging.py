@@ -15,8 +15,8 @@ from filesink.merging import Combined, Merger, MergeRequest, SinkFiles
 from filesink.naming import HiddenName, OutputFileConfig, parse_hidden
 from filesink.ports import SerialRunner
 from filesink.rolling import RollingPolicy
-from filesink.storage.api import HiddenFile
 from filesink.storage.open import open_store
+from filesink.storage.staged import HiddenFile
 from formats.api import Encoder
 from tests.fakes import CountingIds, World, held, keep_open
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import uuid
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -10,12 +12,16 @@ from filesink.errors import ConfigError, SecurityError
 from filesink.naming import (
     HiddenName,
     OutputFileConfig,
+    UploadName,
     check_relative,
     join,
     new_part_id,
     parent,
     parse_hidden,
+    parse_ours,
+    parse_upload,
     sink_tag,
+    upload_path,
 )
 from tests.fakes import CountingIds
 
@@ -29,7 +35,7 @@ def name_of(names, part_id, counter):
 
 def test_finished_names():
     """Prefix, part id, counter and the format's extension, or the user's ending."""
-    part_id = new_part_id("0123abcd", CountingIds())
+    part_id = new_part_id("0123abcd", 7, CountingIds())
     assert name_of(OutputFileConfig(), part_id, 3) == f"part-{part_id}-3.json"
     assert name_of(OutputFileConfig(part_suffix=""), part_id, 0) == f"part-{part_id}-0"
     assert name_of(OutputFileConfig(part_prefix="a", part_suffix=".b"), part_id, 0) == f"a-{part_id}-0.b"
@@ -39,7 +45,7 @@ def test_finished_names():
 def test_our_finished_files_are_known_by_name(middle, suffix, counter):
     """Whatever prefix and suffix, the sink tag stands between them."""
     names = OutputFileConfig(part_prefix=f"p{middle}", part_suffix=suffix)
-    part_id = new_part_id(sink_tag("uid-x"), CountingIds())
+    part_id = new_part_id(sink_tag("uid-x"), 7, CountingIds())
     name = name_of(names, part_id, counter)
     assert name.startswith(f"p{middle}-{sink_tag('uid-x')}-")
     assert name.endswith(f"-{counter}{suffix}")
@@ -110,9 +116,52 @@ def test_unusable_names_are_refused(prefix, suffix):
 def test_the_longest_names_fit():
     """The longest allowed prefix still gives finished and hidden names of at most 255 bytes."""
     names = OutputFileConfig(part_prefix="p" * 80, part_suffix="." + "s" * 19)
-    assert len(name_of(names, new_part_id("0123abcd", CountingIds()), 10**9).encode()) <= 255
+    assert len(name_of(names, new_part_id("0123abcd", 7, CountingIds()), 10**9).encode()) <= 255
     hidden = HiddenName(target="p" * 80 + f"-{10**9}", tag="0123abcd", slot=10**17, attempt=ATTEMPT)
     assert len(str(hidden)) <= 255
+
+
+@given(st.text("abc-.01", max_size=12), st.integers(0, 2**28 - 2), st.text(min_size=1))
+def test_uploads_are_known_by_the_name_they_will_have(middle, slot, upload_id):
+    """An upload goes by a hidden name that tells target, id, tag and slot."""
+    part_id = new_part_id("0123abcd", slot, CountingIds())
+    target = OutputFileConfig(part_prefix=f"p{middle}").name_with(part_id, 3, ".json")
+    path = upload_path(join("b", target), upload_id)
+    name = path.removeprefix("b/")
+    assert name.startswith(".")
+    assert check_relative(path)
+    assert parse_upload(name) == (target, upload_id)
+    assert parse_ours(name) == UploadName(target=target, upload_id=upload_id, tag="0123abcd", slot=slot)
+    assert parse_hidden(name) is None
+
+
+@pytest.mark.parametrize(
+    "target",
+    [
+        f"part-{ATTEMPT}-0.parquet",
+        "part-0123abcd-0000-8007-8000-000000000005.parquet",
+        "part-0123abcd-0000-8007-8000-000000000005-0-0123abcd-0000-8007-8000-000000000005-0",
+        "part-0123abcd-ffff-8fff-8000-000000000005-0",
+        "data.csv",
+    ],
+)
+def test_other_uploads_are_not_ours(target):
+    """Another program's upload, one whose name is ambiguous or whose slot does not fit: never swept."""
+    assert parse_ours(upload_path(target, "id").removeprefix("/")) is None
+
+
+def test_hidden_files_are_ours_too():
+    """What is swept is a hidden file or an upload."""
+    name = HiddenName(target="part", tag="0123abcd", slot=1, attempt=ATTEMPT)
+    assert parse_ours(str(name)) == name
+
+
+def test_a_part_id_is_a_uuid_of_version_8():
+    """Of the shape that RFC 9562 keeps for layouts of one's own; slots that do not fit share the last."""
+    part_id = uuid.UUID(new_part_id("0123abcd", 0x1234567, CountingIds()))
+    assert (part_id.version, part_id.variant) == (8, uuid.RFC_4122)
+    assert str(part_id).startswith("0123abcd-1234-8567-")
+    assert new_part_id("0123abcd", 2**40, CountingIds()).startswith("0123abcd-ffff-8fff-")
 
 
 def test_a_tag_stands_for_one_sink():

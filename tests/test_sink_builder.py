@@ -180,7 +180,7 @@ def test_building_touches_nothing(tmp_path):
 
 def test_a_sink_shows_what_it_is_and_no_secret():
     """Path, uid, format, buckets and policy; options of the store are left out."""
-    sink = lines().with_uid("u").with_storage_options(secret_key="hunter2").build()  # noqa: S106
+    sink = lines().with_uid("u").with_storage_options(secret_key="hunter2").build()
     text = f"{sink!r} {sink._builder!r} {sink._tiers!r}"
     for shown in ("/data/x", "uid='u'", "TextEncoder", "DefaultRollingPolicy"):
         assert shown in repr(sink)
@@ -189,7 +189,7 @@ def test_a_sink_shows_what_it_is_and_no_secret():
 
 def test_storage_options_of_a_local_path_are_refused(tmp_path):
     """An option that nothing would read is a mistake, and its value is not repeated."""
-    sink = lines(tmp_path).with_storage_options(secret_key="hunter2").build()  # noqa: S106
+    sink = lines(tmp_path).with_storage_options(secret_key="hunter2").build()
     with pytest.raises(ConfigError, match="secret_key") as raised:
         sink.plan_sweep()
     assert raised.value.code == "UNKNOWN_OPTION"

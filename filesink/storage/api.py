@@ -5,7 +5,7 @@ What every store promises:
 * No reader who lists the base path, at any instant, sees a file under a final name that is not
   complete and decided. ``publish`` makes a file visible at once, whole, and never replaces one.
 * Everything before ``publish`` is hidden: on file systems by a name that begins with ``.``, on
-  object stores by not existing yet.
+  object stores as a multipart upload, which nobody sees before it is completed.
 * ``publish``, ``discard`` and ``put_if_absent`` may be called again after any failure, by another
   process too. Each knows whether it has already happened by looking, never by assuming.
 * An error means «not done» or «not known», never «done». Absent and unreadable are different.
@@ -23,39 +23,11 @@ from enum import Enum
 from typing import TYPE_CHECKING, BinaryIO, Protocol
 
 from filesink.errors import StagedDataLost
+from filesink.ports import SerialRunner, TaskRunner
+from filesink.storage.staged import Piece, Staged
 
 if TYPE_CHECKING:
     from formats.api import Buffer
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HiddenFile:
-    """A closed hidden file on a file system, told apart from any other by size, inode and time.
-
-    ``size`` in bytes; ``mtime_ns`` in nanoseconds. A file is the same if its size is equal and its
-    inode or its modification time: a move keeps both, a copy (``cp -a``, ``rsync -a``) the time.
-    """
-
-    path: str
-    size: int
-    inode: int
-    mtime_ns: int
-
-
-# Object stores add the multipart upload that waits for its completion.
-Staged = HiddenFile
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Tail:
-    """A closed hidden file from byte ``start`` on: without a header that only the first may have."""
-
-    staged: HiddenFile
-    start: int
-
-
-#: What ``Store.concat`` puts together: files, files without their beginning, and bytes between them.
-Piece = HiddenFile | Tail | bytes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -114,6 +86,9 @@ class Store(ABC):
     #: Called this in messages: ``local``, ``memory``, ``s3`` …
     name: str
 
+    #: Works on many files at once: several at a time where each waits for a network.
+    runner: TaskRunner = SerialRunner()
+
     @abstractmethod
     def prepare(self) -> None:
         """Make the base directory and prove that this store can keep the contract.
@@ -133,8 +108,9 @@ class Store(ABC):
 
         Args:
             path: its hidden name; must not exist (``CommitConflictError`` at the first write).
-            target: the final name it will get if it is published; ``None`` if it will be held, or
-                if that is not known yet. Object stores upload straight to the target.
+            target: the final name, given only if the file is published by the very epoch that it is
+                written in: then an object store uploads straight to it, and ``close`` returns a
+                ``PendingUpload``. ``None`` if it may be held; then it becomes an object under ``path``.
         """
 
     @abstractmethod
@@ -147,13 +123,19 @@ class Store(ABC):
 
     @abstractmethod
     def promote(self, held: Staged, target: str) -> Staged:
-        """Prepare a held file for publication under ``target``; a no-op on file systems."""
+        """Prepare a closed file for publication under ``target`` in this epoch; durable after ``sync``.
+
+        A no-op on file systems, and for an upload that is to become ``target`` already. An object is
+        copied by the store, and the result has another ``path``: then ``held`` is to be discarded
+        after the publication.
+        """
 
     @abstractmethod
     def concat(self, pieces: Sequence[Piece], path: str, *, target: str | None) -> Staged:
-        """The bytes of ``pieces`` in order as one new file, copied without passing through Python.
+        """The bytes of ``pieces`` in order as one new file, copied by the store wherever it can.
 
-        Like ``create`` followed by ``close``: durable after ``sync``. Sources are left alone.
+        Like ``create`` followed by ``close``: durable after ``sync``. Sources are left alone; none of
+        them is a ``PendingUpload``.
 
         Raises:
             StagedDataLost: a file is absent or not the file it was.
@@ -204,7 +186,11 @@ class Store(ABC):
 
     @abstractmethod
     def discard(self, path: str) -> None:
-        """Remove a hidden file. An absent one is no error. Never called for a finished file."""
+        """Remove a hidden file, or abort an upload. An absent one is no error.
+
+        Called with the ``path`` of what was staged, or of an entry of ``list``; never for a finished
+        file.
+        """
 
     @abstractmethod
     def put_if_absent(self, path: str, data: bytes) -> PutResult:
@@ -227,7 +213,10 @@ class Store(ABC):
 
     @abstractmethod
     def list(self, directory: str) -> list[Entry]:
-        """The entries of one directory, in no order; empty if there is no such directory."""
+        """The entries of one directory, in no order; empty if there is no such directory.
+
+        Uploads that wait for their completion are among them, under the name that ``discard`` takes.
+        """
 
     @abstractmethod
     def open_input(self, path: str) -> BinaryIO:

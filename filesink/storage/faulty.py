@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, BinaryIO, TypeVar
 
-from filesink.storage.api import Entry, Output, Piece, PutResult, Staged, Store
+from filesink.storage.api import Entry, Output, PutResult, Store
+from filesink.storage.staged import Piece, Staged
 
 if TYPE_CHECKING:
     from formats.api import Buffer

@@ -13,13 +13,14 @@ from typing import BinaryIO
 from filesink.errors import ConfigError
 from filesink.naming import LEDGER_ROOT, parent
 from filesink.ports import Ids, TaskRunner
-from filesink.storage.api import Entry, Piece, PutResult, Staged, Store, Tail
+from filesink.storage.api import Entry, PutResult, Store
 from filesink.storage.fs import Fs
 from filesink.storage.local_output import LocalFiles, LocalOutput, remove
 from filesink.storage.local_publish import is_published, prove_links, publish, verify
 from filesink.storage.local_put import put_if_absent
 from filesink.storage.local_sync import Directories, UnsyncedFiles
 from filesink.storage.os_errors import explaining, storage_error
+from filesink.storage.staged import HiddenFile, Piece, Staged, Tail, own
 
 
 class LocalStore(Store):
@@ -84,9 +85,9 @@ class LocalStore(Store):
                     case bytes():
                         output.write(piece)
                     case Tail(staged=staged, start=start):
-                        output.append_copy(staged, start)
+                        output.append_copy(own(staged, HiddenFile), start)
                     case _:
-                        output.append_copy(piece)
+                        output.append_copy(own(piece, HiddenFile))
             return output.close()
         except BaseException:
             with suppress(OSError):  # what is left has a hidden name of ours and is swept later
@@ -95,15 +96,15 @@ class LocalStore(Store):
 
     def verify(self, staged: Staged) -> None:
         """See ``Store.verify``."""
-        verify(self._fs, staged)
+        verify(self._fs, own(staged, HiddenFile))
 
     def publish(self, staged: Staged, target: str) -> None:
         """See ``Store.publish``."""
-        publish(self._fs, staged, target)
+        publish(self._fs, own(staged, HiddenFile), target)
 
     def is_published(self, staged: Staged, target: str) -> bool:
         """See ``Store.is_published``."""
-        return is_published(self._fs, staged, target)
+        return is_published(self._fs, own(staged, HiddenFile), target)
 
     def sync_directories(self, directories: Iterable[str]) -> None:
         """See ``Store.sync_directories``."""

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 
 from filesink.errors import CommitConflictError, InternalError, StagedDataLost, StorageError
 from filesink.naming import parent
-from filesink.storage.api import HiddenFile
 from filesink.storage.fs import Fs, Handle
 from filesink.storage.local_publish import identify, verify
 from filesink.storage.local_sync import Directories, UnsyncedFiles
 from filesink.storage.os_errors import explaining
+from filesink.storage.staged import HiddenFile
 
 if TYPE_CHECKING:
     from formats.api import Buffer

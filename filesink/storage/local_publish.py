@@ -25,9 +25,10 @@ from contextlib import suppress
 
 from filesink.errors import CommitConflictError, ConfigError, StagedDataLost
 from filesink.naming import join
-from filesink.storage.api import HiddenFile, Kind
+from filesink.storage.api import Kind
 from filesink.storage.fs import Fs, FsStat
 from filesink.storage.os_errors import explaining, storage_error
+from filesink.storage.staged import HiddenFile
 
 _PROBE = re.compile(r"\.probe\.[0-9a-f-]{36}(\.link)?")
 _OLD_MS = 24 * 3600 * 1000  # no probe takes a day

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, BinaryIO
 
 from filesink.errors import CommitConflictError, InternalError, StagedDataLost, StorageError
 from filesink.naming import check_relative
-from filesink.storage.api import Entry, HiddenFile, Kind, Piece, PutResult, Staged, Store, Tail
+from filesink.storage.api import Entry, Kind, PutResult, Store
+from filesink.storage.staged import HiddenFile, Piece, Staged, Tail, own
 
 if TYPE_CHECKING:
     from formats.api import Buffer
@@ -143,27 +144,29 @@ class MemoryStore(Store):
 
     def verify(self, staged: Staged) -> None:
         """See ``Store.verify``."""
-        if self._identity(staged.path) != staged:
+        if self._identity(own(staged, HiddenFile).path) != staged:
             raise StagedDataLost(f"'{staged.path}' is gone or changed", code="STAGED_DATA_LOST")
 
     def publish(self, staged: Staged, target: str) -> None:
         """See ``Store.publish``."""
+        file = own(staged, HiddenFile)
         with self._shared.lock:
-            hidden = self._identity(staged.path)
+            hidden = self._identity(file.path)
             found = self._identity(check_relative(target))
             if found is None:
-                self.verify(staged)
-                self._files[target] = self._files.pop(staged.path)
-            elif (found.size, found.inode) != (staged.size, staged.inode):
+                self.verify(file)
+                self._files[target] = self._files.pop(file.path)
+            elif (found.size, found.inode) != (file.size, file.inode):
                 raise CommitConflictError(f"'{target}' exists already, not overwritten", code="EXISTS")
-            elif hidden == staged:
-                del self._files[staged.path]
+            elif hidden == file:
+                del self._files[file.path]
 
     def is_published(self, staged: Staged, target: str) -> bool:
         """See ``Store.is_published``."""
+        file = own(staged, HiddenFile)
         with self._shared.lock:
             found = self._identity(check_relative(target))
-        return found is not None and (found.size, found.inode) == (staged.size, staged.inode)
+        return found is not None and (found.size, found.inode) == (file.size, file.inode)
 
     def sync_directories(self, directories: Iterable[str]) -> None:
         """See ``Store.sync_directories``."""

@@ -50,8 +50,8 @@ FILES = (
     Mutant(
         "a part's name has no uuid",
         "filesink/naming.py",
-        "    return tag + ids.uuid()[8:]",
-        '    del ids\n    return tag + "-0000-4000-8000-000000000000"',
+        "{ids.uuid()[18:]}",
+        "-8000-000000000000",
     ),
     Mutant(
         "files are reported before they are durable",

@@ -17,7 +17,8 @@ from filesink.errors import (
     FilesinkError,
     StagedDataLost,
 )
-from filesink.storage.api import Store, Tail
+from filesink.storage.api import Store
+from filesink.storage.staged import Tail
 from tests.contracts.named_files_contract import NamedFilesContract
 from tests.contracts.store_site import Site, hidden, stage
 

@@ -6,7 +6,8 @@ import uuid
 from abc import ABC, abstractmethod
 
 from filesink.naming import HiddenName, join
-from filesink.storage.api import Staged, Store
+from filesink.storage.api import Store
+from filesink.storage.staged import Staged
 
 
 class Site(ABC):

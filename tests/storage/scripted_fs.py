@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from filesink.ports import SerialRunner
-from filesink.storage.api import HiddenFile
 from filesink.storage.faulty import Moment
 from filesink.storage.local import LocalStore
 from filesink.storage.posix import PosixFs
+from filesink.storage.staged import HiddenFile
 from filesink.system import SystemIds
 from tests.contracts.store_site import hidden
 

@@ -14,9 +14,10 @@ import pytest
 
 from filesink.errors import CommitConflictError, ConfigError, SecurityError, StagedDataLost, StorageError
 from filesink.ports import SerialRunner
-from filesink.storage.api import Entry, HiddenFile, Kind, Staged, Store
+from filesink.storage.api import Entry, Kind, Store
 from filesink.storage.local import LocalStore
 from filesink.storage.posix import PosixFs
+from filesink.storage.staged import HiddenFile, Staged
 from filesink.system import SystemIds, ThreadRunner
 from tests.contracts.store_contract import StoreContract
 from tests.contracts.store_site import Site, hidden, stage

@@ -14,10 +14,11 @@ from pathlib import Path
 import pytest
 
 from filesink.errors import CommitStateUnknown, FilesinkError, StagedDataLost, StorageError
-from filesink.storage.api import HiddenFile, PutResult
+from filesink.storage.api import PutResult
 from filesink.storage.faulty import Moment
 from filesink.storage.local import LocalStore
 from filesink.storage.posix import PosixFs
+from filesink.storage.staged import HiddenFile
 from tests.storage.scripted_fs import (
     DATA,
     TARGET,

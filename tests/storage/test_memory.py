@@ -6,8 +6,9 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from filesink.storage.api import Staged, Store
+from filesink.storage.api import Store
 from filesink.storage.memory import MemoryFile, MemoryFiles, MemoryStore
+from filesink.storage.staged import Staged
 from tests.contracts.store_contract import StoreContract
 from tests.contracts.store_site import Site
 
