@@ -61,7 +61,8 @@ class Encoder(BuiltInEncoders, ABC):
         """The bytes of the records of ``batch`` (at least one), each with its terminator.
 
         Called once or more often for the same records when the end of a part is searched, so it
-        must be free of side effects, and ``encode(a + b) == encode(a) + encode(b)``.
+        must be free of side effects, and ``encode(a) + encode(b)`` must hold the records of
+        ``encode(a + b)``: the same bytes, unless the format frames what it gets at a time.
         """
 
     def header(self, schema: pa.Schema) -> bytes:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
     from formats.api import Encoder
+    from formats.avro_codecs import AvroCodecName
 
 
 class BuiltInEncoders:
@@ -55,3 +57,27 @@ class BuiltInEncoders:
 
         dialect = CsvDialect(delimiter=delimiter, quote=quote, escape=escape, quote_mode=quote_mode)
         return CsvEncoder(dialect=dialect, header_mode="names" if header else "none", null_value=null_value)
+
+    @staticmethod
+    def avro(
+        compression: AvroCodecName = "snappy",
+        *,
+        compression_level: int | None = None,
+        block_size: int | str = "256KiB",
+        metadata: Mapping[str, str] | None = None,
+        schema: str | Mapping[str, Any] | None = None,
+    ) -> Encoder:
+        """Avro object container files that can be continued; see ``formats.avro.AvroOptions``.
+
+        Raises:
+            FormatError: kind ``"option"``; an unknown codec or level, a size that is none, or no schema.
+        """
+        from formats.avro import AvroEncoder
+
+        return AvroEncoder(
+            compression=compression,
+            compression_level=compression_level,
+            block_size=block_size,
+            metadata=metadata,
+            schema=schema,
+        )

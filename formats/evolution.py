@@ -7,7 +7,7 @@ nested ones too; layouts of one kind of value (dictionaries, views, large string
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any, Final
 
 import pyarrow as pa
@@ -28,7 +28,8 @@ def check_continues(old: pa.Schema, new: pa.Schema) -> None:
         FormatError: kind ``"schema"``; a column is gone, narrower, of another kind, or new and never
             null. The message names it, with its path.
     """
-    check_readable_as(old, new)
+    for field in new:
+        _check_column(_find(old, field.name), field, path=field.name, fits=_grows)
     kept = {path for path, _ in columns.walk(new)}
     gone = [path for path, _ in columns.walk(old) if path not in kept]
     if gone:
@@ -38,25 +39,27 @@ def check_continues(old: pa.Schema, new: pa.Schema) -> None:
 def check_readable_as(file: pa.Schema, wanted: pa.Schema) -> None:
     """Raise unless records of ``file`` can be read as ``wanted``; what it does not name is left out.
 
+    Whole numbers and decimals may become narrower: each value is looked at when it is read.
+
     Raises:
         FormatError: kind ``"schema"``; names the first column that cannot, with its path.
     """
     for field in wanted:
-        _check_column(_find(file, field.name), field, path=field.name)
+        _check_column(_find(file, field.name), field, path=field.name, fits=_may_fit)
 
 
-def _check_column(old: Field | None, new: Field, *, path: str) -> None:
+def _check_column(old: Field | None, new: Field, *, path: str, fits: Callable[[Any, Any], bool]) -> None:
     if old is None:
         if not new.nullable:
             raise FormatError(f"column {path!r} is new and cannot be null: let it be null")
         return
     if columns.is_nested(old.type) or columns.is_nested(new.type):
-        _check_nested(old, new, path=path)
-    elif not _grows(_value_type(old.type), _value_type(new.type)):
+        _check_nested(old, new, path=path, fits=fits)
+    elif not fits(_value_type(old.type), _value_type(new.type)):
         raise _changed(old, new, path)
 
 
-def _check_nested(old: Field, new: Field, *, path: str) -> None:
+def _check_nested(old: Field, new: Field, *, path: str, fits: Callable[[Any, Any], bool]) -> None:
     kinds = (pt.is_struct, pt.is_map, columns.is_list)
     if not any(is_kind(old.type) and is_kind(new.type) for is_kind in kinds):
         raise _changed(old, new, path)
@@ -64,10 +67,10 @@ def _check_nested(old: Field, new: Field, *, path: str) -> None:
     after = columns.children(new, path=path)
     if pt.is_struct(new.type):
         for inner, child in after:
-            _check_column(_find(before, child.name), child, path=inner)
+            _check_column(_find(before, child.name), child, path=inner, fits=fits)
     else:  # what is in lists and maps has its place, whatever its name
         for child, (inner, wanted) in zip(before, after, strict=True):
-            _check_column(child, wanted, path=inner)
+            _check_column(child, wanted, path=inner, fits=fits)
 
 
 def _find(fields: Iterable[Any], name: str) -> Field | None:
@@ -85,6 +88,11 @@ def _value_type(kind: Any) -> Any:
     if columns.is_text(kind):
         return pa.string()
     return pa.binary() if columns.is_binary(kind) else kind
+
+
+def _may_fit(old: Any, new: Any) -> bool:
+    numbers = (pt.is_integer, pt.is_decimal)
+    return any(is_kind(old) and is_kind(new) for is_kind in numbers) or _grows(old, new)
 
 
 def _grows(old: Any, new: Any) -> bool:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
 
 from formats import columns
 from formats.api import Encoder
-from formats.arrow import Text
+from formats.arrow import Column, Text
 from formats.errors import FormatError
 
 if TYPE_CHECKING:
@@ -37,22 +37,31 @@ class LineEncoder(Encoder):
         Raises:
             FormatError: kind ``"value"``; a single record is too long.
         """
-        pieces = [columns.data(lines) for piece in _pieces(batch) for lines in self._lines(piece)]
+        pieces = [columns.data(lines) for lines in in_pieces(batch, self.lines)]
         return pieces[0] if len(pieces) == 1 else b"".join(pieces)
 
-    def _lines(self, batch: pa.RecordBatch) -> Iterator[Text]:
-        try:
-            lines = self.lines(batch)
-        except pa.ArrowCapacityError as error:
-            if batch.num_rows == 1:
-                raise FormatError(
-                    "a record is longer than 2 GiB as text; shorten it", kind="value"
-                ) from error
-            middle = batch.num_rows // 2
-            yield from self._lines(batch.slice(0, middle))
-            yield from self._lines(batch.slice(middle))
-        else:
-            yield lines
+
+def in_pieces(batch: pa.RecordBatch, render: Callable[[pa.RecordBatch], Column]) -> Iterator[Column]:
+    """``render`` of ``batch``, piece by piece, each small enough for one column of Arrow's.
+
+    Raises:
+        FormatError: kind ``"value"``; a single record is too long.
+    """
+    for piece in _pieces(batch):
+        yield from _halved(piece, render)
+
+
+def _halved(batch: pa.RecordBatch, render: Callable[[pa.RecordBatch], Column]) -> Iterator[Column]:
+    try:
+        rendered = render(batch)
+    except pa.ArrowCapacityError as error:
+        if batch.num_rows == 1:
+            raise FormatError("a record is longer than 2 GiB as text; shorten it", kind="value") from error
+        middle = batch.num_rows // 2
+        yield from _halved(batch.slice(0, middle), render)
+        yield from _halved(batch.slice(middle), render)
+    else:
+        yield rendered
 
 
 def _pieces(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:

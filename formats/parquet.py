@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 from formats import columns, parquet_reader
 from formats.api import BulkWriter, BulkWriterFactory
 from formats.arrow import Field
+from formats.collecting import CollectingWriter, Limits
 from formats.errors import FormatError
 from formats.sizes import parse_size
 
@@ -19,12 +20,6 @@ if TYPE_CHECKING:
     from formats.api import BinaryOutput
 
 Compression = Literal["snappy", "zstd", "gzip", "lz4", "brotli", "none"]
-
-# A slice keeps the whole batch it is from alive, however few rows it has, and costs some 5 KB of its
-# own with 16 columns. Small ones are copied together when this many wait; fewer at a time take less
-# memory and more copying.
-_SMALL_SLICES: Final = 16
-_SMALL_ROWS: Final = 1024
 
 # A dictionary that outgrows this is given up; a larger one costs time and hardly ever saves space.
 _DICTIONARY_SIZE: Final = 256 << 10
@@ -126,7 +121,7 @@ class ParquetWriterFactory(BulkWriterFactory):
             )
 
 
-class ParquetBulkWriter(BulkWriter):
+class ParquetBulkWriter(CollectingWriter):
     """Collects slices and writes them as one row group when a limit of the factory is reached.
 
     Args:
@@ -136,47 +131,21 @@ class ParquetBulkWriter(BulkWriter):
     """
 
     def __init__(self, output: BinaryOutput, schema: pa.Schema, factory: ParquetWriterFactory) -> None:
+        super().__init__(
+            schema, Limits(rows=factory.row_group_rows, size=cast("int", factory.row_group_size))
+        )
         self._output = output
-        self._schema = schema
         self._factory = factory
-        self._max_size = cast("int", factory.row_group_size)
         self._writer: pq.ParquetWriter | None = None
         self._stream: Any = None
-        self._waiting: list[pa.RecordBatch] = []
-        self._small = 0  # how many of the last waiting slices are small
-        self._rows = 0
-        self._bytes = 0
 
-    @property
-    def buffered_bytes(self) -> int:
-        """See ``BulkWriter.buffered_bytes``; what the slices take, not the batches they are from."""
-        return self._bytes
-
-    def write(self, batch: pa.RecordBatch) -> None:
-        """See ``BulkWriter.write``. Writes a row group whenever a limit is reached."""
-        while self._rows + batch.num_rows > self._factory.row_group_rows:
-            room = self._factory.row_group_rows - self._rows
-            self._keep(batch.slice(0, room))
-            self.flush()
-            batch = batch.slice(room)
-        self._keep(batch)
-        if self._bytes >= self._max_size or self._rows == self._factory.row_group_rows:
-            self.flush()
-
-    def flush(self) -> None:
-        """See ``BulkWriter.flush``; one row group."""
-        if not self._rows:
-            return
+    def _put(self, table: pa.Table) -> None:
         writer = self._open()
         schema: Any = writer.schema
-        table = pa.Table.from_batches(self._waiting, self._schema).cast(schema)
-        writer.write_table(table, row_group_size=self._rows)
+        writer.write_table(table.cast(schema), row_group_size=table.num_rows)
         self._stream.flush()
-        self._waiting, self._small, self._rows, self._bytes = [], 0, 0, 0
 
-    def finish(self) -> None:
-        """See ``BulkWriter.finish``. Without any record, a valid file of no rows."""
-        self.flush()
+    def _end(self) -> None:
         self._open().close()
         self._stream.detach()
 
@@ -186,23 +155,6 @@ class ParquetBulkWriter(BulkWriter):
             self._stream = pa.BufferedOutputStream(pa.PythonFile(file, mode="w"), _WRITE_SIZE)
             self._writer = self._factory.open(self._stream, self._factory.file_schema(self._schema))
         return self._writer
-
-    def _keep(self, batch: pa.RecordBatch) -> None:
-        if not batch.num_rows:
-            return
-        self._waiting.append(batch)
-        self._rows += batch.num_rows
-        self._bytes += columns.size(batch)
-        self._small = self._small + 1 if batch.num_rows < _SMALL_ROWS else 0
-        if self._small == _SMALL_SLICES:
-            self._merge()
-
-    def _merge(self) -> None:
-        """Copy the small slices at the end into one batch of their own."""
-        slices = pa.Table.from_batches(self._waiting[-self._small :], self._schema)
-        merged = slices.combine_chunks().to_batches()
-        self._waiting[-self._small :] = merged
-        self._small = int(slices.num_rows < _SMALL_ROWS)
 
 
 class _Unclosed:

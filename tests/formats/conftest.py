@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, time, timedelta
@@ -11,7 +12,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from formats import BulkWriterFactory, Encoder, ParquetWriterFactory, RowEncoder
+from formats import AvroWriterFactory, BulkWriterFactory, Encoder, ParquetWriterFactory, RowEncoder
 from formats.per_row import PerRowEncoder
 
 TEXTS = [
@@ -46,6 +47,14 @@ class Case:
     encoder: Encoder
     columns: frozenset[str] | None = None
     others: tuple[Encoder, ...] = field(default=())  # differ in one option each
+
+    def records(self, encoder: Encoder, *batches: pa.RecordBatch) -> object:
+        """What a reader of a part finds, or its bytes if they are the same wherever it was cut."""
+        data = b"".join(bytes(encoder.encode(batch)) for batch in batches)
+        if not encoder.carry_over():
+            return data
+        file = io.BytesIO(encoder.header(batches[0].schema) + data)
+        return str(encoder.open_reader(file).read_all().to_pylist())
 
 
 def scalars() -> pa.RecordBatch:
@@ -129,11 +138,25 @@ ROW_FORMATS = {
     ),
     "csv-minus": Case(Encoder.csv("-", null_value="-"), frozenset(scalars().schema.names)),
     "csv-of-one": Case(Encoder.csv(), every("text")),
+    "avro": Case(
+        Encoder.avro(),
+        None,
+        (
+            Encoder.avro("deflate"),
+            Encoder.avro("deflate", compression_level=1),
+            Encoder.avro(block_size="1MiB"),
+            Encoder.avro(metadata={"who": "us"}),
+            Encoder.avro(schema={"type": "record", "name": "r", "fields": []}),
+        ),
+    ),
+    "avro-small-blocks": Case(Encoder.avro("null", block_size=1)),
     "user": Case(PerRowEncoder(Repr())),
 }
 BULK_FORMATS: dict[str, BulkWriterFactory] = {
     "parquet": ParquetWriterFactory(),
     "parquet-small-groups": ParquetWriterFactory(row_group_rows=3, compression="zstd", compression_level=3),
+    "avro": AvroWriterFactory(),
+    "avro-small-blocks": AvroWriterFactory(compression="zstandard", block_size=100, metadata={"who": "us"}),
     "parquet-tiny-size": ParquetWriterFactory(row_group_size=1, compression="none", metadata={"who": "us"}),
 }
 
@@ -142,6 +165,12 @@ BULK_FORMATS: dict[str, BulkWriterFactory] = {
 def case(request: pytest.FixtureRequest) -> Case:
     """Each registered row format."""
     return request.param
+
+
+@pytest.fixture
+def encoder(case: Case) -> Encoder:
+    """The encoder of a part of the format of ``case``."""
+    return case.encoder.start_part()
 
 
 @pytest.fixture

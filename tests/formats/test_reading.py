@@ -29,10 +29,10 @@ def numbers(count):
 
 
 def test_what_was_written_is_read(factory, rows):
-    """Every value and every name, in order; a reader without a wish has the file's schema."""
+    """Every value and every name, in order; a reader without a wish has the file's types."""
     reader = factory.open_reader(written(factory, rows.slice(0, 4), rows.slice(4)))
     assert reader.schema.names == rows.schema.names
-    assert str(reader.read_all().to_pylist()) == str(rows.to_pylist())
+    assert str(reader.read_all().cast(rows.schema).to_pylist()) == str(rows.to_pylist())
 
 
 def test_what_was_written_is_read_as_it_was_sent(factory, rows):
@@ -49,6 +49,15 @@ def test_columns_are_chosen_added_and_widened(factory):
     found = factory.open_reader(written(factory, numbers(3)), schema=wanted).read_all()
     assert found.to_pylist() == [{"new": None, "n": number} for number in range(3)]
     assert found.schema == wanted
+
+
+def test_narrower_whole_numbers_are_looked_at_one_by_one(factory):
+    """They are read if all fit; else the column is named."""
+    wanted = pa.schema([("n", pa.int8())])
+    assert factory.open_reader(written(factory, numbers(3)), schema=wanted).read_all().num_rows == 3
+    with pytest.raises(FormatError, match="column 'n'") as error:
+        factory.open_reader(written(factory, numbers(200)), schema=wanted).read_all()
+    assert error.value.kind == "value"
 
 
 def test_a_column_of_another_kind_is_refused_by_name(factory):

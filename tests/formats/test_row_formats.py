@@ -10,62 +10,71 @@ import pytest
 from formats import FormatError
 
 
-def test_records_are_encoded_one_after_the_other(case, batch):
-    """Wherever a batch is cut, the bytes of its parts, joined, are the bytes of the whole."""
-    whole = bytes(case.encoder.encode(batch))
+def test_records_are_encoded_one_after_the_other(case, encoder, batch):
+    """Wherever a batch is cut, its parts, joined, are the records of the whole."""
+    whole = case.records(encoder, batch)
     for cut in range(1, batch.num_rows):
-        first, second = batch.slice(0, cut), batch.slice(cut)
-        assert bytes(case.encoder.encode(first)) + bytes(case.encoder.encode(second)) == whole
+        assert case.records(encoder, batch.slice(0, cut), batch.slice(cut)) == whole
 
 
-def test_a_slice_is_encoded_as_a_copy_of_it(case, batch):
+def test_a_part_goes_on_in_another_process(case, batch):
+    """What one encoder began, another continues with what was carried over; no header again."""
+    first = case.encoder.start_part()
+    second = pickle.loads(pickle.dumps(case.encoder)).resume_part(first.carry_over())  # noqa: S301 - ours
+    start, rest = batch.slice(0, 4), batch.slice(4)
+    assert bytes(second.encode(rest)) == bytes(first.encode(rest))
+    assert case.records(first, start, rest) == case.records(second, start, rest)
+    assert second.signature() == case.encoder.signature()
+
+
+def test_a_slice_is_encoded_as_a_copy_of_it(encoder, batch):
     """Where a slice lies in its parent leaves no trace, even twice sliced."""
     piece = batch.slice(2, 7).slice(1, 3)
     stream = pa.BufferOutputStream()
     with pa.ipc.new_stream(stream, piece.schema) as writer:
         writer.write_batch(piece)
     copy = pa.ipc.open_stream(stream.getvalue()).read_next_batch()
-    assert bytes(case.encoder.encode(piece)) == bytes(case.encoder.encode(copy))
+    assert bytes(encoder.encode(piece)) == bytes(encoder.encode(copy))
 
 
-def test_every_record_has_bytes(case, batch):
+def test_every_record_has_bytes(encoder, batch):
     """No record, not even one of nulls, is written as nothing at all."""
     for row in range(batch.num_rows):
-        assert len(bytes(case.encoder.encode(batch.slice(row, 1)))) > 0
+        assert len(bytes(encoder.encode(batch.slice(row, 1)))) > 0
     nulls = pa.record_batch([pa.nulls(2, field.type) for field in batch.schema], schema=batch.schema)
-    assert len(bytes(case.encoder.encode(nulls))) >= 2
+    assert len(bytes(encoder.encode(nulls))) >= 2
 
 
-def test_large_batches_are_cut_into_pieces_without_a_trace(case, batch, monkeypatch):
-    """The size of the internal pieces does not change a byte."""
-    whole = bytes(case.encoder.encode(batch))
+def test_large_batches_are_cut_into_pieces_without_a_trace(case, encoder, batch, monkeypatch):
+    """The size of the internal pieces changes nothing."""
+    whole = case.records(encoder, batch)
     monkeypatch.setattr("formats.lines._PIECE_ROWS", 2)
     monkeypatch.setattr("formats.lines._PIECE_BYTES", 64)
-    assert bytes(case.encoder.encode(batch)) == whole
+    assert case.records(encoder, batch) == whole
 
 
-def test_text_that_grows_too_large_for_arrow_is_written_in_halves(case, batch, monkeypatch):
+def test_text_that_grows_too_large_for_arrow_is_written_in_halves(encoder, batch, monkeypatch):
     """Reaching Arrow's limit for one column of text costs time, not data."""
-    if not hasattr(case.encoder, "lines"):
+    if not hasattr(encoder, "lines"):
         pytest.skip("does not write through Arrow's text columns")
-    whole, lines = bytes(case.encoder.encode(batch)), type(case.encoder).lines
+    whole, lines = bytes(encoder.encode(batch)), type(encoder).lines
 
     def limited(encoder, piece):
         if piece.num_rows > 2:
             raise pa.ArrowCapacityError("too long")
         return lines(encoder, piece)
 
-    monkeypatch.setattr(type(case.encoder), "lines", limited)
-    assert bytes(case.encoder.encode(batch)) == whole
+    monkeypatch.setattr(type(encoder), "lines", limited)
+    assert bytes(encoder.encode(batch)) == whole
 
 
-def test_pickling_keeps_bytes_and_signature(case, batch):
+def test_pickling_keeps_bytes_and_signature(encoder, batch):
     """An encoder that travelled to a task is the encoder that was configured."""
-    copy = pickle.loads(pickle.dumps(case.encoder))  # noqa: S301 - our own bytes
-    assert bytes(copy.encode(batch)) == bytes(case.encoder.encode(batch))
-    assert copy.signature() == case.encoder.signature()
-    assert copy.header(batch.schema) == case.encoder.header(batch.schema)
-    assert copy.extension == case.encoder.extension
+    copy = pickle.loads(pickle.dumps(encoder))  # noqa: S301 - our own bytes
+    assert bytes(copy.encode(batch)) == bytes(encoder.encode(batch))
+    assert copy.signature() == encoder.signature()
+    assert copy.header(batch.schema) == encoder.header(batch.schema)
+    assert copy.extension == encoder.extension
 
 
 def test_signatures_tell_options_apart(case):

@@ -1,0 +1,155 @@
+"""Avro's object container file: a header, then blocks, each ended by the marker that the header names.
+
+    header   "Obj" 01, a map of metadata (schema and codec among it), 16 bytes of marker
+    block    number of records, number of bytes (both zigzag), the bytes, the marker
+
+Blocks of one marker may follow one another whoever wrote them: that is what lets a part file be
+continued in another process by appending.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, BinaryIO, Final
+
+from formats.avro_codecs import AvroCodec
+from formats.errors import FormatError
+
+if TYPE_CHECKING:
+    from formats.api import Buffer
+
+MARKER_SIZE: Final = 16
+_MAGIC: Final = b"Obj\x01"
+_MOST_METADATA: Final = 64 << 20  # bytes of one value; a schema is some kilobytes
+_MOST_KEYS: Final = 10_000
+# A block is in memory as a whole. One record may need all that Arrow can hold.
+MOST_EXPANDED: Final = 256 << 20
+_MOST_OF_ONE: Final = 2**31 - 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Header:
+    """What stands before the blocks: metadata, with Avro's own ``avro.…`` keys, and the marker."""
+
+    metadata: Mapping[str, bytes]
+    marker: bytes
+
+    def to_bytes(self) -> bytes:
+        """The header as it begins a file."""
+        pairs = b"".join(
+            _sized(name.encode()) + _sized(value) for name, value in sorted(self.metadata.items())
+        )
+        return b"".join((_MAGIC, zigzag(len(self.metadata)), pairs, b"\0", self.marker))
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """Records, compressed as the header says."""
+
+    count: int
+    data: bytes
+
+
+def block(count: int, data: Buffer, *, marker: bytes) -> list[Buffer]:
+    """The pieces of one block; ``data`` is compressed already."""
+    return [zigzag(count) + zigzag(len(data)), data, marker]
+
+
+def expanded(found: Block, codec: AvroCodec) -> bytes:
+    """The records of a block, within what memory is meant for.
+
+    Raises:
+        FormatError: kind ``"value"``; damaged, or a bomb.
+    """
+    return codec.expand(found.data, most=_MOST_OF_ONE if found.count == 1 else MOST_EXPANDED)
+
+
+def read_header(file: BinaryIO) -> Header:
+    """The header of a file, from its first byte on.
+
+    Raises:
+        FormatError: kind ``"value"``; no Avro file, or cut off.
+    """
+    if file.read(len(_MAGIC)) != _MAGIC:
+        raise FormatError("no Avro file: it does not begin with Avro's mark", kind="value")
+    metadata: dict[str, bytes] = {}
+    while count := _number(file):
+        if count < 0:  # a block of the map may say its size
+            count, _ = -count, _number(file)
+        if len(metadata) + count > _MOST_KEYS:
+            raise _damaged()
+        for _ in range(count):
+            name = _bytes(file, _MOST_METADATA).decode(errors="replace")
+            metadata[name] = _bytes(file, _MOST_METADATA)
+    return Header(metadata=metadata, marker=_exactly(file, MARKER_SIZE))
+
+
+def read_blocks(file: BinaryIO, marker: bytes) -> Iterator[Block]:
+    """The blocks from here to the end of the file.
+
+    Raises:
+        FormatError: kind ``"value"``; the file ends inside a block, or a marker is missing.
+    """
+    while first := file.read(1):
+        count = _number(file, first)
+        data = _bytes(file, _MOST_OF_ONE)
+        if count < 0 or _exactly(file, MARKER_SIZE) != marker:
+            raise _damaged()
+        yield Block(count, data)
+
+
+def zigzag(number: int) -> bytes:
+    """A number in Avro's form; not negative."""
+    number <<= 1
+    encoded = bytearray()
+    while number > 0x7F:
+        encoded.append(number & 0x7F | 0x80)
+        number >>= 7
+    encoded.append(number)
+    return bytes(encoded)
+
+
+def schema_bytes(schema: object) -> bytes:
+    """The JSON of a schema; equal schemas give equal bytes."""
+    return json.dumps(schema, separators=(",", ":")).encode()
+
+
+def _sized(data: bytes) -> bytes:
+    return zigzag(len(data)) + data
+
+
+def _number(file: BinaryIO, first: bytes = b"") -> int:
+    number = shift = 0
+    while shift < 64:
+        byte = (first or _exactly(file, 1))[0]
+        first = b""
+        number |= (byte & 0x7F) << shift
+        shift += 7
+        if byte < 0x80:
+            return (number >> 1) ^ -(number & 1)
+    raise _damaged()
+
+
+def _bytes(file: BinaryIO, most: int) -> bytes:
+    size = _number(file)
+    if not 0 <= size <= most:
+        raise _damaged()
+    return _exactly(file, size)
+
+
+def _exactly(file: BinaryIO, size: int) -> bytes:
+    """``size`` bytes, in steps, so that a false size costs no more memory than the file has bytes."""
+    pieces = []
+    while size:
+        piece = file.read(min(size, 16 << 20))
+        if not piece:
+            raise _damaged()
+        pieces.append(piece)
+        size -= len(piece)
+    return b"".join(pieces)
+
+
+def _damaged() -> FormatError:
+    return FormatError("the Avro file is damaged or cut off", kind="value")

@@ -1,0 +1,77 @@
+"""How the records of one schema are laid out in an Avro file: derived from Arrow's types, or given."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+
+from formats import avro_schema, avro_types, avro_values, evolution, reading
+from formats.arrow import Column
+from formats.errors import FormatError
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AvroLayout:
+    """An Avro schema, as it stands in the header and without references, and its form in Arrow."""
+
+    header: Any
+    avro: Any
+    arrow: pa.Schema
+
+    @staticmethod
+    def derived(schema: pa.Schema) -> AvroLayout:
+        """The layout of records of ``schema``, as Spark's Avro files have it.
+
+        Raises:
+            FormatError: kind ``"schema"``; a name or a type that Avro does not have, with its path.
+        """
+        avro = avro_schema.avro_schema(schema)
+        return AvroLayout(header=avro, avro=avro, arrow=avro_types.arrow_schema(avro))
+
+    @staticmethod
+    def given(text: str) -> AvroLayout:
+        """The layout of an Avro schema in JSON.
+
+        Raises:
+            FormatError: kind ``"option"``, no valid schema; ``"schema"``, a type without a form in Arrow.
+        """
+        header = json.loads(text)
+        avro = resolved(header, kind="option")
+        return AvroLayout(header=header, avro=avro, arrow=avro_types.arrow_schema(avro))
+
+    def check(self, schema: pa.Schema) -> None:
+        """Raise unless records of ``schema`` can be written; columns that Avro does not name are refused.
+
+        Raises:
+            FormatError: kind ``"schema"``; names the column.
+        """
+        evolution.check_readable_as(schema, self.arrow)
+        extra = [name for name in schema.names if name not in self.arrow.names]
+        if extra:
+            raise FormatError(f"column {extra[0]!r} is not in the Avro schema: drop it or add a field")
+
+    def records(self, batch: pa.RecordBatch) -> Column:
+        """The bytes of every record of ``batch``; see ``avro_values.records``."""
+        return avro_values.records(reading.conformed(batch, self.arrow), self.avro)
+
+
+def resolved(schema: Any, *, kind: str) -> Any:
+    """An Avro schema with every name of a type replaced by what it stands for.
+
+    Raises:
+        FormatError: of ``kind``, no valid schema; ``"option"``, fastavro is not installed.
+    """
+    try:
+        from fastavro.schema import SchemaParseException, UnknownType, expand_schema
+    except ImportError as error:
+        raise FormatError(
+            "an Avro schema is taken apart by the package fastavro: pip install 'filesink[avro]'",
+            kind="option",
+        ) from error
+    try:
+        return expand_schema(schema)
+    except (SchemaParseException, UnknownType, KeyError, TypeError, ValueError, RecursionError) as error:
+        raise FormatError("this is no valid Avro schema", kind=kind) from error

@@ -1,0 +1,96 @@
+"""The part that all bulk writers share: records wait, with little memory, until enough are together."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import dataclass
+from typing import Final
+
+import pyarrow as pa
+
+from formats import columns
+from formats.api import BulkWriter
+from formats.sizes import MAX_SIZE
+
+# A slice keeps the whole batch it is from alive, however few rows it has, and costs some 5 KB of its
+# own with 16 columns. Small ones are copied together when this many wait; fewer at a time take less
+# memory and more copying.
+_SMALL_SLICES: Final = 16
+_SMALL_ROWS: Final = 1024
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """When what waits is enough: ``rows`` records at most, or ``size`` bytes in Arrow's form."""
+
+    rows: int = MAX_SIZE
+    size: int = MAX_SIZE
+
+
+class CollectingWriter(BulkWriter):
+    """Collects slices and hands them on as one table when a limit is reached.
+
+    Args:
+        schema: of every batch.
+        limits: of one table.
+    """
+
+    def __init__(self, schema: pa.Schema, limits: Limits) -> None:
+        self._schema = schema
+        self._limits = limits
+        self._waiting: list[pa.RecordBatch] = []
+        self._small = 0  # how many of the last waiting slices are small
+        self._rows = 0
+        self._bytes = 0
+
+    @abstractmethod
+    def _put(self, table: pa.Table) -> None:
+        """Write ``table``, never empty, to the output, and whatever must stand before it."""
+
+    @abstractmethod
+    def _end(self) -> None:
+        """Write the footer, or a whole file without records. Called once, last."""
+
+    @property
+    def buffered_bytes(self) -> int:
+        """See ``BulkWriter.buffered_bytes``; what the slices take, not the batches they are from."""
+        return self._bytes
+
+    def write(self, batch: pa.RecordBatch) -> None:
+        """See ``BulkWriter.write``. Flushes whenever a limit is reached."""
+        while self._rows + batch.num_rows > self._limits.rows:
+            room = self._limits.rows - self._rows
+            self._keep(batch.slice(0, room))
+            self.flush()
+            batch = batch.slice(room)
+        self._keep(batch)
+        if self._bytes >= self._limits.size or self._rows == self._limits.rows:
+            self.flush()
+
+    def flush(self) -> None:
+        """See ``BulkWriter.flush``."""
+        if self._rows:
+            self._put(pa.Table.from_batches(self._waiting, self._schema))
+            self._waiting, self._small, self._rows, self._bytes = [], 0, 0, 0
+
+    def finish(self) -> None:
+        """See ``BulkWriter.finish``. Without any record, a valid file of no rows."""
+        self.flush()
+        self._end()
+
+    def _keep(self, batch: pa.RecordBatch) -> None:
+        if not batch.num_rows:
+            return
+        self._waiting.append(batch)
+        self._rows += batch.num_rows
+        self._bytes += columns.size(batch)
+        self._small = self._small + 1 if batch.num_rows < _SMALL_ROWS else 0
+        if self._small == _SMALL_SLICES:
+            self._merge()
+
+    def _merge(self) -> None:
+        """Copy the small slices at the end into one batch of their own."""
+        slices = pa.Table.from_batches(self._waiting[-self._small :], self._schema)
+        merged = slices.combine_chunks().to_batches()
+        self._waiting[-self._small :] = merged
+        self._small = int(slices.num_rows < _SMALL_ROWS)

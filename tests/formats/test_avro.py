@@ -1,0 +1,301 @@
+"""Avro files: what other readers find in them, and what ours refuses."""
+
+from __future__ import annotations
+
+import io
+import json
+import zlib
+from datetime import UTC, date, datetime
+from decimal import Decimal
+
+import fastavro
+import pyarrow as pa
+import pytest
+
+from formats import AvroWriterFactory, Encoder, FormatError, avro_container
+from formats.avro_codecs import AvroCodec
+from formats.avro_container import Header
+
+CODECS = ["null", "deflate", "snappy", "zstandard", "bzip2", "xz"]
+READABLE = ["null", "deflate", "snappy", "bzip2", "xz"]  # by fastavro without other packages
+
+
+def file_of(*batches, **options):
+    """A file of some batches."""
+    output = io.BytesIO()
+    writer = AvroWriterFactory(**options).create(output, batches[0].schema)
+    for batch in batches:
+        writer.write(batch)
+    writer.finish()
+    return io.BytesIO(output.getvalue())
+
+
+def numbers(count, start=0):
+    """A column of consecutive numbers."""
+    return pa.record_batch({"n": pa.array(range(start, start + count), pa.int64())})
+
+
+@pytest.mark.parametrize("codec", READABLE)
+def test_fastavro_reads_every_codec(codec):
+    """Other readers find the same records, whatever the codec."""
+    reader = fastavro.reader(file_of(numbers(1000), numbers(50, 1000), compression=codec))
+    assert [row["n"] for row in reader] == list(range(1050))
+    assert reader.codec == codec
+
+
+@pytest.mark.parametrize("codec", CODECS)
+def test_we_read_what_fastavro_and_we_write(codec):
+    """Blocks of every codec are expanded."""
+    if codec in READABLE:
+        theirs = io.BytesIO()
+        schema = {"type": "record", "name": "r", "fields": [{"name": "n", "type": "long"}]}
+        fastavro.writer(theirs, schema, [{"n": n} for n in range(1000)], codec=codec, sync_interval=100)
+        assert AvroWriterFactory().open_reader(theirs).read_all()["n"].to_pylist() == list(range(1000))
+    ours = file_of(numbers(1000), compression=codec)
+    assert AvroWriterFactory().open_reader(ours).read_all()["n"].to_pylist() == list(range(1000))
+
+
+def test_fastavro_sees_the_values(rows):
+    """Its Python values are those of Arrow."""
+    batch = rows.drop_columns(["time", "span", "map", "double"])
+    found = list(fastavro.reader(file_of(batch)))
+    assert str(found) == str(
+        batch.set_column(
+            batch.schema.get_field_index("at"), "at", batch["at"].cast(pa.timestamp("us", "UTC"))
+        ).to_pylist()
+    ).replace("zoneinfo.ZoneInfo(key='UTC')", "datetime.timezone.utc")
+
+
+def test_parts_of_several_processes_are_one_file():
+    """Segments that were encoded apart, joined byte by byte, are read by others as one file."""
+    first = Encoder.avro("deflate").start_part()
+    second = Encoder.avro("deflate").resume_part(first.carry_over())
+    segments = [first.header(numbers(1).schema), first.encode(numbers(10)), second.encode(numbers(5, 10))]
+    file = io.BytesIO(b"".join(bytes(segment) for segment in segments))
+    assert [row["n"] for row in fastavro.reader(file)] == list(range(15))
+
+
+def test_every_part_has_a_marker_of_its_own():
+    """Nobody can know in advance which bytes would look like the end of a block."""
+    encoder = Encoder.avro()
+    assert encoder.start_part().carry_over() != encoder.start_part().carry_over()
+
+
+def test_blocks_end_at_their_size():
+    """Each block holds whole records and is as large as was asked for."""
+    reader = fastavro.block_reader(file_of(numbers(1000), compression="null", block_size=100))
+    counts = [block.num_records for block in reader]
+    assert sum(counts) == 1000
+    assert max(counts) <= 100 // 2 + 1
+
+
+def test_metadata_is_in_the_header():
+    """Own keys stand beside Avro's."""
+    assert fastavro.reader(file_of(numbers(1), metadata={"who": "us"})).metadata["who"] == "us"
+
+
+GIVEN = {
+    "type": "record",
+    "name": "event",
+    "namespace": "org.example",
+    "fields": [
+        {"name": "color", "type": ["null", {"type": "enum", "name": "color", "symbols": ["RED", "BLUE"]}]},
+        {"name": "at", "type": {"type": "long", "logicalType": "timestamp-millis"}},
+        {"name": "n", "type": ["long", "null"]},
+        {
+            "name": "price",
+            "type": {
+                "type": "fixed",
+                "name": "d",
+                "size": 9,
+                "logicalType": "decimal",
+                "precision": 20,
+                "scale": 3,
+            },
+        },
+        {"name": "key", "type": {"type": "fixed", "name": "k", "size": 2}},
+        {"name": "more", "type": {"type": "array", "items": "double"}},
+        {"name": "missing", "type": ["null", "string"], "default": None},
+        {"name": "other", "type": ["null", "k"]},
+    ],
+}
+
+
+def events():
+    """Two records that fit ``GIVEN``, in another order and other types."""
+    instant = datetime(1969, 12, 31, 23, 59, 59, 999000, UTC)
+    return pa.record_batch(
+        {
+            "n": pa.array([1, None], pa.int32()),
+            "color": ["BLUE", None],
+            "at": pa.array([instant, instant], pa.timestamp("us", "Europe/Berlin")),
+            "price": pa.array([Decimal("-1.5"), Decimal(2)], pa.decimal128(5, 2)),
+            "key": pa.array([b"ab", b"cd"], pa.binary(2)),
+            "more": pa.array([[1.5], []], pa.list_(pa.float32())),
+            "other": pa.array([None, b"xy"], pa.binary(2)),
+        }
+    )
+
+
+@pytest.mark.parametrize("schema", [GIVEN, json.dumps(GIVEN)], ids=["dict", "text"])
+def test_a_given_schema_is_the_file_s(schema):
+    """Columns are matched by name, types widened, branches and fixed sizes kept."""
+    file = file_of(events(), schema=schema)
+    reader = fastavro.reader(file)
+    assert reader.writer_schema["name"] == "org.example.event"
+    instant = datetime(1969, 12, 31, 23, 59, 59, 999000, UTC)
+    assert list(reader) == [
+        {"color": "BLUE", "at": instant, "n": 1, "price": Decimal("-1.500"), "key": b"ab", "more": [1.5],
+         "missing": None, "other": None},
+        {"color": None, "at": instant, "n": None, "price": Decimal("2.000"), "key": b"cd", "more": [],
+         "missing": None, "other": b"xy"},
+    ]  # fmt: skip
+    batch = events().drop_columns(["more"])
+    assert AvroWriterFactory().open_reader(file, schema=batch.schema).read_all() == pa.table(batch)
+
+
+@pytest.mark.parametrize(
+    ("column", "values", "said"),
+    [
+        ("at", pa.array([None, 1000], pa.timestamp("us", "UTC")), "'at' is null"),
+        ("color", pa.array(["BLUE", "GREEN"]), "'color' holds a text"),
+        ("more", pa.array([[1.0], [None]], pa.list_(pa.float32())), r"'more\[\]' is null"),
+    ],
+)
+def test_values_that_a_given_schema_does_not_allow_name_the_column(column, values, said):
+    """The epoch fails before a byte is written; no value is shown."""
+    batch = events().set_column(events().schema.get_field_index(column), column, values)
+    with pytest.raises(FormatError, match=said) as error:
+        Encoder.avro(schema=GIVEN).start_part().encode(batch)
+    assert error.value.kind == "value"
+
+
+@pytest.mark.parametrize(
+    ("column", "said"),
+    [
+        (pa.field("extra", pa.int8()), "column 'extra' is not in the Avro schema"),
+        (pa.field("n", pa.string()), "column 'n' was string"),
+    ],
+)
+def test_columns_that_do_not_fit_a_given_schema_are_refused(column, said):
+    """Before anything is written."""
+    schema = pa.schema([field for field in events().schema if field.name != column.name]).append(column)
+    with pytest.raises(FormatError, match=said):
+        AvroWriterFactory(schema=GIVEN).check_schema(schema)
+
+
+@pytest.mark.parametrize(
+    ("field", "path"),
+    [
+        (pa.field("a b", pa.int8()), "a b"),
+        (pa.field("s", pa.struct([("é", pa.int8())])), "s.é"),
+        (pa.field("m", pa.map_(pa.int8(), pa.int8())), "m"),
+        (pa.field("u", pa.uint64()), "u"),
+        (pa.field("l", pa.list_(pa.struct([]))), "l[]"),
+    ],
+)
+def test_what_avro_does_not_have_is_refused_with_its_path(field, path):
+    """Names and types."""
+    with pytest.raises(FormatError) as error:
+        Encoder.avro().check_schema(pa.schema([field]))
+    assert f"column {path!r} " in error.value.message
+
+
+def test_a_record_without_columns_is_refused():
+    """Nothing but a number would be left, and it is easily lost."""
+    with pytest.raises(FormatError, match="at least one column"):
+        AvroWriterFactory().check_schema(pa.schema([]))
+
+
+def test_dates_before_1970_and_at_the_limits():
+    """Negative numbers of days and microseconds, to the last bit."""
+    batch = pa.record_batch(
+        {
+            "day": pa.array([date(1, 1, 1), date(9999, 12, 31)]),
+            "at": pa.array([-(2**63), 2**63 - 1], pa.timestamp("us", "UTC")),
+            "price": pa.array([Decimal(10**38 - 1), Decimal(1 - 10**38)], pa.decimal128(38, 0)),
+        }
+    )
+    assert AvroWriterFactory().open_reader(file_of(batch), schema=batch.schema).read_all() == pa.table(batch)
+
+
+def test_nanoseconds_are_never_cut():
+    """A value that microseconds cannot hold is an error that names the column."""
+    batch = pa.record_batch({"at": pa.array([1], pa.timestamp("ns"))})
+    with pytest.raises(FormatError, match="column 'at'") as error:
+        Encoder.avro().start_part().encode(batch)
+    assert error.value.kind == "value"
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"compression": "lzo"},
+        {"compression": "snappy", "compression_level": 1},
+        {"compression": "deflate", "compression_level": 10},
+        {"compression_level": True, "compression": "xz"},
+        {"block_size": 0},
+        {"metadata": {"avro.codec": "null"}},
+        {"metadata": {"n": 1}},
+        {"schema": "{"},
+        {"schema": {"type": "recor"}},
+        {"schema": {"type": "record", "name": "r", "fields": [{"name": "a", "type": "nothing"}]}},
+    ],
+    ids=str,
+)
+def test_bad_options_are_refused_at_once(options):
+    """Where they are given, not in a task."""
+    with pytest.raises(FormatError) as error:
+        AvroWriterFactory(**options)
+    assert error.value.kind == "option"
+
+
+def bomb(
+    count,
+    data,
+    codec="deflate",
+    schema='{"type":"record","name":"r","fields":[{"name":"s","type":"string"}]}',
+):
+    """A file of one block."""
+    header = Header(metadata={"avro.schema": schema.encode(), "avro.codec": codec.encode()}, marker=b"m" * 16)
+    return io.BytesIO(b"".join([header.to_bytes(), *avro_container.block(count, data, marker=b"m" * 16)]))
+
+
+@pytest.mark.parametrize(
+    "file",
+    [
+        bomb(2, AvroCodec(name="deflate").compress(memoryview(bytes(300 << 20)))),
+        bomb(2, AvroCodec(name="zstandard").compress(memoryview(bytes(300 << 20))), "zstandard"),
+        bomb(2, b"\xff\xff\xff\xff\x07" + bytes(9), "snappy"),
+        bomb(2**40, b"", "null", '{"type":"record","name":"r","fields":[]}'),
+        bomb(2, b"\x0aab", "null"),
+        bomb(1, b"\x02\xff", "null"),
+        bomb(1, b"xx", "lzo"),
+        bomb(1, b"xx", "deflate"),
+        bomb(1, b"xx" * 9, "snappy"),
+        bomb(1, zlib.compress(b"\x02a"), "deflate"),
+        bomb(1, b"", "null", "{"),
+        bomb(1, b"", "null", '{"type":"record","name":"r","fields":[{"name":"x","type":"y"}]}'),
+        io.BytesIO(b"Obj\x01" + b"\xff" * 9 + b"\x01"),
+        io.BytesIO(b"Obj\x01\x02\xfe\xff\xff\xff\x0f"),
+    ],
+)
+def test_bombs_and_nonsense_are_refused(file):
+    """In bounded memory, as an error of ours."""
+    with pytest.raises(FormatError):
+        list(AvroWriterFactory().open_reader(file))
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        '"int"',
+        '{"type":"record","name":"r","fields":[{"name":"c","type":["int","string"]}]}',
+        '{"type":"record","name":"r","fields":[{"name":"c","type":["null","r"]}]}',
+    ],
+)
+def test_files_without_a_form_in_arrow_are_refused(schema):
+    """Unions of two types, records inside themselves, and no records."""
+    with pytest.raises(FormatError) as error:
+        AvroWriterFactory().open_reader(bomb(0, b"", "null", schema))
+    assert error.value.kind == "schema"
