@@ -19,12 +19,13 @@ through the codecs, and so does what survives a restart.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, ClassVar, Generic, Protocol, TypeVar
 
 from filesink.ports import Clock, Ids, TaskRunner
+from filesink.save_mode import SaveMode
 from filesink.system import SystemClock
 
 if TYPE_CHECKING:
@@ -198,6 +199,7 @@ class EpochContext:
         runner: runs larger pieces of work where there is room for them.
         clock: for measuring only; what is decided follows from ``now_ms``.
         metrics: what stages count; they are reported with those of the tasks.
+        mode: that of a batch write; anything else appends.
     """
 
     sink_id: str
@@ -208,6 +210,7 @@ class EpochContext:
     runner: TaskRunner
     clock: Clock = field(default_factory=SystemClock)
     metrics: Metrics = field(default_factory=Metrics)
+    mode: SaveMode = SaveMode.APPEND
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,6 +227,9 @@ class PreCommitStage(ABC, Generic[StateT, CommittableT]):
     The place to close what is due and to merge small pieces (Flink's pre-commit topology).
     Nothing is decided yet: a stage creates and reports, it never removes.
     """
+
+    def begin(self, epoch: EpochContext) -> None:
+        """Raise to refuse an epoch of a batch or micro-batch before its tasks run."""
 
     @abstractmethod
     def prepare(
@@ -242,6 +248,8 @@ class Sink(ABC, Generic[StateT, CommittableT, AggregatedT]):
 
     #: The user's stable name of this sink, or ``None``: then a stream's query id stands for it.
     uid: str | None = None
+    #: The modes of batch writes that its stages and committers carry out.
+    save_modes: ClassVar[Collection[SaveMode]] = (SaveMode.APPEND,)
 
     @abstractmethod
     def create_writer(self, context: WriterContext) -> SinkWriter[StateT, CommittableT]:

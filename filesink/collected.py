@@ -57,7 +57,7 @@ class CollectedEpochs(EpochLoop[S, C, A]):
             if decided is not None:
                 self._publisher.discard(gathered.reported)
                 return self._replay(decided, cause, lambda: gathered.rows)
-            epoch = self._begin(head, Input.ENDED)
+            epoch = self._begin(head, cause, Input.ENDED)
             if slot != epoch.slot:
                 self._publisher.discard(gathered.reported)
                 raise ConcurrentDriverError(

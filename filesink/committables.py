@@ -3,7 +3,8 @@
 A *pending* file is published by the epoch whose record names it. A *held* file stays hidden: in a
 record's state it is kept for a later epoch; among the committables of a writer it belongs to a part
 that was closed, and a stage decides what becomes of it. A file to *discard* is removed after
-publication. Codecs are versioned; ``tests/golden`` holds old bytes.
+publication; so is a finished one that an overwrite has *replaced*. Codecs are versioned;
+``tests/golden`` holds old bytes.
 """
 
 from __future__ import annotations
@@ -64,8 +65,25 @@ class DiscardFile:
     path: str
 
 
-Committable = PendingFile | HeldFile | DiscardFile
-_KINDS: dict[str, type[Any]] = {"pending": PendingFile, "held": HeldFile, "discard": DiscardFile}
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReplacedFile:
+    """A visible file that goes when the pending files of the same epoch are there, if it is unchanged.
+
+    ``size`` in bytes and ``version`` are those of the listing that found it (``storage.api.Entry``).
+    """
+
+    path: str
+    size: int
+    version: str
+
+
+Committable = PendingFile | HeldFile | DiscardFile | ReplacedFile
+_KINDS: dict[str, type[Any]] = {
+    "pending": PendingFile,
+    "held": HeldFile,
+    "discard": DiscardFile,
+    "replaced": ReplacedFile,
+}
 _NAMES = {kind: name for name, kind in _KINDS.items()}
 _STAGED: dict[str, type[Any]] = {"file": HiddenFile, "object": HiddenObject, "upload": PendingUpload}
 _STAGED_NAMES = {kind: name for name, kind in _STAGED.items()}
@@ -122,7 +140,7 @@ def _expect(value: Committable, kind: type[_T]) -> _T:
 
 def _plain(value: Committable) -> dict[str, Any]:
     plain = asdict(value)
-    if not isinstance(value, DiscardFile):
+    if isinstance(value, PendingFile | HeldFile):
         plain["staged"]["kind"] = _STAGED_NAMES[type(value.staged)]
     if isinstance(value, HeldFile):
         plain["carry_over"] = value.carry_over.hex()

@@ -1,8 +1,9 @@
 """Publishes decided files: the second tier of a file sink.
 
 Each file by itself: one that fails is tried again and does not hold back the others. What has been
-published is recognised by looking, so any driver may go on where another stopped. Merged inputs are
-removed only after everything that replaces them is visible and durable.
+published is recognised by looking, so any driver may go on where another stopped. Merged inputs, and
+files that an overwrite replaces, are removed only after everything that stands for them is visible
+and durable.
 
 If bytes are gone nothing more of the epoch is published, so that the user can still choose. Who has
 just seen an epoch through need not look for them first: those of the next have been verified by its
@@ -16,12 +17,12 @@ from collections.abc import Sequence
 from typing import assert_never
 
 from filesink.api import EpochContext, PreCommitStage, Prepared, SinkCommitter
-from filesink.committables import Committable, DiscardFile, HeldFile, PendingFile
+from filesink.committables import Committable, DiscardFile, HeldFile, PendingFile, ReplacedFile
 from filesink.errors import CommitConflictError, InternalError, SecurityError, StagedDataLost, StorageError
 from filesink.naming import parent, parse_ours
 from filesink.part_file import Event, State, advance
 from filesink.ports import TaskRunner
-from filesink.storage.api import Store
+from filesink.storage.api import Deletion, Store
 
 _SHOWN = 3  # values in a message
 log = logging.getLogger("filesink")
@@ -46,7 +47,7 @@ class FileCommitter(SinkCommitter[Committable]):
         Raises:
             StagedDataLost: bytes are gone, how many files and rows; nothing was published by this call.
         """
-        pending, discards = _sorted(committables)
+        pending, discards, replaced = _sorted(committables)
         if not self._seen_through:
             self._refuse_lost(pending)
         self._seen_through = False
@@ -57,11 +58,12 @@ class FileCommitter(SinkCommitter[Committable]):
             file for file, published in zip(pending, done, strict=True) if not published
         ]
         if left:
-            return [*left, *discards]
+            return [*left, *discards, *replaced]
         for file in discards:
             self._store.discard(file.path)
-        self._seen_through = True
-        return []
+        left += self._remove(replaced)
+        self._seen_through = not left
+        return left
 
     def abort(self, committables: Sequence[Committable]) -> None:
         """Remove pending files of an epoch that was not decided.
@@ -71,6 +73,26 @@ class FileCommitter(SinkCommitter[Committable]):
         for committable in committables:
             if isinstance(committable, PendingFile):
                 self._store.discard(committable.staged.path)
+
+    def _remove(self, replaced: Sequence[ReplacedFile]) -> list[Committable]:
+        """Remove what is replaced, so that it does not come back after a power cut; return what is left."""
+        done = self._runner.run(self._is_removed, replaced)
+        self._store.sync_directories(sorted({parent(file.path) for file in replaced}))
+        return [file for file, removed in zip(replaced, done, strict=True) if not removed]
+
+    def _is_removed(self, file: ReplacedFile) -> bool:
+        try:
+            deletion = self._store.delete_if_unchanged(file.path, size=file.size, version=file.version)
+        except StorageError as error:
+            log.warning("removing '%s' failed and is tried again: %s", file.path, error)
+            return False
+        if deletion is Deletion.CHANGED:
+            log.warning(
+                "'%s' was to be replaced and has been changed since it was listed: it stays, and readers see "
+                "its rows beside the new ones. Remove it by hand if they are not wanted",
+                file.path,
+            )
+        return True
 
     def _refuse_lost(self, pending: Sequence[PendingFile]) -> None:
         found = self._runner.run(self._is_lost, pending)
@@ -125,7 +147,7 @@ class VerifyStage(PreCommitStage[HeldFile, Committable]):
                     raise InternalError(
                         "a closed part was not put together before its epoch; please report this", code="HELD"
                     )
-                case DiscardFile():
+                case DiscardFile() | ReplacedFile():
                     pass
                 case _:
                     assert_never(committable)
@@ -163,17 +185,22 @@ def _text(values: Sequence[object]) -> str:
     return ", ".join(map(str, values[:_SHOWN])) + more
 
 
-def _sorted(committables: Sequence[Committable]) -> tuple[list[PendingFile], list[DiscardFile]]:
+def _sorted(
+    committables: Sequence[Committable],
+) -> tuple[list[PendingFile], list[DiscardFile], list[ReplacedFile]]:
     pending: list[PendingFile] = []
     discards: list[DiscardFile] = []
+    replaced: list[ReplacedFile] = []
     for committable in committables:
         match committable:
             case PendingFile():
                 pending.append(committable)
             case DiscardFile():
                 discards.append(committable)
+            case ReplacedFile():
+                replaced.append(committable)
             case HeldFile():
                 raise InternalError("a held file cannot be committed; please report this", code="HELD")
             case _:
                 assert_never(committable)
-    return pending, discards
+    return pending, discards, replaced

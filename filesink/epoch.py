@@ -40,6 +40,7 @@ from filesink.replay import (
     same_batch,
     second_call,
 )
+from filesink.save_mode import SaveMode
 from filesink.task import WriteTask, encode_states
 
 S = TypeVar("S")
@@ -134,7 +135,9 @@ class EpochLoop(Generic[S, C, A]):
         decided = find_decided(cause, head, self.ledger, self._options)
         if decided is not None:
             return self._replay(decided, cause, job.count_rows)
-        epoch = self._begin(head, Input.ENDED if isinstance(cause, BatchWrite) else Input.GOES_ON)
+        epoch = self._begin(head, cause, Input.ENDED if isinstance(cause, BatchWrite) else Input.GOES_ON)
+        for stage in self._stages:
+            stage.begin(epoch)
         return self._commit(epoch, head, cause, self._write(epoch, head, job))
 
     def _settle(self) -> Head | None:
@@ -150,7 +153,7 @@ class EpochLoop(Generic[S, C, A]):
             head = replace(head, complete=True)
         return head
 
-    def _begin(self, head: Head | None, source: Input) -> EpochContext:
+    def _begin(self, head: Head | None, cause: Cause, source: Input) -> EpochContext:
         """A new epoch. Until it has succeeded, nothing is known of the chain any more."""
         self._head = None
         return EpochContext(
@@ -161,6 +164,7 @@ class EpochLoop(Generic[S, C, A]):
             ids=self._ports.ids,
             runner=self._ports.runner,
             clock=self._ports.clock,
+            mode=cause.mode if isinstance(cause, BatchWrite) else SaveMode.APPEND,
         )
 
     def _write(self, epoch: EpochContext, head: Head | None, job: WriteJob) -> Gathered[S, C]:
@@ -253,7 +257,7 @@ class EpochLoop(Generic[S, C, A]):
     def _without_input(self, cause: Upkeep | Finish, source: Input) -> Outcome[C] | None:
         head = self._settle()
         prepared: Prepared[S, C] = Prepared((), states_of(self._sink, _kept(head)))
-        epoch = self._begin(head, source)
+        epoch = self._begin(head, cause, source)
         if any(stage.is_due(epoch, prepared) for stage in self._stages):
             return self._commit(epoch, head, cause, Gathered(prepared=prepared))
         self._head = head

@@ -14,10 +14,13 @@ from typing import Any
 
 from filesink.errors import StateCorruptError
 from filesink.framing import check_field, frame, from_json, to_json, unframe
+from filesink.save_mode import SaveMode
 
 RECORD_VERSION = 1
 _FIELDS = {"slot": int, "nonce": str, "sink_id": str, "decided_ms": int, "rows": int}
-_CAUSE_FIELDS = {"query_id": str, "batch_id": int, "fingerprint": str, "txn_id": str}
+_CAUSE_FIELDS = {
+    "query_id": str, "batch_id": int, "fingerprint": str, "txn_id": str, "mode": str, "remembered_in": str,
+}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,9 +41,17 @@ class MicroBatch:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BatchWrite:
-    """An epoch that commits one batch write. ``txn_id`` is the user's, ``""`` if none was given."""
+    """An epoch that commits one batch write.
+
+    Attributes:
+        txn_id: the user's name for the data, ``""`` if none was given.
+        mode: what becomes of the files that were there.
+        remembered_in: id of the ledger where a second call looks for ``txn_id``; ``""`` for this one.
+    """
 
     txn_id: str = ""
+    mode: SaveMode = SaveMode.APPEND
+    remembered_in: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -166,6 +177,8 @@ def _subtask(name: str) -> int:
 
 def _cause_to_json(cause: Cause) -> dict[str, Any]:
     values = {name: getattr(cause, name) for name in cause.__dataclass_fields__}
+    if isinstance(cause, BatchWrite):
+        values["mode"] = cause.mode.value
     return {"kind": _CAUSE_NAMES[type(cause)], **values}
 
 
@@ -173,6 +186,8 @@ def _cause_from_json(value: dict[str, Any]) -> Any:
     values = {name: item for name, item in value.items() if name != "kind"}
     for name, item in values.items():
         check_field(name, item, _CAUSE_FIELDS[name])
+    if "mode" in values:
+        values["mode"] = SaveMode(values["mode"])
     return _CAUSES[value["kind"]](**values)
 
 

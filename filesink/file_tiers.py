@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import pyarrow as pa
 
@@ -19,6 +19,8 @@ from filesink.ledger import Ledger
 from filesink.merging import SinkFiles
 from filesink.naming import parent
 from filesink.ports import SerialRunner
+from filesink.replacing import ReplaceFiles
+from filesink.save_mode import SaveMode
 from filesink.storage.api import Store
 from filesink.storage.open import open_store
 from filesink.sweep import Chain, hidden_files, leftovers
@@ -55,6 +57,7 @@ class FileTiers(Sink[HeldFile, Committable, None]):
     plan: Plan
     uid: str | None = None
     compaction: Compaction | Waiting = Waiting.REFUSED
+    save_modes: ClassVar[Collection[SaveMode]] = tuple(SaveMode)
 
     def create_writer(self, context: WriterContext) -> FileWriter:
         """See ``Sink.create_writer``."""
@@ -69,9 +72,10 @@ class FileTiers(Sink[HeldFile, Committable, None]):
         return FileCommitter(self.address(), SerialRunner())
 
     def pre_commit_stages(self) -> Sequence[PreCommitStage[HeldFile, Committable]]:
-        """Close what is due, put it together, then look at every file that is about to be named."""
+        """Close what is due, put it together, name what it replaces, then look at every new file."""
         files = SinkFiles(open_store=self.address, format=self.plan.format, names=self.plan.names)
-        return (CloseParts(self.plan.policy), self._merging(files), VerifyStage(self.address()))
+        replace = ReplaceFiles(self.address(), self.open_ledger)
+        return (CloseParts(self.plan.policy), self._merging(files), replace, VerifyStage(self.address()))
 
     def _merging(self, files: SinkFiles) -> PreCommitStage[HeldFile, Committable]:
         match self.compaction:

@@ -4,6 +4,8 @@
     a stream without     query-<query id>   one chain per checkpoint
     a batch write        txn-<hash>         with a txn_id: the same id is written once
                          batch-<uuid>       without: every call is new
+    … but to append      exclusive          one chain for all that replace files, or want to be the
+                                            first: who decides a slot has seen what the last one did
 
 Rule: never silent duplicates. A stream that cannot be told to be the one that wrote here before is
 refused, and the message names the way to go on.
@@ -15,11 +17,14 @@ import hashlib
 import re
 from enum import Enum
 
-from filesink.epoch_record import MicroBatch
+from filesink.epoch_record import BatchWrite, MicroBatch
 from filesink.errors import ConfigError, IdentityError, ReplayTooOldError
 from filesink.ledger import Head, Ledger
 from filesink.ports import Ids
+from filesink.save_mode import SaveMode
 
+#: The ledger of batch writes that must not run beside each other.
+EXCLUSIVE = "exclusive"
 _UID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
 
@@ -48,10 +53,18 @@ def stream_sink_id(uid: str | None, query_id: str) -> str:
 
 
 def batch_sink_id(uid: str | None, txn_id: str, ids: Ids) -> str:
-    """The ledger of a batch write."""
+    """The ledger of a batch write that appends."""
     if txn_id:
         return "txn-" + hashlib.sha256(f"{uid or ''}\0{txn_id}".encode()).hexdigest()[:32]
     return f"uid-{uid}" if uid else f"batch-{ids.uuid()}"
+
+
+def batch_write(mode: SaveMode, uid: str | None, txn_id: str, ids: Ids) -> tuple[str, BatchWrite]:
+    """The ledger of a batch write, and what its record says of it. ``txn_id``: ``""`` for none."""
+    own = batch_sink_id(uid, txn_id, ids)
+    if mode is SaveMode.APPEND:
+        return own, BatchWrite(txn_id=txn_id)
+    return EXCLUSIVE, BatchWrite(txn_id=txn_id, mode=mode, remembered_in=own if txn_id else "")
 
 
 def is_fresh(sink_id: str) -> bool:

@@ -79,6 +79,17 @@ class Ledger:
             self._store.sync_directories([self._directory])
         return Head(record=self._require(slot), complete=slot in listing.complete)
 
+    def beside(self, sink_id: str) -> Ledger:
+        """The chain of another sink below the same base path."""
+        return Ledger(self._store, sink_id)
+
+    def unfinished_record(self) -> EpochRecord | None:
+        """The newest record if its epoch is not complete. Reads no record where there is none."""
+        listing = self._list()
+        if not listing.records or listing.records[-1] in listing.complete:
+            return None
+        return self._require(listing.records[-1])
+
     def decide(self, record: EpochRecord) -> EpochRecord:
         """Create ``record`` in its slot; return the record that stands there now.
 

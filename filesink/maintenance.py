@@ -12,15 +12,22 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from enum import Enum
 
-from filesink.committables import CODEC_VERSION, Committable, DiscardFile, HeldFile, PendingFile
+from filesink.committables import (
+    CODEC_VERSION,
+    Committable,
+    DiscardFile,
+    HeldFile,
+    PendingFile,
+    ReplacedFile,
+)
 from filesink.epoch import EpochLoop, Outcome
 from filesink.epoch_record import EMPTY, BatchWrite, EpochRecord, MicroBatch, Section, Upkeep
 from filesink.errors import ConcurrentDriverError, ConfigError, IdentityError, StagedDataLost, StorageError
 from filesink.file_tiers import FileTiers, chain_of
 from filesink.gathering import states_of
-from filesink.identity import batch_sink_id
+from filesink.identity import EXCLUSIVE, batch_sink_id
 from filesink.ledger import Ledger
-from filesink.naming import LEDGER_ROOT, parent, parse_ours, sink_tag
+from filesink.naming import LEDGER_ROOT, join, parent, parse_ours, sink_tag
 from filesink.ports import Clock, Ids, Ports, SerialRunner
 from filesink.replay import EpochOptions
 from filesink.report import EpochReport, RecoveryReport, SweepPlan, report_of
@@ -29,6 +36,7 @@ from filesink.storage.open import open_store
 from filesink.storage.staged import HiddenFile
 from filesink.sweep import Chain, Hidden, Leftover, hidden_files, leftovers
 from filesink.task import encode_states
+from filesink.transactions import forget, remember
 
 
 class Lost(Enum):
@@ -127,7 +135,7 @@ class Maintenance:
     def _is_ours(self, record: EpochRecord) -> bool:
         """Whether the chain of ``record`` is one of this sink's; without a uid all are."""
         uid, cause = self._tiers.uid, record.cause
-        if uid is None:
+        if uid is None or record.sink_id == EXCLUSIVE:
             return True
         txn_id = cause.txn_id if isinstance(cause, BatchWrite) else ""
         return record.sink_id == batch_sink_id(uid, txn_id, self._ports.ids)
@@ -150,6 +158,7 @@ class Maintenance:
             raise StorageError(
                 f"{len(left)} files could not be published; call recover() again", code="RETRY"
             )
+        remember(record, ledger)
         ledger.complete(record.slot)
         missing = [file for file in committables if file not in there]
         outcome = Outcome(
@@ -203,14 +212,29 @@ class Maintenance:
         """Take back an epoch: first what it has published, last its record, so that it can be repeated."""
         if isinstance(record.cause, MicroBatch):
             self._check_replay(record.cause, checkpoint)
-        files = [file for file in _committables(self._tiers, record) if isinstance(file, PendingFile)]
+        committables = _committables(self._tiers, record)
+        self._check_replaced(committables, record.slot)
+        files = [file for file in committables if isinstance(file, PendingFile)]
         for file in files:
             if self._store.is_published(file.staged, file.target):
                 self._unpublish(file, record.slot)
         # Else a power cut could bring back files whose record is gone.
         self._store.sync_directories(sorted({parent(file.target) for file in files}))
+        forget(record, ledger)
         ledger.retract(record.slot)
         return record.slot
+
+    def _check_replaced(self, committables: Sequence[Committable], slot: int) -> None:
+        """Raise unless every file that the epoch replaces is still there."""
+        replaced = {file.path for file in committables if isinstance(file, ReplacedFile)}
+        directories = {parent(path) for path in replaced}
+        there = {join(path, entry.name) for path in directories for entry in self._store.list(path)}
+        if gone := sorted(replaced - there):
+            raise IdentityError(
+                f"epoch {slot} has begun to remove what it replaces ('{gone[0]}' is gone): taken back, it "
+                "would leave neither old nor new rows. Use lost='accept', then write again",
+                code="NO_REPLAY",
+            )
 
     def _unpublish(self, file: PendingFile, slot: int) -> None:
         name = parse_ours(file.staged.path.rpartition("/")[2])
@@ -277,5 +301,6 @@ def _committables(tiers: FileTiers, record: EpochRecord) -> list[Committable]:
 def _named(tiers: FileTiers, record: EpochRecord) -> frozenset[str]:
     """Every hidden path that a record not yet complete refers to."""
     files = _committables(tiers, record)
-    paths = {file.path if isinstance(file, DiscardFile) else file.staged.path for file in files}
-    return frozenset(paths | set(chain_of(record).named))
+    staged = {file.staged.path for file in files if isinstance(file, PendingFile | HeldFile)}
+    discards = {file.path for file in files if isinstance(file, DiscardFile)}
+    return frozenset(staged | discards | set(chain_of(record).named))

@@ -15,6 +15,7 @@ from filesink.epoch_record import EMPTY, EpochRecord, Section
 from filesink.errors import CommitFailedError
 from filesink.ledger import Ledger
 from filesink.ports import Clock
+from filesink.transactions import remember
 
 S = TypeVar("S")
 C = TypeVar("C")
@@ -67,6 +68,7 @@ class Publisher(Generic[S, C, A]):
         committables = codec.decode(section.version, section.data)
         self._until_done(self._committer.commit, committables, record.slot)
         self._announce(record, decider)
+        remember(record, self._ledger)
         self._ledger.complete(record.slot)
         return committables
 

@@ -23,6 +23,7 @@ from filesink.errors import (
 )
 from filesink.identity import OnNewQuery, check_stream
 from filesink.ledger import KEEP_BATCHES, Head, Ledger
+from filesink.transactions import find_write
 
 log = logging.getLogger("filesink")
 
@@ -69,8 +70,8 @@ def find_decided(
         ReplayTooOldError: it was decided, but its record has been folded away.
     """
     match cause:
-        case BatchWrite(txn_id=txn_id) if txn_id and head is not None:
-            return head.record
+        case BatchWrite(txn_id=txn_id) if txn_id:
+            return find_write(cause, ledger)
         case MicroBatch():
             last = check_stream(cause, head, ledger, on_new_query=options.on_new_query)
             if last is not None and cause.batch_id <= last.batch_id:

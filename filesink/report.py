@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from html import escape
 
-from filesink.committables import Committable, PendingFile
+from filesink.committables import Committable, PendingFile, ReplacedFile
 from filesink.epoch import Outcome
 from filesink.epoch_record import MicroBatch
 from filesink.sweep import Leftover
@@ -33,6 +33,8 @@ class EpochReport:
         rows: records that came in. Under a policy that keeps parts open, some are still hidden.
         bytes: size of ``files`` together.
         files: what has become visible in this epoch.
+        replaced: paths that an overwrite has removed. One that was changed meanwhile stays; a warning in
+            the log names it.
         batch_id: Spark's number of the micro-batch; ``None`` for a batch write or an epoch of upkeep.
         already_committed: nothing was written, because an earlier call had committed this input.
         metrics: counters added up over the tasks.
@@ -44,6 +46,7 @@ class EpochReport:
     files: Sequence[FinishedFile]
     batch_id: int | None = None
     already_committed: bool = False
+    replaced: Sequence[str] = ()
     metrics: Mapping[str, int] = field(default_factory=dict)
 
     def __repr__(self) -> str:
@@ -112,6 +115,7 @@ def report_of(outcome: Outcome[Committable]) -> EpochReport:
         files=tuple(files),
         batch_id=outcome.cause.batch_id if isinstance(outcome.cause, MicroBatch) else None,
         already_committed=outcome.replayed,
+        replaced=tuple(file.path for file in outcome.committables if isinstance(file, ReplacedFile)),
         metrics=outcome.metrics,
     )
 

@@ -32,6 +32,7 @@ from filesink.naming import OutputFileConfig
 from filesink.replay import EpochOptions, OnReplayMismatch
 from filesink.report import EpochReport, RecoveryReport, SweepPlan, report_of
 from filesink.rolling import AnsweringPolicy, CheckpointRollingPolicy, RollingPolicy
+from filesink.save_mode import SaveMode
 from filesink.spark.engine import EngineOptions, SparkEngine
 from filesink.storage.open import check_base_path
 from filesink.writer import Plan
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
 E = TypeVar("E", bound=Enum)
 V = TypeVar("V")
 Duration = int | str | timedelta
+Mode = Literal["append", "overwrite", "overwrite_partitions", "error_if_data_exists"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -177,11 +179,15 @@ class FileSink:
             policy=RollingPolicy.on_checkpoint_rolling_policy(),
         )
 
-    def write(self, df: DataFrame, *, txn_id: str | None = None) -> EpochReport:
+    def write(self, df: DataFrame, *, mode: Mode = "append", txn_id: str | None = None) -> EpochReport:
         """Write a batch DataFrame; returns when its files are visible.
 
         Args:
-            df: not streaming; executed once.
+            df: not streaming; executed once. It may read what it overwrites.
+            mode: ``"append"`` leaves what is there alone. ``"overwrite"`` replaces every data file below
+                the base path, ``"overwrite_partitions"`` those in the buckets that get data: the new
+                files become visible first, then the old ones go, so that readers may see both for a
+                moment, and never neither. ``"error_if_data_exists"`` writes only where there is none.
             txn_id: your name for this very data. A second call with it, after a crash too, writes
                 nothing and reports ``already_committed``. You vouch that equal ids mean equal data.
 
@@ -189,7 +195,7 @@ class FileSink:
             FilesinkError: nothing became visible, or, if the epoch had been decided, ``recover()``
                 carries it through.
         """
-        return report_of(self._engine.write(df, txn_id=txn_id))
+        return report_of(self._engine.write(df, mode=_choice(SaveMode, mode, "mode"), txn_id=txn_id))
 
     def start(
         self,

@@ -79,7 +79,7 @@ def hidden_files(store: Store, directories: Iterable[str] | None = None) -> Iter
         store: where to look.
         directories: where to look; ``None`` is everywhere below the base.
     """
-    for directory, entries in _everywhere(store) if directories is None else _there(store, directories):
+    for directory, entries in walk(store, directories):
         for entry in entries:
             if entry.kind is Kind.FILE and (name := parse_ours(entry.name)):
                 yield Hidden(
@@ -89,6 +89,16 @@ def hidden_files(store: Store, directories: Iterable[str] | None = None) -> Iter
                     size=entry.size,
                     mtime_ms=entry.mtime_ms,
                 )
+
+
+def walk(store: Store, directories: Iterable[str] | None = None) -> Iterator[tuple[str, list[Entry]]]:
+    """Buckets and what is in them, but nothing that lies below another base path inside this one.
+
+    Args:
+        store: where to look.
+        directories: which ones, not those below; ``None`` is everywhere below the base.
+    """
+    return _everywhere(store) if directories is None else _there(store, directories)
 
 
 def _everywhere(store: Store) -> Iterator[tuple[str, list[Entry]]]:

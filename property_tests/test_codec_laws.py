@@ -9,10 +9,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from filesink.committables import CommittableCodec, DiscardFile, HeldFile, HeldFileCodec, PendingFile
+from filesink.committables import (
+    CommittableCodec,
+    DiscardFile,
+    HeldFile,
+    HeldFileCodec,
+    PendingFile,
+    ReplacedFile,
+)
 from filesink.epoch_record import BatchWrite, EpochRecord, Finish, MicroBatch, Section, Upkeep
 from filesink.errors import SecurityError, StateCorruptError, StateError, StateVersionError
 from filesink.framing import frame, unframe
+from filesink.save_mode import SaveMode
 from filesink.storage.staged import HiddenFile
 from filesink.task import TaskResult
 
@@ -36,15 +44,18 @@ HELD = st.builds(
     signature=NAMES,
     carry_over=st.binary(max_size=20),
 )
-COMMITTABLES = st.lists(PENDING | HELD | st.builds(DiscardFile, path=PATHS), max_size=5)
+DISCARDS = st.builds(DiscardFile, path=PATHS)
+REPLACED = st.builds(ReplacedFile, path=PATHS, size=SIZES, version=NAMES)
+COMMITTABLES = st.lists(PENDING | HELD | DISCARDS | REPLACED, max_size=5)
 SECTIONS = st.builds(Section, st.integers(0, 9), st.binary(max_size=50))
 BATCHES = st.builds(MicroBatch, query_id=NAMES, batch_id=SIZES, fingerprint=NAMES)
+WRITES = st.builds(BatchWrite, txn_id=NAMES, mode=st.sampled_from(SaveMode), remembered_in=NAMES)
 RECORDS = st.builds(
     EpochRecord,
     slot=st.integers(0, 10**12 - 1),
     nonce=NAMES,
     sink_id=NAMES,
-    cause=st.one_of(BATCHES, st.builds(BatchWrite, txn_id=NAMES), st.just(Upkeep()), st.just(Finish())),
+    cause=st.one_of(BATCHES, WRITES, st.just(Upkeep()), st.just(Finish())),
     last_batch=st.none() | BATCHES,
     decided_ms=SIZES,
     rows=SIZES,

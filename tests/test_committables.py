@@ -10,7 +10,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from filesink.committables import CommittableCodec, DiscardFile, HeldFile, HeldFileCodec, PendingFile
+from filesink.committables import (
+    CommittableCodec,
+    DiscardFile,
+    HeldFile,
+    HeldFileCodec,
+    PendingFile,
+    ReplacedFile,
+)
 from filesink.errors import FilesinkError, InternalError, SecurityError, StateCorruptError
 from filesink.framing import to_json
 from filesink.storage.staged import HiddenFile, HiddenObject, PendingUpload, UploadedPart
@@ -55,6 +62,7 @@ held_files = st.builds(
     header_size=numbers,
 )
 discards = st.builds(DiscardFile, path=paths)
+replaced_files = st.builds(ReplacedFile, path=paths, size=numbers, version=st.text(max_size=5))
 
 EXAMPLES = [
     PendingFile(
@@ -120,7 +128,7 @@ EXAMPLES = [
 ]
 
 
-@given(st.lists(pending_files | held_files | discards, max_size=4))
+@given(st.lists(pending_files | held_files | discards | replaced_files, max_size=4))
 def test_committables_come_back(values):
     """Whatever the names and numbers, decoding gives what was encoded."""
     codec = CommittableCodec()

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from filesink.epoch_record import BatchWrite, EpochRecord, Finish, MicroBatch, Section, Upkeep
 from filesink.errors import StateCorruptError, StateError, StateVersionError
 from filesink.framing import frame, to_json
+from filesink.save_mode import SaveMode
 
 GOLDEN = Path(__file__).parent / "golden"
 
@@ -27,7 +28,12 @@ epoch_records = st.builds(
     nonce=st.text(max_size=5),
     sink_id=st.text(max_size=5),
     cause=micro_batches
-    | st.builds(BatchWrite, txn_id=st.text(max_size=5))
+    | st.builds(
+        BatchWrite,
+        txn_id=st.text(max_size=5),
+        mode=st.sampled_from(SaveMode),
+        remembered_in=st.text(max_size=5),
+    )
     | st.just(Upkeep())
     | st.just(Finish()),
     last_batch=st.none() | micro_batches,

@@ -39,9 +39,10 @@ from filesink.committables import Committable, HeldFile
 from filesink.epoch_record import BatchWrite, MicroBatch
 from filesink.errors import ConfigError, InternalError
 from filesink.file_tiers import FileTiers
-from filesink.identity import batch_sink_id, is_fresh, stream_sink_id
+from filesink.identity import batch_write, is_fresh, stream_sink_id
 from filesink.ports import Ports
 from filesink.replay import EpochOptions, History, OnGap
+from filesink.save_mode import SaveMode
 from filesink.spark.data_source_options import DataSourceOptions, parse_options
 from filesink.spark.schema import arrow_schema
 from filesink.spark.streams import BATCH_ID, QUERY_ID
@@ -128,13 +129,13 @@ class BatchWriter(DataSourceArrowWriter):
 
     Args:
         door: does the work.
-        txn_id: the user's name for this data, or ``""``.
+        cause: what is written, and in which mode.
         sink_id: of the ledger; made here, because a fresh one must be the same everywhere.
     """
 
-    def __init__(self, door: Door, *, txn_id: str, sink_id: str) -> None:
+    def __init__(self, door: Door, *, cause: BatchWrite, sink_id: str) -> None:
         self._door = door
-        self._cause = BatchWrite(txn_id=txn_id)
+        self._cause = cause
         self._sink_id = sink_id
 
     def write(  # type: ignore[override] # PySpark's own Arrow classes do the same
@@ -204,15 +205,10 @@ class FileSinkDataSource(DataSource):
 
     def writer(self, schema: StructType, overwrite: bool) -> BatchWriter:  # noqa: FBT001 - Spark's signature
         """See ``DataSource.writer``; called on the driver before the job starts."""
-        if overwrite:
-            raise ConfigError(
-                "mode 'overwrite' would remove files that others may be reading; format('filesink') only "
-                "adds. Use .mode('append') and another path, or remove the old files yourself",
-                code="SAVE_MODE",
-            )
         options = parse_options(self.options)
-        sink_id = batch_sink_id(options.builder.uid, options.txn_id, SystemIds())
-        return BatchWriter(self.open_door(options, schema), txn_id=options.txn_id, sink_id=sink_id)
+        mode = options.overwrite_mode if overwrite else SaveMode.APPEND
+        sink_id, cause = batch_write(mode, options.builder.uid, options.txn_id, SystemIds())
+        return BatchWriter(self.open_door(options, schema), cause=cause, sink_id=sink_id)
 
     def streamWriter(self, schema: StructType, overwrite: bool) -> StreamWriter:  # noqa: FBT001, N802
         """See ``DataSource.streamWriter``; called on the driver twice per micro-batch."""

@@ -17,6 +17,7 @@ from filesink.errors import ConfigError
 from filesink.local_time import time_zone
 from filesink.naming import OutputFileConfig
 from filesink.rolling import RollingPolicy
+from filesink.save_mode import SaveMode
 from filesink.sink import FileSink, FileSinkBuilder
 from formats.api import Encoder
 from formats.errors import FormatError
@@ -31,7 +32,7 @@ _FORMATS = {
 _OWN = (
     "path", "format", "bucketColumns", "bucketColumnsInFile", "bucketTimeFormat", "bucketTimeColumn",
     "timeZone", "partSize", "maxRows", "partPrefix", "partSuffix", "uid", "txnId", "onNewQuery",
-    "onReplayMismatch",
+    "onReplayMismatch", "partitionOverwriteMode",
 )  # fmt: skip
 #: Every option of ours, as users spell it.
 NAMES = (*_OWN, *(name for names in _FORMATS.values() for name in names))
@@ -78,11 +79,13 @@ class DataSourceOptions:
         builder: everything that ``FileSink`` has too.
         txn_id: the user's name for the data of a batch write, or ``""``.
         time_zone: for buckets; ``None`` for the session's.
+        overwrite_mode: what ``.mode("overwrite")`` does.
     """
 
     builder: FileSinkBuilder
     txn_id: str
     time_zone: str | None
+    overwrite_mode: SaveMode
 
 
 def parse_options(options: Mapping[str, str]) -> DataSourceOptions:
@@ -105,7 +108,22 @@ def parse_options(options: Mapping[str, str]) -> DataSourceOptions:
         time_zone(zone)
     if txn_id == "":
         raise given.bad("txnId", "your name for the data, or left out")
-    return DataSourceOptions(builder=_with_identity(given, builder), txn_id=txn_id or "", time_zone=zone)
+    return DataSourceOptions(
+        builder=_with_identity(given, builder),
+        txn_id=txn_id or "",
+        time_zone=zone,
+        overwrite_mode=_overwrite_mode(given),
+    )
+
+
+def _overwrite_mode(given: _Texts) -> SaveMode:
+    match given.get("partitionOverwriteMode", "static").lower():
+        case "static":
+            return SaveMode.OVERWRITE
+        case "dynamic":
+            return SaveMode.OVERWRITE_PARTITIONS
+        case _:
+            raise given.bad("partitionOverwriteMode", "'static' or 'dynamic'")
 
 
 def _with_identity(given: _Texts, builder: FileSinkBuilder) -> FileSinkBuilder:

@@ -16,9 +16,10 @@ from filesink.api import Sink
 from filesink.epoch import EpochLoop, Outcome
 from filesink.epoch_record import BatchWrite
 from filesink.errors import ConfigError, VersionError
-from filesink.identity import batch_sink_id, is_fresh, stream_sink_id
+from filesink.identity import EXCLUSIVE, batch_write, is_fresh, stream_sink_id
 from filesink.ports import Clock, Ids, Ports
 from filesink.replay import EpochOptions, History, OnGap
+from filesink.save_mode import SaveMode
 from filesink.spark.job import SparkWriteJob, not_picklable, with_derived
 from filesink.spark.query import SinkQuery, UpkeepTimer
 from filesink.spark.runner import SparkRunner
@@ -78,7 +79,9 @@ class SparkEngine(Generic[S, C, A]):
         """Where ids come from."""
         return self._options.ids
 
-    def write(self, df: DataFrame, *, txn_id: str | None = None) -> Outcome[C]:
+    def write(
+        self, df: DataFrame, *, mode: SaveMode = SaveMode.APPEND, txn_id: str | None = None
+    ) -> Outcome[C]:
         """Write a batch DataFrame as one epoch.
 
         Raises:
@@ -89,16 +92,34 @@ class SparkEngine(Generic[S, C, A]):
             raise ConfigError("write() takes a batch DataFrame; use start() for a stream", code="STREAMING")
         if txn_id == "":
             raise ConfigError("txn_id must not be empty; leave it out, or name the data", code="BAD_VALUE")
+        self._check_mode(mode)
         self.check(df)
-        sink_id = batch_sink_id(self.sink.uid, txn_id or "", self._options.ids)
-        loop = self._loop(sink_id, df.sparkSession)
+        sink_id, cause = batch_write(mode, self.sink.uid, txn_id or "", self._options.ids)
+        if sink_id == EXCLUSIVE:  # two at a time are told so, from two threads as from two processes
+            loop = self._open(sink_id, df.sparkSession)
+            try:
+                outcome = loop.run(cause, self._job(df, run_id=""))
+            finally:
+                loop.close()
+        else:
+            outcome = self._append(sink_id, cause, df)
+        self.outcomes.append(outcome)
+        return outcome
+
+    def _append(self, sink_id: str, cause: BatchWrite, df: DataFrame) -> Outcome[C]:
         try:
-            outcome = loop.run(BatchWrite(txn_id=txn_id or ""), self._job(df, run_id=""))
+            return self._loop(sink_id, df.sparkSession).run(cause, self._job(df, run_id=""))
         finally:
             if sink_id != stream_sink_id(self.sink.uid, ""):
                 self._release(sink_id)  # nothing goes on in this chain
-        self.outcomes.append(outcome)
-        return outcome
+
+    def _check_mode(self, mode: SaveMode) -> None:
+        if mode not in self.sink.save_modes:
+            raise ConfigError(
+                f"{type(self.sink).__name__} cannot write in mode '{mode.value}'; it has "
+                + ", ".join(f"'{known.value}'" for known in self.sink.save_modes),
+                code="SAVE_MODE",
+            )
 
     def start(
         self,

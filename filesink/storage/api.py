@@ -23,6 +23,7 @@ from enum import Enum
 from typing import TYPE_CHECKING, BinaryIO, Protocol
 
 from filesink.errors import StagedDataLost
+from filesink.naming import parent
 from filesink.ports import SerialRunner, TaskRunner
 from filesink.storage.staged import Piece, Staged
 
@@ -32,12 +33,17 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entry:
-    """One line of a listing. ``size`` in bytes, ``mtime_ms`` in milliseconds since 1970 UTC."""
+    """One line of a listing. ``size`` in bytes, ``mtime_ms`` in milliseconds since 1970 UTC.
+
+    ``version`` differs for any two files that ever had the same name: inode and time on a file
+    system, the ETag on an object store; ``""`` where a store knows none. Directories: no meaning.
+    """
 
     name: str
     size: int
     mtime_ms: int
     kind: Kind
+    version: str = ""
 
 
 class Kind(Enum):
@@ -211,6 +217,20 @@ class Store(ABC):
     def delete(self, path: str) -> None:
         """Remove a file of the ledger, or a finished file that a record names. Absent is no error."""
 
+    def delete_if_unchanged(self, path: str, *, size: int, version: str) -> Deletion:
+        """Remove a finished file if it is still the one that was listed with ``size`` and ``version``.
+
+        Replayable. Durable after ``sync_directories`` of its directory. Where a store cannot look and
+        remove in one step, a change between the two steps is lost; finished files never change.
+        """
+        found = [entry for entry in self.list(parent(path)) if entry.name == path.rpartition("/")[2]]
+        if not found:
+            return Deletion.GONE
+        if (found[0].kind, found[0].size, found[0].version) != (Kind.FILE, size, version):
+            return Deletion.CHANGED
+        self.delete(path)
+        return Deletion.GONE
+
     @abstractmethod
     def list(self, directory: str) -> list[Entry]:
         """The entries of one directory, in no order; empty if there is no such directory.
@@ -221,6 +241,13 @@ class Store(ABC):
     @abstractmethod
     def open_input(self, path: str) -> BinaryIO:
         """Open a held or finished file for reading. ``FileNotFoundError`` if there is none."""
+
+
+class Deletion(Enum):
+    """Outcome of ``Store.delete_if_unchanged``."""
+
+    GONE = "gone"  # now, or earlier
+    CHANGED = "changed"  # another file stands there, and was left alone
 
 
 class PutResult(Enum):

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, BinaryIO, TypeVar
 
-from filesink.storage.api import Entry, Output, PutResult, Store
+from filesink.storage.api import Deletion, Entry, Output, PutResult, Store
 from filesink.storage.staged import Piece, Staged
 
 if TYPE_CHECKING:
@@ -99,6 +99,14 @@ class FaultyStore(Store):
     def delete(self, path: str) -> None:
         """See ``Store.delete``."""
         perform(self._plan, ("delete", path), lambda: self._store.delete(path))
+
+    def delete_if_unchanged(self, path: str, *, size: int, version: str) -> Deletion:
+        """See ``Store.delete_if_unchanged``."""
+        return perform(
+            self._plan,
+            ("delete_if_unchanged", path),
+            lambda: self._store.delete_if_unchanged(path, size=size, version=version),
+        )
 
     def list(self, directory: str) -> list[Entry]:
         """See ``Store.list``."""

@@ -30,6 +30,16 @@ class FsStat:
     nlink: int
     kind: Kind
 
+    @property
+    def version(self) -> str:
+        """See ``Entry.version``."""
+        return version_of(self.inode, self.mtime_ns)
+
+
+def version_of(inode: int, mtime_ns: int) -> str:
+    """What tells a file from any other that ever had its name; see ``Entry.version``."""
+    return f"{inode}.{mtime_ns}"
+
 
 class Fs(Protocol):
     """A file system below one base directory; may be used by several threads."""

@@ -13,7 +13,7 @@ from typing import BinaryIO
 from filesink.errors import ConfigError
 from filesink.naming import LEDGER_ROOT, parent
 from filesink.ports import Ids, TaskRunner
-from filesink.storage.api import Entry, PutResult, Store
+from filesink.storage.api import Deletion, Entry, Kind, PutResult, Store
 from filesink.storage.fs import Fs
 from filesink.storage.local_output import LocalFiles, LocalOutput, remove
 from filesink.storage.local_publish import is_published, prove_links, publish, verify
@@ -129,6 +129,16 @@ class LocalStore(Store):
     def delete(self, path: str) -> None:
         """See ``Store.delete``."""
         remove(self._files, path)
+
+    def delete_if_unchanged(self, path: str, *, size: int, version: str) -> Deletion:
+        """See ``Store.delete_if_unchanged``."""
+        with explaining("look at", self._files.where(path)):
+            found = self._fs.stat(path)
+        if found is not None and (found.kind, found.size, found.version) != (Kind.FILE, size, version):
+            return Deletion.CHANGED
+        if found is not None:
+            remove(self._files, path)
+        return Deletion.GONE
 
     def list(self, directory: str) -> list[Entry]:
         """See ``Store.list``."""

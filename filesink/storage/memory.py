@@ -221,4 +221,4 @@ def _identify(path: str, file: MemoryFile) -> HiddenFile:
 
 def _entry(name: str, file: MemoryFile, kind: Kind) -> Entry:
     size = len(file.content) if kind is Kind.FILE else 0
-    return Entry(name=name, size=size, mtime_ms=file.mtime_ms, kind=kind)
+    return Entry(name=name, size=size, mtime_ms=file.mtime_ms, kind=kind, version=str(file.inode))

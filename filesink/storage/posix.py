@@ -257,12 +257,13 @@ def _fs_stat(found: os.stat_result) -> FsStat:
 
 
 def _entry(entry: os.DirEntry[str]) -> Entry:
-    found = entry.stat(follow_symlinks=False)
+    found = _fs_stat(entry.stat(follow_symlinks=False))
     return Entry(
         name=entry.name,
-        size=found.st_size,
-        mtime_ms=found.st_mtime_ns // 1_000_000,
-        kind=_kind(found.st_mode),
+        size=found.size,
+        mtime_ms=found.mtime_ns // 1_000_000,
+        kind=found.kind,
+        version=found.version,
     )
 
 

@@ -17,7 +17,7 @@ from enum import Enum
 from random import Random
 
 from filesink.storage.api import Entry, Kind
-from filesink.storage.fs import FsStat
+from filesink.storage.fs import FsStat, version_of
 from property_tests.simulation.nodes import Change, Directory, Inode
 
 
@@ -272,13 +272,15 @@ def _remains(inode: Inode, policy: Cut, random: Random) -> bytes:
 def _entry(name: str, node: Inode | Directory) -> Entry:
     """A line of a listing; that of the last listing again if nothing has changed."""
     if isinstance(node, Directory):
-        size = mtime_ms = 0
+        size = mtime_ns = 0
     else:
-        size, mtime_ms = len(node.data), node.mtime_ns // 1_000_000
-    known = node.listed
+        size, mtime_ns = len(node.data), node.mtime_ns
+    known, mtime_ms = node.listed, mtime_ns // 1_000_000
     if known is None or known.name != name or known.size != size or known.mtime_ms != mtime_ms:
         kind = Kind.DIRECTORY if isinstance(node, Directory) else Kind.FILE
-        known = node.listed = Entry(name=name, size=size, mtime_ms=mtime_ms, kind=kind)
+        version = version_of(node.number, mtime_ns)
+        known = Entry(name=name, size=size, mtime_ms=mtime_ms, kind=kind, version=version)
+        node.listed = known
     return known
 
 

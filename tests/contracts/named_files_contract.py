@@ -14,7 +14,7 @@ from filesink.errors import (
     SecurityError,
     StorageError,
 )
-from filesink.storage.api import Kind, PutResult, Store
+from filesink.storage.api import Deletion, Kind, PutResult, Store
 from tests.contracts.store_site import Site, stage
 
 SUFFIX = ".parquet"
@@ -74,6 +74,23 @@ class NamedFilesContract:
         assert store.read("_filesink/sink/0") == b""
         with pytest.raises(StorageError):
             store.read("_filesink/sink")
+
+    def test_a_finished_file_is_removed_if_it_is_the_one_that_was_listed(
+        self, site: Site, store: Store
+    ) -> None:
+        """Removed once, gone the second time; another file under that name stays."""
+        for path in ("a/x", "a/y"):
+            store.publish(stage(store, path, b"abc"), path)
+        listed = {entry.name: entry for entry in store.list("a")}
+        site.plant("a/y", b"xyz")
+        for outcome in (Deletion.GONE, Deletion.GONE):
+            found = site.store().delete_if_unchanged("a/x", size=3, version=listed["x"].version)
+            assert found is outcome
+        changed = store.delete_if_unchanged("a/y", size=3, version=listed["y"].version)
+        assert changed is Deletion.CHANGED
+        gone = store.delete_if_unchanged("none/z", size=3, version=listed["y"].version)
+        assert gone is Deletion.GONE
+        assert site.files() == {"a/y": b"xyz"}
 
     def test_list_tells_names_sizes_and_kinds(self, site: Site, store: Store) -> None:
         """A listing has one entry for each file and directory, none for what lies deeper."""

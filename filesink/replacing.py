@@ -1,0 +1,94 @@
+"""What a batch write replaces: the stage that lists it. Removed it is by the committer.
+
+Rules:
+1. Old files are only named here. They go when everything that replaces them is visible and durable,
+   so a reader may see old and new rows together, but never neither.
+2. Named are files that readers see, as they are at this moment. What others publish later stays.
+3. A file of an epoch that is decided and not complete is one that is published later: whoever carries
+   that epoch through looks for it. The ledgers are read after the files, so none is missed.
+4. Hidden files and directories, and what lies below another base path inside this one, are not ours.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+
+from filesink.api import EpochContext, PreCommitStage, Prepared
+from filesink.committables import Committable, CommittableCodec, HeldFile, PendingFile, ReplacedFile
+from filesink.errors import ConfigError
+from filesink.ledger import Ledger
+from filesink.naming import join
+from filesink.save_mode import SaveMode
+from filesink.storage.api import Kind, Store
+from filesink.sweep import walk
+
+_HIDDEN = "._"  # first letters of names that readers skip
+
+
+class ReplaceFiles(PreCommitStage[HeldFile, Committable]):
+    """Carries out the mode of a batch write, as far as that can be done before *decide*.
+
+    Args:
+        store: where the files are.
+        open_ledger: of any sink below the base path.
+    """
+
+    def __init__(self, store: Store, open_ledger: Callable[[str], Ledger]) -> None:
+        self._store = store
+        self._open_ledger = open_ledger
+
+    def begin(self, epoch: EpochContext) -> None:
+        """Refuse to write where data exists, if so asked; see ``PreCommitStage.begin``."""
+        if epoch.mode is SaveMode.ERROR_IF_DATA_EXISTS:
+            for file in self._visible(None):
+                raise ConfigError(
+                    f"mode 'error_if_data_exists': there is data below the base path, such as '{file.path}'. "
+                    "Nothing was written. Use another path, or mode 'append' or 'overwrite'",
+                    code="DATA_EXISTS",
+                )
+
+    def prepare(
+        self, epoch: EpochContext, prepared: Prepared[HeldFile, Committable]
+    ) -> Prepared[HeldFile, Committable]:
+        """Name what is to be replaced; see ``PreCommitStage.prepare``."""
+        self.begin(epoch)  # data may have come meanwhile
+        if epoch.mode is SaveMode.OVERWRITE:
+            return self._replacing(epoch, prepared, None)
+        if epoch.mode is SaveMode.OVERWRITE_PARTITIONS:
+            pending = (file for file in prepared.committables if isinstance(file, PendingFile))
+            return self._replacing(epoch, prepared, sorted({file.bucket for file in pending}))
+        return prepared
+
+    def _replacing(
+        self,
+        epoch: EpochContext,
+        prepared: Prepared[HeldFile, Committable],
+        directories: Sequence[str] | None,
+    ) -> Prepared[HeldFile, Committable]:
+        visible = list(self._visible(directories))
+        unfinished = self._unfinished(epoch.sink_id)
+        replaced = [file for file in visible if file.path not in unfinished]
+        return Prepared([*prepared.committables, *replaced], prepared.states)
+
+    def _visible(self, directories: Sequence[str] | None) -> Iterator[ReplacedFile]:
+        for directory, entries in walk(self._store, directories):
+            for entry in entries:
+                if entry.kind is Kind.FILE and entry.name[0] not in _HIDDEN:
+                    yield ReplacedFile(
+                        path=join(directory, entry.name), size=entry.size, version=entry.version
+                    )
+
+    def _unfinished(self, own: str) -> set[str]:
+        """Targets of every epoch of others that is decided and not complete."""
+        codec = CommittableCodec()
+        found: set[str] = set()
+        for name in self._open_ledger(own).neighbours():
+            record = self._open_ledger(name).unfinished_record()
+            if record is not None:
+                section = record.committables
+                found |= _targets(codec.decode(section.version, section.data))
+        return found
+
+
+def _targets(committables: Iterable[Committable]) -> set[str]:
+    return {file.target for file in committables if isinstance(file, PendingFile)}

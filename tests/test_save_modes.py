@@ -1,0 +1,368 @@
+"""Batch writes that replace what is there, or refuse to: what goes, what stays, and when."""
+
+from __future__ import annotations
+
+import pytest
+
+from filesink.committables import ReplacedFile
+from filesink.epoch_record import BatchWrite
+from filesink.errors import CommitFailedError, ConcurrentDriverError, ConfigError, IdentityError, StorageError
+from filesink.identity import EXCLUSIVE, batch_write
+from filesink.maintenance import Lost
+from filesink.report import report_of
+from filesink.save_mode import SaveMode
+from filesink.storage.faulty import Fault, Moment
+from filesink.storage.memory import MemoryFile
+from tests.fakes import World, keep_open, micro_batch, plan_of, records
+
+BUSY = Fault(moment=Moment.BEFORE, error=StorageError("busy", code="BUSY"))
+
+
+class Crash(BaseException):
+    """The driver is gone."""
+
+
+@pytest.fixture
+def world():
+    """A base path with nothing in it."""
+    return World()
+
+
+def write(world, mode, *values, bucket="", txn_id=""):
+    """A batch write of a driver that starts now."""
+    return write_all(world, mode, records(*values, bucket=bucket), txn_id=txn_id)
+
+
+def write_all(world, mode, *partitions, txn_id=""):
+    """The same, of any number of partitions."""
+    sink_id, cause = batch_write(SaveMode(mode), world.uid, txn_id, world.ids)
+    return world.driver(sink_id).run(cause, world.job(*partitions))
+
+
+def crash_at(world, operation, number=1):
+    """The driver dies before a call of a kind."""
+    left = [number]
+
+    def fault(name, _path):
+        left[0] -= name == operation
+        return Fault(moment=Moment.BEFORE, error=Crash()) if name == operation and not left[0] else None
+
+    world.fault = fault
+
+
+def plant(world, path, content=b"theirs"):
+    """A file of somebody else."""
+    world.files.make(path, content)
+
+
+# --- what goes and what stays
+
+
+def test_overwrite_replaces_everything(world):
+    """Every data file below the base path goes, whoever wrote it; the new ones are there."""
+    write(world, "append", "1", bucket="a")
+    write(world, "append", "2", bucket="b/c")
+    plant(world, "by-hand.csv")
+    outcome = write(world, "overwrite", "3", bucket="a")
+    assert world.rows() == ["3"]
+    replaced = [file.path for file in outcome.committables if isinstance(file, ReplacedFile)]
+    assert len(replaced) == 3
+    assert "by-hand.csv" in replaced
+    assert sorted(report_of(outcome).replaced) == sorted(replaced)
+
+
+def test_overwrite_partitions_touches_only_buckets_with_data(world):
+    """Other buckets stay, those below a bucket too."""
+    for bucket in ("a", "b", "a/below"):
+        write(world, "append", bucket, bucket=bucket)
+    write(world, "overwrite_partitions", "new", bucket="a")
+    assert world.rows() == ["a/below", "b", "new"]
+
+
+def test_nothing_replaces_everything(world):
+    """Overwriting with no rows leaves no rows; partitions without rows are no partitions."""
+    write(world, "append", "1")
+    write_all(world, "overwrite_partitions")
+    assert world.rows() == ["1"]
+    write_all(world, "overwrite")
+    assert world.rows() == []
+
+
+def test_hidden_files_and_other_sinks_stay(world):
+    """Names that readers skip, and a base path inside this one, are not replaced."""
+    kept = ["_SUCCESS", "a/.hidden", "_old/part-0", ".git/config", "inner/part-0", "inner/_filesink/s/0"]
+    for path in kept:
+        plant(world, path)
+    write(world, "append", "1", bucket="a")
+    write(world, "overwrite", "2", bucket="a")
+    write(world, "overwrite_partitions", "3", bucket="inner")
+    assert sorted(path for path in kept if path in world.files.files) == sorted(kept)
+
+
+def test_open_parts_of_a_stream_stay():
+    """What a stream holds for later is no data yet, and comes when its part is closed."""
+    world = World(plan=plan_of(policy=keep_open()))
+    world.driver().run(micro_batch(0), world.job(records("held")))
+    write(world, "overwrite", "new")
+    assert world.rows() == ["new"]
+    world.driver().finish()
+    assert world.rows() == ["held", "new"]
+
+
+def test_readers_never_see_neither(world):
+    """Old files go when all new ones are visible and their directories durable."""
+    write(world, "append", "old")
+    steps = []
+    world.fault = lambda operation, _path: steps.append((operation, world.rows()))
+    write_all(world, "overwrite", records("new", bucket="a"), records("new", bucket="b"))
+    assert {tuple(rows) for _, rows in steps} == {
+        ("old",), ("new", "old"), ("new", "new", "old"), ("new", "new"),
+    }  # fmt: skip
+    calls = [operation for operation, _ in steps]
+    removal = calls.index("delete_if_unchanged")
+    assert "sync_directories" in calls[calls.index("publish") : removal]
+    assert "sync_directories" in calls[removal:], "a power cut must not bring the old rows back"
+
+
+def test_nothing_is_removed_while_a_file_waits_to_be_published(world):
+    """The epoch stays decided, with the old rows visible, and the next driver carries it through."""
+    write(world, "append", "old")
+    world.fault = lambda operation, _path: BUSY if operation == "publish" else None
+    with pytest.raises(CommitFailedError):
+        write(world, "overwrite", "new")
+    assert world.rows() == ["old"]
+    world.fault = lambda _operation, _path: None
+    world.driver(EXCLUSIVE).recover()
+    assert world.rows() == ["new"]
+
+
+def test_a_removal_that_fails_is_tried_again(world):
+    """Until the retries are used up; then the epoch is not complete, and recover() goes on."""
+    write(world, "append", "old")
+    world.fault = lambda operation, _path: BUSY if operation == "delete_if_unchanged" else None
+    with pytest.raises(CommitFailedError):
+        write(world, "overwrite", "new")
+    assert world.rows() == ["new", "old"]
+    world.fault = lambda _operation, _path: None
+    assert len(world.maintenance().recover(Lost.RAISE, None).published) == 1
+    assert world.rows() == ["new"]
+
+
+def test_a_changed_file_stays_and_is_named(world, caplog):
+    """What somebody has put in the place of a listed file is not ours to remove."""
+    write(world, "append", "old")
+    path = next(iter(world.visible()))
+
+    def change(operation, _path):
+        if operation == "delete_if_unchanged":
+            world.files.files[path] = MemoryFile(inode=-1, mtime_ms=0, content=b"edited\n")
+
+    world.fault = change
+    write(world, "overwrite", "new")
+    assert world.rows() == ["edited", "new"]
+    assert f"'{path}' was to be replaced" in caplog.text
+
+
+def test_files_published_after_the_listing_stay(world):
+    """An append that is decided while an overwrite publishes is not its business."""
+    write(world, "append", "old")
+    done = []
+
+    def append(operation, _path):
+        if operation == "publish" and not done:
+            done.append(operation)
+            write(world, "append", "later")
+
+    world.fault = append
+    write(world, "overwrite", "new")
+    assert world.rows() == ["later", "new"]
+
+
+def test_files_of_a_decided_epoch_stay(world):
+    """An append that died between publishing and completing is carried through, not called lost."""
+    write(world, "append", "old")
+    crash_at(world, "put_if_absent", 2)  # the completion
+    with pytest.raises(Crash):
+        write(world, "append", "decided")
+    world.fault = lambda _operation, _path: None
+    write(world, "overwrite", "new")
+    assert world.rows() == ["decided", "new"]
+    assert world.driver().recover().replayed
+    assert world.rows() == ["decided", "new"]
+
+
+# --- crashes
+
+
+@pytest.mark.parametrize("mode", ["overwrite", "overwrite_partitions"])
+def test_a_crash_before_any_call_is_carried_through(mode):
+    """The old rows, or both, or the new ones; after the next overwrite only those of that one."""
+    for number in range(1, 200):
+        world = World()
+        write(world, "append", "old")
+        left = [number]
+
+        def fault(_operation, _path, left=left):
+            left[0] -= 1
+            return None if left[0] else Fault(moment=Moment.BEFORE, error=Crash())
+
+        world.fault = fault
+        try:
+            write(world, mode, "new", txn_id="t")
+        except Crash:
+            assert world.rows() in (["old"], ["new", "old"], ["new"])
+        world.fault = lambda _operation, _path: None
+        write(world, mode, "new", txn_id="t")
+        assert world.rows() == ["new"]
+        write(world, mode, "newer")
+        assert world.rows() == ["newer"]
+        assert world.hidden() == []
+        if left[0] > 0:
+            assert number > 15
+            return
+    pytest.fail("a write needs more than 200 calls")
+
+
+# --- one at a time
+
+
+@pytest.mark.parametrize("mode", ["overwrite", "overwrite_partitions", "error_if_data_exists"])
+def test_of_two_at_a_time_one_is_refused(world, mode):
+    """Who has not seen what the other one did may not decide; the rows of one are there."""
+    done = []
+
+    def second(operation, _path):
+        if operation == "verify" and not done:
+            done.append(operation)
+            write(world, mode, "second")
+
+    world.fault = second
+    with pytest.raises(ConcurrentDriverError):
+        write(world, mode, "first")
+    assert world.rows() == ["second"]
+
+
+def test_an_overwrite_that_died_is_carried_through_by_the_next(world):
+    """So nobody waits for a lock of the dead."""
+    write(world, "append", "old")
+    crash_at(world, "delete_if_unchanged")
+    with pytest.raises(Crash):
+        write(world, "overwrite", "new", bucket="a")
+    world.fault = lambda _operation, _path: None
+    write(world, "overwrite_partitions", "newer", bucket="b")
+    assert world.rows() == ["new", "newer"]
+
+
+# --- error_if_data_exists
+
+
+def test_the_first_write_is_accepted_and_the_second_refused(world):
+    """Before its tasks run, and by name; hidden files are no data."""
+    plant(world, "_SUCCESS")
+    plant(world, "inner/_filesink/s/0")
+    plant(world, "inner/part-0")
+    write(world, "error_if_data_exists", "1")
+    job = world.job(records("2"))
+    with pytest.raises(ConfigError, match="Nothing was written") as raised:
+        world.driver(EXCLUSIVE).run(BatchWrite(mode=SaveMode.ERROR_IF_DATA_EXISTS), job)
+    assert raised.value.code == "DATA_EXISTS"
+    assert job.executions == 0
+
+
+def test_data_that_comes_while_tasks_run_is_seen(world):
+    """What was written meanwhile refuses the epoch, which leaves nothing."""
+    done = []
+
+    def append(operation, _path):
+        if operation == "close" and not done:
+            done.append(operation)
+            write(world, "append", "meanwhile")
+
+    world.fault = append
+    with pytest.raises(ConfigError):
+        write(world, "error_if_data_exists", "late")
+    assert world.rows() == ["meanwhile"]
+    assert [path for path in world.hidden() if "late" in path] == []
+
+
+# --- txn_id
+
+
+@pytest.mark.parametrize("mode", ["overwrite", "overwrite_partitions", "error_if_data_exists"])
+def test_a_txn_id_is_written_once(world, mode):
+    """The second call does nothing, though others have overwritten and the records are folded away."""
+    write(world, mode, "1", txn_id="day-1")
+    write(world, "overwrite", "2", txn_id="day-2")
+    for number in range(130):
+        write(world, "overwrite", f"{number:03}")
+    assert world.ledger(EXCLUSIVE).has_folded()
+    again = write(world, mode, "1", txn_id="day-1")
+    assert again.replayed
+    assert report_of(again).rows == 1
+    assert world.rows() == ["129"]
+
+
+def test_a_txn_id_is_that_of_the_sink():
+    """Two sinks with uids of their own on one path mean other data by the same txn_id."""
+    world = World(uid="one")
+    write(world, "overwrite_partitions", "1", bucket="a", txn_id="day")
+    world.uid = "two"
+    assert not write(world, "overwrite_partitions", "2", bucket="b", txn_id="day").replayed
+    assert world.rows() == ["1", "2"]
+
+
+def test_a_txn_id_is_known_in_any_mode(world):
+    """What was overwritten is not appended again."""
+    write(world, "overwrite", "1", txn_id="day")
+    assert write(world, "append", "1", txn_id="day").replayed
+
+
+# --- taking back
+
+
+def lose_the_new_file(world, *, before):
+    """An overwrite dies before a call, and its file is lost."""
+    write(world, "append", "old")
+    crash_at(world, before)
+    with pytest.raises(Crash):
+        write(world, "overwrite", "new", txn_id="t")
+    world.fault = lambda _operation, _path: None
+    newest = world.ledger(EXCLUSIVE).head().record
+    lost = [path for path, data in world.contents().items() if data == b"new\n"]
+    for path in lost:
+        del world.files.files[path]
+    return newest
+
+
+def test_an_overwrite_can_be_taken_back_while_the_old_files_are_there(world):
+    """Then the same txn_id writes again."""
+    newest = lose_the_new_file(world, before="publish")
+    assert world.maintenance().recover(Lost.REWRITE, None).retracted == (newest.slot,)
+    assert world.rows() == ["old"]
+    assert not write(world, "overwrite", "new", txn_id="t").replayed
+    assert world.rows() == ["new"]
+
+
+def test_an_overwrite_that_has_removed_is_not_taken_back(world):
+    """It would leave neither old nor new rows; what is left is accepted instead."""
+    write(world, "append", "older")
+    lose_the_new_file(world, before="delete_if_unchanged")
+    old = next(path for path, data in world.visible().items() if data == b"older\n")
+    del world.files.files[old]
+    with pytest.raises(IdentityError) as raised:
+        world.maintenance().recover(Lost.REWRITE, None)
+    assert raised.value.code == "NO_REPLAY"
+    report = world.maintenance().recover(Lost.ACCEPT, None)
+    assert (report.lost_rows, world.rows()) == (1, [])
+    assert write(world, "overwrite", "new", txn_id="t").replayed
+
+
+def test_a_sink_with_another_uid_recovers_an_overwrite(world):
+    """There is one ledger for all of them."""
+    crash_at(world, "publish")
+    with pytest.raises(Crash):
+        write(world, "overwrite", "new")
+    world.fault = lambda _operation, _path: None
+    world.uid = "another"
+    assert len(world.maintenance().recover(Lost.RAISE, None).published) == 1
+    assert world.rows() == ["new"]
