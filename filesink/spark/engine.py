@@ -278,6 +278,12 @@ class SparkEngine(Generic[S, C, A]):
 
 
 def _trigger(trigger: dict[str, Any]) -> dict[str, Any]:
+    if "mode" in trigger:
+        raise ConfigError(
+            "a stream only adds to what is there, since each of its micro-batches would replace the last; "
+            "remove 'mode', or use write(df, mode=…) for a batch",
+            code="SAVE_MODE",
+        )
     unknown = sorted(set(trigger) - set(_TRIGGERS))
     if unknown:
         raise ConfigError(

@@ -14,13 +14,13 @@ FILES = (
     Mutant(
         "inputs of a merge are removed before publication",
         _COMMITTER,
-        "        pending, discards = _sorted(committables)\n",
-        "        pending, discards = _sorted(committables)\n        for file in discards:\n            self._store.discard(file.path)\n",
+        "        pending, discards, replaced = _sorted(committables)\n",
+        "        pending, discards, replaced = _sorted(committables)\n        for file in discards:\n            self._store.discard(file.path)\n",
     ),
     Mutant(
         "inputs of a merge are removed although some files failed",
         _COMMITTER,
-        "        if left:\n            return [*left, *discards]\n",
+        "        if left:\n            return [*left, *discards, *replaced]\n",
         "",
     ),
     Mutant(

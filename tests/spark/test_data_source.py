@@ -337,16 +337,6 @@ def test_save_modes_that_spark_refuses(spark: SparkSession, tmp_path: Path, mode
         spark.range(1).write.format("filesink").mode(mode).save(str(tmp_path / "out"))
 
 
-def test_overwrite_is_refused(spark: SparkSession, tmp_path: Path) -> None:
-    """Nothing is removed and nothing written."""
-    write(spark.range(1), tmp_path)
-    before = outside.everything(tmp_path)
-    with pytest.raises(AnalysisException) as refused:
-        spark.range(1).write.format("filesink").mode("overwrite").save(str(tmp_path))
-    assert "ConfigError: [SAVE_MODE]" in last_line(refused.value)
-    assert outside.everything(tmp_path) == before
-
-
 def test_a_missing_path_is_our_error(spark: SparkSession) -> None:
     """``saveAsTable`` and a bare ``save`` name no path."""
     writer = spark.range(1).write.format("filesink").mode("append")

@@ -150,6 +150,7 @@ def test_sparks_own_options_are_known():
         ({"txnId": ""}, "BAD_VALUE"),
         ({"onNewQuery": "ignore"}, "BAD_VALUE"),
         ({"onReplayMismatch": "ignore"}, "BAD_VALUE"),
+        ({"partitionOverwriteMode": "all"}, "BAD_VALUE"),
         ({"timeZone": "Mars/Olympus"}, "TIME_ZONE"),
         ({"bucketColumns": ""}, "BAD_VALUE"),
         ({"bucketColumns": "a,,b"}, "BAD_VALUE"),
