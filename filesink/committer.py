@@ -1,9 +1,9 @@
 """Publishes decided files: the second tier of a file sink.
 
 Each file by itself: one that fails is tried again and does not hold back the others. What has been
-published is recognised by looking, so any driver may go on where another stopped. Merged inputs, and
-files that an overwrite replaces, are removed only after everything that stands for them is visible
-and durable.
+published is recognised by looking, so any driver may go on where another stopped. A hidden name is
+removed only after the final one is durable; merged inputs, and files that an overwrite replaces, only
+after everything that stands for them is.
 
 If bytes are gone nothing more of the epoch is published, so that the user can still choose. Who has
 just seen an epoch through need not look for them first: those of the next have been verified by its
@@ -13,7 +13,7 @@ last stage, a moment ago.
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import assert_never
 
 from filesink.api import EpochContext, PreCommitStage, Prepared, SinkCommitter
@@ -51,12 +51,10 @@ class FileCommitter(SinkCommitter[Committable]):
         if not self._seen_through:
             self._refuse_lost(pending)
         self._seen_through = False
-        done = self._runner.run(self._published, pending)
-        visible = {parent(file.target) for file, published in zip(pending, done, strict=True) if published}
-        self._store.sync_directories(sorted(visible))
-        left: list[Committable] = [
-            file for file, published in zip(pending, done, strict=True) if not published
-        ]
+        visible = self._succeeding(self._publish, pending)
+        self._store.sync_directories(sorted({parent(file.target) for file in visible}))
+        done = set(self._succeeding(self._release, visible))
+        left: list[Committable] = [file for file in pending if file not in done]
         if left:
             return [*left, *discards, *replaced]
         for file in discards:
@@ -115,15 +113,30 @@ class FileCommitter(SinkCommitter[Committable]):
             log.warning("'%s' could not be looked at; publishing it will tell: %s", file.staged.path, error)
             return False
 
-    def _published(self, file: PendingFile) -> bool:
-        try:
-            self._store.publish(file.staged, file.target)
-        except (CommitConflictError, StagedDataLost):
-            raise
-        except StorageError as error:
-            log.warning("publishing '%s' failed and is tried again: %s", file.target, error)
-            return False  # it stays in the list of what is to be tried again, and raises in the end
-        return advance(State.PENDING, Event.PUBLISH) is State.FINISHED
+    def _succeeding(
+        self, step: Callable[[PendingFile], None], files: Sequence[PendingFile]
+    ) -> list[PendingFile]:
+        """Those of ``files`` for which ``step`` was done; the others are to be tried again."""
+
+        def attempt(file: PendingFile) -> bool:
+            try:
+                step(file)
+            except (CommitConflictError, StagedDataLost):
+                raise
+            except StorageError as error:
+                log.warning("publishing '%s' failed and is tried again: %s", file.target, error)
+                return False  # it stays in the list of what is to be tried again, and raises in the end
+            return True
+
+        done = self._runner.run(attempt, files)
+        return [file for file, succeeded in zip(files, done, strict=True) if succeeded]
+
+    def _publish(self, file: PendingFile) -> None:
+        self._store.publish(file.staged, file.target)
+        advance(State.PENDING, Event.PUBLISH)
+
+    def _release(self, file: PendingFile) -> None:
+        self._store.release(file.staged)
 
 
 class VerifyStage(PreCommitStage[HeldFile, Committable]):

@@ -215,11 +215,15 @@ class Maintenance:
         committables = _committables(self._tiers, record)
         self._check_replaced(committables, record.slot)
         files = [file for file in committables if isinstance(file, PendingFile)]
-        for file in files:
-            if self._store.is_published(file.staged, file.target):
-                self._unpublish(file, record.slot)
+        published = [file for file in files if self._store.is_published(file.staged, file.target)]
+        directories = sorted({parent(file.target) for file in files})
+        for file in published:
+            self._hide_again(file, record.slot)
+        self._store.sync_directories(directories)
+        for file in published:
+            self._store.delete(file.target)
         # Else a power cut could bring back files whose record is gone.
-        self._store.sync_directories(sorted({parent(file.target) for file in files}))
+        self._store.sync_directories(directories)
         forget(record, ledger)
         ledger.retract(record.slot)
         return record.slot
@@ -236,11 +240,11 @@ class Maintenance:
                 code="NO_REPLAY",
             )
 
-    def _unpublish(self, file: PendingFile, slot: int) -> None:
+    def _hide_again(self, file: PendingFile, slot: int) -> None:
+        """Give a file that was held since an earlier epoch, whose state still names it, that name back."""
         name = parse_ours(file.staged.path.rpartition("/")[2])
-        if (name is not None and name.slot == slot) or not isinstance(file.staged, HiddenFile):
-            self._store.delete(file.target)  # its rows will be written again, or are in an object still held
-        else:  # held since an earlier epoch, whose state still names it
+        is_new = name is not None and name.slot == slot  # its rows will be written again
+        if not is_new and isinstance(file.staged, HiddenFile):  # an object is still held
             self._store.publish(replace(file.staged, path=file.target), file.staged.path)
 
     def _check_replay(self, cause: MicroBatch, checkpoint: str | None) -> None:

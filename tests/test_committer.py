@@ -101,6 +101,27 @@ def test_inputs_stay_until_all_is_durable(world, committer):
     assert discard.path in world.files.files
 
 
+def test_hidden_names_stay_until_the_final_ones_are_durable(world, committer):
+    """A power cut may take either name of a file, so neither goes before the other is sure to stay."""
+    calls = []
+    world.fault = lambda operation, _path: calls.append(operation)
+    committer.commit([pending(world, "part-0"), pending(world, "part-1")])
+    assert calls[-5:] == ["publish", "publish", "sync_directories", "release", "release"]
+
+
+def test_a_hidden_name_that_cannot_be_removed_is_tried_again(world, committer):
+    """The file is visible and durable; its epoch is not done before its hidden name is gone."""
+    files = [pending(world, "part-0"), pending(world, "part-1")]
+    busy = Fault(moment=Moment.BEFORE, error=StorageError("busy", code="BUSY"))
+    world.fault = lambda operation, path: (
+        busy if (operation, path) == ("release", files[0].staged.path) else None
+    )
+    assert committer.commit(files) == [files[0]]
+    assert sorted(world.visible()) == ["part-0", "part-1"]
+    world.fault = lambda _operation, _path: None
+    assert committer.commit([files[0]]) == []
+
+
 def test_a_foreign_file_is_not_overwritten(world, committer):
     """What stands under a final name stays; the others are published all the same."""
     files = [pending(world, "part-0"), pending(world, "part-1")]

@@ -158,7 +158,8 @@ class Store(ABC):
     def publish(self, staged: Staged, target: str) -> None:
         """Make ``staged`` visible as ``target``, never replacing anything. Replayable.
 
-        Durable after ``sync_directories`` of the target's directory.
+        Durable after ``sync_directories`` of the target's directory. The hidden name may stay until
+        ``release``.
 
         Raises:
             CommitConflictError: another file stands under ``target``.
@@ -189,6 +190,14 @@ class Store(ABC):
     @abstractmethod
     def sync_directories(self, directories: Iterable[str]) -> None:
         """Make the entries of ``directories`` durable. Called once per epoch after publishing."""
+
+    def release(self, staged: Staged) -> None:
+        """Remove the hidden name of a published file, where ``publish`` has left it. Replayable.
+
+        Called when ``sync_directories`` has made the final name durable, never before: a file system
+        may make the removal of one name durable earlier than the other name, and power may fail.
+        """
+        del staged
 
     @abstractmethod
     def discard(self, path: str) -> None:

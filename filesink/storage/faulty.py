@@ -84,6 +84,10 @@ class FaultyStore(Store):
         """See ``Store.sync_directories``."""
         perform(self._plan, ("sync_directories", ""), lambda: self._store.sync_directories(directories))
 
+    def release(self, staged: Staged) -> None:
+        """See ``Store.release``."""
+        perform(self._plan, ("release", staged.path), lambda: self._store.release(staged))
+
     def discard(self, path: str) -> None:
         """See ``Store.discard``."""
         perform(self._plan, ("discard", path), lambda: self._store.discard(path))

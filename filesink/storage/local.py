@@ -110,6 +110,10 @@ class LocalStore(Store):
         """See ``Store.sync_directories``."""
         self._files.directories.sync(directories)
 
+    def release(self, staged: Staged) -> None:
+        """See ``Store.release``."""
+        remove(self._files, staged.path)
+
     def discard(self, path: str) -> None:
         """See ``Store.discard``."""
         remove(self._files, path)

@@ -1,16 +1,17 @@
-"""How a hidden file gets its final name on a file system: link, then unlink.
+"""How a hidden file gets its final name on a file system: by a link.
 
 Rules:
 
 * ``rename`` replaces what stands under the new name without a word, so it is not used. ``link``
   never replaces: it fails with ``EEXIST``.
-* On network file systems the answer to ``link`` and ``unlink`` may get lost although the step was
-  done. So no answer but success is believed; looking at both names tells:
+* The hidden name stays until the final one is durable: see ``Store.release``.
+* On network file systems the answer to ``link`` may get lost although the step was done. So no
+  answer but success is believed; looking at both names tells:
 
       hidden      target          outcome
       ours        absent          not done: link, or raise to be tried again
-      ours        ours            linked: unlink the hidden name
-      gone        ours            done earlier
+      ours        ours            done
+      gone        ours            done earlier, and released
       any         another's       CommitConflictError
       gone        absent          StagedDataLost
 
@@ -48,7 +49,7 @@ def verify(fs: Fs, staged: HiddenFile) -> None:
 
 
 def publish(fs: Fs, staged: HiddenFile, target: str) -> None:
-    """See ``Store.publish``. Nine system calls for a file in a bucket of one directory."""
+    """See ``Store.publish``."""
     if _published_before(fs, staged, target):
         return
     try:
@@ -61,9 +62,6 @@ def publish(fs: Fs, staged: HiddenFile, target: str) -> None:
             raise storage_error(error, "publish", f"{fs.base}/{target}") from error
         if not _is(found, staged):
             raise _conflict(fs, target) from error
-    # The target is another link of the same inode, so this can lose nothing.
-    with explaining("remove", f"{fs.base}/{staged.path}"), suppress(FileNotFoundError):
-        fs.unlink(staged.path)
 
 
 def is_published(fs: Fs, staged: HiddenFile, target: str) -> bool:

@@ -1,7 +1,7 @@
 """What makes files on a file system survive a power cut; the order is explained here, once.
 
     write → fsync the file → close → fsync its directory, and those above it   (before *decide*)
-    link the final name → unlink the hidden one → fsync the directory          (before *complete*)
+    link the final name → fsync its directory → unlink the hidden name         (before *complete*)
 
 Rules:
 

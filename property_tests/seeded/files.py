@@ -24,6 +24,12 @@ FILES = (
         "",
     ),
     Mutant(
+        "a published file keeps its hidden name",
+        _COMMITTER,
+        "        self._store.release(file.staged)\n",
+        "        del file\n",
+    ),
+    Mutant(
         "inputs of a merge stay",
         _COMMITTER,
         "        for file in discards:\n            self._store.discard(file.path)\n",

@@ -111,6 +111,12 @@ STORAGE = (
         "    fs.unlink(staged.path)\n    try:\n        fs.link(staged.path, target)\n",
     ),
     Mutant(
+        "the hidden name is removed before the final one is durable",
+        _PUBLISH,
+        "            raise _conflict(fs, target) from error\n\n",
+        "            raise _conflict(fs, target) from error\n    with suppress(FileNotFoundError):\n        fs.unlink(staged.path)\n\n",
+    ),
+    Mutant(
         "only the length of a file is checked",
         _PUBLISH,
         "    return found.inode == staged.inode or found.mtime_ns == staged.mtime_ns",

@@ -25,9 +25,8 @@ class Cut(Enum):
     """What a power cut may do to names and bytes that were not synced.
 
     ``ORDERED`` is a journaling file system: of each directory a prefix of its changes survives, of
-    each file a prefix of its bytes. ``WEAK``: any subset of a directory's changes (but a name is not
-    removed before another name of the same file, made earlier in that directory, is there), and bytes
-    may be zeros.
+    each file a prefix of its bytes. ``WEAK``: any subset of a directory's changes, so that a file
+    whose name was changed may have both, either or none, and bytes may be zeros.
     """
 
     ORDERED = "ordered"
@@ -247,16 +246,7 @@ def _surviving(changes: list[Change], policy: Cut, random: Random) -> list[Chang
         return []
     if policy is Cut.ORDERED:
         return changes[: random.randint(0, len(changes))]
-    kept: list[Change] = []
-    lost: set[Inode | Directory] = set()
-    for change in changes:
-        # A removal needs the names made before it: see ``Cut``.
-        survives = random.random() < 0.5 and (change.made or change.node not in lost)
-        if survives:
-            kept.append(change)
-        elif change.made:
-            lost.add(change.node)
-    return kept
+    return [change for change in changes if random.random() < 0.5]
 
 
 def _remains(inode: Inode, policy: Cut, random: Random) -> bytes:

@@ -220,8 +220,8 @@ class Observer:
         if path in newest.held:
             self.world.fail(f"I5: {path} was removed and the last record holds it")
         for target, entry in newest.pending.items():
-            if entry["staged"]["path"] == path and self.world.disk.find(target) is not inode:
-                self.world.fail(f"I5: {path} was removed and is not published as {target}")
+            if entry["staged"]["path"] == path and self.world.disk.find_synced(target) is not inode:
+                self.world.fail(f"I1: {path} was removed and its other name, {target}, is not durable")
         if path in newest.discards:
             for target in newest.pending:
                 if self.world.disk.find(target) is None:

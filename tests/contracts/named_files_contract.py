@@ -15,7 +15,7 @@ from filesink.errors import (
     StorageError,
 )
 from filesink.storage.api import Deletion, Kind, PutResult, Store
-from tests.contracts.store_site import Site, stage
+from tests.contracts.store_site import Site, finish, stage
 
 SUFFIX = ".parquet"
 
@@ -151,8 +151,7 @@ class NamedFilesContract:
     def test_bucket_ids_are_taken_literally(self, site: Site, store: Store, bucket: str) -> None:
         """Letters of any script, blanks and percent signs are kept as they are, not normalised."""
         target = f"{bucket}/part-a-0{SUFFIX}"
-        store.publish(stage(store, target, b"abc"), target)
-        store.sync_directories([bucket])
+        finish(store, stage(store, target, b"abc"), target)
         assert site.files() == {target: b"abc"}
         assert [entry.name for entry in store.list(bucket)] == [f"part-a-0{SUFFIX}"]
 
@@ -163,5 +162,5 @@ class NamedFilesContract:
         output.write(b"abc")
         staged = output.close()
         store.sync()
-        store.publish(staged, f"a/{final}")
+        finish(store, staged, f"a/{final}")
         assert site.files() == {f"a/{final}": b"abc"}

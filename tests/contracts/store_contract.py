@@ -20,7 +20,7 @@ from filesink.errors import (
 from filesink.storage.api import Store
 from filesink.storage.staged import Tail
 from tests.contracts.named_files_contract import NamedFilesContract
-from tests.contracts.store_site import Site, hidden, stage
+from tests.contracts.store_site import Site, finish, hidden, stage
 
 SUFFIX = ".parquet"
 
@@ -42,8 +42,7 @@ class StoreContract(NamedFilesContract):
     def test_publish_shows_the_whole_file_and_nothing_else(self, site: Site, store: Store) -> None:
         """After publishing there is exactly one file, with all bytes, and no hidden one."""
         target = f"dt=1/h=2/part-a-0{SUFFIX}"
-        store.publish(stage(store, target, b"abc", b"", b"def"), target)
-        store.sync_directories(["dt=1/h=2"])
+        finish(store, stage(store, target, b"abc", b"", b"def"), target)
         assert site.files() == {target: b"abcdef"}
 
     def test_an_output_counts_its_bytes(self, store: Store) -> None:
@@ -150,13 +149,16 @@ class StoreContract(NamedFilesContract):
         staged = stage(store, "a/part-a-0", b"abc")
         for each in (store, store, site.store()):
             each.publish(staged, "a/part-a-0")
+            assert site.visible() == {"a/part-a-0": b"abc"}
+        for each in (store, site.store(), site.store()):
+            finish(each, staged, "a/part-a-0")
         assert site.files() == {"a/part-a-0": b"abc"}
 
     def test_publish_goes_on_where_another_driver_stopped(self, site: Site, store: Store) -> None:
         """Killed between its two steps, publication is completed by the next driver."""
         staged = stage(store, "a/part-a-0", b"abc")
         site.half_publish(staged, "a/part-a-0")
-        site.store().publish(staged, "a/part-a-0")
+        finish(site.store(), staged, "a/part-a-0")
         assert site.files() == {"a/part-a-0": b"abc"}
 
     @pytest.mark.parametrize("foreign", [b"", b"xyz", b"longer than ours"])
@@ -172,7 +174,7 @@ class StoreContract(NamedFilesContract):
     def test_a_published_file_that_vanished_is_lost(self, site: Site, store: Store) -> None:
         """Replaying a publication whose file was deleted since does not claim success."""
         staged = stage(store, "a/part-a-0", b"abc")
-        store.publish(staged, "a/part-a-0")
+        finish(store, staged, "a/part-a-0")
         site.remove("a/part-a-0")
         with pytest.raises(StagedDataLost):
             store.publish(staged, "a/part-a-0")
@@ -196,7 +198,7 @@ class StoreContract(NamedFilesContract):
             own = site.store()
             start.wait()
             for target, one in staged.items():
-                own.publish(one, target)
+                finish(own, one, target)
 
         with ThreadPoolExecutor(4) as pool:
             list(pool.map(drive, range(4)))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import uuid
 from abc import ABC, abstractmethod
 
-from filesink.naming import HiddenName, join
+from filesink.naming import HiddenName, join, parent
 from filesink.storage.api import Store
 from filesink.storage.staged import Staged
 
@@ -52,3 +52,10 @@ def stage(store: Store, target: str, *pieces: bytes) -> Staged:
     staged = output.close()
     store.sync()
     return staged
+
+
+def finish(store: Store, staged: Staged, target: str) -> None:
+    """Publish a file in the three steps of a commit: show, make durable, remove the hidden name."""
+    store.publish(staged, target)
+    store.sync_directories([parent(target)])
+    store.release(staged)

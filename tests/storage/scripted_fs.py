@@ -15,7 +15,7 @@ from filesink.storage.local import LocalStore
 from filesink.storage.posix import PosixFs
 from filesink.storage.staged import HiddenFile
 from filesink.system import SystemIds
-from tests.contracts.store_site import hidden
+from tests.contracts.store_site import finish, hidden
 
 TARGET = "dt=1/h=2/part-a-0"
 DATA = b"abc" * 1000
@@ -114,5 +114,4 @@ def write(store: LocalStore, target: str = TARGET) -> HiddenFile:
 def publish(store: LocalStore, staged: HiddenFile) -> None:
     """What a driver does with the file of ``write``."""
     store.verify(staged)
-    store.publish(staged, TARGET)
-    store.sync_directories(["dt=1/h=2"])
+    finish(store, staged, TARGET)

@@ -20,7 +20,7 @@ from filesink.storage.posix import PosixFs
 from filesink.storage.staged import HiddenFile, Staged
 from filesink.system import SystemIds, ThreadRunner
 from tests.contracts.store_contract import StoreContract
-from tests.contracts.store_site import Site, hidden, stage
+from tests.contracts.store_site import Site, finish, hidden, stage
 
 
 @dataclass
@@ -185,13 +185,13 @@ class TestIdentity:
     def test_a_moved_directory_keeps_its_files(self, site: LocalSite, store: Store, tmp_path: Path) -> None:
         """Recorded files are known again after the directory was copied with its times."""
         published, waiting = (stage(store, f"a/part-{n}-0", b"abc") for n in range(2))
-        store.publish(published, "a/part-0-0")
+        finish(store, published, "a/part-0-0")
         subprocess.run(["/bin/cp", "-a", site.base, tmp_path / "copy"], check=True)  # noqa: S603
         site.base = tmp_path / "copy"
         moved = site.store()
         moved.verify(waiting)
         moved.publish(published, "a/part-0-0")
-        moved.publish(waiting, "a/part-1-0")
+        finish(moved, waiting, "a/part-1-0")
         assert site.files() == {"a/part-0-0": b"abc", "a/part-1-0": b"abc"}
 
     def test_equal_size_is_no_identity(self, site: LocalSite, store: Store) -> None:

@@ -11,7 +11,7 @@ from filesink.errors import StorageError
 from filesink.storage.faulty import Moment
 from filesink.storage.local_sync import MAX_UNSYNCED
 from filesink.storage.posix import PosixFs
-from tests.contracts.store_site import hidden
+from tests.contracts.store_site import finish, hidden
 from tests.storage.scripted_fs import DATA, TARGET, ScriptedFs, contents, fail_on, local, write
 
 
@@ -25,7 +25,7 @@ def test_short_writes_are_continued(fs: ScriptedFs) -> None:
     """The system may take fewer bytes than it is given, in files and in records."""
     fs.longest_write = 7
     store = local(fs)
-    store.publish(write(store), TARGET)
+    finish(store, write(store), TARGET)
     store.put_if_absent("l/0", DATA)
     assert contents(fs.base) == {TARGET: DATA, "l/0": DATA}
 
@@ -123,15 +123,17 @@ def test_directories_above_are_synced_once(fs: ScriptedFs) -> None:
 
 
 def test_a_published_name_is_durable_before_sync_directories_returns(fs: ScriptedFs) -> None:
-    """The directory is synced after the link and the unlink, once for all files in it."""
+    """The directory is synced after the links, once for all files in it, and before any name goes."""
     store = local(fs)
     staged = [write(store, f"a/part-{n}-0") for n in range(3)]
     fs.calls.clear()
     for number, one in enumerate(staged):
         store.publish(one, f"a/part-{number}-0")
     store.sync_directories(["a", "a"])
+    for one in staged:
+        store.release(one)
     names = [name for name, _ in fs.calls]
-    assert names == ["stat", "link", "unlink"] * 3 + ["fsync_directory"]
+    assert names == ["stat", "link"] * 3 + ["fsync_directory"] + ["unlink"] * 3
 
 
 def test_a_record_is_durable_before_it_has_its_name(fs: ScriptedFs) -> None:

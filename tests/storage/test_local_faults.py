@@ -18,7 +18,7 @@ from filesink.storage.api import PutResult
 from filesink.storage.faulty import Moment
 from filesink.storage.local import LocalStore
 from filesink.storage.posix import PosixFs
-from filesink.storage.staged import HiddenFile
+from tests.contracts.store_site import finish
 from tests.storage.scripted_fs import (
     DATA,
     TARGET,
@@ -97,7 +97,7 @@ def test_a_fault_while_publishing_is_rolled_forward(tmp_path: Path, moment: Mome
             assert contents(fs.base).get(TARGET, DATA) == DATA
         else:
             assert contents(fs.base)[TARGET] == DATA, fs.calls
-        plain.publish(staged, TARGET)
+        finish(plain, staged, TARGET)
         assert contents(fs.base) == {TARGET: DATA}, fs.calls
         assert fs.handles == {}
 
@@ -142,15 +142,8 @@ def test_a_process_that_dies_anywhere_is_succeeded(tmp_path: Path, failure: Base
         if staged is None:
             assert all(path.rpartition("/")[2].startswith(".") for path in contents(base))
         else:
-            publish_again(base, staged)
+            finish(local(PosixFs(base)), staged, TARGET)
             assert contents(base) == {TARGET: DATA}
-
-
-def publish_again(base: str, staged: HiddenFile) -> None:
-    """What the next driver does with a decided file."""
-    plain = local(PosixFs(base))
-    plain.publish(staged, TARGET)
-    plain.sync_directories(["dt=1/h=2"])
 
 
 @pytest.mark.parametrize(
@@ -177,7 +170,7 @@ def test_a_lost_answer_of_link_is_no_failure(fs: ScriptedFs, plain: LocalStore) 
         target = f"a/part-{code}-0"
         staged = write(plain, target)
         fs.fail = fail_on("link", Moment.AFTER, code)
-        local(fs).publish(staged, target)
+        finish(local(fs), staged, target)
         assert local(fs).put_if_absent(f"l/{code}", DATA) is PutResult.CREATED
         assert plain.read(target) == DATA
     assert not any("/." in path for path in contents(fs.base))
