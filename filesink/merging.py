@@ -34,7 +34,7 @@ from filesink.naming import (
 from filesink.part_file import Event, State, advance
 from filesink.ports import Ids, SerialRunner, TaskRunner
 from filesink.storage.api import Store
-from filesink.storage.staged import Staged
+from filesink.storage.staged import HiddenFile, Staged
 from filesink.system import SystemIds
 
 _ON_DRIVER = 64 << 20  # bytes; an epoch that merges more does it as a job
@@ -238,7 +238,9 @@ def _discards(requests: Sequence[MergeRequest], pending: Sequence[PendingFile]) 
     """The inputs that were copied, and what an attempt has left whose file does not count."""
     published = {file.staged.path for file in pending}
     names = [held.staged.path for request in requests for held in request.segments]
-    names += [request.path for request in _copies(requests)]
+    for request, file in zip(requests, pending, strict=True):
+        if len(request.segments) > 1 and isinstance(file.staged, HiddenFile):
+            names.append(request.path)
     return [DiscardFile(path=path) for path in names if path not in published]
 
 

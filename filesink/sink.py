@@ -21,13 +21,16 @@ from datetime import timedelta
 from enum import Enum
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
+from filesink.bucket import Closed
 from filesink.buckets import BucketAssigner
+from filesink.closed_parts import Compaction, CompactStrategy, Waiting
 from filesink.durations import parse_duration_ms
 from filesink.errors import ConfigError
 from filesink.file_format import BulkFormat, FileFormat, RowFormat
 from filesink.file_tiers import FileTiers, StoreAddress
 from filesink.identity import OnNewQuery, check_uid
 from filesink.maintenance import Lost, Maintenance
+from filesink.merging import SinkFiles
 from filesink.naming import OutputFileConfig
 from filesink.replay import EpochOptions, OnReplayMismatch
 from filesink.report import EpochReport, RecoveryReport, SweepPlan, report_of
@@ -63,6 +66,7 @@ class FileSinkBuilder:
     check_interval_ms: int = 60_000
     storage_options: Mapping[str, Any] = field(default_factory=dict, repr=False)
     epochs: EpochOptions = field(default_factory=EpochOptions)
+    compaction: Compaction | Waiting = Waiting.REFUSED
 
     def with_bucket_assigner(self, assigner: BucketAssigner) -> FileSinkBuilder:
         """Choose the directory of each record; by default the hour of writing, as Flink does."""
@@ -90,6 +94,21 @@ class FileSinkBuilder:
     def with_output_file_config(self, config: OutputFileConfig) -> FileSinkBuilder:
         """Choose prefix and suffix of the names of part files."""
         return replace(self, names=_instance(config, OutputFileConfig, "with_output_file_config"))
+
+    def enable_compact(self, strategy: CompactStrategy, compactor: Any) -> FileSinkBuilder:
+        """Let small files wait, hidden, until ``strategy`` has ``compactor`` merge them.
+
+        Args:
+            strategy: ``compaction.FileCompactStrategy(…)``.
+            compactor: one of ``compaction.FileCompactor``.
+        """
+        address = StoreAddress(base_path=self.base_path)
+        strategy.stage(compactor, SinkFiles(open_store=address, format=self.format, names=self.names))
+        return replace(self, compaction=Compaction(strategy=strategy, compactor=compactor))
+
+    def disable_compact(self) -> FileSinkBuilder:
+        """Publish as they are the files that an earlier sink, with compaction, has left waiting."""
+        return replace(self, compaction=Waiting.PUBLISHED)
 
     def with_uid(self, uid: str) -> FileSinkBuilder:
         """Give the sink a stable name, so that it knows its own files under any checkpoint."""
@@ -125,9 +144,10 @@ class FileSinkBuilder:
             policy=AnsweringPolicy(self.policy),
             names=self.names,
             check_interval_ms=self.check_interval_ms,
+            closed=Closed.HELD if isinstance(self.compaction, Compaction) else Closed.PENDING,
         )
         address = StoreAddress(base_path=self.base_path, storage_options=self.storage_options)
-        return FileTiers(address=address, plan=plan, uid=self.uid)
+        return FileTiers(address=address, plan=plan, uid=self.uid, compaction=self.compaction)
 
     def build(self) -> FileSink:
         """The sink. Nothing is written or created before its first use."""

@@ -130,3 +130,12 @@ def is_variant(kind: pa.DataType) -> bool:
 
 def _is_fixed_binary(kind: pa.DataType) -> bool:
     return bool(pt.is_fixed_size_binary(kind))
+
+
+def without_dictionaries(schema: pa.Schema) -> pa.Schema:
+    """``schema`` with the type of the values in place of each column's dictionary; nested ones stay."""
+    fields = [
+        field.with_type(field.type.value_type) if pt.is_dictionary(field.type) else field for field in schema
+    ]
+    metadata: Any = schema.metadata
+    return pa.schema(fields, metadata)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, BinaryIO, Final, Literal, cast, get_args
@@ -78,16 +79,28 @@ class ParquetWriterFactory(BulkWriterFactory):
         return pa.schema([columns.nullable(field) for field in schema], metadata)
 
     def open(self, stream: pa.NativeFile, schema: pa.Schema) -> pq.ParquetWriter:
-        """The writer of pyarrow, which writes the magic bytes at once and never closes ``stream``."""
-        return pq.ParquetWriter(
+        """The writer of pyarrow, which writes the magic bytes at once and never closes ``stream``.
+
+        Columns that come dictionary-encoded are written as they are, and the file says the type of
+        their values: it is the file that plain columns would give.
+        """
+        plain = columns.without_dictionaries(schema)
+        writer = pq.ParquetWriter(
             stream,
             schema,
+            store_schema=plain.equals(schema),
             compression=self.compression,
             compression_level=self.compression_level,
             # As Spark does: a decimal of up to 18 digits is an integer, smaller and faster than bytes.
             store_decimal_as_integer=True,
             dictionary_pagesize_limit=_DICTIONARY_SIZE,
         )
+        if not plain.equals(schema):
+            # What the writer itself would store if the schema were the plain one.
+            serialized = base64.b64encode(plain.serialize().to_pybytes())
+            pairs: Any = {**(schema.metadata or {}), b"ARROW:schema": serialized}
+            writer.add_key_value_metadata(pairs)
+        return writer
 
     def signature(self) -> str:
         """See ``BulkWriterFactory.signature``."""
@@ -142,7 +155,9 @@ class ParquetBulkWriter(CollectingWriter):
     def _put(self, table: pa.Table) -> None:
         writer = self._open()
         schema: Any = writer.schema
-        writer.write_table(table.cast(schema), row_group_size=table.num_rows)
+        # The writer gives up on a dictionary that changes within a row group.
+        records = table.cast(schema).unify_dictionaries()
+        writer.write_table(records, row_group_size=table.num_rows)
         self._stream.flush()
 
     def _end(self) -> None:

@@ -12,8 +12,8 @@ from formats import reading
 from formats.errors import FormatError
 
 _READ_AHEAD: Final = 1 << 20  # bytes of one column chunk at a time, so that none is in memory as a whole
-# What a footer may claim. It is read before anything else is known of the file.
-_FOOTER: Final[Mapping[str, Any]] = {
+#: What a footer may claim. It is read before anything else is known of the file.
+FOOTER_LIMITS: Final[Mapping[str, Any]] = {
     "thrift_string_size_limit": 64 << 20,
     "thrift_container_size_limit": 4_000_000,
 }
@@ -34,7 +34,7 @@ def open_reader(file: BinaryIO, *, schema: pa.Schema | None, decryption: Any = N
             pre_buffer=False,
             coerce_int96_timestamp_unit="us",
             decryption_properties=decryption,
-            **_FOOTER,
+            **FOOTER_LIMITS,
         )
     except (pa.ArrowException, OSError) as error:
         raise FormatError(f"no readable Parquet file ({type(error).__name__})", kind="value") from error

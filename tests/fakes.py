@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import pyarrow as pa
 
 from filesink.api import Metrics, WriterContext
-from filesink.bucket import WriterBucket
+from filesink.bucket import Closed, WriterBucket
 from filesink.buckets import BucketAssigner
+from filesink.closed_parts import Compaction, Waiting
 from filesink.committables import HeldFile
 from filesink.epoch import EpochLoop
 from filesink.epoch_record import MicroBatch
@@ -161,6 +162,7 @@ class World:
     ids: CountingIds = field(default_factory=CountingIds)
     fault: Callable[[str, str], Fault | None] = lambda _operation, _path: None
     open_store: Callable[[], Store] | None = None
+    compaction: Compaction | Waiting = Waiting.REFUSED
 
     def __post_init__(self) -> None:
         self.files = MemoryFiles(now_ms=self.clock.now_ms)
@@ -175,7 +177,9 @@ class World:
         return FaultyStore(real, lambda *operation: self.fault(*operation))  # noqa: PLW0108
 
     def tiers(self) -> FileTiers:
-        return FileTiers(address=self.store, plan=self.plan, uid=self.uid)
+        closed = Closed.HELD if isinstance(self.compaction, Compaction) else Closed.PENDING
+        plan = replace(self.plan, closed=closed)
+        return FileTiers(address=self.store, plan=plan, uid=self.uid, compaction=self.compaction)
 
     def ledger(self, sink_id: str | None = None) -> Ledger:
         return Ledger(self.store(), sink_id or self.sink_id)

@@ -1,0 +1,106 @@
+"""The files that go into a merge, as a compactor reads them."""
+
+from __future__ import annotations
+
+import io
+from bisect import bisect_right
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+from typing import TYPE_CHECKING, Any, BinaryIO, cast
+
+from filesink.closing import Part
+from filesink.storage.api import Store
+from filesink.storage.staged import Staged
+
+if TYPE_CHECKING:
+    from _typeshed import WriteableBuffer
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InputFile:
+    """One file to be merged. ``rows``: its records; ``size``: its bytes.
+
+    ``signature`` names format, options and schema; files of equal signatures have equal schemas.
+    """
+
+    store: Store
+    part: Part
+
+    @property
+    def rows(self) -> int:
+        """Records in the file."""
+        return sum(held.rows for held in self.part)
+
+    @property
+    def size(self) -> int:
+        """Bytes of the file."""
+        return sum(held.size for held in self.part)
+
+    @property
+    def signature(self) -> str:
+        """Of format, options and schema."""
+        return self.part[-1].signature
+
+    def open(self) -> BinaryIO:
+        """The file from its first byte, seekable; for the caller to close.
+
+        Raises:
+            StagedDataLost: it is not there as it was closed.
+        """
+        files = [held.staged for held in self.part]
+        for file in files:
+            self.store.verify(file)
+        if len(files) == 1:
+            return self.store.open_input(files[0].path)
+        return cast("BinaryIO", io.BufferedReader(_Segments(self.store, files)))
+
+
+class _Segments(io.RawIOBase):
+    """Several files read as one. At most one is open at a time."""
+
+    def __init__(self, store: Store, files: Sequence[Staged]) -> None:
+        super().__init__()
+        self._store = store
+        self._files = files
+        self._starts = [0, *accumulate(file.size for file in files)]
+        self._position = 0
+        self._open: tuple[int, BinaryIO] | None = None
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def tell(self) -> int:
+        return self._position
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET, /) -> int:
+        start = {io.SEEK_SET: 0, io.SEEK_CUR: self._position, io.SEEK_END: self._starts[-1]}[whence]
+        self._position = max(0, start + offset)
+        return self._position
+
+    def readinto(self, buffer: WriteableBuffer, /) -> int:
+        if self._position >= self._starts[-1]:
+            return 0
+        index = bisect_right(self._starts, self._position) - 1
+        file = self._file(index)
+        file.seek(self._position - self._starts[index])
+        data = file.read(memoryview(buffer).nbytes)
+        memoryview(buffer).cast("B")[: len(data)] = data
+        self._position += len(data)
+        return len(data)
+
+    def close(self) -> None:
+        if self._open is not None:
+            self._open[1].close()
+            self._open = None
+        super().close()
+
+    def _file(self, index: int) -> Any:
+        if self._open is None or self._open[0] != index:
+            if self._open is not None:
+                self._open[1].close()
+            self._open = index, self._store.open_input(self._files[index].path)
+        return self._open[1]

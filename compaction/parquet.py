@@ -1,0 +1,139 @@
+"""Merging Parquet files of one schema: decoding and encoding at the same time, texts by reference.
+
+What costs time in Parquet are texts that repeat: decoded, they are copied for every record, and
+encoded, hashed again. Columns that have few values come from their pages as a dictionary with
+numbers, and go back as such; only the dictionaries of a row group are made one. The file is the
+same, byte for byte in its footer's schema, as one that was written from plain texts.
+
+One thread decodes the next row group while another encodes the last one, so at most two are in
+memory, however large and many the files are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import TYPE_CHECKING, Any, BinaryIO, Final, cast
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pyarrow.types as pt
+
+from compaction.inputs import InputFile
+from formats.errors import FormatError
+from formats.parquet import ParquetWriterFactory
+from formats.parquet_reader import FOOTER_LIMITS
+
+if TYPE_CHECKING:
+    from formats.api import BinaryOutput, BulkWriter
+
+_GROUPS: Final = 5  # row groups that a file is cut into if they are large enough, so that both threads work
+_SMALLEST_GROUP: Final = 16 << 20  # bytes of Arrow data
+_WHOLE: Final = 32 << 20  # bytes; a file of that size is read at once
+_FEW_VALUES: Final = 16 << 10  # bytes of a compressed dictionary page
+_TEXT: Final = (pt.is_string, pt.is_large_string, pt.is_string_view)
+
+
+def rewrite(inputs: Sequence[InputFile], output: BinaryOutput, factory: ParquetWriterFactory) -> int:
+    """Write the records of ``inputs``, which have one schema, into ``output``; return how many.
+
+    Raises:
+        FormatError: an input is not a Parquet file, or is one of another schema.
+    """
+    tables = _Tables(inputs)
+    writer = factory.create(output, tables.schema)
+    limit = min(cast("int", factory.row_group_size), max(_SMALLEST_GROUP, tables.size // _GROUPS))
+    rows = 0
+    with ThreadPoolExecutor(1) as encoder:
+        encoding: Future[None] | None = None
+        for group in _groups(tables, limit):
+            if encoding is not None:
+                encoding.result()
+            rows += group.num_rows
+            encoding = encoder.submit(_write, writer, group)
+        if encoding is not None:
+            encoding.result()
+    writer.finish()
+    return rows
+
+
+class _Tables:
+    """The row groups of all inputs, one after the other; texts of few values are dictionaries."""
+
+    def __init__(self, inputs: Sequence[InputFile]) -> None:
+        self._inputs = inputs
+        with inputs[0].open() as stream:
+            first = _open(stream, inputs[0].size, [])
+            self._few = _texts_of_few_values(first)
+            groups = [first.metadata.row_group(number) for number in range(first.num_row_groups)]
+            self.schema = _open(stream, inputs[0].size, self._few).schema_arrow
+        sampled = max(1, first.metadata.num_rows)
+        rows = sum(file.rows for file in inputs)
+        #: Bytes of all records in Arrow's form, by the first file.
+        self.size = sum(group.total_byte_size for group in groups) * rows // sampled
+
+    def __iter__(self) -> Iterator[pa.Table]:
+        for file in self._inputs:
+            with file.open() as stream:
+                try:
+                    yield from self._row_groups(_open(stream, file.size, self._few))
+                except pa.ArrowException as error:
+                    raise FormatError(
+                        f"the file is damaged or cut off ({type(error).__name__})", kind="value"
+                    ) from error
+
+    def _row_groups(self, file: pq.ParquetFile) -> Iterator[pa.Table]:
+        if not file.schema_arrow.equals(self.schema):
+            raise FormatError("a file has another schema than its name in the ledger says")
+        for number in range(file.num_row_groups):
+            yield file.read_row_group(number, use_threads=False)
+
+
+def _open(stream: BinaryIO, size: int, few: Sequence[str]) -> pq.ParquetFile:
+    stream.seek(0)
+    source: Any = pa.BufferReader(stream.read()) if size <= _WHOLE else stream
+    try:
+        return pq.ParquetFile(source, read_dictionary=list(few), **FOOTER_LIMITS)
+    except (pa.ArrowException, OSError) as error:
+        raise FormatError(f"no readable Parquet file ({type(error).__name__})", kind="value") from error
+
+
+def _texts_of_few_values(file: pq.ParquetFile) -> list[str]:
+    """Columns of text whose first row group has a small dictionary."""
+    if not file.num_row_groups:
+        return []
+    texts = {field.name for field in file.schema_arrow if any(is_text(field.type) for is_text in _TEXT)}
+    group = file.metadata.row_group(0)
+    chunks = [group.column(index) for index in range(group.num_columns)]
+    return [
+        chunk.path_in_schema
+        for chunk in chunks
+        if chunk.path_in_schema in texts and _dictionary_size(chunk) <= _FEW_VALUES
+    ]
+
+
+def _dictionary_size(chunk: pq.ColumnChunkMetaData) -> int:
+    """Bytes of the compressed dictionary page; beyond any limit if there is none."""
+    start = chunk.dictionary_page_offset if chunk.has_dictionary_page else None
+    return 1 << 62 if start is None else chunk.data_page_offset - start
+
+
+def _groups(tables: _Tables, limit: int) -> Iterator[pa.Table]:
+    """Tables taken together until they have ``limit`` bytes."""
+    waiting: list[pa.Table] = []
+    size = 0
+    for table in tables:
+        waiting.append(table)
+        size += table.nbytes
+        if size >= limit:
+            yield pa.concat_tables(waiting)
+            waiting, size = [], 0
+    if waiting:
+        yield pa.concat_tables(waiting)
+
+
+def _write(writer: BulkWriter, group: pa.Table) -> None:
+    """One row group, unless the limits of the format want more."""
+    for batch in group.to_batches():
+        writer.write(batch)
+    writer.flush()

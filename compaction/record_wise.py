@@ -1,0 +1,118 @@
+"""Merging by records: what the files of the inputs hold, decoded and encoded anew."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from compaction import parquet
+from compaction.compactors import RewritingFileCompactor
+from compaction.inputs import InputFile
+from filesink.errors import CompactionError, ConfigError
+from filesink.file_format import BulkFormat, FileFormat, RowFormat, code_of
+from formats.errors import FormatError
+from formats.evolution import check_readable_as
+from formats.parquet import ParquetWriterFactory
+
+if TYPE_CHECKING:
+    from formats.api import BinaryOutput, BulkWriterFactory, Encoder
+
+
+class RecordWiseFileCompactor(RewritingFileCompactor):
+    """See ``FileCompactor.record_wise_file_compactor``."""
+
+    def check(self, form: FileFormat) -> None:
+        """See ``FileCompactor.check``; the format must read its own files without being told a schema."""
+        try:
+            code_of(form).open_reader(io.BytesIO())
+        except FormatError as error:
+            if error.kind == "option":
+                raise ConfigError(
+                    f"records of {type(code_of(form)).__name__} cannot be read back ({error.message}); use "
+                    "FileCompactor.concat_file_compactor()",
+                    code="COMPACTION",
+                ) from error
+
+    def rewrite(self, inputs: Sequence[InputFile], output: BinaryOutput, form: FileFormat) -> int:
+        """See ``RewritingFileCompactor.rewrite``.
+
+        Raises:
+            CompactionError: ``SCHEMA``, no schema holds the records of all inputs; ``INPUT``, an
+                input cannot be read.
+        """
+        is_alike = len({file.signature for file in inputs}) == 1
+        try:
+            match form:
+                case BulkFormat(factory=ParquetWriterFactory() as factory) if is_alike:
+                    return parquet.rewrite(inputs, output, factory)
+                case BulkFormat(factory=factory):
+                    return _rewrite_bulk(inputs, output, factory)
+                case RowFormat(encoder=encoder):
+                    return _rewrite_rows(inputs, output, encoder)
+        except FormatError as error:
+            raise _as_ours(error) from error
+
+
+def _rewrite_bulk(inputs: Sequence[InputFile], output: BinaryOutput, factory: BulkWriterFactory) -> int:
+    schema = _common_schema(inputs, factory)
+    writer = factory.create(output, schema)
+    rows = 0
+    for batch in _batches(inputs, factory, schema):
+        writer.write(batch)
+        rows += batch.num_rows
+    writer.finish()
+    return rows
+
+
+def _rewrite_rows(inputs: Sequence[InputFile], output: BinaryOutput, encoder: Encoder) -> int:
+    schema = _common_schema(inputs, encoder)
+    writer = encoder.start_part()
+    output.write(writer.header(schema))
+    rows = 0
+    for batch in _batches(inputs, encoder, schema):
+        if batch.num_rows:
+            output.write(writer.encode(batch))
+        rows += batch.num_rows
+    return rows
+
+
+def _batches(
+    inputs: Sequence[InputFile], code: Encoder | BulkWriterFactory, schema: pa.Schema
+) -> Iterator[pa.RecordBatch]:
+    for file in inputs:
+        with file.open() as stream:
+            yield from code.open_reader(stream, schema=schema)
+
+
+def _common_schema(inputs: Sequence[InputFile], code: Encoder | BulkWriterFactory) -> pa.Schema:
+    """The schema that holds the records of all inputs: columns joined by name, types widened."""
+    schemas: dict[str, pa.Schema] = {}
+    for file in inputs:
+        if file.signature not in schemas:
+            with file.open() as stream:
+                schemas[file.signature] = code.open_reader(stream).schema
+    found = list(schemas.values())
+    try:
+        common = pa.unify_schemas(found, promote_options="permissive")
+    except pa.ArrowException as error:
+        raise FormatError(f"their columns have types that no common type holds: {error}") from error
+    for schema in found:
+        check_readable_as(schema, common)
+    return common
+
+
+def _as_ours(error: FormatError) -> CompactionError:
+    if error.kind == "schema":
+        return CompactionError(
+            f"files of different schemas cannot be merged: {error.message}. Nothing was published and the "
+            "files are kept; have them published as they are with disable_compact()",
+            code="SCHEMA",
+        )
+    return CompactionError(
+        f"a file could not be read back: {error.message}. Nothing was published and the files are kept; "
+        "restore it, or give its rows up with FileSink.recover(lost='accept')",
+        code="INPUT",
+    )

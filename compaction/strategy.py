@@ -1,0 +1,87 @@
+"""What a user chooses: when small files are merged, and how large they become."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import timedelta
+
+from compaction.compactors import FileCompactor
+from compaction.stage import CompactParts
+from compaction.trigger import Trigger
+from filesink.durations import parse_duration_ms
+from filesink.errors import ConfigError
+from filesink.merging import Merging, SinkFiles
+from formats.errors import FormatError
+from formats.sizes import parse_size
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileCompactStrategy:
+    """Merges the small files of a bucket when any of its conditions holds, and when the input ends.
+
+    Attributes:
+        size_threshold: as soon as they have this size together, bytes or ``"128MiB"``. It is also
+            the size that is aimed at; a file as large as that is published as it is.
+        checkpoints: at this epoch, counted from that in which the oldest was written. Flink's word;
+            here an epoch is a micro-batch.
+        max_age: this long after the first record of the oldest came, ``int`` is milliseconds. Needs
+            no data: it bounds how long records stay invisible.
+        max_concurrent: most merges of an epoch that run at a time.
+
+    Raises:
+        ConfigError: ``COMPACTION``, no condition at all; ``BAD_VALUE``, one that can never hold.
+    """
+
+    size_threshold: int | str | None = None
+    checkpoints: int | None = None
+    max_age: int | str | timedelta | None = None
+    max_concurrent: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.size_threshold is None and self.checkpoints is None and self.max_age is None:
+            raise ConfigError(
+                "FileCompactStrategy needs at least one of size_threshold, checkpoints and max_age: without "
+                "any, small files would stay invisible until the input ends",
+                code="COMPACTION",
+            )
+        _check_number(self.checkpoints, "checkpoints")
+        _check_number(self.max_concurrent, "max_concurrent")
+        self.trigger()
+
+    def trigger(self) -> Trigger:
+        """The conditions in bytes, epochs and milliseconds."""
+        return Trigger(
+            size=None if self.size_threshold is None else _size(self.size_threshold),
+            epochs=self.checkpoints,
+            age_ms=None if self.max_age is None else parse_duration_ms(self.max_age, name="max_age"),
+        )
+
+    def stage(self, compactor: FileCompactor, files: SinkFiles) -> CompactParts:
+        """See ``filesink.closed_parts.CompactStrategy``."""
+        if not isinstance(compactor, FileCompactor):
+            raise ConfigError(
+                f"enable_compact takes a FileCompactor, got {type(compactor).__name__}; choose one of "
+                "FileCompactor.concat_file_compactor(), .record_wise_file_compactor() and "
+                ".identical_file_compactor()",
+                code="BAD_VALUE",
+            )
+        compactor.check(files.format)
+        merging = Merging(
+            files=files,
+            combine=compactor.combine(files),
+            on_driver=compactor.on_driver,
+            at_once=self.max_concurrent,
+        )
+        return CompactParts(self.trigger(), merging, key=compactor.key)
+
+
+def _size(value: int | str) -> int:
+    try:
+        return parse_size(value, name="size_threshold")
+    except FormatError as error:
+        raise ConfigError(error.message, code="BAD_VALUE") from error
+
+
+def _check_number(value: object, name: str) -> None:
+    if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < 1):
+        raise ConfigError(f"{name} must be a whole number > 0, got {repr(value)[:80]}", code="BAD_VALUE")

@@ -1,0 +1,339 @@
+"""Compaction inside the epoch loop: small files wait, are merged, and each row is there once."""
+
+from __future__ import annotations
+
+import io
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from compaction import FileCompactor, FileCompactStrategy, RewritingFileCompactor
+from filesink import CompactionError, ConfigError, FileSink, StateError
+from filesink.closed_parts import Compaction, Waiting
+from filesink.file_format import BulkFormat
+from filesink.storage.open import open_store
+from formats import ParquetWriterFactory
+from formats.api import Encoder
+from tests.fakes import World, keep_open, micro_batch, plan_of, records
+
+
+def compacting(compactor=None, **strategy):
+    """A sink with compaction, by bytes if nothing else is said."""
+    return Compaction(
+        strategy=FileCompactStrategy(**strategy),
+        compactor=compactor or FileCompactor.concat_file_compactor(),
+    )
+
+
+def write(world, driver, number, *values, bucket=""):
+    """One micro-batch of lines."""
+    return driver.run(micro_batch(number), world.job(records(*values, bucket=bucket)))
+
+
+def test_small_files_wait_until_they_are_enough():
+    """Nothing is visible below the threshold; then one file, and no input is left."""
+    world = World(compaction=compacting(size_threshold=6))
+    driver = world.driver()
+    for number in range(2):
+        outcome = write(world, driver, number, str(number))
+        assert (world.rows(), outcome.rows) == ([], 1)
+    assert len(world.hidden()) == 2
+    outcome = write(world, driver, 2, "2")
+    assert list(world.visible().values()) == [b"0\n1\n2\n"]
+    assert world.hidden() == []
+    assert (outcome.metrics["merged_files_in"], outcome.metrics["merged_files_out"]) == (3, 1)
+    assert (outcome.metrics["merged_bytes_in"], outcome.metrics["merged_bytes_out"]) == (6, 6)
+    assert outcome.metrics["merge_ms"] == 0
+
+
+def test_sixty_batches_make_one_file():
+    """Sixty epochs, one file of all records in their order."""
+    world = World(compaction=compacting(checkpoints=60))
+    driver = world.driver()
+    for number in range(60):
+        assert world.visible() == {}
+        write(world, driver, number, f"{number:02}")
+    assert list(world.visible().values()) == [b"".join(b"%02d\n" % number for number in range(60))]
+    assert world.hidden() == []
+
+
+def test_a_file_that_is_large_enough_is_not_copied():
+    """It is published in its own epoch as the task wrote it; the small ones go on waiting."""
+    world = World(compaction=compacting(size_threshold=6))
+    driver = world.driver()
+    write(world, driver, 0, "a")
+    inodes = {file.inode for file in world.files.files.values()}
+    outcome = write(world, driver, 1, "large enough")
+    assert world.rows() == ["large enough"]
+    assert "merged_files_in" not in outcome.metrics
+    assert len(world.hidden()) == 1
+    assert inodes <= {file.inode for file in world.files.files.values()}
+
+
+def test_a_lone_file_is_promoted_without_a_copy():
+    """When only one file waits and its time has come, it is published as it lies."""
+    world = World(compaction=compacting(max_age=1000))
+    driver = world.driver()
+    write(world, driver, 0, "a")
+    (before,) = (file.inode for path, file in world.files.files.items() if path in world.hidden())
+    assert driver.upkeep() is None
+    world.clock.now += 1000
+    assert driver.upkeep() is not None
+    (path,) = world.visible()
+    assert world.files.files[path].inode == before
+
+
+def test_the_end_of_input_publishes_all():
+    """finish() leaves nothing hidden, and a batch write never does."""
+    world = World(compaction=compacting(size_threshold="1MiB"))
+    driver = world.driver()
+    for number, bucket in enumerate(("x", "x", "y")):
+        write(world, driver, number, str(number), bucket=bucket)
+    driver.finish()
+    assert sorted(world.visible().values()) == [b"0\n1\n", b"2\n"]
+    assert world.hidden() == []
+    assert driver.finish() is None
+
+
+def test_parts_that_stayed_open_are_merged_with_others():
+    """A rolled part of several segments goes into the merge as it is, without being assembled first."""
+    world = World(plan=plan_of(policy=keep_open(part_size=5)), compaction=compacting(checkpoints=4))
+    driver = world.driver()
+    for number in range(3):
+        write(world, driver, number, "aa")
+    assert len(world.hidden()) == 3
+    write(world, driver, 3, "bb", bucket="")
+    driver.finish()
+    assert world.rows() == ["aa", "aa", "aa", "bb"]
+    assert world.hidden() == []
+
+
+@pytest.mark.parametrize("restart", [False, True])
+def test_a_restart_goes_on_with_what_waits(restart):
+    """Held files and their age survive a restart, also one with another strategy."""
+    world = World(compaction=compacting(size_threshold=100, checkpoints=3))
+    driver = world.driver()
+    write(world, driver, 0, "a")
+    write(world, driver, 1, "b")
+    if restart:
+        driver = world.driver()
+    write(world, driver, 2, "c")
+    assert list(world.visible().values()) == [b"a\nb\nc\n"]
+
+
+def test_a_changed_strategy_applies_to_what_waits():
+    """With a smaller threshold what waits is merged by the next upkeep, without new data."""
+    world = World(compaction=compacting(size_threshold=100))
+    write(world, world.driver(), 0, "a", "b")
+    world.compaction = compacting(size_threshold=2)
+    assert world.driver().upkeep() is not None
+    assert world.rows() == ["a", "b"]
+
+
+def test_on_off_on():
+    """Each row once through every change; what waits is refused unless it is said what becomes of it."""
+    world = World(compaction=compacting(size_threshold=100))
+    write(world, world.driver(), 0, "a")
+    on, world.compaction = world.compaction, Waiting.REFUSED
+    with pytest.raises(StateError, match="disable_compact") as raised:
+        write(world, world.driver(), 1, "b")
+    assert raised.value.code == "COMPACTION_OFF"
+    assert world.rows() == []
+    world.compaction = Waiting.PUBLISHED
+    write(world, world.driver(), 1, "b")
+    assert world.rows() == ["a", "b"]
+    world.compaction = on
+    driver = world.driver()
+    write(world, driver, 2, "c")
+    assert world.rows() == ["a", "b"]
+    driver.finish()
+    assert world.rows() == ["a", "b", "c"]
+    assert world.hidden() == []
+
+
+def test_turned_off_what_waits_is_published_without_data():
+    """Upkeep drains what waits."""
+    world = World(compaction=compacting(size_threshold=100))
+    write(world, world.driver(), 0, "a")
+    world.compaction = Waiting.PUBLISHED
+    assert world.driver().upkeep() is not None
+    assert world.rows() == ["a"]
+
+
+def test_headers_once_and_delimiters_between():
+    """A merged CSV file has one header; a delimiter stands between files, not after the last."""
+    csv = plan_of(Encoder.csv(header=True))
+    world = World(plan=csv, compaction=compacting(checkpoints=3))
+    driver = world.driver()
+    for number in range(3):
+        write(world, driver, number, str(number))
+    assert list(world.visible().values()) == [b"value\n0\n1\n2\n"]
+    bars = compacting(FileCompactor.concat_file_compactor(b"|"), checkpoints=2)
+    world = World(compaction=bars)
+    driver = world.driver()
+    for number in range(2):
+        write(world, driver, number, "ab"[number])
+    assert list(world.visible().values()) == [b"a\n|b\n"]
+
+
+def test_identical():
+    """Files wait for their time and are published one by one, as they were written."""
+    world = World(compaction=compacting(FileCompactor.identical_file_compactor(), checkpoints=2))
+    driver = world.driver()
+    write(world, driver, 0, "a")
+    assert world.rows() == []
+    outcome = write(world, driver, 1, "b")
+    assert sorted(world.visible().values()) == [b"a\n", b"b\n"]
+    assert "merged_files_in" not in outcome.metrics
+
+
+def test_parquet_by_records(tmp_path):
+    """Row groups are joined, schema and records stay; on a real disk."""
+    world = World(
+        plan=plan_of(BulkFormat(ParquetWriterFactory())),
+        compaction=compacting(FileCompactor.record_wise_file_compactor(), checkpoints=3),
+        open_store=lambda: open_store(tmp_path, {}),
+    )
+    driver = world.driver()
+    for number in range(3):
+        write(world, driver, number, *(f"{number}-{n}" for n in range(5)))
+    (path,) = tmp_path.glob("*.parquet")
+    file = pq.ParquetFile(path)
+    assert file.num_row_groups == 1
+    assert file.read().column("value").to_pylist() == [f"{m}-{n}" for m in range(3) for n in range(5)]
+    assert [entry.name for entry in tmp_path.iterdir() if entry.is_file()] == [path.name]
+
+
+class Dashes(RewritingFileCompactor):
+    """A user's own: inputs between dashes. ``lies`` is added to the number of records."""
+
+    def __init__(self, lies=0):
+        self.lies = lies
+
+    def rewrite(self, inputs, output, form):
+        del form
+        rows = self.lies
+        for file in inputs:
+            with file.open() as stream:
+                output.write(b"-" + stream.read())
+            rows += file.rows
+        return rows
+
+
+def test_a_compactor_of_ones_own():
+    """It reads whole files and writes one."""
+    world = World(compaction=compacting(Dashes(), checkpoints=2))
+    driver = world.driver()
+    write(world, driver, 0, "a")
+    write(world, driver, 1, "b")
+    assert list(world.visible().values()) == [b"-a\n-b\n"]
+
+
+def test_a_compactor_that_loses_records_stops_the_epoch_and_nothing_is_lost():
+    """The epoch fails before it is decided; with a compactor that is right it goes on."""
+    world = World(compaction=compacting(Dashes(lies=-1), checkpoints=2))
+    driver = world.driver()
+    write(world, driver, 0, "a")
+    with pytest.raises(CompactionError, match="1 records of 2"):
+        write(world, driver, 1, "b")
+    assert world.visible() == {}
+    world.compaction = compacting(Dashes(), checkpoints=2)
+    driver = world.driver()
+    write(world, driver, 1, "b")
+    assert list(world.visible().values()) == [b"-a\n-b\n"]
+    assert world.hidden() == []
+
+
+def test_segments_are_read_as_one_file():
+    """An input of several segments is one file for a compactor, from wherever it reads."""
+
+    class Seeking(Dashes):
+        def rewrite(self, inputs, output, form):
+            for file in inputs:
+                with file.open() as stream:
+                    assert stream.seek(0, io.SEEK_END) == file.size
+                    stream.seek(1)
+                    rest = stream.read()
+                    stream.seek(0)
+                    output.write(stream.read(1) + rest)
+            return super().rewrite([], output, form) + sum(file.rows for file in inputs)
+
+    plan = plan_of(policy=keep_open(rollover_interval=1000, inactivity_interval=10**9))
+    world = World(plan=plan, compaction=compacting(Seeking(), checkpoints=100))
+    driver = world.driver()
+    for number in range(4):
+        write(world, driver, number, f"line {number}", bucket="x")
+        world.clock.now += 400
+    driver.finish()
+    assert world.rows() == [f"line {number}" for number in range(4)]
+    assert world.hidden() == []
+
+
+@pytest.mark.parametrize(
+    ("options", "code"),
+    [
+        ({}, "COMPACTION"),
+        ({"max_concurrent": 3}, "COMPACTION"),
+        ({"checkpoints": 0}, "BAD_VALUE"),
+        ({"checkpoints": True}, "BAD_VALUE"),
+        ({"checkpoints": 1, "max_concurrent": 0}, "BAD_VALUE"),
+        ({"size_threshold": 0}, "BAD_VALUE"),
+        ({"size_threshold": "abc"}, "BAD_VALUE"),
+        ({"max_age": 0}, "BAD_VALUE"),
+    ],
+)
+def test_strategies_that_cannot_work(options, code):
+    """At least one condition, and none that is nonsense."""
+    with pytest.raises(ConfigError) as raised:
+        FileCompactStrategy(**options)
+    assert raised.value.code == code
+
+
+@pytest.mark.parametrize(
+    ("builder", "compactor", "code"),
+    [
+        ("parquet", FileCompactor.concat_file_compactor(), "COMPACTION"),
+        ("lines", FileCompactor.record_wise_file_compactor(), "COMPACTION"),
+        ("lines", "concat", "BAD_VALUE"),
+    ],
+)
+def test_compactors_that_do_not_fit_the_format(builder, compactor, code):
+    """Refused when the sink is built, with the one that fits."""
+    builders = {
+        "parquet": FileSink.for_bulk_format("/data/x", ParquetWriterFactory()),
+        "lines": FileSink.for_row_format("/data/x", Encoder.json_lines()),
+    }
+    with pytest.raises(ConfigError, match="file_compactor") as raised:
+        builders[builder].enable_compact(FileCompactStrategy(checkpoints=1), compactor)
+    assert raised.value.code == code
+
+
+def test_a_delimiter_is_bytes():
+    """Text has no one form in bytes."""
+    with pytest.raises(ConfigError):
+        FileCompactor.concat_file_compactor("\n")
+
+
+def test_merges_run_in_so_many_lanes():
+    """max_concurrent bounds how many run at a time, and every request has its result."""
+
+    class Lanes:
+        jobs = ()
+
+        def run(self, function, items):
+            self.jobs = [*self.jobs, len(list(items))]
+            return [function(item) for item in items]
+
+    class OnJob(Dashes):
+        on_driver = 0
+
+    world = World(compaction=compacting(OnJob(), checkpoints=2, max_concurrent=2))
+    driver = world.driver()
+    driver._ports = type(driver._ports)(clock=world.clock, ids=world.ids, runner=Lanes())
+    for number in range(2):
+        batch = pa.concat_batches([records(str(number), bucket=f"b{n}") for n in range(5)])
+        driver.run(micro_batch(number), world.job(batch))
+    assert driver._ports.runner.jobs == [2]
+    assert len(world.visible()) == 5
+    assert all(data == b"-0\n-1\n" for data in world.visible().values())
