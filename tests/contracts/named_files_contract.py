@@ -80,7 +80,7 @@ class NamedFilesContract:
     ) -> None:
         """Removed once, gone the second time; another file under that name stays."""
         for path in ("a/x", "a/y"):
-            store.publish(stage(store, path, b"abc"), path)
+            finish(store, stage(store, path, b"abc"), path)
         listed = {entry.name: entry for entry in store.list("a")}
         site.plant("a/y", b"xyz")
         for outcome in (Deletion.GONE, Deletion.GONE):
