@@ -21,7 +21,6 @@ Rules:
 from __future__ import annotations
 
 import errno
-import re
 from contextlib import suppress
 
 from filesink.errors import CommitConflictError, ConfigError, StagedDataLost
@@ -29,10 +28,9 @@ from filesink.naming import join
 from filesink.storage.api import Kind
 from filesink.storage.fs import Fs, FsStat
 from filesink.storage.os_errors import explaining, storage_error
+from filesink.storage.probes import old_probes, probe_name
 from filesink.storage.staged import HiddenFile
 
-_PROBE = re.compile(r"\.probe\.[0-9a-f-]{36}(\.link)?")
-_OLD_MS = 24 * 3600 * 1000  # no probe takes a day
 _NO_LINKS = {errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK}
 
 
@@ -77,7 +75,7 @@ def prove_links(fs: Fs, directory: str, unique: str) -> None:
         directory: where it is tried; exists, and is small, since it is searched for old probes.
         unique: makes the names of two files that are removed again.
     """
-    first, second = join(directory, f".probe.{unique}"), join(directory, f".probe.{unique}.link")
+    first, second = (join(directory, probe_name(unique, kind)) for kind in ("", "link"))
     with explaining("create", f"{fs.base}/{first}"):
         fs.close(fs.create_exclusive(first))
         try:
@@ -98,11 +96,9 @@ def _remove_old_probes(fs: Fs, directory: str, made: FsStat | None) -> None:
     """Remove what probes have left that died half-way; ages are by the file system's own clock."""
     if made is None:
         return
-    oldest = made.mtime_ns // 1_000_000 - _OLD_MS
-    for entry in fs.list(directory):
-        if entry.mtime_ms < oldest and _PROBE.fullmatch(entry.name):
-            with suppress(FileNotFoundError):
-                fs.unlink(join(directory, entry.name))
+    for name in old_probes(fs.list(directory), made.mtime_ns // 1_000_000):
+        with suppress(FileNotFoundError):
+            fs.unlink(join(directory, name))
 
 
 def _links(fs: Fs, first: str, second: str) -> bool:

@@ -1,0 +1,293 @@
+"""Files on HDFS: a new file under a hidden name, then a rename that never replaces.
+
+Rules:
+
+* A file is written once, under a name of its own, and never appended to or truncated: both wait for
+  leases that a dead writer may hold for an hour.
+* ``rename`` on the namenode is atomic and durable when it is answered. No answer but success is
+  believed; looking at both names tells, the hidden one first, since it vanishes in the same instant
+  in which the final one appears:
+
+      hidden      target          outcome
+      ours        absent          not done: rename, or raise to be tried again
+      ours        another's       CommitConflictError
+      gone        ours            done earlier
+      gone        another's       CommitConflictError
+      gone        absent          StagedDataLost
+
+* «Ours» is a file of the recorded size and modification time, in milliseconds: HDFS sets the time
+  when the file is closed, a rename keeps it, and only a client of ours knows the name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from typing import BinaryIO
+
+from filesink.errors import (
+    CommitConflictError,
+    CommitStateUnknown,
+    ConfigError,
+    StagedDataLost,
+    StorageError,
+)
+from filesink.naming import LEDGER_ROOT, check_relative, join
+from filesink.ports import Ids
+from filesink.storage.api import Entry, Kind, PutResult, Store
+from filesink.storage.hdfs_output import HdfsFiles, HdfsOutput
+from filesink.storage.namenode import HdfsStatus
+from filesink.storage.os_errors import explaining, storage_error
+from filesink.storage.probes import old_probes, probe_name
+from filesink.storage.staged import HiddenFile, Piece, Staged, Tail, own
+
+_COPY_BYTES = 8 << 20
+
+
+class HdfsStore(Store):
+    """A store on HDFS. May be used by several threads.
+
+    Args:
+        files: where.
+        ids: makes names for files that are not yet what they will be.
+    """
+
+    name = "hdfs"
+
+    def __init__(self, files: HdfsFiles, *, ids: Ids) -> None:
+        self._files = files
+        self._ids = ids
+
+    def prepare(self) -> None:
+        """See ``Store.prepare``."""
+        found = self._files.status("")
+        if found is not None and not found.is_directory:
+            raise ConfigError(
+                f"'{self._files.where('')}' exists and is not a directory; choose another path",
+                code="PATH_NOT_DIR",
+            )
+        with explaining("create", self._files.where(LEDGER_ROOT)):
+            self._files.namenode.mkdirs(self._files.at(LEDGER_ROOT))
+        _prove_rename(self, self._files, self._ids.uuid())
+
+    def create(self, path: str, *, target: str | None) -> HdfsOutput:
+        """See ``Store.create``."""
+        del target  # the final name is given by ``publish``
+        return HdfsOutput(self._files, path)
+
+    def sync(self) -> None:
+        """See ``Store.sync``; every file was made durable when it was closed."""
+
+    def promote(self, held: Staged, target: str) -> Staged:
+        """See ``Store.promote``."""
+        del target
+        return held
+
+    def concat(self, pieces: Sequence[Piece], path: str, *, target: str | None) -> Staged:
+        """See ``Store.concat``. HDFS copies nothing by itself, so the bytes pass through here."""
+        output = self.create(path, target=target)
+        try:
+            for piece in pieces:
+                match piece:
+                    case bytes():
+                        output.write(piece)
+                    case Tail(staged=staged, start=start):
+                        self._append(output, own(staged, HiddenFile), start)
+                    case _:
+                        self._append(output, own(piece, HiddenFile), 0)
+            return output.close()
+        except BaseException:
+            with suppress(OSError):  # what is left has a hidden name of ours and is swept later
+                output.discard()
+            raise
+
+    def verify(self, staged: Staged) -> None:
+        """See ``Store.verify``."""
+        found = self._files.identity(own(staged, HiddenFile).path)
+        if found != staged:
+            raise self._lost(staged, found)
+
+    def publish(self, staged: Staged, target: str) -> None:
+        """See ``Store.publish``. Two calls."""
+        file = own(staged, HiddenFile)
+        check_relative(target)
+        if self._published_before(file, target):
+            return
+        try:
+            self._files.namenode.rename(self._files.at(file.path), self._files.at(target))
+        except OSError as error:
+            if not self._published_before(file, target):
+                if self._files.status(target) is not None:
+                    raise self._conflict(target) from error
+                raise storage_error(error, "publish", self._files.where(target)) from error
+
+    def is_published(self, staged: Staged, target: str) -> bool:
+        """See ``Store.is_published``."""
+        return _is(self._files.identity(check_relative(target)), own(staged, HiddenFile))
+
+    def sync_directories(self, directories: Iterable[str]) -> None:
+        """See ``Store.sync_directories``; the namenode answers when its log is durable."""
+        del directories
+
+    def discard(self, path: str) -> None:
+        """See ``Store.discard``."""
+        self._files.delete(check_relative(path))
+
+    def put_if_absent(self, path: str, data: bytes) -> PutResult:
+        """See ``Store.put_if_absent``."""
+        directory, _, name = check_relative(path).rpartition("/")
+        output = self.create(join(directory, f".{name}.put.{self._ids.uuid()}"), target=None)
+        try:
+            if data:
+                output.write(data)
+            hidden = output.close()
+            outcome = self._rename_put(hidden, path)
+        except CommitStateUnknown:
+            raise  # the hidden name is what tells later whose file it is
+        except BaseException:
+            with suppress(OSError):  # the name begins with '.': nobody takes it for a record
+                output.discard()
+            raise
+        if outcome is PutResult.EXISTS:
+            with suppress(StorageError):  # swept with its slot
+                output.discard()
+        return outcome
+
+    def read(self, path: str) -> bytes | None:
+        """See ``Store.read``."""
+        found = self._files.status(check_relative(path))
+        if found is None:
+            return None
+        try:
+            with self.open_input(path) as reader:
+                data = reader.read()
+        except FileNotFoundError as error:
+            if found.is_directory:
+                message = f"cannot read '{self._files.where(path)}': it is a directory"
+                raise StorageError(message, code="WRONG_KIND") from error
+            return None  # removed since
+        if len(data) != found.size:
+            raise StorageError(
+                f"reading '{self._files.where(path)}' gave {len(data)} of {found.size} bytes; try again",
+                code="IO",
+            )
+        return data
+
+    def delete(self, path: str) -> None:
+        """See ``Store.delete``."""
+        self.discard(path)
+
+    def list(self, directory: str) -> list[Entry]:
+        """See ``Store.list``."""
+        with explaining("list", self._files.where(directory)):
+            try:
+                return [_entry(found) for found in self._files.namenode.list(self._files.at(directory))]
+            except FileNotFoundError:
+                return []
+
+    def open_input(self, path: str) -> BinaryIO:
+        """See ``Store.open_input``."""
+        try:
+            return self._files.namenode.open(self._files.at(check_relative(path)))
+        except FileNotFoundError:
+            raise
+        except OSError as error:
+            raise storage_error(error, "open", self._files.where(path)) from error
+
+    def _published_before(self, staged: HiddenFile, target: str) -> bool:
+        """Whether the hidden file is gone because it is published; raises if it is gone otherwise."""
+        hidden = self._files.identity(staged.path)
+        if hidden == staged:
+            return False
+        if self._files.status(target) is None:
+            raise self._lost(staged, hidden)
+        if not self.is_published(staged, target):
+            raise self._conflict(target)
+        return True
+
+    def _rename_put(self, hidden: HiddenFile, path: str) -> PutResult:
+        try:
+            self._files.namenode.rename(self._files.at(hidden.path), self._files.at(path))
+        except OSError as error:
+            try:
+                left, found = self._files.status(hidden.path), self._files.status(path)
+            except StorageError as second:
+                raise self._unknown(path) from second
+            if found is None and left is None:
+                raise self._unknown(path) from error
+            if found is None:
+                raise storage_error(error, "create", self._files.where(path)) from error
+            ours = left is None and _is(self._files.identity(path), hidden)
+            return PutResult.CREATED if ours else PutResult.EXISTS
+        return PutResult.CREATED
+
+    def _append(self, output: HdfsOutput, source: HiddenFile, start: int) -> None:
+        self.verify(source)
+        before = output.tell()
+        with self.open_input(source.path) as reader:
+            reader.seek(start)
+            while data := reader.read(_COPY_BYTES):
+                output.write(data)
+        copied = output.tell() - before
+        if copied != source.size - start:
+            raise StagedDataLost(
+                f"'{self._files.where(source.path)}' has {start + copied} bytes, {source.size} were recorded; "
+                "it was changed while it was copied",
+                code="STAGED_DATA_LOST",
+            )
+
+    def _lost(self, staged: Staged, found: HiddenFile | None) -> StagedDataLost:
+        what = "is gone" if found is None else f"is another file, of {found.size} bytes"
+        return StagedDataLost(
+            f"'{self._files.where(staged.path)}', written with {staged.size} bytes, {what}; something else "
+            "removed or changed it. Restore it, or choose with FileSink.recover(lost=...) how to go on",
+            code="STAGED_DATA_LOST",
+        )
+
+    def _conflict(self, target: str) -> CommitConflictError:
+        return CommitConflictError(
+            f"'{self._files.where(target)}' exists with other content and was not overwritten; find out who "
+            "wrote it, move it away and start again",
+            code="EXISTS",
+        )
+
+    def _unknown(self, path: str) -> CommitStateUnknown:
+        return CommitStateUnknown(
+            f"it is not known whether '{self._files.where(path)}' was created; nothing was removed, start "
+            "again and the file itself will tell",
+            code="UNKNOWN",
+        )
+
+
+def _prove_rename(store: HdfsStore, files: HdfsFiles, unique: str) -> None:
+    """Raise ``ConfigError`` unless a rename onto a file leaves both as they are."""
+    first, second = (join(LEDGER_ROOT, probe_name(unique, kind)) for kind in ("first", "second"))
+    try:
+        made = [store.create(path, target=None).close() for path in (first, second)]
+        for name in old_probes(store.list(LEDGER_ROOT), made[0].mtime_ns // 1_000_000):
+            store.discard(join(LEDGER_ROOT, name))
+        with explaining("rename", files.where(first)), suppress(FileExistsError):
+            files.namenode.rename(files.at(first), files.at(second))
+        if [files.identity(path) for path in (first, second)] != made:
+            raise ConfigError(
+                f"the file system of '{files.where('')}' cannot publish without replacing: a rename onto an "
+                "existing file did not leave it alone; use another path",
+                code="NO_EXCLUSIVE_PUBLISH",
+            )
+    finally:
+        for path in (first, second):
+            store.discard(path)
+
+
+def _is(found: HiddenFile | None, staged: HiddenFile) -> bool:
+    """Whether a file under another name is ``staged``."""
+    return found is not None and (found.size, found.mtime_ns) == (staged.size, staged.mtime_ns)
+
+
+def _entry(found: HdfsStatus) -> Entry:
+    return Entry(
+        name=found.name,
+        size=0 if found.is_directory else found.size,
+        mtime_ms=found.mtime_ms,
+        kind=Kind.DIRECTORY if found.is_directory else Kind.FILE,
+    )

@@ -1,0 +1,67 @@
+"""A real HDFS in one JVM: Hadoop's mini cluster, fetched by Maven and run beside PySpark's own jars."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import pyspark
+import pytest
+
+_JARS = Path(pyspark.__file__).parent / "jars"
+_PROGRAM = Path(__file__).parent / "programs" / "MiniHdfs.java"
+_FETCH = "org.apache.maven.plugins:maven-dependency-plugin:3.6.1:copy"
+
+
+@dataclass(frozen=True, slots=True)
+class MiniHdfs:
+    """Where a cluster that runs is found, on this machine."""
+
+    rpc_port: int
+    web_port: int
+
+
+@contextmanager
+def mini_hdfs(directory: Path) -> Iterator[MiniHdfs]:
+    """A cluster with its data in ``directory``; skips the test where it cannot be had."""
+    for tool in ("mvn", "java", "javac"):
+        if shutil.which(tool) is None:
+            pytest.skip(f"a mini cluster needs {tool}, which is not installed")
+    names = ("hadoop-client-api-*", "hadoop-client-runtime-*", "slf4j-api-*", "jcl-over-slf4j-*")
+    jars = [next(_JARS.glob(name)) for name in names]
+    version = jars[0].stem.rpartition("-")[2]
+    class_path = ":".join(str(jar) for jar in [_fetched(version, directory), *jars])
+    with (directory / "log").open("w") as log:
+        process = subprocess.Popen(  # noqa: S603 - a fixed program
+            ["java", "-Xmx512m", "-cp", class_path, str(_PROGRAM), str(directory / "data")],  # noqa: S607
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=log,
+            text=True,
+        )
+    assert process.stdin is not None
+    assert process.stdout is not None
+    try:
+        ports = next((line for line in process.stdout if line.startswith("ports ")), None)
+        if ports is None:
+            pytest.fail(f"the mini cluster did not start: {(directory / 'log').read_text()[-2000:]}")
+        _, rpc, web = ports.split()
+        yield MiniHdfs(int(rpc), int(web))
+    finally:
+        process.stdin.close()
+        process.wait(60)
+        process.stdout.close()
+
+
+def _fetched(version: str, directory: Path) -> Path:
+    """The mini cluster's jar, of the same version as PySpark's Hadoop."""
+    artifact = f"org.apache.hadoop:hadoop-client-minicluster:{version}"
+    command = ["mvn", "-q", "-B", _FETCH, f"-Dartifact={artifact}", f"-DoutputDirectory={directory}"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=240, check=False)  # noqa: S603
+    if done.returncode:
+        pytest.skip(f"{artifact} cannot be fetched with Maven")
+    return directory / f"hadoop-client-minicluster-{version}.jar"

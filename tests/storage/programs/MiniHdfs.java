@@ -1,0 +1,18 @@
+import java.io.File;
+import org.apache.hadoop.conf.Configuration;
+import org.apache.hadoop.hdfs.MiniDFSCluster;
+
+/** One namenode and one datanode in a JVM, until standard input ends. */
+public final class MiniHdfs {
+  public static void main(String[] arguments) throws Exception {
+    Configuration settings = new Configuration();
+    settings.set("dfs.replication", "1");
+    MiniDFSCluster cluster =
+        new MiniDFSCluster.Builder(settings, new File(arguments[0])).numDataNodes(1).build();
+    cluster.waitActive();
+    System.out.println(
+        "ports " + cluster.getNameNodePort() + " " + cluster.getNameNode().getHttpAddress().getPort());
+    while (System.in.read() != -1) {}
+    System.exit(0);
+  }
+}

@@ -1,0 +1,376 @@
+"""HDFS keeps the contract, on a simulated namenode and on a real one, through both of its doors."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import pytest
+
+from filesink.errors import (
+    CommitConflictError,
+    CommitStateUnknown,
+    ConfigError,
+    StagedDataLost,
+    StorageError,
+)
+from filesink.storage.api import PutResult, Store
+from filesink.storage.faulty import Fault, Moment
+from filesink.storage.hdfs import HdfsStore
+from filesink.storage.hdfs_native import NativeNamenode
+from filesink.storage.hdfs_output import HdfsFiles
+from filesink.storage.namenode import Namenode, hadoop_error
+from filesink.storage.staged import Staged
+from filesink.storage.webhdfs import WebNamenode
+from filesink.system import SystemIds
+from tests.contracts.store_contract import StoreContract
+from tests.contracts.store_site import Site, stage
+from tests.storage.mini_hdfs import MiniHdfs, mini_hdfs
+from tests.storage.sim_namenode import Cluster, SimFile, SimNamenode
+
+BASE = "/data/out"
+
+
+def hdfs_store(namenode: Namenode, base: str) -> HdfsStore:
+    return HdfsStore(HdfsFiles(namenode, base, url=f"hdfs://nn{base}"), ids=SystemIds())
+
+
+@dataclass
+class SimulatedSite(Site):
+    """The dictionary of the simulated namenode is the oracle."""
+
+    cluster: Cluster = field(default_factory=Cluster)
+
+    def store(self) -> Store:
+        return hdfs_store(SimNamenode(self.cluster), BASE)
+
+    def files(self) -> dict[str, bytes]:
+        return {path.removeprefix(f"{BASE}/"): file.content for path, file in self.cluster.files.items()}
+
+    def plant(self, path: str, data: bytes) -> None:
+        self.cluster.make_directories(f"{BASE}/{path}".rpartition("/")[0])
+        self.cluster.files[f"{BASE}/{path}"] = SimFile(data, mtime_ms=-1, is_open=False)
+
+    def remove(self, path: str) -> None:
+        del self.cluster.files[f"{BASE}/{path}"]
+
+    def half_publish(self, staged: Staged, target: str) -> None:
+        self.cluster.files[f"{BASE}/{target}"] = self.cluster.files.pop(f"{BASE}/{staged.path}")
+
+
+@dataclass
+class RealSite(Site):
+    """A real cluster: the store under test uses one of the two doors, the oracle the other."""
+
+    namenode: Namenode
+    oracle: Namenode
+    base: str
+
+    def store(self) -> Store:
+        return hdfs_store(self.namenode, self.base)
+
+    def files(self) -> dict[str, bytes]:
+        found: dict[str, bytes] = {}
+        waiting = [""]
+        while waiting:
+            directory = waiting.pop()
+            for entry in self.oracle.list(f"{self.base}/{directory}".rstrip("/")):
+                path = f"{directory}/{entry.name}".lstrip("/")
+                if entry.is_directory:
+                    waiting.append(path)
+                else:
+                    with self.oracle.open(f"{self.base}/{path}") as reader:
+                        found[path] = reader.read()
+        return found
+
+    def plant(self, path: str, data: bytes) -> None:
+        self.remove(path)
+        writer = self.oracle.create(f"{self.base}/{path}")
+        writer.write(data)
+        writer.close()
+
+    def remove(self, path: str) -> None:
+        self.oracle.delete(f"{self.base}/{path}")
+
+    def half_publish(self, staged: Staged, target: str) -> None:
+        self.oracle.rename(f"{self.base}/{staged.path}", f"{self.base}/{target}")
+
+
+@pytest.fixture(scope="session")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MiniHdfs]:
+    with mini_hdfs(tmp_path_factory.mktemp("hdfs")) as running:
+        yield running
+
+
+@pytest.fixture
+def native(cluster: MiniHdfs) -> Namenode:
+    return NativeNamenode(f"hdfs://127.0.0.1:{cluster.rpc_port}", {})
+
+
+@pytest.fixture
+def web(cluster: MiniHdfs) -> Namenode:
+    return WebNamenode("127.0.0.1", cluster.web_port, {"user": "root"})
+
+
+class TestSimulatedHdfs(StoreContract):
+    @pytest.fixture
+    def site(self) -> Site:
+        return SimulatedSite()
+
+
+@pytest.mark.slow
+class TestNativeHdfs(StoreContract):
+    outputs = 20  # a small cluster takes a third of a second for each
+
+    @pytest.fixture
+    def site(self, native: Namenode, web: Namenode) -> Site:
+        return RealSite(native, web, f"/native/{uuid.uuid4()}")
+
+
+@pytest.mark.slow
+class TestWebHdfs(StoreContract):
+    outputs = 20  # a small cluster takes a third of a second for each
+
+    @pytest.fixture
+    def site(self, native: Namenode, web: Namenode) -> Site:
+        return RealSite(web, native, f"/web/{uuid.uuid4()}")
+
+
+# --- the namenode itself ---------------------------------------------------------------------
+
+
+@pytest.fixture(
+    params=[
+        "simulated",
+        pytest.param("native", marks=pytest.mark.slow),
+        pytest.param("web", marks=pytest.mark.slow),
+    ]
+)
+def namenode(request: pytest.FixtureRequest) -> Namenode:
+    if request.param == "simulated":
+        return SimNamenode(Cluster())
+    found: Namenode = request.getfixturevalue(request.param)
+    return found
+
+
+def write(namenode: Namenode, path: str, data: bytes) -> None:
+    writer = namenode.create(path)
+    writer.write(data)
+    writer.close()
+
+
+def test_a_namenode_renames_without_replacing(namenode: Namenode) -> None:
+    """The simulated namenode, the real one, and both clients agree about every kind of target."""
+    base = f"/rename/{uuid.uuid4()}"
+    for name in ("a", "b", "d/x"):
+        write(namenode, f"{base}/{name}", name.encode())
+    for target, error in (("b", FileExistsError), ("d", OSError), ("no/c", FileNotFoundError)):
+        with pytest.raises(error):
+            namenode.rename(f"{base}/a", f"{base}/{target}")
+    with pytest.raises(FileNotFoundError):
+        namenode.rename(f"{base}/none", f"{base}/c")
+    before = namenode.status(f"{base}/a")
+    namenode.rename(f"{base}/a", f"{base}/c")
+    after = namenode.status(f"{base}/c")
+    assert before is not None
+    assert after is not None
+    assert (before.size, before.mtime_ms) == (after.size, after.mtime_ms)
+    assert namenode.status(f"{base}/a") is None
+    assert {entry.name for entry in namenode.list(base)} == {"b", "c", "d"}
+
+
+def test_a_namenode_creates_without_replacing(namenode: Namenode) -> None:
+    """A name is taken once, by a file or a directory; nothing can lie below a file."""
+    base = f"/create/{uuid.uuid4()}"
+    write(namenode, f"{base}/d/a", b"a")
+    for path in (f"{base}/d/a", f"{base}/d"):
+        with pytest.raises(FileExistsError):
+            namenode.create(path)
+    with pytest.raises(NotADirectoryError):
+        namenode.create(f"{base}/d/a/b")
+    with pytest.raises(OSError, match="irectory"):
+        namenode.delete(f"{base}/d")
+    with namenode.open(f"{base}/d/a") as reader:
+        assert reader.read() == b"a"
+
+
+# --- what goes wrong -------------------------------------------------------------------------
+
+
+def failing(operation: str, moment: Moment, *, times: int = 1) -> Cluster:
+    """A cluster where the next calls of a kind fail."""
+    left = [times]
+
+    def plan(asked: str, path: str) -> Fault | None:
+        if asked != operation or "_filesink" in path or not left[0]:
+            return None
+        left[0] -= 1
+        return Fault(moment=moment, error=OSError(5, "simulated"))
+
+    cluster = Cluster()
+    hdfs_store(SimNamenode(cluster), BASE).prepare()
+    cluster.plan = plan
+    return cluster
+
+
+def test_a_lost_reply_to_a_rename_is_a_publication() -> None:
+    """The hidden name is gone and our file is there: done, whatever the answer was."""
+    site = SimulatedSite(failing("rename", Moment.AFTER))
+    store = site.store()
+    store.publish(stage(store, "a/part-a-0", b"abc"), "a/part-a-0")
+    assert site.files() == {"a/part-a-0": b"abc"}
+
+
+def test_a_rename_that_was_not_done_is_an_error() -> None:
+    """Nothing claims success, and a second call does it."""
+    site = SimulatedSite(failing("rename", Moment.BEFORE))
+    store = site.store()
+    staged = stage(store, "a/part-a-0", b"abc")
+    with pytest.raises(StorageError) as raised:
+        store.publish(staged, "a/part-a-0")
+    assert not isinstance(raised.value, CommitConflictError | StagedDataLost)
+    assert site.visible() == {}
+    store.publish(staged, "a/part-a-0")
+    assert site.visible() == {"a/part-a-0": b"abc"}
+
+
+def test_a_file_is_not_moved_into_a_directory_of_its_name() -> None:
+    """HDFS would move the file inside; that is a conflict, and nothing becomes visible."""
+    site = SimulatedSite()
+    store = site.store()
+    store.prepare()
+    staged = stage(store, "a/part-a-0", b"abc")
+    site.cluster.make_directories(f"{BASE}/a/part-a-0")
+    with pytest.raises(CommitConflictError):
+        store.publish(staged, "a/part-a-0")
+    assert site.files() == {staged.path: b"abc"}
+
+
+@pytest.mark.parametrize("data", [b"", b"record"])
+def test_a_lost_reply_to_a_put_is_our_own(data: bytes) -> None:
+    """Whose file stands there is told by its time, not by the answer."""
+    store = SimulatedSite(failing("rename", Moment.AFTER)).store()
+    assert store.put_if_absent("0.record", data) is PutResult.CREATED
+    assert store.read("0.record") == data
+
+
+def test_a_put_that_was_not_done_is_an_error() -> None:
+    """No file is left, and the next put creates it."""
+    site = SimulatedSite(failing("rename", Moment.BEFORE))
+    store = site.store()
+    with pytest.raises(StorageError):
+        store.put_if_absent("0.record", b"x")
+    assert site.files() == {}
+    assert store.put_if_absent("0.record", b"x") is PutResult.CREATED
+
+
+def test_a_put_that_cannot_be_looked_at_is_unknown() -> None:
+    """After an error nobody guesses: the hidden file stays to tell whose record it is."""
+    cluster = Cluster()
+    store = hdfs_store(SimNamenode(cluster), BASE)
+    store.prepare()
+    renamed = []
+
+    def plan(operation: str, path: str) -> Fault | None:
+        renamed.extend([path] if operation == "rename" else [])
+        late = operation == "rename" or (operation == "status" and renamed)
+        return Fault(moment=Moment.AFTER, error=OSError(5, "simulated")) if late else None
+
+    cluster.plan = plan
+    with pytest.raises(CommitStateUnknown):
+        store.put_if_absent("0.record", b"x")
+
+
+@pytest.mark.parametrize("operation", ["create", "write", "close", "status"])
+def test_a_failed_output_leaves_nothing_after_its_discard(operation: str) -> None:
+    """Whether or not a call that failed had its effect, the hidden file is removed."""
+    for moment in Moment:
+        site = SimulatedSite(failing(operation, moment))
+        store = site.store()
+        output = store.create(".part.inprogress", target="part")
+        with pytest.raises(StorageError):
+            output.write(b"abc") and output.close()
+        output.discard()
+        assert site.files() == {}
+
+
+def test_a_status_that_fails_is_not_an_absent_file() -> None:
+    """Unreadable is an error, for the ledger above all."""
+    store = SimulatedSite(failing("status", Moment.BEFORE)).store()
+    with pytest.raises(StorageError):
+        store.read("0.record")
+
+
+class ReplacingNamenode(SimNamenode):
+    """What libhdfs makes of HDFS behind pyarrow: a rename removes what is in its way."""
+
+    def rename(self, source: str, target: str, /) -> None:
+        self._cluster.files.pop(target, None)
+        super().rename(source, target)
+
+
+def test_a_rename_that_replaces_is_refused_at_start() -> None:
+    """A file system behind the same name that overwrites is found out before anything is written."""
+    cluster = Cluster()
+    with pytest.raises(ConfigError) as raised:
+        hdfs_store(ReplacingNamenode(cluster), BASE).prepare()
+    assert raised.value.code == "NO_EXCLUSIVE_PUBLISH"
+    assert cluster.files == {}
+
+
+def test_probes_that_died_are_removed_a_day_later() -> None:
+    """A start removes the probes of starts that were killed, by the cluster's own clock."""
+    cluster = Cluster()
+    store = hdfs_store(SimNamenode(cluster), BASE)
+    old = f"{BASE}/_filesink/.probe.{uuid.uuid4()}.first"
+    cluster.make_directories(f"{BASE}/_filesink")
+    cluster.files[old] = SimFile(mtime_ms=cluster.now_ms, is_open=False)
+    store.prepare()
+    assert old in cluster.files
+    cluster.now_ms += 25 * 3600 * 1000
+    store.prepare()
+    assert old not in cluster.files
+
+
+def test_a_file_under_the_base_path_is_refused() -> None:
+    """The base path must be a directory."""
+    site = SimulatedSite()
+    site.plant("x", b"")
+    with pytest.raises(ConfigError) as raised:
+        hdfs_store(SimNamenode(site.cluster), f"{BASE}/x").prepare()
+    assert raised.value.code == "PATH_NOT_DIR"
+
+
+# --- the clients -----------------------------------------------------------------------------
+
+
+def test_java_exceptions_become_numbers() -> None:
+    """Permission and quota are told from a broken disk, with or without package and outer class."""
+    assert isinstance(hadoop_error("org.apache.hadoop.security.AccessControlException", "/x"), PermissionError)
+    outer = "org.apache.hadoop.hdfs.protocol.FSLimitException$PathComponentTooLongException"
+    assert hadoop_error(outer, "/x").errno == 36
+    assert hadoop_error("SomethingNew", "/x").errno == 5
+
+
+def test_unknown_options_are_refused_without_values() -> None:
+    """An option that no client reads is an error; its value may be a secret."""
+    for open_namenode in (
+        lambda: NativeNamenode("hdfs://nn", {"passwort": "hunter2"}),
+        lambda: WebNamenode("nn", 9870, {"passwort": "hunter2"}),
+    ):
+        with pytest.raises(ConfigError, match="passwort") as raised:
+            open_namenode()
+        assert raised.value.code == "UNKNOWN_OPTION"
+        assert "hunter2" not in str(raised.value)
+
+
+def test_a_namenode_that_is_not_there_is_an_error() -> None:
+    """Neither client takes it for an absent file, and no message holds a token."""
+    native = NativeNamenode("hdfs://127.0.0.1:1", {"dfs.client.failover.max.attempts": "1"})
+    web = WebNamenode("127.0.0.1", 1, {"token": "hunter2"})
+    for namenode in (native, web):
+        with pytest.raises(OSError) as raised:  # noqa: PT011 - any, but not the one of an absent file
+            namenode.status("/x")
+        assert not isinstance(raised.value, FileNotFoundError)
+        assert "hunter2" not in str(raised.value)
