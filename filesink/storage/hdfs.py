@@ -33,7 +33,7 @@ from filesink.errors import (
     StorageError,
 )
 from filesink.naming import LEDGER_ROOT, check_relative, join
-from filesink.ports import Ids
+from filesink.ports import Ids, TaskRunner
 from filesink.storage.api import Entry, Kind, PutResult, Store
 from filesink.storage.hdfs_output import HdfsFiles, HdfsOutput
 from filesink.storage.namenode import HdfsStatus
@@ -49,12 +49,14 @@ class HdfsStore(Store):
 
     Args:
         files: where.
+        runner: works on several files at a time, since each waits for the namenode.
         ids: makes names for files that are not yet what they will be.
     """
 
     name = "hdfs"
 
-    def __init__(self, files: HdfsFiles, *, ids: Ids) -> None:
+    def __init__(self, files: HdfsFiles, *, runner: TaskRunner, ids: Ids) -> None:
+        self.runner = runner
         self._files = files
         self._ids = ids
 
@@ -231,8 +233,8 @@ class HdfsStore(Store):
         copied = output.tell() - before
         if copied != source.size - start:
             raise StagedDataLost(
-                f"'{self._files.where(source.path)}' has {start + copied} bytes, {source.size} were recorded; "
-                "it was changed while it was copied",
+                f"'{self._files.where(source.path)}' has {start + copied} bytes, {source.size} were "
+                "recorded; it was changed while it was copied",
                 code="STAGED_DATA_LOST",
             )
 

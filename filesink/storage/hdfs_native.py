@@ -19,6 +19,7 @@ from filesink.storage.namenode import HdfsStatus, hadoop_error
 
 if TYPE_CHECKING:
     import hdfs_native
+    from _typeshed import WriteableBuffer
 
     from formats.api import Buffer
 
@@ -108,7 +109,7 @@ class NativeWriter:
         with _explained(self._path):
             try:
                 self._writer.hsync()
-            except Exception as error:  # noqa: BLE001 - the library has no class for it; raised again
+            except Exception as error:
                 if _NO_HSYNC not in str(error):
                     raise
             self._writer.close()
@@ -144,7 +145,7 @@ class _RawReader(io.RawIOBase):
     def tell(self) -> int:
         return self._reader.tell()
 
-    def readinto(self, buffer: Buffer, /) -> int:
+    def readinto(self, buffer: WriteableBuffer, /) -> int:
         view = memoryview(buffer).cast("B")
         with _explained(self._path):
             data = self._reader.read(view.nbytes)

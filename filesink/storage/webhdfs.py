@@ -12,13 +12,14 @@ import io
 from collections.abc import Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, BinaryIO, cast
-from urllib.parse import quote
+from urllib.parse import quote, urlsplit, urlunsplit
 
 from filesink.errors import ConfigError, DependencyError
 from filesink.storage.namenode import HdfsStatus, hadoop_error
 
 if TYPE_CHECKING:
     import requests
+    from _typeshed import WriteableBuffer
 
     from formats.api import Buffer
 
@@ -41,8 +42,8 @@ class WebNamenode:
         unknown = sorted(name for name in options if name not in known or name in {"self", "kwargs"})
         if unknown:  # the client would ignore them
             raise ConfigError(
-                f"unknown storage options {unknown} for webhdfs://; it takes those of fsspec's WebHDFS, such as "
-                "'user', 'token', 'kerberos' or 'use_https'",
+                f"unknown storage options {unknown} for webhdfs://; it takes those of fsspec's WebHDFS, "
+                "such as 'user', 'token', 'kerberos' or 'use_https'",
                 code="UNKNOWN_OPTION",
             )
         self._client: Any = client(host=host, port=port, skip_instance_cache=True, **options)
@@ -118,7 +119,10 @@ class WebNamenode:
         location = answer.headers.get("Location")
         if location is None:
             raise OSError(errno.EIO, "the namenode named no datanode", path)
-        return str(self._client._apply_proxy(location))  # noqa: SLF001 - what fsspec's own calls do
+        found = urlsplit(self._client._apply_proxy(location))  # noqa: SLF001 - what fsspec's calls do
+        # Namenodes compose the letters of a path in the address that they give (é from e and accent),
+        # which is the path of another file.
+        return urlunsplit(found._replace(path=urlsplit(self._at(path)).path))
 
     def _at(self, path: str) -> str:
         return f"{self._client.url}{quote(path)}"
@@ -133,7 +137,7 @@ class WebNamenode:
             )
         except OSError as error:  # of requests, whose message holds the URL and in it the token
             raise OSError(errno.EIO, type(error).__name__, path) from None
-        if answer.status_code >= 400:  # noqa: PLR2004 - HTTP's own border
+        if answer.status_code >= 400:
             raise _refusal(answer, path)
         return answer
 
@@ -187,7 +191,7 @@ class _RawReader(io.RawIOBase):
     def tell(self) -> int:
         return self._position
 
-    def readinto(self, buffer: Buffer, /) -> int:
+    def readinto(self, buffer: WriteableBuffer, /) -> int:
         view = memoryview(buffer).cast("B")
         length = min(view.nbytes, self._size - self._position)
         if length <= 0:

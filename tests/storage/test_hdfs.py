@@ -15,6 +15,7 @@ from filesink.errors import (
     StagedDataLost,
     StorageError,
 )
+from filesink.ports import SerialRunner
 from filesink.storage.api import PutResult, Store
 from filesink.storage.faulty import Fault, Moment
 from filesink.storage.hdfs import HdfsStore
@@ -33,7 +34,9 @@ BASE = "/data/out"
 
 
 def hdfs_store(namenode: Namenode, base: str) -> HdfsStore:
-    return HdfsStore(HdfsFiles(namenode, base, url=f"hdfs://nn{base}"), ids=SystemIds())
+    """A store as another process would make it."""
+    files = HdfsFiles(namenode, base, url=f"hdfs://nn{base}")
+    return HdfsStore(files, runner=SerialRunner(), ids=SystemIds())
 
 
 @dataclass
@@ -99,17 +102,20 @@ class RealSite(Site):
 
 @pytest.fixture(scope="session")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MiniHdfs]:
+    """A real cluster, for all tests that want one."""
     with mini_hdfs(tmp_path_factory.mktemp("hdfs")) as running:
         yield running
 
 
 @pytest.fixture
 def native(cluster: MiniHdfs) -> Namenode:
+    """The namenode's own protocol."""
     return NativeNamenode(f"hdfs://127.0.0.1:{cluster.rpc_port}", {})
 
 
 @pytest.fixture
 def web(cluster: MiniHdfs) -> Namenode:
+    """The namenode's REST interface."""
     return WebNamenode("127.0.0.1", cluster.web_port, {"user": "root"})
 
 
@@ -148,6 +154,7 @@ class TestWebHdfs(StoreContract):
     ]
 )
 def namenode(request: pytest.FixtureRequest) -> Namenode:
+    """Each way to a namenode, real or not."""
     if request.param == "simulated":
         return SimNamenode(Cluster())
     found: Namenode = request.getfixturevalue(request.param)
@@ -155,6 +162,7 @@ def namenode(request: pytest.FixtureRequest) -> Namenode:
 
 
 def write(namenode: Namenode, path: str, data: bytes) -> None:
+    """A closed file."""
     writer = namenode.create(path)
     writer.write(data)
     writer.close()
@@ -347,7 +355,9 @@ def test_a_file_under_the_base_path_is_refused() -> None:
 
 def test_java_exceptions_become_numbers() -> None:
     """Permission and quota are told from a broken disk, with or without package and outer class."""
-    assert isinstance(hadoop_error("org.apache.hadoop.security.AccessControlException", "/x"), PermissionError)
+    assert isinstance(
+        hadoop_error("org.apache.hadoop.security.AccessControlException", "/x"), PermissionError
+    )
     outer = "org.apache.hadoop.hdfs.protocol.FSLimitException$PathComponentTooLongException"
     assert hadoop_error(outer, "/x").errno == 36
     assert hadoop_error("SomethingNew", "/x").errno == 5

@@ -25,6 +25,10 @@ from filesink.storage.open import check_base_path, open_store
         ("file:///data/a%20b", "/data/a%20b"),
         ("file:///data/a@b", "/data/a@b"),
         ("/data/Zürich", "/data/Zürich"),
+        ("hdfs://nn:8020/data//out/", "hdfs://nn:8020/data/out"),
+        ("HDFS:///data/out", "hdfs:///data/out"),
+        ("hdfs://nn", "hdfs://nn/"),
+        ("webhdfs://nn:9870/a b%20@c", "webhdfs://nn:9870/a b%20@c"),
     ],
 )
 def test_local_paths_have_one_spelling(given: object, path: str) -> None:
@@ -47,7 +51,12 @@ def test_a_path_is_required(given: object) -> None:
     assert raised.value.code == "PATH_REQUIRED"
 
 
-@pytest.mark.parametrize("given", [b"/data", 7, "/data\0x", "file:data", "file://host/data", "file://"])
+ODD_URIS = ["file:data", "file://host/data", "file://", "hdfs:/data", "hdfs://nn/a/../b", "hdfs://nn/a:b"]
+
+
+@pytest.mark.parametrize(
+    "given", [b"/data", 7, "/data\0x", "file:data", "file://host/data", "file://", *ODD_URIS]
+)
 def test_odd_paths_are_refused(given: object) -> None:
     """What is no path, or names another host, is a mistake of configuration."""
     with pytest.raises(ConfigError) as raised:
@@ -75,7 +84,8 @@ def test_credentials_are_refused_and_not_repeated(given: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "given", ["foo://bucket/a?secret=hunter2", "hdfs://nn:8020/a@b", "memory://a", "c:\\data"]
+    "given",
+    ["foo://bucket/a?secret=hunter2", "gs://bucket/a", "sftp://host/a", "memory://a", "c:\\data"],
 )
 def test_unknown_schemes_name_the_known_ones(given: str) -> None:
     """The scheme is named, and so is what is supported; the rest is not repeated."""
@@ -100,3 +110,18 @@ def test_a_local_path_opens_a_working_store(tmp_path: Path) -> None:
     store.prepare()
     store.put_if_absent("a/x", b"1")
     assert (tmp_path / "out" / "a" / "x").read_bytes() == b"1"
+
+
+def test_the_reason_for_a_refusal_is_given() -> None:
+    """Who asks for a store that cannot keep the contract is told what it lacks."""
+    with pytest.raises(ConfigError, match="rename there replaces"):
+        check_base_path("sftp://host/data")
+
+
+def test_memory_is_shared_within_a_process_and_nowhere_else() -> None:
+    """Tests and notebooks without Spark may use it; a sink, whose tasks are other processes, may not."""
+    open_store("memory://test_open", {}).put_if_absent("a/x", b"1")
+    assert open_store("memory://test_open/", {}).read("a/x") == b"1"
+    assert open_store("memory://other", {}).read("a/x") is None
+    with pytest.raises(ConfigError, match="other processes"):
+        check_base_path("memory://test_open")
