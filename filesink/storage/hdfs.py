@@ -291,5 +291,6 @@ def _entry(found: HdfsStatus) -> Entry:
         name=found.name,
         size=0 if found.is_directory else found.size,
         mtime_ms=found.mtime_ms,
+        version=str(found.mtime_ms),
         kind=Kind.DIRECTORY if found.is_directory else Kind.FILE,
     )

@@ -122,7 +122,7 @@ class WebNamenode:
         found = urlsplit(self._client._apply_proxy(location))  # noqa: SLF001 - what fsspec's calls do
         # Namenodes compose the letters of a path in the address that they give (é from e and accent),
         # which is the path of another file.
-        return urlunsplit(found._replace(path=urlsplit(self._at(path)).path))
+        return str(urlunsplit(found._replace(path=urlsplit(self._at(path)).path)))
 
     def _at(self, path: str) -> str:
         return f"{self._client.url}{quote(path)}"
