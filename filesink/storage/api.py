@@ -36,7 +36,8 @@ class Entry:
     """One line of a listing. ``size`` in bytes, ``mtime_ms`` in milliseconds since 1970 UTC.
 
     ``version`` differs for any two files that ever had the same name: inode and time on a file
-    system, the time alone on HDFS, the ETag on an object store; ``""`` where a store knows none. Directories: no meaning.
+    system, the time alone on HDFS, the ETag on an object store; ``""`` where a store knows none.
+    Directories: no meaning.
     """
 
     name: str
