@@ -7,6 +7,8 @@ from datetime import timedelta
 
 from filesink.errors import ConfigError
 
+Duration = int | str | timedelta
+
 _TEXT = re.compile(r"\s*([0-9]{1,19})\s*([A-Za-z]*)\s*")
 _MAX_MS = 2**63 - 1  # what a timestamp of Spark or Java can hold
 _UNITS = {
@@ -19,7 +21,7 @@ _UNITS = {
 _MS_PER_UNIT = {name: ms for ms, names in _UNITS.items() for name in names}
 
 
-def parse_duration_ms(value: int | timedelta | str, *, name: str) -> int:
+def parse_duration_ms(value: Duration, *, name: str, least: int = 1) -> int:
     """Milliseconds of a duration; the units in words are those of Flink's ``TimeUtils``.
 
     Args:
@@ -27,16 +29,17 @@ def parse_duration_ms(value: int | timedelta | str, *, name: str) -> int:
             ``"500 ms"``, ``"10 seconds"``, ``"15 min"``, ``"1 h"``, ``"2 days"``. Digits alone are
             milliseconds, because Spark turns every option into a string.
         name: the option, for the message.
+        least: the shortest one allowed, in milliseconds.
 
     Raises:
-        ConfigError: ``BAD_VALUE``; not a duration, not positive, not whole milliseconds, or beyond
+        ConfigError: ``BAD_VALUE``; not a duration, too short, not whole milliseconds, or beyond
             292 million years.
     """
     ms = _milliseconds(value)
-    if ms is None or not 0 < ms <= _MAX_MS:
+    if ms is None or not least <= ms <= _MAX_MS:
         raise ConfigError(
-            f"{name} must be a duration > 0 (e.g. '15 min', or an int of milliseconds), "
-            f"got {repr(value)[:80]}",
+            f"{name} must be a duration {'> 0' if least else '>= 0'} (e.g. '15 min', or an int of "
+            f"milliseconds), got {repr(value)[:80]}",
             code="BAD_VALUE",
         )
     return ms

@@ -17,14 +17,13 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from datetime import timedelta
 from enum import Enum
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from filesink.bucket import Closed
 from filesink.buckets import BucketAssigner
 from filesink.closed_parts import Compaction, CompactStrategy, Waiting
-from filesink.durations import parse_duration_ms
+from filesink.durations import Duration, parse_duration_ms
 from filesink.errors import ConfigError
 from filesink.file_format import BulkFormat, FileFormat, RowFormat
 from filesink.file_tiers import FileTiers, StoreAddress
@@ -49,7 +48,6 @@ if TYPE_CHECKING:
 
 E = TypeVar("E", bound=Enum)
 V = TypeVar("V")
-Duration = int | str | timedelta
 Mode = Literal["append", "overwrite", "overwrite_partitions", "error_if_data_exists"]
 
 

@@ -186,9 +186,8 @@ def no_table(name: TableName) -> MetastoreConflictError:
     )
 
 
-def no_partition(name: TableName, values: Values) -> MetastoreConflictError:
+def no_partition(name: TableName) -> MetastoreConflictError:
     """The error for a partition that was to be changed and does not exist."""
-    del values  # values of records
     return MetastoreConflictError(
         f"a partition of {name} was dropped meanwhile; announce it again", code="PARTITION_MISSING"
     )

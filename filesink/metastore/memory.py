@@ -95,7 +95,7 @@ class MemoryMetastore(Metastore):
         for partition in partitions:
             old = found.partitions.get(partition.values)
             if old is None:
-                raise no_partition(name, partition.values)
+                raise no_partition(name)
             parameters = {**old.parameters, **partition.parameters}
             found.partitions[partition.values] = replace(
                 old, location=partition.location, parameters=parameters

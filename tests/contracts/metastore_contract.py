@@ -23,6 +23,7 @@ from filesink.metastore.api import (
     Values,
 )
 from filesink.metastore.table_formats import HIVE_FORMATS
+from filesink.partition_paths import DEFAULT_PARTITION
 
 
 class MetastoreSite(ABC):
@@ -95,21 +96,15 @@ class MetastoreContract:
         assert found.parameters["numRows"] == "5"
         assert set(site.partitions(table.name)) == {first.values, second.values}
 
-    @pytest.mark.parametrize(
-        "value",
-        ["a b", "a/b=c%d", "q\"u'o*t?e", "é ∑ 日本", "[x]{y}^z", "__HIVE_DEFAULT_PARTITION__", "a\\b:#"],
-    )
-    def test_values_keep_their_text(
-        self, site: MetastoreSite, metastore: Metastore, table: Table, value: str
-    ) -> None:
+    def test_values_keep_their_text(self, site: MetastoreSite, metastore: Metastore, table: Table) -> None:
         """Values are escaped for names and come back as they were; null has its own text."""
-        added = partition(table, "d", value)
-        metastore.add_partitions(table.name, [added])
-        metastore.add_partitions(table.name, [added])
-        assert [found.values for found in metastore.get_partitions(table.name, [added.values])] == [
-            ("d", value)
-        ]
-        assert set(site.partitions(table.name)) == {("d", value)}
+        texts = ["a b", "a/b=c%d", "q\"u'o*t?e", "é ∑ 日本", "[x]{y}^z", DEFAULT_PARTITION, "a\\b:#"]
+        added = [partition(table, "d", text) for text in texts]
+        for _ in range(2):
+            metastore.add_partitions(table.name, added)
+        wanted = {("d", text) for text in texts}
+        assert {one.values for one in metastore.get_partitions(table.name, sorted(wanted))} == wanted
+        assert set(site.partitions(table.name)) == wanted
 
     def test_a_partition_is_never_replaced(
         self, site: MetastoreSite, metastore: Metastore, table: Table
@@ -187,11 +182,11 @@ class MetastoreContract:
     def test_many_partitions_in_one_call(
         self, site: MetastoreSite, metastore: Metastore, table: Table
     ) -> None:
-        """More than fit into one request of the service; all of them take effect."""
-        many = [partition(table, f"d{i}") for i in range(130)]
+        """More than fit into one request of the client; all of them take effect."""
+        many = [partition(table, f"d{i}") for i in range(25)]
         metastore.add_partitions(table.name, many)
         metastore.alter_partitions(table.name, [replace(one, parameters={"seen": "1"}) for one in many])
-        assert len(metastore.get_partitions(table.name, [one.values for one in many])) == 130
+        assert len(metastore.get_partitions(table.name, [one.values for one in many])) == 25
         assert {parameters["seen"] for _, parameters in site.partitions(table.name).values()} == {"1"}
 
     def test_nothing_is_nothing(self, metastore: Metastore, table: Table) -> None:

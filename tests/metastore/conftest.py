@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pytest
 
 from filesink.metastore.api import Metastore, Table
 from tests.contracts.metastore_contract import MetastoreSite
+from tests.metastore.hive_server import HiveServer, hive_server, why_not
 
 
 @pytest.fixture
@@ -22,3 +25,12 @@ def table(site: MetastoreSite) -> Table:
     client.create_table(fresh)
     client.close()
     return fresh
+
+
+@pytest.fixture(scope="session")
+def hive(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HiveServer]:
+    """One real Hive metastore for all tests that need one."""
+    if reason := why_not():
+        pytest.skip(f"no Hive metastore: {reason}")
+    with hive_server(tmp_path_factory.mktemp("hive")) as server:
+        yield server

@@ -1,0 +1,249 @@
+"""The client of Hive keeps the contract with a real metastore, and survives servers that do not."""
+
+from __future__ import annotations
+
+import socket
+import sys
+import threading
+import types
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import Self
+
+import puresasl.mechanisms
+import pytest
+
+from filesink.errors import ConfigError, DependencyError, MetastoreConflictError, MetastoreError
+from filesink.metastore import hive as hive_module
+from filesink.metastore.api import Metastore, Partition, TableName, Values
+from filesink.metastore.hive import HiveMetastore
+from filesink.metastore.hive_connection import HiveConnection, Kerberos, Server, parse_uris
+from tests.contracts.metastore_contract import MetastoreContract, MetastoreSite, partition
+from tests.fakes import SettableClock
+from tests.metastore.hive_server import HiveServer
+from tests.metastore.test_memory import MemoryMetastoreSite
+
+
+@dataclass
+class HiveSite(MetastoreSite):
+    """The service itself, asked by its bare stubs over a connection of its own."""
+
+    server: HiveServer
+
+    def __post_init__(self) -> None:
+        self.root = f"file:{self.server.warehouse}"
+
+    def metastore(self) -> Metastore:
+        return HiveMetastore(self.server.uri)
+
+    def partitions(self, name: TableName) -> dict[Values, tuple[str, dict[str, str]]]:
+        with self._client() as client:
+            found = client.get_partitions(name.database, name.table, -1)
+        return {tuple(one.values): (one.sd.location, one.parameters) for one in found}
+
+    def columns(self, name: TableName) -> dict[str, str]:
+        with self._client() as client:
+            found = client.get_table(name.database, name.table)
+        return {column.name: column.type for column in (*found.sd.cols, *found.partitionKeys)}
+
+    @contextmanager
+    def _client(self) -> Iterator[object]:
+        from pymetastore.hive_metastore import ThriftHiveMetastore
+        from thrift.protocol.TBinaryProtocol import TBinaryProtocol
+        from thrift.transport import TSocket, TTransport
+
+        transport = TTransport.TBufferedTransport(TSocket.TSocket("127.0.0.1", self.server.port))
+        transport.open()
+        try:
+            yield ThriftHiveMetastore.Client(TBinaryProtocol(transport))
+        finally:
+            transport.close()
+
+
+@pytest.fixture
+def site(hive: HiveServer, monkeypatch: pytest.MonkeyPatch) -> MetastoreSite:
+    """The server that all tests share; each has tables of its own. Some need more than one request."""
+    monkeypatch.setattr(hive_module, "_BATCH", 10)
+    return HiveSite(server=hive)
+
+
+@pytest.mark.spark
+class TestHiveMetastore(MetastoreContract):
+    """The conformance suite, with a server of Hive 2.3."""
+
+    def test_partitions_have_the_storage_of_their_table(self, site: MetastoreSite, table) -> None:
+        """Readers take format and columns from the partition, not from the table."""
+        one = partition(table, "d")
+        site.metastore().add_partitions(table.name, [one])
+        with site._client() as client:
+            [found] = client.get_partitions(table.name.database, table.name.table, -1)
+        assert found.sd.serdeInfo.serializationLib == table.format.serde
+        assert [column.name for column in found.sd.cols] == ["a", "b"]
+
+    def test_what_a_partition_has_besides_is_kept(self, site: MetastoreSite, table) -> None:
+        """A change writes back what it does not know, such as columns of the partition's own."""
+        one = partition(table, "d")
+        site.metastore().add_partitions(table.name, [one])
+        with site._client() as client:
+            [found] = client.get_partitions(table.name.database, table.name.table, -1)
+            found.sd.serdeInfo.parameters = {"mine": "1"}
+            client.alter_partition(table.name.database, table.name.table, found)
+        site.metastore().alter_partitions(table.name, [replace(one, parameters={"numRows": "1"})])
+        with site._client() as client:
+            [found] = client.get_partitions(table.name.database, table.name.table, -1)
+        assert found.sd.serdeInfo.parameters == {"mine": "1"}
+
+    def test_a_dead_server_is_passed_over(self, hive: HiveServer, table) -> None:
+        """The next URI is tried when the first refuses; the one that answered is tried first from then on."""
+        with free_port() as dead:
+            client = HiveMetastore(f"thrift://127.0.0.1:{dead}, {hive.uri}", clock=SettableClock())
+            assert client.get_table(table.name) is not None
+            client.add_partitions(table.name, [partition(table, "d")])
+        client.close()
+
+    def test_a_server_that_hangs_up_is_passed_over(self, hive: HiveServer, table) -> None:
+        """A question is asked again elsewhere when the connection breaks."""
+        with HangsUp() as hangs_up:
+            client = HiveMetastore(f"thrift://127.0.0.1:{hangs_up.port},{hive.uri}", clock=SettableClock())
+            assert client.get_table(table.name) is not None
+        assert hangs_up.accepted
+        client.close()
+
+    def test_a_table_in_no_database(self, site: MetastoreSite, metastore: Metastore) -> None:
+        """What the service refuses for good is a conflict."""
+        lost = replace(site.fresh_table(), name=TableName(database="no_such_db", table="t"))
+        with pytest.raises(MetastoreConflictError) as caught:
+            metastore.create_table(lost)
+        assert caught.value.code == "METASTORE_REFUSED"
+
+
+class HangsUp:
+    """Accepts connections and closes them after the first bytes, as a server that dies."""
+
+    def __enter__(self) -> Self:
+        self._socket = socket.create_server(("127.0.0.1", 0))
+        self.port = self._socket.getsockname()[1]
+        self.accepted = 0
+        self._thread = threading.Thread(target=self._serve)
+        self._thread.start()
+        return self
+
+    def _serve(self) -> None:
+        while True:
+            connection, _ = self._socket.accept()
+            with connection:
+                if not connection.recv(1):
+                    return
+                self.accepted += 1
+
+    def __exit__(self, *error: object) -> None:
+        socket.create_connection(("127.0.0.1", self.port)).close()  # the last one sends nothing
+        self._thread.join()
+        self._socket.close()
+
+
+@contextmanager
+def free_port() -> Iterator[int]:
+    """A port that refuses connections: bound, and nobody listens."""
+    with socket.socket() as bound:
+        bound.bind(("127.0.0.1", 0))
+        yield bound.getsockname()[1]
+
+
+def test_an_order_is_never_repeated() -> None:
+    """A change whose reply is lost is unknown: one connection, one request, and then an error."""
+    with HangsUp() as hangs_up:
+        client = HiveMetastore(f"thrift://127.0.0.1:{hangs_up.port}", clock=SettableClock())
+        with pytest.raises(MetastoreError) as caught:
+            client.create_table(MemoryMetastoreSite().fresh_table())
+    assert caught.value.code == "METASTORE_UNKNOWN"
+    assert hangs_up.accepted == 1
+
+
+def test_no_server_at_all() -> None:
+    """All servers are tried in three rounds with pauses between; then the last one is named."""
+    clock = SettableClock()
+    with free_port() as one, free_port() as other:
+        client = HiveMetastore(f"thrift://127.0.0.1:{one},thrift://127.0.0.1:{other}", clock=clock)
+        with pytest.raises(MetastoreError) as caught:
+            client.add_partitions(TableName.parse("a.b"), [Partition(values=("d",), location="file:/d")])
+    assert caught.value.code == "METASTORE_DOWN"
+    assert clock.slept == [0.5, 1.0]
+
+
+@pytest.mark.parametrize(
+    ("uris", "servers"),
+    [
+        ("thrift://a:9083", [("a", 9083)]),
+        ("thrift://a , thrift://b:1/", [("a", 9083), ("b", 1)]),
+        ("thrift://[::1]:9083", [("::1", 9083)]),
+    ],
+)
+def test_uris(uris: str, servers: list[tuple[str, int]]) -> None:
+    """Several with commas, blanks around them, the usual port left out."""
+    assert parse_uris(uris) == tuple(Server(*server) for server in servers)
+
+
+@pytest.mark.parametrize(
+    "uris",
+    [
+        "",
+        "a:9083",
+        "http://a",
+        "thrift://",
+        "thrift://a:x",
+        "thrift://u:secret@a:1",
+        "thrift://a:1/db",
+        "thrift://a,",
+    ],
+)
+def test_bad_uris(uris: str) -> None:
+    """Refused when the sink is built; the message holds no password."""
+    with pytest.raises(ConfigError) as caught:
+        HiveMetastore(uris)
+    assert caught.value.code == "METASTORE_URI"
+    assert "secret" not in str(caught.value)
+
+
+def test_kerberos_is_configured(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The SASL transport gets the service and the host of the server's principal, and GSSAPI."""
+    asked = []
+
+    def init(**arguments: object) -> tuple[int, object]:
+        asked.append(arguments)
+        return 1, object()
+
+    fake = types.ModuleType("kerberos")
+    fake.authGSSClientInit = init  # type: ignore[attr-defined]
+    fake.authGSSClientClean = lambda _: 1  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "kerberos", fake)
+    monkeypatch.setattr(puresasl.mechanisms, "kerberos", fake, raising=False)
+    monkeypatch.setitem(puresasl.mechanisms.mechanisms, "GSSAPI", puresasl.mechanisms.GSSAPIMechanism)
+    with free_port() as port:
+        connection = HiveConnection(
+            [Server("127.0.0.1", port)],
+            security=Kerberos(service="metastore", host="hms.example.org"),
+            timeout_ms=1000,
+            clock=SettableClock(),
+        )
+        with pytest.raises(MetastoreError) as caught:
+            connection.ask(lambda _: None)
+    assert caught.value.code == "METASTORE_DOWN"
+    assert asked[0]["service"] == "metastore@hms.example.org"
+
+
+def test_kerberos_without_its_packages(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The extra to install is named."""
+    monkeypatch.setitem(sys.modules, "kerberos", None)
+    with pytest.raises(DependencyError) as caught:
+        HiveMetastore("thrift://127.0.0.1:1", security=Kerberos()).get_table(TableName.parse("a.b"))
+    assert caught.value.code == "HIVE_KERBEROS"
+
+
+def test_hive_without_its_package(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The extra to install is named when the sink is built."""
+    monkeypatch.setitem(sys.modules, "pymetastore.hive_metastore", None)
+    with pytest.raises(DependencyError) as caught:
+        HiveMetastore("thrift://127.0.0.1:1")
+    assert caught.value.code == "HIVE"
