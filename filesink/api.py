@@ -22,7 +22,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import TYPE_CHECKING, ClassVar, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypeVar
 
 from filesink.ports import Clock, Ids, TaskRunner
 from filesink.save_mode import SaveMode
@@ -162,12 +162,65 @@ class SinkCommitter(ABC, Generic[CommittableT]):
         """Discard what the tasks of an epoch that was *not* decided have reported."""
 
 
+class Input(Enum):
+    """Whether an epoch may be followed by others."""
+
+    GOES_ON = "goes on"
+    ENDED = "ended"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EpochContext:
+    """The epoch a stage works for: its slot, the driver's time (ms), and whether input has ended.
+
+    Attributes:
+        runner: runs larger pieces of work where there is room for them.
+        waiting: what the aggregated committer has put off in earlier epochs.
+        clock: for measuring only; what is decided follows from ``now_ms``.
+        metrics: what stages count; they are reported with those of the tasks.
+        mode: that of a batch write; anything else appends.
+    """
+
+    sink_id: str
+    slot: int
+    now_ms: int
+    input: Input
+    ids: Ids
+    runner: TaskRunner
+    waiting: Sequence[Any] = ()
+    clock: Clock = field(default_factory=SystemClock)
+    metrics: Metrics = field(default_factory=Metrics)
+    mode: SaveMode = SaveMode.APPEND
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared(Generic[StateT, CommittableT]):
+    """What an epoch is about to decide: committables, and states by subtask index."""
+
+    committables: Sequence[CommittableT]
+    states: Mapping[int, Sequence[StateT]]
+
+
+@dataclass(frozen=True, slots=True)
+class Announcements(Generic[AggregatedT]):
+    """What an aggregated committer commits with this epoch, and what it puts off to a later one."""
+
+    now: Sequence[AggregatedT] = ()
+    later: Sequence[AggregatedT] = ()
+
+
 class SinkAggregatedCommitter(ABC, Generic[CommittableT, AggregatedT]):
     """Commits once per epoch, for all tasks together, after every committable took effect."""
 
     @abstractmethod
-    def combine(self, committables: Sequence[CommittableT]) -> list[AggregatedT]:
-        """What is to be committed for the epoch. Called before *decide* and put on record."""
+    def combine(
+        self, epoch: EpochContext, prepared: Prepared[Any, CommittableT]
+    ) -> Announcements[AggregatedT]:
+        """What is to be committed for the epoch, and what waits. Called before *decide*; put on record.
+
+        Called once, after the stages. What was put off before is in ``epoch.waiting`` and is
+        forgotten unless it is put off again. A stage has to say that something is due without data.
+        """
 
     @abstractmethod
     def commit(self, aggregated: Sequence[AggregatedT]) -> list[AggregatedT]:
@@ -182,43 +235,6 @@ class SinkAggregatedCommitter(ABC, Generic[CommittableT, AggregatedT]):
 
     def close(self) -> None:
         """Release everything. Called when the engine stops using the sink."""
-
-
-class Input(Enum):
-    """Whether an epoch may be followed by others."""
-
-    GOES_ON = "goes on"
-    ENDED = "ended"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EpochContext:
-    """The epoch a stage works for: its slot, the driver's time (ms), and whether input has ended.
-
-    Attributes:
-        runner: runs larger pieces of work where there is room for them.
-        clock: for measuring only; what is decided follows from ``now_ms``.
-        metrics: what stages count; they are reported with those of the tasks.
-        mode: that of a batch write; anything else appends.
-    """
-
-    sink_id: str
-    slot: int
-    now_ms: int
-    input: Input
-    ids: Ids
-    runner: TaskRunner
-    clock: Clock = field(default_factory=SystemClock)
-    metrics: Metrics = field(default_factory=Metrics)
-    mode: SaveMode = SaveMode.APPEND
-
-
-@dataclass(frozen=True, slots=True)
-class Prepared(Generic[StateT, CommittableT]):
-    """What an epoch is about to decide: committables, and states by subtask index."""
-
-    committables: Sequence[CommittableT]
-    states: Mapping[int, Sequence[StateT]]
 
 
 class PreCommitStage(ABC, Generic[StateT, CommittableT]):

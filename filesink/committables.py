@@ -3,8 +3,8 @@
 A *pending* file is published by the epoch whose record names it. A *held* file stays hidden: in a
 record's state it is kept for a later epoch; among the committables of a writer it belongs to a part
 that was closed, and a stage decides what becomes of it. A file to *discard* is removed after
-publication; so is a finished one that an overwrite has *replaced*. Codecs are versioned;
-``tests/golden`` holds old bytes.
+publication; so is a finished one that an overwrite has *replaced*. A *watermark* names no file. Codecs
+are versioned; ``tests/golden`` holds old bytes.
 """
 
 from __future__ import annotations
@@ -77,12 +77,26 @@ class ReplacedFile:
     version: str
 
 
-Committable = PendingFile | HeldFile | DiscardFile | ReplacedFile
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Watermark:
+    """No file: the latest time that a task has seen in the watermark column.
+
+    Attributes:
+        latest_ms: milliseconds since 1970 UTC.
+        time_zone: of the session, whose wall clock the directories show.
+    """
+
+    latest_ms: int
+    time_zone: str
+
+
+Committable = PendingFile | HeldFile | DiscardFile | ReplacedFile | Watermark
 _KINDS: dict[str, type[Any]] = {
     "pending": PendingFile,
     "held": HeldFile,
     "discard": DiscardFile,
     "replaced": ReplacedFile,
+    "watermark": Watermark,
 }
 _NAMES = {kind: name for name, kind in _KINDS.items()}
 _STAGED: dict[str, type[Any]] = {"file": HiddenFile, "object": HiddenObject, "upload": PendingUpload}

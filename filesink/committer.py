@@ -17,7 +17,7 @@ from collections.abc import Callable, Sequence
 from typing import assert_never
 
 from filesink.api import EpochContext, PreCommitStage, Prepared, SinkCommitter
-from filesink.committables import Committable, DiscardFile, HeldFile, PendingFile, ReplacedFile
+from filesink.committables import Committable, DiscardFile, HeldFile, PendingFile, ReplacedFile, Watermark
 from filesink.errors import CommitConflictError, InternalError, SecurityError, StagedDataLost, StorageError
 from filesink.naming import parent, parse_ours
 from filesink.part_file import Event, State, advance
@@ -160,7 +160,7 @@ class VerifyStage(PreCommitStage[HeldFile, Committable]):
                     raise InternalError(
                         "a closed part was not put together before its epoch; please report this", code="HELD"
                     )
-                case DiscardFile() | ReplacedFile():
+                case DiscardFile() | ReplacedFile() | Watermark():
                     pass
                 case _:
                     assert_never(committable)
@@ -212,6 +212,8 @@ def _sorted(
                 discards.append(committable)
             case ReplacedFile():
                 replaced.append(committable)
+            case Watermark():
+                pass
             case HeldFile():
                 raise InternalError("a held file cannot be committed; please report this", code="HELD")
             case _:

@@ -163,6 +163,7 @@ class EpochLoop(Generic[S, C, A]):
             input=source,
             ids=self._ports.ids,
             runner=self._ports.runner,
+            waiting=() if head is None else self._publisher.waiting(head.record.waiting),
             clock=self._ports.clock,
             mode=cause.mode if isinstance(cause, BatchWrite) else SaveMode.APPEND,
         )
@@ -212,6 +213,8 @@ class EpochLoop(Generic[S, C, A]):
         prepared = gathered.prepared
         for stage in self._stages:
             prepared = stage.prepare(epoch, prepared)
+        kept = EMPTY if head is None else head.record.waiting
+        announcement, waiting = self._publisher.combine(epoch, prepared, kept)
         codec = self._sink.committable_codec
         states = {subtask: encode_states(self._sink, values) for subtask, values in prepared.states.items()}
         last = None if head is None else head.record.last_batch
@@ -224,14 +227,10 @@ class EpochLoop(Generic[S, C, A]):
             decided_ms=epoch.now_ms,
             rows=gathered.rows,
             committables=Section(codec.version, codec.encode(prepared.committables)),
-            announcement=self._announcement(prepared.committables),
+            announcement=announcement,
+            waiting=waiting,
             states={subtask: section for subtask, section in states.items() if section.data},
         )
-
-    def _announcement(self, committables: Sequence[C]) -> Section:
-        codec = self._sink.aggregated_codec
-        combined = self._publisher.combine(committables)
-        return Section(codec.version, codec.encode(combined)) if codec and combined else EMPTY
 
     def _lost(self, standing: EpochRecord, cause: Cause, gathered: Gathered[S, C]) -> Outcome[C]:
         """Another driver has the slot. If it did the same work, that is as good; else stop."""

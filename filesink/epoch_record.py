@@ -95,6 +95,7 @@ class EpochRecord:
         last_batch: the newest micro-batch decided in this chain up to and with this record.
         decided_ms: the driver's clock, milliseconds since 1970 UTC.
         rows: records that the epoch's tasks took in; those now in held files are counted too.
+        waiting: what the aggregated committer has put off to a later epoch.
         states: a writer's state by subtask index.
     """
 
@@ -107,11 +108,14 @@ class EpochRecord:
     rows: int
     committables: Section
     announcement: Section = EMPTY
+    waiting: Section = EMPTY
     states: Mapping[int, Section] = field(default_factory=dict)
 
     def to_bytes(self) -> bytes:
         """Durable form: a framed JSON line, then the sections one after the other."""
         sections = [("committables", self.committables), ("announcement", self.announcement)]
+        if self.waiting.data:
+            sections.append(("waiting", self.waiting))
         sections += [(f"state {subtask}", state) for subtask, state in sorted(self.states.items())]
         head = {
             "slot": self.slot,
@@ -147,6 +151,7 @@ class EpochRecord:
                 last_batch=last,
                 committables=sections.pop("committables"),
                 announcement=sections.pop("announcement"),
+                waiting=sections.pop("waiting", EMPTY),
                 states={_subtask(name): section for name, section in sections.items()},
             )
         except (TypeError, ValueError, KeyError, AttributeError) as error:

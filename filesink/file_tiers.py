@@ -10,14 +10,20 @@ import pyarrow as pa
 
 from filesink import file_format
 from filesink.api import PreCommitStage, Sink, WriterContext
-from filesink.buckets import file_columns
+from filesink.buckets import BucketAssigner, file_columns
 from filesink.closed_parts import Compaction, MergeParts, Waiting
 from filesink.closing import CloseParts
 from filesink.committables import Committable, CommittableCodec, HeldFile, HeldFileCodec, PendingFile
 from filesink.committer import FileCommitter, VerifyStage
+from filesink.event_time import check_time_column
 from filesink.ledger import Ledger
 from filesink.merging import SinkFiles
+from filesink.metastore.announcements import Announced, AnnouncementCodec
+from filesink.metastore.partition_commit import CloseDuePartitions, PartitionCommit, PartitionCommitter
+from filesink.metastore.policies import Site
 from filesink.naming import parent
+from filesink.partition_buckets import PartitionBucketAssigner
+from filesink.path_buckets import BasePathBucketAssigner
 from filesink.ports import SerialRunner
 from filesink.replacing import ReplaceFiles
 from filesink.save_mode import SaveMode
@@ -28,6 +34,8 @@ from filesink.writer import FileWriter, Plan
 
 if TYPE_CHECKING:
     from filesink.epoch_record import EpochRecord
+
+_HIVE_FORMATS = {"parquet": "parquet", "orc": "orc", "avro": "avro", "json": "json", "txt": "textfile"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,22 +50,35 @@ class StoreAddress:
         return open_store(self.base_path, self.storage_options)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Publishing:
+    """How partitions are announced, and the base path as metastores should know it."""
+
+    commit: PartitionCommit
+    base_path: str
+
+
 @dataclass(frozen=True, kw_only=True)
-class FileTiers(Sink[HeldFile, Committable, None]):
+class FileTiers(Sink[HeldFile, Committable, Announced]):
     """Part files in buckets below one base path.
 
     Args:
         address: opens the store; anything callable that can be pickled.
         plan: how records become part files.
         uid: the user's stable name of the sink.
+        publishing: how partitions are announced; stays on the driver, tasks get the sink without it.
         compaction: how small files are merged; without it, what becomes of those that wait.
     """
 
     address: Callable[[], Store]
     plan: Plan
     uid: str | None = None
+    publishing: Publishing | None = None
     compaction: Compaction | Waiting = Waiting.REFUSED
     save_modes: ClassVar[Collection[SaveMode]] = tuple(SaveMode)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "publishing": None}
 
     def create_writer(self, context: WriterContext) -> FileWriter:
         """See ``Sink.create_writer``."""
@@ -71,11 +92,17 @@ class FileTiers(Sink[HeldFile, Committable, None]):
         """See ``Sink.create_committer``."""
         return FileCommitter(self.address(), SerialRunner())
 
+    def create_aggregated_committer(self) -> PartitionCommitter | None:
+        """See ``Sink.create_aggregated_committer``."""
+        return None if self.publishing is None else PartitionCommitter(self.publishing.commit, self._site)
+
     def pre_commit_stages(self) -> Sequence[PreCommitStage[HeldFile, Committable]]:
         """Close what is due, put it together, name what it replaces, then look at every new file."""
         files = SinkFiles(open_store=self.address, format=self.plan.format, names=self.plan.names)
         replace = ReplaceFiles(self.address(), self.open_ledger)
-        return (CloseParts(self.plan.policy), self._merging(files), replace, VerifyStage(self.address()))
+        first = [] if self.publishing is None else [CloseDuePartitions(self.publishing.commit)]
+        last = VerifyStage(self.address())
+        return (*first, CloseParts(self.plan.policy), self._merging(files), replace, last)
 
     def _merging(self, files: SinkFiles) -> PreCommitStage[HeldFile, Committable]:
         match self.compaction:
@@ -98,20 +125,40 @@ class FileTiers(Sink[HeldFile, Committable, None]):
         """See ``Sink.state_codec``."""
         return HeldFileCodec()
 
+    @property
+    def aggregated_codec(self) -> AnnouncementCodec:
+        """See ``Sink.aggregated_codec``."""
+        return AnnouncementCodec()
+
     def derived_columns(self) -> Mapping[str, str]:
         """What the bucket assigner wants Spark to compute."""
         return self.plan.assigner.derived_columns()
 
     def prepare(self, schema: pa.Schema) -> None:
-        """Check buckets and types, then the store; see ``Sink.prepare``."""
+        """Check buckets and types, then the store, then whom partitions are announced to."""
         self.check_schema(schema)
         self.address().prepare()
+        if self.publishing is not None:
+            derived = self.derived_columns()
+            written = pa.schema([field for field in schema if field.name not in derived])
+            for policy in self.publishing.commit.policies:
+                policy.prepare(self._site(), written)
 
     def check_schema(self, schema: pa.Schema) -> None:
         """Raise ``SchemaError`` if records of ``schema`` cannot be written. Touches nothing."""
         self.plan.assigner.check_schema(schema)
         kept = [schema.field(i) for i in file_columns(self.plan.assigner, schema)]
         file_format.check_schema(self.plan.format, pa.schema(kept))
+        if self.plan.watermark_column is not None:
+            check_time_column(schema, self.plan.watermark_column)
+
+    def _site(self) -> Site:
+        return Site(
+            store=self.address(),
+            base_path="" if self.publishing is None else self.publishing.base_path,
+            partition_columns=_partition_columns(self.plan.assigner),
+            hive_format=_hive_format(file_format.code_of(self.plan.format).extension),
+        )
 
     def sweep(self, record: EpochRecord, touched: Sequence[Committable] | None) -> int:
         """See ``Sink.sweep``."""
@@ -125,6 +172,22 @@ class FileTiers(Sink[HeldFile, Committable, None]):
         for leftover in dead:
             store.discard(leftover.path)
         return len(dead)
+
+
+def _partition_columns(assigner: BucketAssigner) -> tuple[str, ...] | None:
+    match assigner:
+        case PartitionBucketAssigner(columns=columns):
+            return columns
+        case BasePathBucketAssigner():
+            return ()
+        case _:
+            return None
+
+
+def _hive_format(extension: str) -> str | None:
+    """What Hive calls files that end like this; the ending of a codec may come before or after."""
+    endings = extension.split(".")
+    return next((_HIVE_FORMATS[ending] for ending in endings if ending in _HIVE_FORMATS), None)
 
 
 def chain_of(record: EpochRecord) -> Chain:

@@ -27,8 +27,10 @@ from filesink.file_tiers import FileTiers, chain_of
 from filesink.gathering import states_of
 from filesink.identity import EXCLUSIVE, batch_sink_id
 from filesink.ledger import Ledger
+from filesink.metastore.announcements import Announced
 from filesink.naming import LEDGER_ROOT, join, parent, parse_ours, sink_tag
 from filesink.ports import Clock, Ids, Ports, SerialRunner
+from filesink.publisher import Decider, Publisher
 from filesink.replay import EpochOptions
 from filesink.report import EpochReport, RecoveryReport, SweepPlan, report_of
 from filesink.storage.api import Kind, Store
@@ -145,7 +147,7 @@ class Maintenance:
         names = sorted(entry.name for entry in entries if entry.kind is Kind.DIRECTORY)
         return [self._tiers.open_ledger(name) for name in names if name[0] not in "._"]
 
-    def _loop(self, ledger: Ledger) -> EpochLoop[HeldFile, Committable, None]:
+    def _loop(self, ledger: Ledger) -> EpochLoop[HeldFile, Committable, Announced]:
         return EpochLoop(self._tiers, ledger, ports=self._ports, options=EpochOptions())
 
     def _accept(self, ledger: Ledger, record: EpochRecord) -> tuple[Outcome[Committable], int]:
@@ -158,6 +160,9 @@ class Maintenance:
             raise StorageError(
                 f"{len(left)} files could not be published; call recover() again", code="RETRY"
             )
+        publisher = Publisher(self._tiers, ledger, self._ports.clock)
+        publisher.announce(record, Decider.EARLIER_DRIVER)
+        publisher.close()
         remember(record, ledger)
         ledger.complete(record.slot)
         missing = [file for file in committables if file not in there]

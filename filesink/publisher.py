@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from enum import Enum
 from typing import Generic, TypeVar
 
-from filesink.api import Sink
+from filesink.api import EpochContext, Prepared, Sink
 from filesink.epoch_record import EMPTY, EpochRecord, Section
 from filesink.errors import CommitFailedError
 from filesink.ledger import Ledger
@@ -52,9 +52,27 @@ class Publisher(Generic[S, C, A]):
         self._committer = sink.create_committer()
         self._aggregated = sink.create_aggregated_committer()
 
-    def combine(self, committables: Sequence[C]) -> list[A]:
-        """What the aggregated committer wants on record; before *decide*."""
-        return [] if self._aggregated is None else self._aggregated.combine(committables)
+    def waiting(self, section: Section) -> Sequence[A]:
+        """What the aggregated committer had put off, from its section of the last record."""
+        codec = self._sink.aggregated_codec
+        return codec.decode(section.version, section.data) if codec and section.data else ()
+
+    def combine(
+        self, epoch: EpochContext, prepared: Prepared[S, C], kept: Section
+    ) -> tuple[Section, Section]:
+        """What is announced with this epoch, and what waits; before *decide*.
+
+        ``kept`` is what waited so far; a sink that announces nothing (any more) carries it on.
+        """
+        codec = self._sink.aggregated_codec
+        if self._aggregated is None or codec is None:
+            return EMPTY, kept
+        found = self._aggregated.combine(epoch, prepared)
+        now, later = (
+            Section(codec.version, codec.encode(values)) if values else EMPTY
+            for values in (found.now, found.later)
+        )
+        return now, later
 
     def publish(self, record: EpochRecord, decider: Decider) -> list[C]:
         """Carry out ``record`` and mark it complete; return what was committed.
@@ -67,10 +85,21 @@ class Publisher(Generic[S, C, A]):
         section = record.committables
         committables = codec.decode(section.version, section.data)
         self._until_done(self._committer.commit, committables, record.slot)
-        self._announce(record, decider)
+        self.announce(record, decider)
         remember(record, self._ledger)
         self._ledger.complete(record.slot)
         return committables
+
+    def announce(self, record: EpochRecord, decider: Decider) -> None:
+        """The part of ``publish`` that comes after the files and before the mark."""
+        codec = self._sink.aggregated_codec
+        if self._aggregated is None or codec is None or not record.announcement.data:
+            return
+        commit = self._aggregated.commit
+        if decider is Decider.EARLIER_DRIVER:
+            commit = self._aggregated.restore_commit
+        section = record.announcement
+        self._until_done(commit, codec.decode(section.version, section.data), record.slot)
 
     def discard(self, committables: Sequence[C], announcement: Section = EMPTY) -> None:
         """Discard what the tasks of an epoch that was not decided have reported, and what was combined."""
@@ -83,16 +112,6 @@ class Publisher(Generic[S, C, A]):
         """Release what the committers hold."""
         if self._aggregated is not None:
             self._aggregated.close()
-
-    def _announce(self, record: EpochRecord, decider: Decider) -> None:
-        codec = self._sink.aggregated_codec
-        if self._aggregated is None or codec is None or not record.announcement.data:
-            return
-        commit = self._aggregated.commit
-        if decider is Decider.EARLIER_DRIVER:
-            commit = self._aggregated.restore_commit
-        section = record.announcement
-        self._until_done(commit, codec.decode(section.version, section.data), record.slot)
 
     def _until_done(self, commit: Callable[[Sequence[T]], list[T]], values: list[T], slot: int) -> None:
         pause = _FIRST_PAUSE

@@ -26,10 +26,11 @@ from filesink.closed_parts import Compaction, CompactStrategy, Waiting
 from filesink.durations import Duration, parse_duration_ms
 from filesink.errors import ConfigError
 from filesink.file_format import BulkFormat, FileFormat, RowFormat
-from filesink.file_tiers import FileTiers, StoreAddress
+from filesink.file_tiers import FileTiers, Publishing, StoreAddress
 from filesink.identity import OnNewQuery, check_uid
 from filesink.maintenance import Lost, Maintenance
 from filesink.merging import SinkFiles
+from filesink.metastore.partition_commit import PartitionCommit
 from filesink.naming import OutputFileConfig
 from filesink.replay import EpochOptions, OnReplayMismatch
 from filesink.report import EpochReport, RecoveryReport, SweepPlan, report_of
@@ -65,6 +66,7 @@ class FileSinkBuilder:
     storage_options: Mapping[str, Any] = field(default_factory=dict, repr=False)
     epochs: EpochOptions = field(default_factory=EpochOptions)
     compaction: Compaction | Waiting = Waiting.REFUSED
+    partition_commit: PartitionCommit | None = None
 
     def with_bucket_assigner(self, assigner: BucketAssigner) -> FileSinkBuilder:
         """Choose the directory of each record; by default the hour of writing, as Flink does."""
@@ -134,8 +136,13 @@ class FileSinkBuilder:
         chosen = _choice(OnReplayMismatch, action, "on_replay_mismatch")
         return replace(self, epochs=replace(self.epochs, on_replay_mismatch=chosen))
 
+    def with_partition_commit(self, commit: PartitionCommit) -> FileSinkBuilder:
+        """Announce directories that got files: to a metastore, by success files, to a listener."""
+        return replace(self, partition_commit=_instance(commit, PartitionCommit, "with_partition_commit"))
+
     def tiers(self) -> FileTiers:
         """The sink as an engine drives it; for engines of your own."""
+        commit = self.partition_commit
         plan = Plan(
             format=self.format,
             assigner=self.assigner,
@@ -143,9 +150,15 @@ class FileSinkBuilder:
             names=self.names,
             check_interval_ms=self.check_interval_ms,
             closed=Closed.HELD if isinstance(self.compaction, Compaction) else Closed.PENDING,
+            watermark_column=None if commit is None else commit.watermark_column,
         )
-        address = StoreAddress(base_path=self.base_path, storage_options=self.storage_options)
-        return FileTiers(address=address, plan=plan, uid=self.uid, compaction=self.compaction)
+        return FileTiers(
+            address=StoreAddress(base_path=self.base_path, storage_options=self.storage_options),
+            plan=plan,
+            uid=self.uid,
+            publishing=None if commit is None else Publishing(commit=commit, base_path=self.base_path),
+            compaction=self.compaction,
+        )
 
     def build(self) -> FileSink:
         """The sink. Nothing is written or created before its first use."""

@@ -18,10 +18,12 @@ from typing import TYPE_CHECKING
 from filesink import file_format
 from filesink.api import SinkWriter, WriterContext
 from filesink.bucket import Closed, WriterBucket
-from filesink.buckets import BucketAssigner, BucketContext
-from filesink.committables import Committable, HeldFile
+from filesink.buckets import BucketAssigner, BucketContext, find_column
+from filesink.committables import Committable, HeldFile, Watermark
 from filesink.errors import ConfigError, InternalError
+from filesink.event_time import latest_ms
 from filesink.file_format import BulkFormat, FileFormat, RowFormat
+from filesink.local_time import DAY, time_zone
 from filesink.naming import HiddenName, OutputFileConfig, join, new_part_id, sink_tag
 from filesink.part_writer import PartWriter, SizeHint
 from filesink.rolling import RollingPolicy
@@ -31,6 +33,8 @@ from filesink.storage.staged import Staged
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+_AHEAD_MS = DAY * 1000  # times further ahead of the clock are errors in the data
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,7 +57,10 @@ class WriterLimits:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """How a sink writes: everything a writer needs but its task and its store."""
+    """How a sink writes: everything a writer needs but its task and its store.
+
+    ``watermark_column``: whose latest time tasks report.
+    """
 
     format: FileFormat
     assigner: BucketAssigner
@@ -62,6 +69,7 @@ class Plan:
     check_interval_ms: int
     closed: Closed = Closed.PENDING
     limits: WriterLimits = field(default_factory=WriterLimits)
+    watermark_column: str | None = None
 
 
 class AttemptParts:
@@ -146,6 +154,7 @@ class FileWriter(SinkWriter[HeldFile, Committable]):
         self._surplus: list[Committable] = []
         self._router = Router(plan.assigner)
         self._next_check = context.clock.now_ms() + plan.check_interval_ms
+        self._latest_ms = -1
         self._restore(held)
 
     def write(self, batch: pa.RecordBatch, context: WriterContext) -> None:
@@ -153,6 +162,8 @@ class FileWriter(SinkWriter[HeldFile, Committable]):
         now_ms = context.clock.now_ms()
         buckets = BucketContext(processing_time_ms=now_ms, time_zone=context.time_zone)
         self._write_all(self._router.route(batch, buckets), now_ms)
+        if self._plan.watermark_column is not None:
+            self._look_for_times(batch, self._plan.watermark_column, now_ms)
         if now_ms >= self._next_check:
             self._next_check = now_ms + self._plan.check_interval_ms
             for writer_bucket in self._buckets.values():
@@ -168,6 +179,8 @@ class FileWriter(SinkWriter[HeldFile, Committable]):
         committables = self._surplus
         for bucket in self._buckets.values():
             committables += bucket.prepare_commit()
+        if self._latest_ms >= 0:
+            committables.append(Watermark(latest_ms=self._latest_ms, time_zone=self._context.time_zone))
         self._store.sync()
         outputs = self._parts.outputs
         self._context.metrics.add("buckets", len(self._buckets))
@@ -187,6 +200,12 @@ class FileWriter(SinkWriter[HeldFile, Committable]):
 
     def close(self) -> None:
         """Nothing is left open after ``prepare_commit`` or ``abort_prepare``."""
+
+    def _look_for_times(self, batch: pa.RecordBatch, column: str, now_ms: int) -> None:
+        times = batch.column(find_column(batch.schema, column))
+        zone = time_zone(self._context.time_zone)
+        latest = latest_ms(times, zone, before_ms=now_ms + _AHEAD_MS)
+        self._latest_ms = max(self._latest_ms, -1 if latest is None else latest)
 
     def _restore(self, held: Sequence[HeldFile]) -> None:
         groups: dict[tuple[str, str], list[HeldFile]] = {}

@@ -16,9 +16,10 @@ from filesink.committables import HeldFile
 from filesink.epoch import EpochLoop
 from filesink.epoch_record import MicroBatch
 from filesink.file_format import FileFormat, RowFormat
-from filesink.file_tiers import FileTiers
+from filesink.file_tiers import FileTiers, Publishing
 from filesink.ledger import Ledger
 from filesink.maintenance import Maintenance
+from filesink.metastore.partition_commit import PartitionCommit
 from filesink.naming import OutputFileConfig
 from filesink.ports import Losers, Ports, SerialRunner
 from filesink.replay import EpochOptions
@@ -163,6 +164,7 @@ class World:
     fault: Callable[[str, str], Fault | None] = lambda _operation, _path: None
     open_store: Callable[[], Store] | None = None
     compaction: Compaction | Waiting = Waiting.REFUSED
+    partition_commit: PartitionCommit | None = None
 
     def __post_init__(self) -> None:
         self.files = MemoryFiles(now_ms=self.clock.now_ms)
@@ -178,8 +180,14 @@ class World:
 
     def tiers(self) -> FileTiers:
         closed = Closed.HELD if isinstance(self.compaction, Compaction) else Closed.PENDING
-        plan = replace(self.plan, closed=closed)
-        return FileTiers(address=self.store, plan=plan, uid=self.uid, compaction=self.compaction)
+        commit = self.partition_commit
+        return FileTiers(
+            address=self.store,
+            plan=replace(self.plan, closed=closed),
+            uid=self.uid,
+            publishing=None if commit is None else Publishing(commit=commit, base_path="/base"),
+            compaction=self.compaction,
+        )
 
     def ledger(self, sink_id: str | None = None) -> Ledger:
         return Ledger(self.store(), sink_id or self.sink_id)

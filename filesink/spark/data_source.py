@@ -40,6 +40,7 @@ from filesink.epoch_record import BatchWrite, MicroBatch
 from filesink.errors import ConfigError, InternalError
 from filesink.file_tiers import FileTiers
 from filesink.identity import batch_write, is_fresh, stream_sink_id
+from filesink.metastore.announcements import Announced
 from filesink.ports import Ports
 from filesink.replay import EpochOptions, History, OnGap
 from filesink.save_mode import SaveMode
@@ -109,7 +110,7 @@ class Door:
             if slot is not None:
                 loop.abort([report.result for report in reports if report.slot == slot], slot=slot)
 
-    def _loop(self, sink_id: str) -> CollectedEpochs[HeldFile, Committable, None]:
+    def _loop(self, sink_id: str) -> CollectedEpochs[HeldFile, Committable, Announced]:
         ledger = self.sink.open_ledger(sink_id)
         head = ledger.head()
         # A run's first epoch looks everywhere for what earlier runs have left, the others only next

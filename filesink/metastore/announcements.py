@@ -1,0 +1,132 @@
+"""What a record says about partitions: those to announce with its epoch, and those that wait.
+
+One value for each partition that got files since it was announced last, and one watermark. Bounded:
+counts instead of names, except for the files of the epoch that announces.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass, field, fields, replace
+from typing import Any
+
+from filesink.committables import Committable, PendingFile, Watermark
+from filesink.errors import InternalError, StateCorruptError
+from filesink.framing import check_field, from_json, to_json
+from filesink.naming import check_relative
+
+CODEC_VERSION = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Announcement:
+    """A partition with files that nobody was told of.
+
+    Attributes:
+        bucket: its directory; ``""`` is the base path.
+        first_seen_ms: the driver's clock in the epoch of the first of these files.
+        slot: the epoch that this value was recorded in.
+        files, rows, size: since it was announced last; ``size`` in bytes.
+        paths: those of the files that this very epoch makes visible.
+    """
+
+    bucket: str
+    first_seen_ms: int
+    slot: int
+    files: int = 0
+    rows: int = 0
+    size: int = 0
+    paths: tuple[str, ...] = field(default=(), repr=False)
+
+    def put_off(self) -> Announcement:
+        """The same partition as it waits for a later epoch."""
+        return replace(self, paths=())
+
+
+Announced = Announcement | Watermark
+
+
+def gathered(
+    waiting: Iterable[Announced], committables: Sequence[Committable], *, slot: int, now_ms: int
+) -> tuple[list[Announcement], Watermark | None]:
+    """Every partition that has something to announce, in the order of their names, and the watermark."""
+    found: dict[str, Announcement] = {}
+    files: dict[str, list[PendingFile]] = {}
+    latest: Watermark | None = None
+    for value in (*waiting, *committables):
+        match value:
+            case Announcement():
+                found[value.bucket] = replace(value, slot=slot)
+            case PendingFile():
+                files.setdefault(value.bucket, []).append(value)
+            case Watermark():
+                latest = value if latest is None else _later(latest, value)
+            case _:
+                pass
+    for bucket, new in files.items():
+        one = found.get(bucket) or Announcement(bucket=bucket, first_seen_ms=now_ms, slot=slot)
+        found[bucket] = replace(
+            one,
+            files=one.files + len(new),
+            rows=one.rows + sum(file.rows for file in new),
+            size=one.size + sum(file.size for file in new),
+            paths=tuple(file.target for file in new),
+        )
+    return [found[bucket] for bucket in sorted(found)], latest
+
+
+def _later(one: Watermark, other: Watermark) -> Watermark:
+    """Never back; the zone is that of the newest report."""
+    return replace(other, latest_ms=max(one.latest_ms, other.latest_ms))
+
+
+@dataclass(frozen=True, slots=True)
+class AnnouncementCodec:
+    """Bytes of announcements."""
+
+    version: int = CODEC_VERSION
+
+    def encode(self, values: Sequence[Announced]) -> bytes:
+        """Canonical JSON."""
+        return to_json([_plain(value) for value in values])
+
+    def decode(self, version: int, data: bytes) -> list[Announced]:
+        """What ``encode`` of ``version`` was given.
+
+        Raises:
+            StateCorruptError: not such a list.
+            SecurityError: a path leaves the base directory.
+        """
+        if version != CODEC_VERSION:
+            raise InternalError(f"announcements of version {version} passed a version check", code="VERSION")
+        entries = from_json(data, where="a list of announcements")
+        if not isinstance(entries, list):
+            raise StateCorruptError("a list of announcements is not a list", code="JSON")
+        try:
+            return [_value(dict(entry)) for entry in entries]
+        except (TypeError, ValueError, KeyError) as error:
+            raise StateCorruptError("a list of announcements is malformed", code="JSON") from error
+
+
+def _plain(value: Announced) -> dict[str, Any]:
+    kind = "watermark" if isinstance(value, Watermark) else "partition"
+    return {"kind": kind, **asdict(value)}
+
+
+def _value(entry: dict[str, Any]) -> Announced:
+    if entry.pop("kind") == "watermark":
+        return Watermark(**_checked(Watermark, entry))
+    paths = entry["paths"]
+    if not isinstance(paths, list):
+        raise TypeError("paths")
+    for path in (*paths, *([entry["bucket"]] if entry["bucket"] else [])):
+        check_field("path", path, str)
+        check_relative(path)
+    return Announcement(**_checked(Announcement, {**entry, "paths": tuple(paths)}))
+
+
+def _checked(kind: type[Any], values: dict[str, Any]) -> dict[str, Any]:
+    types = {"str": str, "int": int, "tuple[str, ...]": tuple}
+    for one in fields(kind):
+        check_field(one.name, values[one.name], types[str(one.type)])
+    return values

@@ -1,0 +1,65 @@
+"""Hive's names of Arrow's types. Pure."""
+
+from __future__ import annotations
+
+import re
+
+import pyarrow as pa
+import pyarrow.types as pt
+
+from filesink.errors import SchemaError
+
+_SIMPLE = (
+    (pt.is_boolean, "boolean"),
+    (pt.is_int8, "tinyint"),
+    (pt.is_int16, "smallint"),
+    (pt.is_int32, "int"),
+    (pt.is_int64, "bigint"),
+    (pt.is_float32, "float"),
+    (pt.is_float64, "double"),
+    (pt.is_date, "date"),
+    (pt.is_timestamp, "timestamp"),
+    (pt.is_string, "string"),
+    (pt.is_large_string, "string"),
+    (pt.is_binary, "binary"),
+    (pt.is_large_binary, "binary"),
+)
+_TEXTS = re.compile(r"\b(?:varchar|char)\(\d+\)")
+_STRUCT_NAME = re.compile(r"[^,:<>`]+")
+
+
+def hive_type(kind: pa.DataType) -> str:
+    """``kind`` as in ``CREATE TABLE``, such as ``array<decimal(10,2)>``.
+
+    Raises:
+        SchemaError: ``HIVE_TYPE``; Hive has no such type.
+    """
+    if pt.is_dictionary(kind):
+        return hive_type(kind.value_type)
+    if pt.is_decimal(kind):
+        return f"decimal({kind.precision},{kind.scale})"
+    if pt.is_map(kind):
+        return f"map<{hive_type(kind.key_type)},{hive_type(kind.item_type)}>"
+    if pt.is_list(kind) or pt.is_large_list(kind):
+        return f"array<{hive_type(kind.value_type)}>"
+    if pt.is_struct(kind):
+        return f"struct<{','.join(_member(kind.field(i)) for i in range(kind.num_fields))}>"
+    found = next((name for test, name in _SIMPLE if test(kind)), None)
+    if found is None:
+        raise SchemaError(f"Hive has no type for {kind}; cast the column", code="HIVE_TYPE")
+    return found
+
+
+def _member(field: pa.Field[pa.DataType]) -> str:
+    if not _STRUCT_NAME.fullmatch(field.name):
+        raise SchemaError(f"Hive cannot name {field.name!r} inside a struct; rename it", code="HIVE_TYPE")
+    return f"{field.name.lower()}:{hive_type(field.type)}"
+
+
+def is_same_type(one: str, other: str) -> bool:
+    """Whether files of the one type can be read as the other: equal but for blanks, case and lengths."""
+    return _plain(one) == _plain(other)
+
+
+def _plain(text: str) -> str:
+    return _TEXTS.sub("string", re.sub(r"\s", "", text.lower()))

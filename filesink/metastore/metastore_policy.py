@@ -1,0 +1,194 @@
+"""Tells a metastore of partitions: adds those that are new, and keeps the statistics of all.
+
+Replayable because it looks first: a partition that is there is compared, not added again. An answer
+that got lost is found out by the next call, which begins with the same look.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Literal
+
+import pyarrow as pa
+
+from filesink.errors import MetastoreConflictError, MetastoreError, StorageError
+from filesink.metastore.api import (
+    Metastore,
+    Partition,
+    Table,
+    TableChange,
+    TableKind,
+    TableName,
+    Values,
+    no_table,
+    values_of,
+)
+from filesink.metastore.locations import bucket_location, same_place
+from filesink.metastore.policies import CommitPolicy, CommittedPartition, Site
+from filesink.metastore.statistics import statistics
+from filesink.metastore.table_columns import check_evolvable, check_table, new_columns, table_for
+
+log = logging.getLogger("filesink")
+
+_BATCH = 500  # partitions between two looks; what is done by then stays done
+
+
+class MetastorePolicy(CommitPolicy):
+    """Adds announced partitions to a table.
+
+    Args:
+        table: ``"database.table"``.
+        metastore: where the table is.
+        create: make the table if there is none, external or managed; ``None`` refuses to start.
+        on_new_columns: what becomes of columns that the table does not have: ``"refuse"`` to start, or
+            ``"add"`` them to the table.
+    """
+
+    def __init__(
+        self,
+        table: str,
+        metastore: Metastore,
+        *,
+        create: TableKind | None = None,
+        on_new_columns: Literal["refuse", "add"] = "refuse",
+    ) -> None:
+        self.table = TableName.parse(table)
+        self.metastore = metastore
+        self._create = create
+        self._on_new_columns = on_new_columns
+
+    def __repr__(self) -> str:
+        return f"MetastorePolicy('{self.table}', {self.metastore!r})"
+
+    def prepare(self, site: Site, schema: pa.Schema) -> None:
+        """Compare the table with what will be written, and create or extend it if that is wanted."""
+        table = self.metastore.get_table(self.table)
+        if table is None:
+            if self._create is None:
+                raise no_table(self.table)
+            self.metastore.create_table(table_for(self.table, self._create, site, schema))
+            table = self._existing()
+        added = new_columns(table, site, schema)
+        if added and self._on_new_columns == "add":
+            check_evolvable(table)
+            self.metastore.alter_table(self.table, TableChange(new_columns=added))
+            table = self._existing()
+        check_table(table, site, schema)
+
+    def commit_all(self, partitions: Sequence[CommittedPartition], site: Site) -> list[CommittedPartition]:
+        """See ``CommitPolicy.commit_all``.
+
+        Raises:
+            MetastoreConflictError: the table is gone or has other keys, or a partition is elsewhere.
+        """
+        left: list[CommittedPartition] = []
+        for start in range(0, len(partitions), _BATCH):
+            batch = partitions[start : start + _BATCH]
+            try:
+                self._announce(batch, site)
+            except MetastoreConflictError:
+                raise
+            except (MetastoreError, StorageError) as error:
+                log.warning("telling %s of %d partitions is tried again: %s", self.table, len(batch), error)
+                left += batch
+        return left
+
+    def close(self) -> None:
+        """See ``CommitPolicy.close``."""
+        self.metastore.close()
+
+    def _existing(self) -> Table:
+        table = self.metastore.get_table(self.table)
+        if table is None:
+            raise no_table(self.table)
+        return table
+
+    def _announce(self, batch: Sequence[CommittedPartition], site: Site) -> None:
+        table = self._existing()
+        if not table.partition_keys:
+            self._describe_table(table, batch, site)
+            return
+        wanted = {_values(table, one): one for one in batch}
+        known = self._known(table, wanted, site)
+        new = [
+            Partition(
+                values=values,
+                location=bucket_location(table.location, site.base_path, one.bucket),
+                parameters=statistics(one, site.store, {}),
+            )
+            for values, one in wanted.items()
+            if values not in known
+        ]
+        if new:
+            self.metastore.add_partitions(self.table, new)
+            self._check_added(table, {one.values: wanted[one.values] for one in new}, site)
+        changed = list(_changed(known.values(), wanted, site))
+        if changed:
+            self.metastore.alter_partitions(self.table, changed)
+
+    def _known(
+        self, table: Table, wanted: Mapping[Values, CommittedPartition], site: Site
+    ) -> dict[Values, Partition]:
+        """The partitions that exist, each where it should be."""
+        found = {one.values: one for one in self.metastore.get_partitions(self.table, list(wanted))}
+        for values, partition in found.items():
+            ours = bucket_location(table.location, site.base_path, wanted[values].bucket)
+            if not same_place(partition.location, ours):
+                raise MetastoreConflictError(
+                    f"{self.table} has a partition at '{partition.location}' whose files were written to "
+                    f"'{ours}'. The files are visible there, the table was not changed. Move the "
+                    "partition, or write to the table's own directory",
+                    code="OTHER_LOCATION",
+                )
+        return found
+
+    def _check_added(self, table: Table, added: Mapping[Values, CommittedPartition], site: Site) -> None:
+        """Somebody may have been faster, with another location; or have dropped them at once."""
+        if len(self._known(table, added, site)) < len(added):
+            raise MetastoreError(
+                f"partitions that were added to {self.table} are not there; trying again", code="NOT_ADDED"
+            )
+
+    def _describe_table(self, table: Table, batch: Sequence[CommittedPartition], site: Site) -> None:
+        """A table without partitions: its directory is the base path, and has the statistics."""
+        if not same_place(table.location, site.base_path):
+            raise MetastoreConflictError(
+                f"{self.table} is at '{table.location}' and the files were written to '{site.base_path}'. "
+                "They are visible there; the table was not changed",
+                code="OTHER_LOCATION",
+            )
+        for one in batch:
+            if one.bucket:
+                raise MetastoreConflictError(
+                    f"{self.table} has no partition keys and files were written below directories; use "
+                    "BucketAssigner.base_path_bucket_assigner()",
+                    code="PARTITION_KEYS",
+                )
+            changed = statistics(one, site.store, table.parameters)
+            if any(table.parameters.get(name) != value for name, value in changed.items()):
+                self.metastore.alter_table(self.table, TableChange(parameters=changed))
+
+
+def _changed(
+    known: Iterable[Partition], wanted: Mapping[Values, CommittedPartition], site: Site
+) -> Iterator[Partition]:
+    """Those whose statistics are not what they should be."""
+    for partition in known:
+        changed = statistics(wanted[partition.values], site.store, partition.parameters)
+        if any(partition.parameters.get(name) != value for name, value in changed.items()):
+            yield Partition(values=partition.values, location=partition.location, parameters=changed)
+
+
+def _values(table: Table, partition: CommittedPartition) -> Values:
+    """The values of a bucket's directory in the order of the table's keys."""
+    found = values_of(partition.bucket)
+    keys = [key.name.lower() for key in table.partition_keys]
+    if set(found) != set(keys):
+        raise MetastoreConflictError(
+            f"table {table.name} is partitioned by {', '.join(keys)}, and the directory "
+            f"'{partition.bucket}' names {', '.join(found) or 'no column'}. Use "
+            "BucketAssigner.partition_bucket_assigner with the table's keys",
+            code="PARTITION_KEYS",
+        )
+    return tuple(found[key] for key in keys)

@@ -1,0 +1,174 @@
+"""What is done when a partition is announced. Policies run in their order, each after the one before.
+
+Rules: a policy may be called again for the same partition, after any failure and by another driver,
+and finds out by looking what was done already. It is called only when all files that it is told of
+are visible and durable. It lives on the driver and never travels to a task.
+"""
+
+from __future__ import annotations
+
+import logging
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from filesink.errors import (
+    CommitFailedError,
+    ConfigError,
+    FilesinkError,
+    MetastoreConflictError,
+    MetastoreError,
+    StorageError,
+)
+from filesink.naming import join
+from filesink.storage.api import Store
+
+log = logging.getLogger("filesink")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CommittedPartition:
+    """A partition that is announced.
+
+    Attributes:
+        bucket: its directory below the base path; ``""`` is the base path itself.
+        values: of the partition columns in the directory's name; null is ``None``.
+        location: of its directory, as a URI.
+        epoch: the slot that announces it.
+        files: paths, relative to the base path, that this epoch has made visible.
+        file_count, rows, bytes: since it was announced last.
+        may_be_repeated: whether this announcement may have been made before, in part or whole.
+    """
+
+    bucket: str
+    values: Mapping[str, str | None]
+    location: str
+    epoch: int
+    files: Sequence[str]
+    file_count: int
+    rows: int
+    bytes: int
+    may_be_repeated: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Site:
+    """Where a sink writes and what.
+
+    Attributes:
+        base_path: as the user gave it.
+        partition_columns: that make the directories; ``None`` if the assigner does not tell.
+        hive_format: what Hive calls the format of the files; ``None`` if it has no name for it.
+    """
+
+    store: Store
+    base_path: str
+    partition_columns: tuple[str, ...] | None = None
+    hive_format: str | None = None
+
+
+class CommitPolicy(ABC):
+    """One step of announcing. For steps of your own, ``PartitionPolicy`` is simpler."""
+
+    def prepare(self, site: Site, schema: pa.Schema) -> None:  # noqa: B027 - most have nothing to check
+        """Check before anything is written that announcing can work; ``schema`` is that of the input.
+
+        Called when a stream starts and before each batch write.
+        """
+
+    @abstractmethod
+    def commit_all(self, partitions: Sequence[CommittedPartition], site: Site) -> list[CommittedPartition]:
+        """Announce the partitions of an epoch, never none; returns those to try again. Replayable.
+
+        What can never succeed raises. Called on the driver after all files of the epoch are visible.
+        """
+
+    def close(self) -> None:  # noqa: B027 - most have nothing to let go of
+        """Release everything; a later call may open it again."""
+
+
+class PartitionPolicy(CommitPolicy):
+    """Announces one partition at a time. Subclass it and override ``commit``."""
+
+    @abstractmethod
+    def commit(self, partition: CommittedPartition) -> None:
+        """Announce one partition. Replayable.
+
+        Raise ``StorageError`` or ``MetastoreError`` to be called again after a pause. Anything else
+        fails the epoch, which stays decided: the next start calls again.
+        """
+
+    def commit_all(self, partitions: Sequence[CommittedPartition], site: Site) -> list[CommittedPartition]:
+        """See ``CommitPolicy.commit_all``."""
+        del site
+        return [partition for partition in partitions if not self._done(partition)]
+
+    def _done(self, partition: CommittedPartition) -> bool:
+        try:
+            self.commit(partition)
+        except MetastoreConflictError:
+            raise
+        except (StorageError, MetastoreError) as error:
+            log.warning("announcing '%s' failed and is tried again: %s", partition.bucket, error)
+            return False
+        except FilesinkError:
+            raise
+        except Exception as error:  # raised again as ours; the epoch stays decided
+            raise CommitFailedError(
+                f"policy {type(self).__qualname__} failed with {type(error).__name__}, see the cause; the "
+                f"files of '{partition.bucket}' are visible, and the next start announces them again",
+                code="COMMIT_POLICY",
+            ) from error
+        return True
+
+
+class SuccessFilePolicy(CommitPolicy):
+    """Puts an empty file into the partition's directory; one that is there is left alone.
+
+    Args:
+        name: begins with ``_`` or ``.``, so that readers of data skip it.
+    """
+
+    def __init__(self, name: str = "_SUCCESS") -> None:
+        if name[:1] not in {"_", "."} or "/" in name or len(name) < 2 or not name.isprintable():
+            raise ConfigError(
+                f"success file {name[:80]!r} must begin with '_' or '.', or readers would take it for data",
+                code="BAD_VALUE",
+            )
+        self._name = name
+
+    def __repr__(self) -> str:
+        return f"SuccessFilePolicy({self._name!r})"
+
+    def commit_all(self, partitions: Sequence[CommittedPartition], site: Site) -> list[CommittedPartition]:
+        """See ``CommitPolicy.commit_all``."""
+        left = []
+        for partition in partitions:
+            try:
+                site.store.put_if_absent(join(partition.bucket, self._name), b"")
+            except StorageError as error:  # unknown too: the next call finds it there, or not
+                log.warning("the success file of '%s' is tried again: %s", partition.bucket, error)
+                left.append(partition)
+        return left
+
+
+class ListenerPolicy(PartitionPolicy):
+    """Calls a function for each partition that is announced.
+
+    Args:
+        listener: told of each partition at least once; it may raise as ``PartitionPolicy.commit`` may.
+    """
+
+    def __init__(self, listener: Callable[[CommittedPartition], object]) -> None:
+        if not callable(listener):
+            raise ConfigError("ListenerPolicy takes a function", code="BAD_VALUE")
+        self._listener = listener
+
+    def __repr__(self) -> str:
+        return f"ListenerPolicy({getattr(self._listener, '__qualname__', type(self._listener).__name__)})"
+
+    def commit(self, partition: CommittedPartition) -> None:
+        """See ``PartitionPolicy.commit``."""
+        self._listener(partition)

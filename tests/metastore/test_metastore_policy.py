@@ -1,0 +1,420 @@
+"""Partitions reach the metastore whatever it does: each failure of each call, once and for long."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+
+import pyarrow as pa
+import pytest
+
+from filesink.epoch import EpochLoop
+from filesink.errors import (
+    CommitFailedError,
+    MetastoreConflictError,
+    MetastoreError,
+    SchemaError,
+    StorageError,
+)
+from filesink.metastore.api import Column, Partition, Table, TableKind, TableName
+from filesink.metastore.faulty import FaultyMetastore
+from filesink.metastore.memory import MemoryMetastore, MemoryTables
+from filesink.metastore.metastore_policy import MetastorePolicy
+from filesink.metastore.partition_commit import PartitionCommit
+from filesink.metastore.policies import Site
+from filesink.metastore.table_formats import HIVE_FORMATS
+from filesink.storage.faulty import Fault, Moment
+from filesink.storage.memory import MemoryFiles, MemoryStore
+from tests.fakes import World, micro_batch, records
+
+NAME = TableName.parse("db.t")
+TABLE = Table(
+    name=NAME,
+    columns=(Column(name="value", type="string"),),
+    partition_keys=(Column(name="day", type="string"), Column(name="k", type="string")),
+    location="file:/base",
+    format=HIVE_FORMATS["parquet"],
+)
+
+
+@dataclass
+class Metastores:
+    """A sink that tells a metastore in memory, which fails as a test wants."""
+
+    tables: MemoryTables = field(default_factory=MemoryTables)
+    fault: Callable[[str, str], Fault | None] = lambda _operation, _table: None
+    calls: list[str] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        MemoryMetastore(self.tables).create_table(TABLE)
+        metastore = FaultyMetastore(MemoryMetastore(self.tables), self._plan)
+        self.policy = MetastorePolicy("db.t", metastore)
+        self.world = World(partition_commit=PartitionCommit(policies=[self.policy]))
+
+    def _plan(self, operation: str, table: str) -> Fault | None:
+        self.calls.append(operation)
+        return self.fault(operation, table)
+
+    @property
+    def partitions(self) -> dict[tuple[str, ...], Partition]:
+        return self.tables.tables[NAME].partitions
+
+    def write(self, batch_id: int, *buckets: str, driver: EpochLoop | None = None) -> None:
+        batches = [records(f"{batch_id}{bucket}", bucket=bucket) for bucket in buckets]
+        (driver or self.world.driver()).run(micro_batch(batch_id), self.world.job(batches))
+
+    def fail(self, operation: str, moment: Moment, times: int) -> None:
+        left = [times]
+
+        def plan(name: str, table: str) -> Fault | None:
+            del table
+            if name != operation or not left[0]:
+                return None
+            left[0] -= 1
+            return Fault(moment=moment, error=MetastoreError("simulated", code="METASTORE_UNKNOWN"))
+
+        self.fault = plan
+
+
+@pytest.fixture
+def sut() -> Metastores:
+    """A sink and its metastore."""
+    return Metastores()
+
+
+CALLS = ["get_table", "get_partitions", "add_partitions", "alter_partitions"]
+
+
+@pytest.mark.parametrize("operation", CALLS)
+@pytest.mark.parametrize("moment", Moment)
+@pytest.mark.parametrize("times", [1, 2, 5])
+def test_a_call_that_fails_is_found_out_and_repeated(
+    sut: Metastores, operation: str, moment: Moment, times: int
+) -> None:
+    """Before its effect or after it, once or some times: every partition is there once, with its numbers."""
+    sut.write(0, "day=1/k=a")
+    sut.fail(operation, moment, times)
+    sut.write(1, "day=1/k=a", "day=2/k=a", "day=2/k=b")
+    assert set(sut.partitions) == {("1", "a"), ("2", "a"), ("2", "b")}
+    assert {p.parameters["numFiles"] for v, p in sut.partitions.items() if v == ("1", "a")} == {"2"}
+    assert sut.partitions["1", "a"].parameters["numRows"] == "2"
+    assert sut.partitions["2", "b"].parameters["numRows"] == "1"
+
+
+@pytest.mark.parametrize(
+    ("operation", "moment"),
+    [
+        *((operation, Moment.BEFORE) for operation in CALLS),
+        ("get_table", Moment.AFTER),
+        ("get_partitions", Moment.AFTER),  # what changes something and loses its reply is found done
+    ],
+)
+def test_a_metastore_that_stays_away_loses_nothing(sut: Metastores, operation: str, moment: Moment) -> None:
+    """The query fails, files are visible; the restart announces, before anything else."""
+    sut.write(0, "day=1/k=a")
+    sut.fail(operation, moment, 100)
+    with pytest.raises(CommitFailedError) as caught:
+        sut.write(1, "day=1/k=a", "day=2/k=a")
+    assert caught.value.code == "RETRIES"
+    assert len(sut.world.visible()) == 3
+    sut.fail(operation, moment, 0)
+    sut.write(2, "day=3/k=a")
+    assert set(sut.partitions) == {("1", "a"), ("2", "a"), ("3", "a")}
+    assert sut.partitions["1", "a"].parameters["numFiles"] == "2"
+
+
+def test_nothing_is_told_before_the_files_are_visible(sut: Metastores) -> None:
+    """A registered partition has its files."""
+    seen = []
+
+    def plan(operation: str, table: str) -> None:
+        del table
+        if operation == "add_partitions":
+            seen.append(len(sut.world.visible()))
+
+    sut.fault = plan
+    sut.write(0, "day=1/k=a", "day=2/k=a")
+    assert seen == [2]
+
+
+def test_files_that_cannot_be_published_are_not_announced(sut: Metastores) -> None:
+    """The second tier comes first; its failure leaves the metastore alone."""
+    sut.world.fault = lambda operation, _: (
+        Fault(moment=Moment.BEFORE, error=StorageError("no", code="IO")) if operation == "publish" else None
+    )
+    with pytest.raises(CommitFailedError):
+        sut.write(0, "day=1/k=a")
+    assert sut.partitions == {}
+    assert sut.calls == []
+
+
+def test_a_partition_that_is_there_with_our_location_is_ours(sut: Metastores) -> None:
+    """Spelled as Hive, Spark or a person spells it; it gets its statistics."""
+    for day, where in (("1", "file:///base/day=1/k=a"), ("2", "/base/day=2/k=a/")):
+        sut.partitions[day, "a"] = Partition(values=(day, "a"), location=where)
+    sut.write(0, "day=1/k=a", "day=2/k=a")
+    assert [one.parameters["numFiles"] for one in sut.partitions.values()] == ["1", "1"]
+    assert sut.partitions["1", "a"].location == "file:///base/day=1/k=a"
+
+
+def test_a_partition_that_is_elsewhere_is_an_error(sut: Metastores) -> None:
+    """Never ignored: readers of the table would not see the files. Nothing is changed."""
+    theirs = Partition(values=("1", "a"), location="file:/elsewhere/day=1/k=a")
+    sut.partitions["1", "a"] = theirs
+    with pytest.raises(MetastoreConflictError) as caught:
+        sut.write(0, "day=1/k=a")
+    assert caught.value.code == "OTHER_LOCATION"
+    assert sut.partitions["1", "a"] == theirs
+    assert len(sut.world.visible()) == 1
+    del sut.partitions["1", "a"]
+    sut.write(1, "day=2/k=a")
+    assert set(sut.partitions) == {("1", "a"), ("2", "a")}
+
+
+def test_who_is_faster_with_another_location_is_found_out(sut: Metastores) -> None:
+    """Between our look and our call somebody adds the partition elsewhere: adding it says nothing."""
+
+    def plan(operation: str, table: str) -> None:
+        del table
+        if operation == "add_partitions":
+            sut.partitions["1", "a"] = Partition(values=("1", "a"), location="file:/theirs")
+
+    sut.fault = plan
+    with pytest.raises(MetastoreConflictError) as caught:
+        sut.write(0, "day=1/k=a")
+    assert caught.value.code == "OTHER_LOCATION"
+
+
+def test_a_partition_that_is_dropped_at_once_is_added_again(sut: Metastores) -> None:
+    """Between our call and our look somebody drops it."""
+    looks = []
+
+    def plan(operation: str, table: str) -> None:
+        del table
+        looks.append(operation)
+        if looks[-3:] == ["get_partitions", "add_partitions", "get_partitions"] and len(looks) < 6:
+            sut.partitions.clear()
+
+    sut.fault = plan
+    sut.write(0, "day=1/k=a")
+    assert set(sut.partitions) == {("1", "a")}
+    assert looks.count("add_partitions") == 2
+
+
+def test_a_partition_dropped_later_comes_back_with_its_next_files(sut: Metastores) -> None:
+    """What people drop stays dropped until there is news; then all files in it count."""
+    sut.write(0, "day=1/k=a")
+    sut.partitions.clear()
+    sut.write(1, "day=2/k=a")
+    assert set(sut.partitions) == {("2", "a")}
+    sut.write(2, "day=1/k=a")
+    assert sut.partitions["1", "a"].parameters["numFiles"] == "2"
+    assert sut.partitions["1", "a"].parameters["numRows"] == "-1"
+
+
+def test_a_table_that_was_dropped_is_an_error(sut: Metastores) -> None:
+    """Files stay; when the table is back, the next start announces."""
+    table = sut.tables.tables.pop(NAME)
+    with pytest.raises(MetastoreConflictError) as caught:
+        sut.write(0, "day=1/k=a")
+    assert caught.value.code == "TABLE_NOT_FOUND"
+    sut.tables.tables[NAME] = table
+    sut.write(1, "day=2/k=a")
+    assert set(sut.partitions) == {("1", "a"), ("2", "a")}
+
+
+@pytest.mark.parametrize("keys", [("day",), ("day", "k", "x"), ("day", "other"), ()])
+def test_a_table_whose_keys_were_changed_is_an_error(sut: Metastores, keys: tuple[str, ...]) -> None:
+    """Directories and keys must name the same columns."""
+    found = sut.tables.tables[NAME]
+    found.table = replace(TABLE, partition_keys=tuple(Column(name=key, type="string") for key in keys))
+    with pytest.raises(MetastoreConflictError) as caught:
+        sut.write(0, "day=1/k=a")
+    assert caught.value.code == "PARTITION_KEYS"
+
+
+def test_keys_may_come_in_another_order_and_case(sut: Metastores) -> None:
+    """Values are matched by name."""
+    found = sut.tables.tables[NAME]
+    found.table = replace(TABLE, partition_keys=tuple(reversed(TABLE.partition_keys)))
+    sut.write(0, "Day=1/K=a")
+    assert set(sut.partitions) == {("a", "1")}
+
+
+def test_a_table_elsewhere_gets_partitions_where_the_files_are(sut: Metastores) -> None:
+    """The base path is the truth; a table may have partitions anywhere."""
+    sut.tables.tables[NAME].table = replace(TABLE, location="hdfs://nn/warehouse/t")
+    sut.write(0, "day=1/k=a")
+    assert sut.partitions["1", "a"].location == "file:/base/day=1/k=a"
+
+
+def test_statistics_are_listed_and_not_counted(sut: Metastores) -> None:
+    """Foreign files count as well; then the number of rows is not known."""
+    sut.write(0, "day=1/k=a")
+    one = sut.partitions["1", "a"].parameters
+    assert (one["numFiles"], one["numRows"]) == ("1", "1")
+    sut.world.files.make("day=1/k=a/foreign.txt", b"12345")
+    sut.world.files.make("day=1/k=a/.hidden", b"12345")
+    sut.write(1, "day=1/k=a")
+    one = sut.partitions["1", "a"].parameters
+    assert (one["numFiles"], one["numRows"]) == ("3", "-1")
+    assert one["totalSize"] == str(sum(map(len, sut.world.visible().values())))
+
+
+def test_statistics_said_to_be_accurate_are_not_any_more(sut: Metastores) -> None:
+    """Hive answers count(*) from statistics that somebody has called accurate."""
+    parameters = {"COLUMN_STATS_ACCURATE": '{"BASIC_STATS":"true"}', "numRows": "0", "mine": "1"}
+    sut.partitions["1", "a"] = Partition(
+        values=("1", "a"), location="file:/base/day=1/k=a", parameters=parameters
+    )
+    sut.write(0, "day=1/k=a")
+    assert sut.partitions["1", "a"].parameters["COLUMN_STATS_ACCURATE"] == "{}"
+    assert sut.partitions["1", "a"].parameters["mine"] == "1"
+
+
+def test_others_are_left_alone(sut: Metastores) -> None:
+    """Partitions that got no files are neither read nor written."""
+    theirs = Partition(values=("9", "z"), location="file:/x", parameters={"a": "b"})
+    sut.partitions["9", "z"] = theirs
+    sut.write(0, "day=1/k=a")
+    assert sut.partitions["9", "z"] == theirs
+
+
+def test_nothing_to_change_is_no_call(sut: Metastores) -> None:
+    """A repeated announcement looks and finds everything done."""
+    sut.write(0, "day=1/k=a")
+    before = dict(sut.partitions)
+    sut.world.driver()._publisher.announce(sut.world.ledger().read(0), None)
+    assert sut.partitions == before
+    assert sut.calls.count("add_partitions") == 1
+
+
+def test_values_are_unescaped(sut: Metastores) -> None:
+    """The metastore has the value, the directory its escaped form; null has Hive's name."""
+    sut.write(0, "day=a%2Fb/k=__HIVE_DEFAULT_PARTITION__")
+    [(values, partition)] = sut.partitions.items()
+    assert values == ("a/b", "__HIVE_DEFAULT_PARTITION__")
+    assert partition.location == "file:/base/day=a%2Fb/k=__HIVE_DEFAULT_PARTITION__"
+
+
+def test_a_table_without_partitions_gets_statistics(sut: Metastores) -> None:
+    """Files directly below the table's directory; nothing is added."""
+    sut.tables.tables[NAME].table = replace(TABLE, partition_keys=())
+    sut.write(0, "")
+    sut.write(1, "")
+    parameters = sut.tables.tables[NAME].table.parameters
+    assert (parameters["numFiles"], parameters["numRows"]) == ("2", "2")
+
+
+def test_a_table_without_partitions_elsewhere_is_an_error(sut: Metastores) -> None:
+    """Its readers would see nothing."""
+    sut.tables.tables[NAME].table = replace(TABLE, partition_keys=(), location="file:/other")
+    with pytest.raises(MetastoreConflictError) as caught:
+        sut.write(0, "")
+    assert caught.value.code == "OTHER_LOCATION"
+
+
+# --- before anything is written
+
+SCHEMA = pa.schema(
+    [
+        ("value", pa.string()),
+        ("day", pa.string()),
+        ("k", pa.string()),
+    ]
+)
+
+
+def site(**changes: object) -> Site:
+    """Where a Parquet sink by day and k writes."""
+    values = {"base_path": "/base", "partition_columns": ("day", "k"), "hive_format": "parquet", **changes}
+    return Site(store=MemoryStore(MemoryFiles()), **values)
+
+
+def prepare(table: Table | None, schema: pa.Schema, where: Site | None = None, **options) -> Table:
+    """Start a sink on ``table``; the table as it is then."""
+    metastore = MemoryMetastore()
+    if table is not None:
+        metastore.create_table(table)
+    MetastorePolicy("db.t", metastore, **options).prepare(where or site(), schema)
+    found = metastore.get_table(NAME)
+    assert found is not None
+    return found
+
+
+def test_a_table_that_fits_is_left_alone() -> None:
+    """Names in whatever case, text of limited length included."""
+    fits = replace(TABLE, columns=(Column(name="value", type="varchar(10)"), Column(name="x", type="int")))
+    assert prepare(fits, SCHEMA) == fits
+
+
+@pytest.mark.parametrize(
+    ("table", "schema", "where", "error", "code"),
+    [
+        (None, SCHEMA, site(), MetastoreConflictError, "TABLE_NOT_FOUND"),
+        (replace(TABLE, kind=TableKind.OTHER), SCHEMA, site(), MetastoreConflictError, "NOT_A_TABLE"),
+        (TABLE, SCHEMA, site(partition_columns=("day",)), MetastoreConflictError, "PARTITION_KEYS"),
+        (TABLE, SCHEMA.append(pa.field("new", pa.int8())), site(), SchemaError, "EXTRA_COLUMN"),
+        (TABLE, SCHEMA.set(0, pa.field("value", pa.int8())), site(), SchemaError, "COLUMN_TYPE"),
+        (TABLE, SCHEMA.append(pa.field("new", pa.duration("s"))), site(), SchemaError, "HIVE_TYPE"),
+    ],
+)
+def test_a_table_that_does_not_fit_is_refused(
+    table: Table | None, schema: pa.Schema, where: Site, error: type[Exception], code: str
+) -> None:
+    """When the stream starts, before anything is written."""
+    with pytest.raises(error) as caught:
+        prepare(table, schema, where)
+    assert caught.value.code == code
+
+
+def test_a_table_is_created_from_the_schema() -> None:
+    """Columns without the partition keys, keys in the order of the directories, location, format."""
+    schema = pa.schema(
+        [
+            ("k", pa.string()),
+            ("Day", pa.date32()),
+            ("amount", pa.decimal128(10, 2)),
+            ("at", pa.timestamp("us", tz="UTC")),
+            ("tags", pa.list_(pa.string())),
+            ("by", pa.map_(pa.string(), pa.int32())),
+            ("who", pa.struct([("Id", pa.int64()), ("ok", pa.bool_())])),
+            ("kind", pa.dictionary(pa.int8(), pa.string())),
+        ]
+    )
+    made = prepare(None, schema, site(partition_columns=("Day", "k")), create=TableKind.MANAGED)
+    assert [(column.name, column.type) for column in made.columns] == [
+        ("amount", "decimal(10,2)"),
+        ("at", "timestamp"),
+        ("tags", "array<string>"),
+        ("by", "map<string,int>"),
+        ("who", "struct<id:bigint,ok:boolean>"),
+        ("kind", "string"),
+    ]
+    assert [(key.name, key.type) for key in made.partition_keys] == [("day", "date"), ("k", "string")]
+    assert (made.location, made.kind, made.format) == (
+        "file:/base",
+        TableKind.MANAGED,
+        HIVE_FORMATS["parquet"],
+    )
+
+
+def test_a_table_of_unknown_format_is_not_created() -> None:
+    """Readers would not know how to read it."""
+    with pytest.raises(SchemaError) as caught:
+        prepare(None, SCHEMA, site(hive_format=None), create=TableKind.EXTERNAL)
+    assert caught.value.code == "NO_HIVE_FORMAT"
+
+
+def test_new_columns_are_added_if_that_is_wanted() -> None:
+    """Behind those that are there."""
+    grown = prepare(TABLE, SCHEMA.append(pa.field("New", pa.int8())), on_new_columns="add")
+    assert [column.name for column in grown.columns] == ["value", "new"]
+
+
+def test_a_table_of_sparks_own_form_gets_no_columns() -> None:
+    """Spark keeps the schema in parameters that only Spark writes."""
+    of_spark = replace(TABLE, parameters={"spark.sql.sources.provider": "parquet"})
+    with pytest.raises(MetastoreConflictError) as caught:
+        prepare(of_spark, SCHEMA.append(pa.field("new", pa.int8())), on_new_columns="add")
+    assert caught.value.code == "SPARK_TABLE"

@@ -1,0 +1,486 @@
+"""When partitions are announced, and that nothing is announced before its files or never."""
+
+from __future__ import annotations
+
+import pickle
+from dataclasses import replace
+from datetime import UTC, datetime
+
+import pyarrow as pa
+import pytest
+
+from filesink.committables import Watermark
+from filesink.epoch import EpochLoop
+from filesink.errors import CommitFailedError, ConfigError, MetastoreError, StateCorruptError, StorageError
+from filesink.metastore.announcements import Announcement, AnnouncementCodec
+from filesink.metastore.partition_commit import PartitionCommit
+from filesink.metastore.policies import (
+    CommittedPartition,
+    ListenerPolicy,
+    PartitionPolicy,
+    SuccessFilePolicy,
+)
+from filesink.metastore.triggers import PartitionTime, TriggerView
+from filesink.storage.faulty import Fault, Moment
+from tests.fakes import World, keep_open, micro_batch, plan_of, records
+
+HOUR = 3_600_000
+DAY = 24 * HOUR
+
+
+def at(text: str) -> int:
+    """Milliseconds of an ISO time in UTC."""
+    return int(datetime.fromisoformat(text).replace(tzinfo=UTC).timestamp() * 1000)
+
+
+class Told:
+    """A listener that keeps what it was told."""
+
+    def __init__(self) -> None:
+        self.events: list[CommittedPartition] = []
+
+    def __call__(self, event: CommittedPartition) -> None:
+        self.events.append(event)
+
+    def take(self) -> list[str]:
+        """The buckets since the last call, in order."""
+        buckets = [event.bucket for event in self.events]
+        self.events.clear()
+        return buckets
+
+
+@pytest.fixture
+def told() -> Told:
+    """What the listener has heard."""
+    return Told()
+
+
+def world_of(told: Told, *, plan=None, **options) -> World:
+    """A world whose sink announces to ``told``."""
+    return World(
+        plan=plan or plan_of(), partition_commit=PartitionCommit(policies=[ListenerPolicy(told)], **options)
+    )
+
+
+def write(world: World, driver: EpochLoop, batch_id: int, *buckets: str) -> None:
+    """One micro-batch with a record for each bucket."""
+    batches = [records(f"{batch_id}-{bucket}", bucket=bucket) for bucket in buckets]
+    driver.run(micro_batch(batch_id), world.job(batches))
+
+
+# --- process time
+
+
+def test_without_a_delay_partitions_are_announced_with_their_epoch(told: Told) -> None:
+    """Each epoch announces the partitions that got files, once, and again when they get more."""
+    world = world_of(told)
+    driver = world.driver()
+    write(world, driver, 0, "p=1", "p=2", "p=2")
+    assert told.take() == ["p=1", "p=2"]
+    write(world, driver, 1, "p=1", "p=3")
+    assert told.take() == ["p=1", "p=3"]
+
+
+def test_an_event_says_what_is_new(told: Told) -> None:
+    """Values, location, files of the epoch, and counts since the last announcement."""
+    world = world_of(told)
+    write(world, world.driver(), 0, "day=2024-01-01/k=a%2Fb")
+    [event] = told.events
+    assert event.values == {"day": "2024-01-01", "k": "a/b"}
+    assert event.location == "file:/base/day=2024-01-01/k=a%2Fb"
+    assert list(event.files) == list(world.visible())
+    assert (event.epoch, event.file_count, event.rows) == (0, 1, 1)
+    assert event.bytes == len(next(iter(world.visible().values())))
+    assert not event.may_be_repeated
+
+
+def test_a_delay_is_strict(told: Told) -> None:
+    """Due strictly after the delay since the first new file, by the driver's clock; upkeep does it."""
+    world = world_of(told, delay=1000)
+    driver = world.driver()
+    write(world, driver, 0, "p=1")
+    world.clock.now = 1000
+    assert driver.upkeep() is None
+    assert told.take() == []
+    world.clock.now = 1001
+    assert driver.upkeep() is not None
+    assert told.take() == ["p=1"]
+    assert driver.upkeep() is None
+
+
+def test_what_waits_survives_a_restart(told: Told) -> None:
+    """Waiting partitions are in the ledger; counts go on, first seen stays."""
+    world = world_of(told, delay=1000)
+    write(world, world.driver(), 0, "p=1")
+    world.clock.now = 900
+    write(world, world.driver(), 1, "p=1", "p=2")
+    world.clock.now = 1001
+    write(world, world.driver(), 2, "p=3")
+    [event] = told.events
+    assert (event.bucket, event.file_count, event.rows, event.files) == ("p=1", 2, 2, ())
+
+
+def test_the_end_announces_everything(told: Told) -> None:
+    """A finished stream and a batch write leave nothing waiting."""
+    world = world_of(told, delay=DAY)
+    driver = world.driver()
+    write(world, driver, 0, "p=1", "p=2")
+    assert told.take() == []
+    driver.finish()
+    assert told.take() == ["p=1", "p=2"]
+    assert driver.finish() is None
+
+
+def test_only_visible_files_count(told: Told) -> None:
+    """A part that stays open is announced when it is closed."""
+    world = world_of(told, plan=plan_of(policy=keep_open()))
+    driver = world.driver()
+    write(world, driver, 0, "p=1")
+    assert told.take() == []
+    world.clock.now = 2000
+    driver.upkeep()
+    assert told.take() == ["p=1"]
+
+
+# --- partition time
+
+
+def timed(told: Told, **options) -> World:
+    """Announces days when the times in the column ``ts`` have passed them."""
+    trigger = PartitionCommit.partition_time(extractor="$day", watermark_column="ts", **options)
+    world = world_of(told, trigger=trigger, delay="1 d", plan=timed_plan())
+    world.clock.now = at("2024-01-10")
+    return world
+
+
+def timed_plan(policy=None):
+    """The plan of a sink that reports the latest time of ``ts``."""
+    return replace(plan_of(policy=policy), watermark_column="ts")
+
+
+def write_times(world: World, driver: EpochLoop, batch_id: int, **times: str | None) -> None:
+    """One record a bucket (``d01`` is the first of January), each with a time."""
+    batches = [
+        pa.RecordBatch.from_pydict(
+            {
+                "bucket": [f"day=2024-01-{name[1:]}"],
+                "value": [name],
+                "ts": pa.array([None if text is None else at(text) * 1000], pa.timestamp("us", tz="UTC")),
+            }
+        )
+        for name, text in times.items()
+    ]
+    driver.run(micro_batch(batch_id), world.job(batches))
+
+
+def test_a_partition_is_due_when_the_watermark_has_passed_it(told: Told) -> None:
+    """Strictly: the end of the day plus the delay is not enough, a millisecond more is."""
+    world = timed(told)
+    driver = world.driver()
+    write_times(world, driver, 0, d01="2024-01-01T10:00", d02="2024-01-02T00:00")
+    assert told.take() == []
+    write_times(world, driver, 1, d02="2024-01-02T00:00:00.001")
+    assert told.take() == ["day=2024-01-01"]
+
+
+def test_a_late_record_is_announced_again(told: Told) -> None:
+    """A partition that was announced and gets a file is announced in that epoch."""
+    world = timed(told)
+    driver = world.driver()
+    write_times(world, driver, 0, d01="2024-01-01T10:00", d05="2024-01-05T00:00")
+    assert told.take() == ["day=2024-01-01"]
+    write_times(world, driver, 1, d01="2024-01-01T11:00")
+    assert told.take() == ["day=2024-01-01"]
+
+
+def test_lateness_holds_the_watermark_back(told: Told) -> None:
+    """Allowed lateness is taken from the latest time."""
+    world = timed(told, allowed_lateness="1 h")
+    driver = world.driver()
+    write_times(world, driver, 0, d01="2024-01-01T10:00", d02="2024-01-02T01:00")
+    assert told.take() == []
+    write_times(world, driver, 1, d02="2024-01-02T01:00:00.001")
+    assert told.take() == ["day=2024-01-01"]
+
+
+def test_the_watermark_never_goes_back(told: Told) -> None:
+    """It is the maximum over all epochs, tasks and restarts."""
+    world = timed(told)
+    write_times(world, world.driver(), 0, d05="2024-01-05T00:00")
+    write_times(world, world.driver(), 1, d03="2024-01-03T10:00")
+    assert told.take() == ["day=2024-01-03"]
+
+
+def test_times_far_ahead_of_the_clock_do_not_count(told: Told) -> None:
+    """One broken record must not announce every partition; a day ahead is still believed."""
+    world = timed(told)
+    driver = world.driver()
+    write_times(world, driver, 0, d09="2124-01-01T00:00", d10="2024-01-10T00:00:00")
+    assert told.take() == []
+    write_times(world, driver, 1, d10="2024-01-11T00:00:00")
+    assert told.take() == ["day=2024-01-09"]
+
+
+def test_null_times_do_not_count(told: Told) -> None:
+    """A record without a time moves nothing."""
+    world = timed(told)
+    driver = world.driver()
+    write_times(world, driver, 0, d01=None)
+    assert told.take() == []
+    driver.finish()
+    assert told.take() == ["day=2024-01-01"]
+
+
+def test_values_show_the_wall_clock_of_a_zone(told: Told) -> None:
+    """A day in Shanghai is over eight hours before it is in London."""
+    world = timed(told, time_zone="Asia/Shanghai")
+    driver = world.driver()
+    write_times(world, driver, 0, d01="2024-01-01T10:00", d02="2024-01-01T16:00")
+    assert told.take() == []
+    write_times(world, driver, 1, d02="2024-01-01T16:00:00.001")
+    assert told.take() == ["day=2024-01-01"]
+
+
+def test_a_whole_partition_holds_nothing_back(told: Told) -> None:
+    """Parts of a partition that is due are closed, so that its announcement is true."""
+    trigger = PartitionCommit.partition_time(extractor="$day", watermark_column="ts")
+    plan = timed_plan(keep_open(rollover_interval=10 * DAY, inactivity_interval=10 * DAY))
+    world = world_of(told, trigger=trigger, plan=plan)
+    world.clock.now = at("2024-01-10")
+    driver = world.driver()
+    write_times(world, driver, 0, d01="2024-01-01T00:00")
+    assert (told.take(), world.rows()) == ([], [])
+    write_times(world, driver, 1, d02="2024-01-01T10:00")
+    assert told.take() == ["day=2024-01-01"]
+    assert [path.split("/")[0] for path in world.visible()] == ["day=2024-01-01"]
+
+
+@pytest.mark.parametrize(
+    ("extractor", "bucket", "expected"),
+    [
+        ("$day $hour:00:00", "day=2024-02-03/hour=7", "2024-02-03T07:00:00"),
+        ("$dt", "d=1999-01-01/dt=2024-02-03", "2024-02-03T00:00:00"),
+        ("${d}T$h:30", "d=2024-2-3/h=4", "2024-02-03T04:30:00"),
+        ("$y-$m-1", "y=2024/m=12", "2024-12-01T00:00:00"),
+        ("$Day", "day=2024-02-03 04:05:06.7", "2024-02-03T04:05:06"),
+        ("$day", "day=__HIVE_DEFAULT_PARTITION__", None),
+        ("$day", "day=2024-02-30", None),
+        ("$day", "day=today", None),
+        ("$day", "2024-02-03", None),
+    ],
+)
+def test_times_of_values(extractor: str, bucket: str, expected: str | None) -> None:
+    """Whole names only: ``$d`` is not replaced inside ``$dt``."""
+    time = PartitionTime(extractor=extractor, watermark_column="ts").time_of(bucket)
+    assert (time and time.isoformat()) == expected
+
+
+def test_a_partition_without_a_time_is_due_at_once() -> None:
+    """Nobody could ever say that it is complete, and nothing is held back for ever."""
+    trigger = PartitionTime(extractor="$day", watermark_column="ts")
+    one = Announcement(bucket="day=__HIVE_DEFAULT_PARTITION__", first_seen_ms=0, slot=0)
+    assert trigger.is_due(one, TriggerView(now_ms=0, watermark=None), 0)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: PartitionCommit(policies=[]),
+        lambda: PartitionCommit(policies=[print]),  # type: ignore[list-item]
+        lambda: PartitionCommit(policies=[SuccessFilePolicy()], delay="-1 s"),
+        lambda: PartitionCommit(policies=[SuccessFilePolicy()], trigger="process-time"),  # type: ignore[arg-type]
+        lambda: PartitionCommit.partition_time(extractor="day", watermark_column="ts"),
+        lambda: PartitionCommit.partition_time(extractor="$day", watermark_column=""),
+        lambda: PartitionCommit.partition_time(extractor="$d", watermark_column="t", time_zone="Mars"),
+        lambda: SuccessFilePolicy("SUCCESS"),
+        lambda: SuccessFilePolicy("_a/b"),
+        lambda: ListenerPolicy("print"),  # type: ignore[arg-type]
+    ],
+)
+def test_what_cannot_work_is_refused(make) -> None:
+    """When it is built, before anything is written."""
+    with pytest.raises(ConfigError):
+        make()
+
+
+# --- policies
+
+
+def test_success_files_come_after_the_files_and_stay() -> None:
+    """One in each partition, not taken for data, left alone by the next announcement."""
+    world = World(partition_commit=PartitionCommit(policies=[SuccessFilePolicy("_DONE")]))
+    driver = world.driver()
+    write(world, driver, 0, "p=1", "")
+    assert {"p=1/_DONE", "_DONE"} <= set(world.contents())
+    before = world.files.files["p=1/_DONE"]
+    write(world, driver, 1, "p=1")
+    assert world.files.files["p=1/_DONE"] == before
+    assert len(world.visible()) == 3
+
+
+@pytest.mark.parametrize("moment", Moment)
+def test_a_success_file_that_fails_is_tried_again(told: Told, moment: Moment) -> None:
+    """Before or after its effect; policies behind it wait, other partitions do not."""
+    commit = PartitionCommit(policies=[SuccessFilePolicy(), ListenerPolicy(told)])
+    world = World(partition_commit=commit)
+    faults = [Fault(moment=moment, error=StorageError("no", code="IO"))]
+    world.fault = lambda name, path: (
+        faults.pop() if (name, path) == ("put_if_absent", "p=1/_SUCCESS") and faults else None
+    )
+    write(world, world.driver(), 0, "p=1", "p=2")
+    assert told.take() == ["p=2", "p=1"]
+    assert "p=1/_SUCCESS" in world.contents()
+
+
+def test_policies_run_in_their_order(told: Told) -> None:
+    """A policy sees what those before it did."""
+    seen = []
+
+    class Look(PartitionPolicy):
+        def commit(self, partition: CommittedPartition) -> None:
+            del partition
+            seen.append(sorted(path for path in world.contents() if path.endswith("_SUCCESS")))
+
+    policies = [Look(), SuccessFilePolicy(), Look(), ListenerPolicy(told)]
+    world = World(partition_commit=PartitionCommit(policies=policies))
+    write(world, world.driver(), 0, "p=1")
+    assert seen == [[], ["p=1/_SUCCESS"]]
+    assert told.take() == ["p=1"]
+
+
+def test_a_listener_that_asks_for_a_retry_is_called_again(told: Told) -> None:
+    """It is told that this may be a repetition."""
+    failures = [MetastoreError("not now", code="X")]
+
+    def listen(event: CommittedPartition) -> None:
+        told(event)
+        if failures:
+            raise failures.pop()
+
+    world = World(partition_commit=PartitionCommit(policies=[ListenerPolicy(listen)]))
+    write(world, world.driver(), 0, "p=1")
+    assert [event.may_be_repeated for event in told.events] == [False, True]
+
+
+def test_a_listener_that_fails_stops_the_epoch_and_nothing_is_lost(told: Told) -> None:
+    """Files stay visible, the epoch stays decided, and the next start announces again."""
+    broken = [True]
+
+    def listen(event: CommittedPartition) -> None:
+        if broken:
+            raise ValueError("a bug")
+        told(event)
+
+    world = World(partition_commit=PartitionCommit(policies=[ListenerPolicy(listen)]))
+    with pytest.raises(CommitFailedError) as caught:
+        write(world, world.driver(), 0, "p=1")
+    assert caught.value.code == "COMMIT_POLICY"
+    assert len(world.rows()) == 1
+    broken.clear()
+    assert world.driver().recover() is not None
+    assert [(event.bucket, event.may_be_repeated) for event in told.events] == [("p=1", True)]
+
+
+def test_retries_come_to_an_end(told: Told) -> None:
+    """A metastore that stays away fails the query after ten retries with growing pauses."""
+
+    def listen(event: CommittedPartition) -> None:
+        told(event)
+        raise MetastoreError("away", code="METASTORE_DOWN")
+
+    world = World(partition_commit=PartitionCommit(policies=[ListenerPolicy(listen)]))
+    with pytest.raises(CommitFailedError) as caught:
+        write(world, world.driver(), 0, "p=1")
+    assert caught.value.code == "RETRIES"
+    assert len(world.clock.slept) == 10
+    assert sum(world.clock.slept) > 20
+    assert told.take() == ["p=1"] * 11
+
+
+def test_a_replay_announces_nothing(told: Told) -> None:
+    """A micro-batch that comes back after its epoch is complete is silent."""
+    world = world_of(told)
+    write(world, world.driver(), 0, "p=1")
+    told.take()
+    write(world, world.driver(), 0, "p=1")
+    assert told.take() == []
+
+
+def test_announcing_may_be_turned_off_and_on(told: Told) -> None:
+    """What waits is carried on by a sink that announces nothing."""
+    world = world_of(told, delay=1000)
+    commit = world.partition_commit
+    write(world, world.driver(), 0, "p=1")
+    world.partition_commit = None
+    world.clock.now = 5000
+    write(world, world.driver(), 1, "p=2")
+    world.partition_commit = commit
+    write(world, world.driver(), 2, "p=3")
+    assert told.take() == ["p=1"]
+
+
+def test_tasks_get_the_sink_without_its_policies(told: Told) -> None:
+    """A listener may hold a session or a lock: it never travels."""
+    world = world_of(told)
+    tiers = world.tiers()
+    assert tiers.publishing is not None
+    assert tiers.__getstate__()["publishing"] is None
+
+
+def test_policies_are_closed_with_the_driver(told: Told) -> None:
+    """Connections are let go of."""
+    closed = []
+
+    class Closes(PartitionPolicy):
+        def commit(self, partition: CommittedPartition) -> None:
+            told(partition)
+
+        def close(self) -> None:
+            closed.append(1)
+
+    world = World(partition_commit=PartitionCommit(policies=[Closes()]))
+    driver = world.driver()
+    write(world, driver, 0, "p=1")
+    driver.close()
+    assert closed == [1]
+
+
+# --- durable bytes
+
+
+def test_announcements_come_back() -> None:
+    """Every field, for both kinds."""
+    values = [
+        Announcement(bucket="p=1", first_seen_ms=5, slot=3, files=2, rows=7, size=9, paths=("p=1/a.txt",)),
+        Announcement(bucket="", first_seen_ms=5, slot=3),
+        Watermark(latest_ms=12, time_zone="UTC"),
+    ]
+    codec = AnnouncementCodec()
+    assert codec.decode(codec.version, codec.encode(values)) == values
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"{}",
+        b"[1]",
+        b'[{"kind":"other"}]',
+        b'[{"kind":"watermark","latest_ms":-1,"time_zone":"UTC"}]',
+        b'[{"kind":"watermark","latest_ms":"1","time_zone":"UTC"}]',
+        b'[{"kind":"partition","bucket":"p","first_seen_ms":1,"slot":1,"files":1,"rows":1,"size":1,"paths":"x"}]',
+        b'[{"kind":"partition","bucket":"p","first_seen_ms":1,"slot":1,"files":1,"rows":1,"size":1}]',
+    ],
+)
+def test_broken_bytes_are_refused(data: bytes) -> None:
+    """Never a guess."""
+    with pytest.raises(StateCorruptError):
+        AnnouncementCodec().decode(1, data)
+
+
+def test_records_without_waiting_partitions_are_as_they_were() -> None:
+    """A sink that announces nothing writes the bytes that it always wrote."""
+    world = World()
+    write(world, world.driver(), 0, "p=1")
+    record = world.ledger().read(0)
+    assert b"waiting" not in record.to_bytes()
+    assert pickle.loads(pickle.dumps(world.plan)).watermark_column is None  # noqa: S301 - ours
