@@ -4,17 +4,22 @@ Knows bytes and records. Has never heard of buckets, commits, Spark or stores.
 """
 
 from formats.api import BinaryOutput, BulkWriter, BulkWriterFactory, Encoder, RowEncoder
+from formats.arrow_ipc import ArrowWriterFactory
 from formats.avro import AvroWriterFactory
 from formats.errors import FormatError
+from formats.orc import OrcBulkWriterFactory, OrcIndexes
 from formats.parquet import ParquetWriterFactory
 
 __all__ = [
+    "ArrowWriterFactory",
     "AvroWriterFactory",
     "BinaryOutput",
     "BulkWriter",
     "BulkWriterFactory",
     "Encoder",
     "FormatError",
+    "OrcBulkWriterFactory",
+    "OrcIndexes",
     "ParquetWriterFactory",
     "RowEncoder",
 ]

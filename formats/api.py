@@ -153,7 +153,9 @@ class BulkWriter(ABC):
     def flush(self) -> None:
         """Put every accepted record into the output (end a row group or stripe).
 
-        Called often while the size of a part nears its limit; does nothing when nothing waits.
+        A format may keep back less than a page of each column, which it does not count as buffered any
+        more and writes with what follows. Called often while the size of a part nears its limit; does
+        nothing when nothing waits.
         """
 
     @abstractmethod

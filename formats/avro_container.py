@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, BinaryIO, Final
 
 from formats.avro_codecs import AvroCodec
 from formats.errors import FormatError
+from formats.varint import varint
 
 if TYPE_CHECKING:
     from formats.api import Buffer
@@ -102,13 +103,7 @@ def read_blocks(file: BinaryIO, marker: bytes) -> Iterator[Block]:
 
 def zigzag(number: int) -> bytes:
     """A number in Avro's form; not negative."""
-    number <<= 1
-    encoded = bytearray()
-    while number > 0x7F:
-        encoded.append(number & 0x7F | 0x80)
-        number >>= 7
-    encoded.append(number)
-    return bytes(encoded)
+    return varint(number << 1)
 
 
 def schema_bytes(schema: object) -> bytes:

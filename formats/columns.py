@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, Final
 
 import numpy as np
@@ -82,21 +82,32 @@ def walk(schema: pa.Schema) -> Iterator[tuple[str, Field]]:
         waiting.extend(reversed(children(field, path=path)))
 
 
-def nullable(field: Field) -> Field:
-    """The field, and everything inside it but keys of maps, allowed to be null."""
-    return field.with_type(_nullable_type(field.type)).with_nullable(nullable=True)
+def nullable(field: Field, leaf: Callable[[Any], Any] = lambda kind: kind) -> Field:
+    """The field, and everything inside it but keys of maps, allowed to be null.
+
+    Args:
+        field: a column.
+        leaf: what becomes of the types that are not nested; by default they stay.
+    """
+    return field.with_type(_nullable_type(field.type, leaf)).with_nullable(nullable=True)
 
 
-def _nullable_type(kind: Any) -> Any:
+def _nullable_type(kind: Any, leaf: Callable[[Any], Any]) -> Any:
     if pt.is_struct(kind):
-        return pa.struct([nullable(kind.field(index)) for index in range(kind.num_fields)])
+        return pa.struct([nullable(kind.field(index), leaf) for index in range(kind.num_fields)])
     if pt.is_map(kind):
-        return pa.map_(kind.key_field, nullable(kind.item_field), kind.keys_sorted)
+        key = kind.key_field.with_type(_nullable_type(kind.key_type, leaf))
+        return pa.map_(key, nullable(kind.item_field, leaf), kind.keys_sorted)
     if pt.is_large_list(kind):
-        return pa.large_list(nullable(kind.value_field))
+        return pa.large_list(nullable(kind.value_field, leaf))
     if pt.is_fixed_size_list(kind):
-        return pa.list_(nullable(kind.value_field), kind.list_size)
-    return pa.list_(nullable(kind.value_field)) if pt.is_list(kind) else kind
+        return pa.list_(nullable(kind.value_field, leaf), kind.list_size)
+    return pa.list_(nullable(kind.value_field, leaf)) if pt.is_list(kind) else leaf(kind)
+
+
+def without_dictionary(kind: Any) -> Any:
+    """The type of the values that a dictionary stands for; any other type itself."""
+    return kind.value_type if pt.is_dictionary(kind) else kind
 
 
 def is_list(kind: pa.DataType) -> bool:

@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 from formats import columns, parquet_reader
 from formats.api import BulkWriter, BulkWriterFactory
 from formats.arrow import Field
+from formats.arrow_output import arrow_stream
 from formats.collecting import CollectingWriter, Limits
 from formats.errors import FormatError
 from formats.sizes import parse_size
@@ -24,7 +25,6 @@ Compression = Literal["snappy", "zstd", "gzip", "lz4", "brotli", "none"]
 
 # A dictionary that outgrows this is given up; a larger one costs time and hardly ever saves space.
 _DICTIONARY_SIZE: Final = 256 << 10
-_WRITE_SIZE: Final = 64 << 10  # bytes; pyarrow writes a header and a page at a time, dozens a row group
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -166,32 +166,9 @@ class ParquetBulkWriter(CollectingWriter):
 
     def _open(self) -> pq.ParquetWriter:
         if self._writer is None:
-            file: Any = _Unclosed(self._output)
-            self._stream = pa.BufferedOutputStream(pa.PythonFile(file, mode="w"), _WRITE_SIZE)
+            self._stream = arrow_stream(self._output)
             self._writer = self._factory.open(self._stream, self._factory.file_schema(self._schema))
         return self._writer
-
-
-class _Unclosed:
-    """An output that pyarrow cannot close: its owner does, and knows whether the file is whole."""
-
-    closed = False
-
-    def __init__(self, output: BinaryOutput) -> None:
-        self._output = output
-
-    def write(self, data: Any) -> int:
-        # A stream that is dropped writes what it has left, into a file that was discarded.
-        return len(data) if self._output.closed else self._output.write(data)
-
-    def tell(self) -> int:
-        return self._output.tell()
-
-    def flush(self) -> None:
-        self._output.flush()
-
-    def close(self) -> None:
-        """See the class."""
 
 
 def _check_codec(name: object, level: object) -> None:

@@ -12,7 +12,15 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from formats import AvroWriterFactory, BulkWriterFactory, Encoder, ParquetWriterFactory, RowEncoder
+from formats import (
+    ArrowWriterFactory,
+    AvroWriterFactory,
+    BulkWriterFactory,
+    Encoder,
+    OrcBulkWriterFactory,
+    ParquetWriterFactory,
+    RowEncoder,
+)
 from formats.per_row import PerRowEncoder
 
 TEXTS = [
@@ -152,12 +160,46 @@ ROW_FORMATS = {
     "avro-small-blocks": Case(Encoder.avro("null", block_size=1)),
     "user": Case(PerRowEncoder(Repr())),
 }
-BULK_FORMATS: dict[str, BulkWriterFactory] = {
-    "parquet": ParquetWriterFactory(),
-    "parquet-small-groups": ParquetWriterFactory(row_group_rows=3, compression="zstd", compression_level=3),
-    "avro": AvroWriterFactory(),
-    "avro-small-blocks": AvroWriterFactory(compression="zstandard", block_size=100, metadata={"who": "us"}),
-    "parquet-tiny-size": ParquetWriterFactory(row_group_size=1, compression="none", metadata={"who": "us"}),
+NEVER = (
+    (pa.month_day_nano_interval(), "c"),
+    (pa.struct([("a", pa.list_(pa.month_day_nano_interval()))]), "c.a[]"),
+    (pa.map_(pa.string(), pa.struct([])), "c.value"),
+)
+
+
+@dataclass(frozen=True)
+class BulkCase:
+    """A bulk format, the columns it cannot write, and types it refuses, with the path it names."""
+
+    factory: BulkWriterFactory
+    without: frozenset[str] = frozenset()
+    refused: tuple[tuple[pa.DataType, str], ...] = NEVER
+
+
+NOT_IN_ORC = every("time", "span", "void")
+BULK_FORMATS = {
+    "parquet": BulkCase(ParquetWriterFactory()),
+    "parquet-small-groups": BulkCase(
+        ParquetWriterFactory(row_group_rows=3, compression="zstd", compression_level=3)
+    ),
+    "parquet-tiny-size": BulkCase(
+        ParquetWriterFactory(row_group_size=1, compression="none", metadata={"who": "us"})
+    ),
+    "avro": BulkCase(AvroWriterFactory(), refused=(*NEVER, (pa.list_(pa.uint64()), "c[]"))),
+    "avro-small-blocks": BulkCase(
+        AvroWriterFactory(compression="zstandard", block_size=100, metadata={"who": "us"})
+    ),
+    "orc": BulkCase(
+        OrcBulkWriterFactory(), NOT_IN_ORC, (*NEVER, (pa.list_(pa.null()), "c[]"), (pa.uint64(), "c"))
+    ),
+    "orc-small-stripes": BulkCase(
+        OrcBulkWriterFactory(stripe_size=1, compression="none", metadata={"who": "us"}), NOT_IN_ORC
+    ),
+    "orc-small-snappy": BulkCase(
+        OrcBulkWriterFactory(stripe_size=1, compression="snappy", metadata={"who": "us"}), NOT_IN_ORC
+    ),
+    "arrow": BulkCase(ArrowWriterFactory(), refused=()),
+    "arrow-small-batches": BulkCase(ArrowWriterFactory(batch_size=1, compression="none"), refused=()),
 }
 
 
@@ -183,12 +225,24 @@ def batch(case: Case) -> pa.RecordBatch:
 
 
 @pytest.fixture(params=BULK_FORMATS.values(), ids=BULK_FORMATS.keys())
-def factory(request: pytest.FixtureRequest) -> BulkWriterFactory:
+def bulk(request: pytest.FixtureRequest) -> BulkCase:
     """Each registered bulk format."""
     return request.param
 
 
 @pytest.fixture
-def rows() -> pa.RecordBatch:
-    """Rows of every type that bulk formats can write."""
+def factory(bulk: BulkCase) -> BulkWriterFactory:
+    """The factory of each registered bulk format."""
+    return bulk.factory
+
+
+@pytest.fixture
+def rows(bulk: BulkCase) -> pa.RecordBatch:
+    """Rows of every type that the format of ``bulk`` can write."""
+    return everything().drop_columns(sorted(bulk.without))
+
+
+@pytest.fixture
+def all_rows() -> pa.RecordBatch:
+    """Rows of every type."""
     return everything()

@@ -55,9 +55,9 @@ def test_we_read_what_fastavro_and_we_write(codec):
     assert AvroWriterFactory().open_reader(ours).read_all()["n"].to_pylist() == list(range(1000))
 
 
-def test_fastavro_sees_the_values(rows):
+def test_fastavro_sees_the_values(all_rows):
     """Its Python values are those of Arrow."""
-    batch = rows.drop_columns(["time", "span", "map", "double"])
+    batch = all_rows.drop_columns(["time", "span", "map", "double"])
     found = list(fastavro.reader(file_of(batch)))
     assert str(found) == str(
         batch.set_column(

@@ -26,10 +26,10 @@ def numbers(count, start=0):
     return pa.record_batch({"n": pa.array(range(start, start + count), pa.int64())})
 
 
-def test_every_value_comes_back(rows):
+def test_every_value_comes_back(all_rows):
     """All types, with nulls, in slices of all sizes."""
     # Neither comes back as it is written: views as strings, dictionaries as dictionaries of 32-bit keys.
-    batch = rows.drop_columns(["view"])
+    batch = all_rows.drop_columns(["view"])
     file = written([batch.slice(0, 1), batch.slice(1, 4), batch.slice(5)])
     assert str(file.read().to_pylist()) == str(batch.to_pylist())
 

@@ -24,7 +24,7 @@ def written(factory, *batches):
 def numbers(count):
     """Two columns."""
     return pa.record_batch(
-        {"n": pa.array(range(count), pa.int32()), "t": pa.array([str(i) for i in range(count)])}
+        {"n": pa.array(range(count), pa.int32()), "t": pa.array([str(i) for i in range(count)], pa.string())}
     )
 
 

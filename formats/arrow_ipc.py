@@ -1,0 +1,118 @@
+"""Arrow's own file format: what Arrow, DuckDB and polars map into memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, BinaryIO, Literal, cast, get_args
+
+import pyarrow as pa
+
+from formats import columns, reading
+from formats.api import BulkWriter, BulkWriterFactory
+from formats.arrow_output import arrow_stream
+from formats.collecting import CollectingWriter, Limits
+from formats.errors import FormatError
+from formats.sizes import parse_size
+
+if TYPE_CHECKING:
+    from formats.api import BinaryOutput
+
+IpcCompression = Literal["zstd", "lz4", "none"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ArrowWriterFactory(BulkWriterFactory):
+    """Arrow IPC files ("Feather version 2"), with every type that Arrow has.
+
+    Dictionaries are written as the values they stand for: a file can hold one dictionary a column.
+
+    Attributes:
+        compression: of the buffers; ``"none"`` for files that readers map into memory.
+        batch_size: a record batch ends when it takes this much memory; bytes, or text such as ``"16MiB"``.
+
+    Raises:
+        FormatError: kind ``"option"``; an unknown codec or a size that is none.
+    """
+
+    compression: IpcCompression = "zstd"
+    batch_size: int | str = "16MiB"
+
+    extension = ".arrow"
+
+    def __post_init__(self) -> None:
+        """Check the options and turn sizes into bytes."""
+        object.__setattr__(self, "batch_size", parse_size(self.batch_size, name="batch_size"))
+        if self.compression not in get_args(IpcCompression):
+            known = ", ".join(get_args(IpcCompression))
+            raise FormatError(f"Arrow has no codec {self.compression!r}: use one of {known}", kind="option")
+
+    def create(self, output: BinaryOutput, schema: pa.Schema) -> BulkWriter:
+        """See ``BulkWriterFactory.create``."""
+        return ArrowBulkWriter(output, schema, self)
+
+    def signature(self) -> str:
+        """See ``BulkWriterFactory.signature``."""
+        return f"arrow compression={self.compression} batch={self.batch_size}"
+
+    def open_reader(self, file: BinaryIO, *, schema: pa.Schema | None = None) -> pa.RecordBatchReader:
+        """See ``BulkWriterFactory.open_reader``; a record batch of the file is in memory at a time."""
+        source: Any = file
+        try:
+            found = pa.ipc.open_file(source)
+        except (pa.ArrowException, OSError) as error:
+            raise FormatError(f"no readable Arrow file ({type(error).__name__})", kind="value") from error
+        return reading.reader(found.schema, lambda: _batches(found), wanted=schema)
+
+    def check_schema(self, schema: pa.Schema) -> None:
+        """See ``BulkWriterFactory.check_schema``."""
+        if not len(schema):
+            raise FormatError("an Arrow file needs at least one column")
+        for path, field in columns.walk(schema):
+            if columns.is_variant(field.type):
+                raise FormatError(f"column {path!r} is a VARIANT: write to_json({path}) instead")
+
+
+class ArrowBulkWriter(CollectingWriter):
+    """Collects slices and writes them as record batches.
+
+    Args:
+        output: takes the file; not touched before the first record batch.
+        schema: of every batch.
+        factory: the options.
+    """
+
+    def __init__(self, output: BinaryOutput, schema: pa.Schema, factory: ArrowWriterFactory) -> None:
+        super().__init__(schema, Limits(size=cast("int", factory.batch_size)))
+        self._output = output
+        self._codec = None if factory.compression == "none" else factory.compression
+        metadata: Any = schema.metadata
+        self._plain = pa.schema(
+            [columns.nullable(field, columns.without_dictionary) for field in schema], metadata
+        )
+        self._writer: Any = None
+        self._stream: Any = None
+
+    def _put(self, table: pa.Table) -> None:
+        self._open().write_table(table.cast(self._plain).combine_chunks())
+        self._stream.flush()
+
+    def _end(self) -> None:
+        self._open().close()
+        self._stream.detach()
+
+    def _open(self) -> Any:
+        if self._writer is None:
+            self._stream = arrow_stream(self._output)
+            options = pa.ipc.IpcWriteOptions(compression=self._codec)
+            self._writer = pa.ipc.new_file(self._stream, self._plain, options=options)
+        return self._writer
+
+
+def _batches(file: Any) -> Iterator[pa.RecordBatch]:
+    for number in range(file.num_record_batches):
+        batch = file.get_batch(number)
+        batch.validate()
+        rows = reading.rows_per_batch(columns.size(batch), batch.num_rows)
+        for start in range(0, batch.num_rows, rows):
+            yield batch.slice(start, rows)

@@ -1,0 +1,181 @@
+"""ORC files, as other readers see them."""
+
+from __future__ import annotations
+
+import io
+from datetime import UTC, datetime
+
+import pyarrow as pa
+import pyorc
+import pytest
+from pyarrow import orc
+
+from formats import FormatError, OrcBulkWriterFactory, OrcIndexes
+
+
+def written(*batches, schema=None, **options):
+    """The file that a writer makes of some batches."""
+    output = io.BytesIO()
+    writer = OrcBulkWriterFactory(**options).create(output, schema or batches[0].schema)
+    for batch in batches:
+        writer.write(batch)
+    writer.finish()
+    return io.BytesIO(output.getvalue())
+
+
+def numbers(count, start=0):
+    """Consecutive numbers, inside of a struct and beside it."""
+    values = pa.array(range(start, start + count), pa.int64())
+    inner = pa.StructArray.from_arrays([values, values.cast(pa.string())], ["a", "b"])
+    return pa.record_batch({"s": inner, "n": values, "t": values.cast(pa.string())})
+
+
+@pytest.mark.parametrize("codec", ["zstd", "zlib", "snappy", "lz4", "none"])
+def test_codecs_are_those_of_the_file(codec):
+    """The option is what the postscript says, and pyorc reads the rows."""
+    file = written(numbers(9), compression=codec)
+    assert orc.ORCFile(file).compression.lower() == {"none": "uncompressed"}.get(codec, codec)
+    assert [row[1] for row in pyorc.Reader(file)] == list(range(9))
+
+
+@pytest.mark.parametrize("codec", ["zstd", "none"])
+@pytest.mark.parametrize("batches", [[], [numbers(100_000)], [numbers(5), numbers(5, 5)]], ids=len)
+def test_metadata_is_in_the_footer(codec, batches):
+    """Every reader that knows user metadata finds ours, and the rows as before."""
+    pairs = {"who": "us", "long": "x" * 200_000, "é": ""}
+    file = written(*batches, schema=numbers(1).schema, compression=codec, metadata=pairs)
+    reader = pyorc.Reader(file)
+    assert {name: value.decode() for name, value in reader.user_metadata.items()} == pairs
+    assert len(list(reader)) == sum(batch.num_rows for batch in batches)
+    assert orc.ORCFile(file).read().num_rows == sum(batch.num_rows for batch in batches)
+
+
+def test_stripes_end_at_the_size_of_the_limit():
+    """Memory for waiting records is bounded by the size of a stripe and one batch."""
+    output = io.BytesIO()
+    writer = OrcBulkWriterFactory(stripe_size="64KiB", compression="none").create(output, numbers(1).schema)
+    for start in range(0, 10_000, 100):
+        writer.write(numbers(100, start))
+        assert writer.buffered_bytes < 64 << 10
+    writer.finish()
+    file = orc.ORCFile(io.BytesIO(output.getvalue()))
+    assert file.nstripes > 3
+    assert file.read()["n"].to_pylist() == list(range(10_000))
+
+
+def test_a_flush_ends_the_stripe():
+    """What was flushed is in the output, and is a stripe of its own."""
+    output = io.BytesIO()
+    writer = OrcBulkWriterFactory(compression="none").create(output, numbers(1).schema)
+    sizes = []
+    for start in range(0, 3000, 1000):
+        writer.write(numbers(1000, start))
+        writer.flush()
+        sizes.append(output.tell())
+    assert sizes == sorted(set(sizes))
+    writer.finish()
+    assert orc.ORCFile(io.BytesIO(output.getvalue())).nstripes == 3
+
+
+def test_compression_keeps_back_little():
+    """A flush of compressed streams may wait for more, but not for much."""
+    output = io.BytesIO()
+    writer = OrcBulkWriterFactory().create(output, numbers(1).schema)
+    for start in range(0, 100_000, 1000):
+        writer.write(numbers(1000, start))
+        writer.flush()
+        assert writer.buffered_bytes == 0
+    assert output.tell() > 100_000
+    writer.finish()
+    assert orc.ORCFile(io.BytesIO(output.getvalue())).nrows == 100_000
+
+
+def test_bloom_filters_are_where_they_were_asked_for():
+    """Columns are named as users know them; ORC counts what is inside of structs, too."""
+    file = written(numbers(1000), indexes=OrcIndexes(bloom_filter_columns=["n"], bloom_filter_fpp=0.01))
+    stripe = pyorc.Reader(file).read_stripe(0)
+    assert [
+        column for column in range(6) if stripe.bloom_filter_columns and column in stripe.bloom_filter_columns
+    ] == [4]
+
+
+def test_a_row_index_has_entries_at_its_stride():
+    """As many records apart as was asked for."""
+    assert orc.ORCFile(written(numbers(5000), indexes=OrcIndexes(row_stride=1000))).row_index_stride == 1000
+
+
+def test_times_are_instants_or_local():
+    """As Arrow has them: with a zone or without."""
+    batch = pa.record_batch(
+        {"at": pa.array([1], pa.timestamp("us", "Europe/Berlin")), "wall": pa.array([1], pa.timestamp("us"))}
+    )
+    kinds = pyorc.Reader(written(batch)).schema.fields
+    assert str(kinds["at"]) == "timestamp with local time zone"
+    assert str(kinds["wall"]) == "timestamp"
+
+
+def test_times_far_away_are_written_and_never_read_as_others():
+    """Arrow reads nanoseconds: what they cannot hold is an error that says so."""
+    far = [datetime(1, 1, 1, tzinfo=UTC), datetime(9999, 12, 31, tzinfo=UTC)]
+    file = written(pa.record_batch({"at": pa.array(far, pa.timestamp("us", "UTC"))}))
+    assert [row[0] for row in pyorc.Reader(file)] == far
+    with pytest.raises(FormatError) as error:
+        OrcBulkWriterFactory().open_reader(file).read_all()
+    assert error.value.kind == "value"
+
+
+def test_thousands_of_waiting_writers_stay_small():
+    """A writer that waits with a record holds no file and no encoder."""
+    before = pa.total_allocated_bytes()
+    batch = numbers(2_000)
+    writers = [OrcBulkWriterFactory().create(io.BytesIO(), batch.schema) for _ in range(2_000)]
+    for row, writer in enumerate(writers):
+        writer.write(batch.slice(row, 1))
+    assert pa.total_allocated_bytes() - before < 1_000_000
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"compression": "lzo"},
+        {"stripe_size": "0"},
+        {"dictionary_threshold": 1.5},
+        {"metadata": {"n": 1}},
+    ],
+    ids=str,
+)
+def test_bad_options_are_refused_at_once(options):
+    """Where they are given, not in a task."""
+    with pytest.raises(FormatError) as error:
+        OrcBulkWriterFactory(**options)
+    assert error.value.kind == "option"
+
+
+@pytest.mark.parametrize(
+    "options", [{"row_stride": 999}, {"row_stride": -1}, {"bloom_filter_fpp": 1}], ids=str
+)
+def test_bad_indexes_are_refused_at_once(options):
+    """ORC's own limits."""
+    with pytest.raises(FormatError) as error:
+        OrcIndexes(**options)
+    assert error.value.kind == "option"
+
+
+def test_a_bloom_filter_needs_its_column():
+    """A name that is not there is found before anything is written."""
+    factory = OrcBulkWriterFactory(indexes=OrcIndexes(bloom_filter_columns=["x"]))
+    with pytest.raises(FormatError, match="column 'x'"):
+        factory.check_schema(numbers(1).schema)
+
+
+def test_signatures_tell_options_apart():
+    """Each option counts."""
+    options = [
+        {},
+        {"compression": "zlib"},
+        {"stripe_size": "1MiB"},
+        {"dictionary_threshold": 0},
+        {"metadata": {"a": "b"}},
+        {"indexes": OrcIndexes(row_stride=1000)},
+    ]
+    assert len({OrcBulkWriterFactory(**each).signature() for each in options}) == len(options)
