@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
-from typing import Any, Literal, cast, overload
+from typing import Any, cast
 
 from filesink.buckets import BucketAssigner
 from filesink.errors import ConfigError
@@ -19,23 +19,17 @@ from filesink.naming import OutputFileConfig
 from filesink.rolling import RollingPolicy
 from filesink.save_mode import SaveMode
 from filesink.sink import FileSink, FileSinkBuilder
+from filesink.spark.format_options import FORMAT_OPTIONS, parse_format
+from filesink.spark.option_texts import Texts
 from formats.api import Encoder
-from formats.errors import FormatError
-from formats.parquet import ParquetWriterFactory
 
-_FORMATS = {
-    "parquet": ("compression", "compressionLevel", "rowGroupRows", "rowGroupSize"),
-    "json": (),
-    "csv": ("delimiter", "header", "quote", "escape", "quoteAll", "nullValue"),
-    "text": ("charset",),
-}
 _OWN = (
     "path", "format", "bucketColumns", "bucketColumnsInFile", "bucketTimeFormat", "bucketTimeColumn",
     "timeZone", "partSize", "maxRows", "partPrefix", "partSuffix", "uid", "txnId", "onNewQuery",
     "onReplayMismatch", "partitionOverwriteMode",
 )  # fmt: skip
 #: Every option of ours, as users spell it.
-NAMES = (*_OWN, *(name for names in _FORMATS.values() for name in names))
+NAMES = (*_OWN, *FORMAT_OPTIONS)
 _SPARKS = ("checkpointLocation", "queryName")
 # What users of Spark, SeaTunnel and Flink may try first.
 _MEANT = {
@@ -97,7 +91,7 @@ def parse_options(options: Mapping[str, str]) -> DataSourceOptions:
     Raises:
         ConfigError: ``PATH_REQUIRED``, ``UNKNOWN_OPTION``, ``USE_FILESINK``, ``CONFLICT``, ``BAD_VALUE`` …
     """
-    given = _Texts({name.lower(): text for name, text in options.items()})
+    given = Texts({name.lower(): text for name, text in options.items()})
     _check_names(given.texts)
     policy = RollingPolicy.on_checkpoint_rolling_policy(given.get("partSize"), given.number("maxRows"))
     names = OutputFileConfig(**given.given(part_prefix="partPrefix", part_suffix="partSuffix"))
@@ -116,7 +110,7 @@ def parse_options(options: Mapping[str, str]) -> DataSourceOptions:
     )
 
 
-def _overwrite_mode(given: _Texts) -> SaveMode:
+def _overwrite_mode(given: Texts) -> SaveMode:
     match given.get("partitionOverwriteMode", "static").lower():
         case "static":
             return SaveMode.OVERWRITE
@@ -126,53 +120,12 @@ def _overwrite_mode(given: _Texts) -> SaveMode:
             raise given.bad("partitionOverwriteMode", "'static' or 'dynamic'")
 
 
-def _with_identity(given: _Texts, builder: FileSinkBuilder) -> FileSinkBuilder:
+def _with_identity(given: Texts, builder: FileSinkBuilder) -> FileSinkBuilder:
     uid = given.get("uid")
     if uid is not None:
         builder = builder.with_uid(uid)
     builder = builder.on_new_query(cast("Any", given.get("onNewQuery", "refuse")))
     return builder.on_replay_mismatch(cast("Any", given.get("onReplayMismatch", "raise")))
-
-
-@dataclass(frozen=True, slots=True)
-class _Texts:
-    """Options by their lower-cased names."""
-
-    texts: Mapping[str, str]
-
-    @overload
-    def get(self, name: str) -> str | None: ...
-    @overload
-    def get(self, name: str, default: str) -> str: ...
-    def get(self, name: str, default: str | None = None) -> str | None:
-        return self.texts.get(name.lower(), default)
-
-    def flag(self, name: str) -> bool:
-        match self.get(name, "false").lower():
-            case "true":
-                return True
-            case "false":
-                return False
-            case _:
-                raise self.bad(name, "'true' or 'false'")
-
-    def number(self, name: str) -> int | None:
-        text = self.get(name)
-        if text is None:
-            return None
-        if not (text.isascii() and text.isdigit() and len(text) < 20):
-            raise self.bad(name, "a whole number")
-        return int(text)
-
-    def given(self, **names: str) -> dict[str, str]:
-        """Those that were given, under the names of the parameters they are for."""
-        found = {parameter: self.get(name) for parameter, name in names.items()}
-        return {parameter: text for parameter, text in found.items() if text is not None}
-
-    def bad(self, name: str, wanted: str) -> ConfigError:
-        return ConfigError(
-            f"option '{name}' must be {wanted}, got {repr(self.get(name))[:80]}", code="BAD_VALUE"
-        )
 
 
 def _check_names(options: Mapping[str, str]) -> None:
@@ -207,7 +160,7 @@ def _unknown(name: str) -> ConfigError:
     return ConfigError(f"'{name}' is not an option of format('filesink'); {hint}", code="UNKNOWN_OPTION")
 
 
-def _path(given: _Texts) -> str:
+def _path(given: Texts) -> str:
     path = given.get("path")
     if not path:
         raise ConfigError(
@@ -218,53 +171,14 @@ def _path(given: _Texts) -> str:
     return path
 
 
-def _with_format(given: _Texts, path: str) -> FileSinkBuilder:
-    name = given.get("format", "parquet").lower()
-    if name not in _FORMATS:
-        raise given.bad("format", f"one of {', '.join(_FORMATS)}")
-    for other, options in _FORMATS.items():
-        for option in options:
-            if other != name and given.get(option) is not None:
-                raise ConfigError(
-                    f"option '{option}' belongs to format '{other}', and the format is '{name}'; remove it",
-                    code="CONFLICT",
-                )
-    try:
-        if name == "parquet":
-            return FileSink.for_bulk_format(path, _parquet(given))
-        return FileSink.for_row_format(path, _encoder(name, given))
-    except FormatError as error:
-        raise ConfigError(f"format '{name}': {error.message}", code="BAD_VALUE") from error
+def _with_format(given: Texts, path: str) -> FileSinkBuilder:
+    code = parse_format(given)
+    if isinstance(code, Encoder):
+        return FileSink.for_row_format(path, code)
+    return FileSink.for_bulk_format(path, code)
 
 
-def _parquet(given: _Texts) -> ParquetWriterFactory:
-    texts: dict[str, Any] = given.given(compression="compression", row_group_size="rowGroupSize")
-    numbers = {"compression_level": "compressionLevel", "row_group_rows": "rowGroupRows"}
-    for parameter, name in numbers.items():
-        if (number := given.number(name)) is not None:
-            texts[parameter] = number
-    if "compression" in texts:
-        texts["compression"] = texts["compression"].lower()
-    return ParquetWriterFactory(**texts)
-
-
-def _encoder(name: str, given: _Texts) -> Encoder:
-    match name:
-        case "json":
-            return Encoder.json_lines()
-        case "text":
-            return Encoder.simple_string_encoder(**given.given(charset="charset"))
-        case _:
-            texts: dict[str, Any] = given.given(
-                delimiter="delimiter", quote="quote", escape="escape", null_value="nullValue"
-            )
-            if texts.get("delimiter") == "\\t":  # as Spark spells it
-                texts["delimiter"] = "\t"
-            mode: Literal["all", "minimal"] = "all" if given.flag("quoteAll") else "minimal"
-            return Encoder.csv(header=given.flag("header"), quote_mode=mode, **texts)
-
-
-def _assigner(given: _Texts) -> BucketAssigner:
+def _assigner(given: Texts) -> BucketAssigner:
     columns = given.get("bucketColumns")
     by_time = given.given(format_str="bucketTimeFormat", column="bucketTimeColumn")
     if columns is not None and by_time:

@@ -12,7 +12,15 @@ from filesink.buckets import BucketContext
 from filesink.file_format import BulkFormat, RowFormat
 from filesink.replay import OnReplayMismatch
 from filesink.spark.data_source_options import NAMES, DataSourceOptions, parse_options
-from formats import Encoder, ParquetWriterFactory
+from formats import (
+    ArrowWriterFactory,
+    AvroWriterFactory,
+    Encoder,
+    OrcBulkWriterFactory,
+    ParquetWriterFactory,
+)
+
+AVRO_SCHEMA = '{"type": "record", "name": "r", "fields": [{"name": "a", "type": "int"}]}'
 
 
 def parsed(**options: str) -> DataSourceOptions:
@@ -78,11 +86,23 @@ def test_row_formats(options, encoder):
         ),
         ({"rowGroupRows": "1000"}, ParquetWriterFactory(row_group_rows=1000)),
         ({"rowGroupSize": "8MiB"}, ParquetWriterFactory(row_group_size="8MiB")),
+        ({"format": "orc"}, OrcBulkWriterFactory()),
+        ({"format": "orc", "compression": "zlib"}, OrcBulkWriterFactory(compression="zlib")),
+        ({"format": "orc", "stripeSize": "8MiB"}, OrcBulkWriterFactory(stripe_size="8MiB")),
+        ({"format": "avro", "compression": "null"}, AvroWriterFactory(compression="null")),
+        (
+            {"format": "avro", "compression": "deflate", "compressionLevel": "9"},
+            AvroWriterFactory(compression="deflate", compression_level=9),
+        ),
+        ({"format": "avro", "blockSize": "1MiB"}, AvroWriterFactory(block_size="1MiB")),
+        ({"format": "avro", "avroSchema": AVRO_SCHEMA}, AvroWriterFactory(schema=AVRO_SCHEMA)),
+        ({"format": "arrow", "compression": "none"}, ArrowWriterFactory(compression="none")),
+        ({"format": "arrow", "recordBatchSize": "1MiB"}, ArrowWriterFactory(batch_size="1MiB")),
     ],
     ids=str,
 )
-def test_parquet(options, factory):
-    """Each option of Parquet reaches the writer."""
+def test_bulk_formats(options, factory):
+    """Each option of a bulk format reaches the writer."""
     found = parsed(**options).builder.format
     assert isinstance(found, BulkFormat)
     assert found.factory.signature() == factory.signature()
@@ -128,7 +148,7 @@ def test_sparks_own_options_are_known():
         ({"path": ""}, "PATH_REQUIRED"),
         ({"path": "s3://user:secret@bucket/x"}, "CREDENTIALS"),
         ({"path": "foo://x"}, "SCHEME"),
-        ({"format": "orc"}, "BAD_VALUE"),
+        ({"format": "feather"}, "BAD_VALUE"),
         ({"format": ""}, "BAD_VALUE"),
         ({"compression": "lzo"}, "BAD_VALUE"),
         ({"compressionLevel": "high"}, "BAD_VALUE"),
