@@ -35,15 +35,19 @@ def put_if_absent(files: LocalFiles, ids: Ids, path: str, data: bytes) -> PutRes
     except CommitStateUnknown:
         raise  # the hidden name is what tells later whose file it is
     except BaseException:
-        with suppress(OSError):  # the name begins with '.': nobody takes it for a record
-            files.fs.unlink(hidden)
+        _remove(files, hidden, path)
         raise
+    _remove(files, hidden, path)
+    return _durable(files, path, outcome)
+
+
+def _remove(files: LocalFiles, hidden: str, path: str) -> None:
+    """Remove the hidden name. While it is there, a slow server may still make a link that was given up."""
     try:
         with suppress(FileNotFoundError):
             files.fs.unlink(hidden)
     except OSError as error:
         raise _unknown(files, path) from error
-    return _durable(files, path, outcome)
 
 
 def _write(files: LocalFiles, hidden: str, data: bytes) -> None:

@@ -13,12 +13,13 @@ from filesink.ledger import Ledger
 from filesink.ports import SerialRunner
 from filesink.storage.local import LocalStore
 from filesink.system import SystemIds
+from property_tests.simulation.clock import SimIds
 from property_tests.simulation.disk import Cut
 from property_tests.simulation.faults import CRASHES, Fault, Mode, place
 from property_tests.simulation.nodes import Directory
 from property_tests.simulation.reading import all_files
 from property_tests.simulation.sim_fs import SimFs
-from property_tests.simulation.world import Killed, Plan, Process, SimIds, World
+from property_tests.simulation.world import Killed, Plan, Process, World
 
 DIRECTORY = "_filesink/uid-s"
 
@@ -40,8 +41,16 @@ class At(Plan):
         return None
 
 
-def machine(plan: Plan) -> tuple[World, LocalStore]:
-    world = World(Random(1), plan, pace=0)
+class SlowServer(Plan):
+    """Names are linked and removed, but only after the caller has been told that it timed out."""
+
+    def fault(self, operation: str, path: str, number: int) -> Fault | None:
+        del path, number
+        return Fault(Mode.LATE, errno.ETIMEDOUT) if operation in {"link", "unlink"} else None
+
+
+def machine(plan: Plan, seed: int = 1) -> tuple[World, LocalStore]:
+    world = World(Random(seed), plan, pace=0)
     fs = SimFs(world, Process("driver"), world.disk)
     return world, LocalStore(fs, runner=SerialRunner(), ids=SimIds())
 
@@ -115,3 +124,20 @@ def test_a_power_cut_after_the_failed_sync_takes_record_and_files_together() -> 
     world.disk.cut(Cut.WEAK, Random(3))
     found = world.disk.find(f"{DIRECTORY}/000000000000.record")
     assert found is not None or not believed
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_a_record_that_may_still_appear_is_not_said_to_be_undecided(seed: int) -> None:
+    """A link that was given up may be made later, unless the hidden name is gone for sure by then."""
+    world, store = machine(SlowServer(), seed)
+    believed = False
+    try:
+        Ledger(store, "uid-s").decide(record(0))
+        believed = True
+    except CommitStateUnknown:
+        return
+    except FilesinkError:
+        pass
+    for late in world.late.due(10**9):
+        world.carry_out(late)
+    assert ("000000000000.record" in ledger_directory(world).entries) is believed

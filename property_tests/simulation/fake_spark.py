@@ -17,10 +17,11 @@ from filesink.epoch_record import MicroBatch
 from filesink.errors import FilesinkError, StagedDataLost
 from filesink.ports import Ports, SerialRunner
 from filesink.replay import EpochOptions
+from property_tests.simulation.clock import SimClock
 from property_tests.simulation.jobs import SimJob, SparkError
 from property_tests.simulation.machine import Machine, SimLock
 from property_tests.simulation.workload import SCHEMA, Source
-from property_tests.simulation.world import Killed, Process, SimClock
+from property_tests.simulation.world import Killed, Process
 
 
 @dataclass(slots=True)

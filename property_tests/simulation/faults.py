@@ -16,11 +16,13 @@ class Mode(Enum):
     ERROR = "a"  # nothing was done
     LOST_REPLY = "b"  # it was done, and an error comes back
     PARTIAL = "c"  # a part was done: a short write, a torn one, a copy that stops
+    LATE = "d"  # an error, and some calls later it is done all the same: a server that was slow
     CRASH_BEFORE = "e"  # the process dies before
     CRASH_AFTER = "f"  # the process dies after
     POWER_ORDERED = "g-ordered"  # power fails after the call, see ``Cut``
     POWER_WEAK = "g-weak"
     TWICE = "h"  # sent again by the network: the answer is that of the second execution
+    FULL = "i"  # no space, for this call and all that need some, until somebody makes room
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +37,9 @@ class Fault:
 
 
 CRASHES = (Mode.CRASH_BEFORE, Mode.CRASH_AFTER, Mode.POWER_ORDERED, Mode.POWER_WEAK)
-_MAKES = (Mode.ERROR, Mode.LOST_REPLY, Mode.TWICE)
+_MAKES = (Mode.ERROR, Mode.LOST_REPLY, Mode.LATE, Mode.TWICE)
+#: Calls that a full disk refuses.
+NEEDS_SPACE = frozenset(("mkdir", "create_exclusive", "write", "copy", "link"))
 
 #: Modes of each call besides ``CRASHES``. A call that changes nothing can only fail.
 APPLICABLE: dict[str, tuple[Mode, ...]] = {

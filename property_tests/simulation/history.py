@@ -14,6 +14,7 @@ from filesink.file_tiers import FileTiers
 from filesink.maintenance import Lost, Maintenance
 from filesink.replay import EpochOptions
 from property_tests.simulation import epilogue
+from property_tests.simulation.clock import SimClock, SimIds
 from property_tests.simulation.disk import Cut
 from property_tests.simulation.fake_spark import Checkpoint, Driver
 from property_tests.simulation.foreign import plant_foreign_files
@@ -21,10 +22,11 @@ from property_tests.simulation.machine import Address, Machine, Trouble
 from property_tests.simulation.observer import Observer
 from property_tests.simulation.reading import all_files, is_hidden
 from property_tests.simulation.workload import REAL_BOUNDS, Shape, Source, plan_of
-from property_tests.simulation.world import Plan, Process, SimClock, SimIds, Violation, World
+from property_tests.simulation.world import Plan, Process, Violation, World
 
 _LOG = logging.getLogger("filesink")
 _MAX_RESTARTS = 8
+_SPACE_IS_MADE = 0.3  # after each restart
 _DAY_MS = 24 * 3600 * 1000
 _AGES_MS = 10**6 * _DAY_MS  # removal by age is for sinks that nobody uses any more
 _ENOUGH = 20_000  # calls; a history that needs more is stuck
@@ -122,6 +124,8 @@ class History:
                 driver.start()  # the same process starts the query again
                 continue
             self.end_process(driver)
+            if self.random.random() < _SPACE_IS_MADE:
+                self.scenario.plan.make_room()
             if self.machine.chance(self.machine.trouble.operator):
                 self.operate("recover")
             driver = self.start()
@@ -175,6 +179,8 @@ class History:
         world = self.world
         self.calm_after = world.operations
         world.plan = None
+        for late in world.late.due(sys.maxsize):
+            world.carry_out(late)
         self.machine.trouble = Trouble(upkeep=0.0)
         if self.random.random() < 0.5:
             self.until(lambda: not world._actors)  # zombies end by themselves

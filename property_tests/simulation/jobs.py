@@ -12,9 +12,10 @@ import pyarrow as pa
 
 from filesink.errors import FilesinkError
 from filesink.ports import Losers
+from property_tests.simulation.clock import SimClock
 from property_tests.simulation.machine import Machine
 from property_tests.simulation.workload import Source
-from property_tests.simulation.world import Process, SimClock
+from property_tests.simulation.world import Process
 
 _MAX_ATTEMPTS = 4  # spark.task.maxFailures
 Body = Callable[["Attempt", Iterator[pa.RecordBatch]], bytes]

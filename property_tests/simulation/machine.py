@@ -6,10 +6,11 @@ from dataclasses import dataclass
 
 from filesink.ports import SerialRunner
 from filesink.storage.local import LocalStore
+from property_tests.simulation.clock import SimIds
 from property_tests.simulation.disk import Disk
 from property_tests.simulation.observer import Observer
 from property_tests.simulation.sim_fs import SimFs
-from property_tests.simulation.world import SimIds, World
+from property_tests.simulation.world import World
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,10 +2,20 @@
 
 from __future__ import annotations
 
+import errno
+import sys
 from collections.abc import Collection
 from random import Random
 
-from property_tests.simulation.faults import APPLICABLE, CRASHES, ERRNOS, SECOND_ANSWER, Fault, Mode
+from property_tests.simulation.faults import (
+    APPLICABLE,
+    CRASHES,
+    ERRNOS,
+    NEEDS_SPACE,
+    SECOND_ANSWER,
+    Fault,
+    Mode,
+)
 from property_tests.simulation.world import Plan
 
 
@@ -59,6 +69,9 @@ class TwoFaults(Plan):
         return Fault(Mode.CRASH_AFTER)
 
 
+_FILLS_UP = 0.05  # of all histories
+
+
 class Chance(Plan):
     """Calls go wrong at random; each seed allows another subset of modes and calls (swarm testing).
 
@@ -77,10 +90,16 @@ class Chance(Plan):
         self._operations: Collection[str] = {name for name in APPLICABLE if random.random() < share}
         self._sticky = random.choice((0.0, 0.0, 0.3))
         self._next = random.randrange(random.choice((40, 300, 700)))
+        self._slow_until = 0
+        self._full = random.randrange(600) if random.random() < _FILLS_UP else sys.maxsize
 
     def fault(self, operation: str, path: str, number: int) -> Fault | None:
         """See ``Plan.fault``."""
         del path
+        if number >= self._full and operation in NEEDS_SPACE:
+            return Fault(Mode.FULL, errno.ENOSPC)
+        if number < self._slow_until and Mode.LATE in APPLICABLE[operation]:
+            return Fault(Mode.LATE, errno.ETIMEDOUT)
         if number < self._next or self._left <= 0:
             return None
         modes = [mode for mode in CRASHES if mode in self._modes]
@@ -90,11 +109,18 @@ class Chance(Plan):
             return None  # the next call that can go wrong does
         self._left -= 1
         self._next = self._after(number)
-        return self._drawn(operation, self._random.choice(modes))
+        mode = self._random.choice(modes)
+        if mode is Mode.LATE:  # a server that is slow is slow for a while
+            self._slow_until = number + self._random.randrange(12)
+        return self._drawn(operation, mode)
 
     def is_sticky(self) -> bool:
         """See ``Plan.is_sticky``."""
         return self._random.random() < self._sticky
+
+    def make_room(self) -> None:
+        """See ``Plan.make_room``."""
+        self._full = sys.maxsize
 
     def _drawn(self, operation: str, mode: Mode) -> Fault:
         if mode in CRASHES:

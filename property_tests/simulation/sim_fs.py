@@ -36,7 +36,12 @@ class SimFs:
         """See ``Fs.create_exclusive``."""
         try:
             handle = self._world.step(
-                self._process, "create_exclusive", self._inside(path), self._create, path
+                self._process,
+                "create_exclusive",
+                self._inside(path),
+                self._create,
+                path,
+                late=self._create_late,
             )
         except OSError:
             self._forget(path)  # made, but its descriptor never reached the caller
@@ -123,6 +128,9 @@ class SimFs:
         handle = self._disk.create(path, self._process, self._now_ns())
         self._paths[handle] = path
         return handle
+
+    def _create_late(self, path: str) -> None:
+        self._disk.close(self._disk.create(path, self._process, self._now_ns()))
 
     def _forget(self, path: str) -> None:
         for handle in [handle for handle, other in self._paths.items() if other == path]:

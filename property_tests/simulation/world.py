@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from random import Random
 from typing import Any, TypeVar
@@ -20,6 +21,7 @@ import greenlet
 
 from property_tests.simulation.disk import Cut, Disk
 from property_tests.simulation.faults import Fault, Mode, place
+from property_tests.simulation.late import Late, LateEffects
 
 R = TypeVar("R")
 START_MS = 1_700_000_000_000
@@ -72,6 +74,9 @@ class Plan:
         """Whether the error just given comes back at every later call of its kind, until a restart."""
         return False
 
+    def make_room(self) -> None:
+        """Somebody removes other files from a disk that is full."""
+
 
 class World:
     """A machine and its processes.
@@ -96,6 +101,7 @@ class World:
         self.on_cut: Callable[[], None] = lambda: None
         self._pace = pace
         self._deaths = False
+        self.late = LateEffects(random)
         self._actors: list[Actor] = []
         self._hub = greenlet.getcurrent()
         self._current: Actor | None = None
@@ -190,8 +196,12 @@ class World:
         effect: Callable[..., R],
         *arguments: Any,
         partial: Callable[..., R] | None = None,
+        late: Callable[..., object] | None = None,
     ) -> R:
-        """Carry out one call of ``process``, or what the plan makes of it; ``partial`` does a part."""
+        """Carry out one call of ``process``, or what the plan makes of it.
+
+        ``partial`` does a part, and ``late`` does it when nobody waits for it any more.
+        """
         if process.dead:
             raise Killed
         if self.operations >= self._next_turn and self._current is not None:
@@ -201,9 +211,7 @@ class World:
         self.operations = number = self.operations + 1
         if self.trace is not None:
             self.trace(f"{number:5d} {process.name:12} {operation} {path}")
-        fault = None
-        if self.plan is not None:
-            fault = process.sticky.get(operation) or self.plan.fault(operation, path, number)
+        fault = None if self.plan is None else self._fault(self.plan, process, operation, path)
         if fault is None:
             result = effect(*arguments)
             if self.disk.changed:
@@ -211,7 +219,25 @@ class World:
             return result
         if fault.mode is Mode.PARTIAL and partial is not None:
             effect = partial
+        if fault.mode is Mode.LATE:
+            self.late.put_off(
+                Late(process, operation, path, lambda: (late or effect)(*arguments)), after=number
+            )
         return self._strike(process, fault, operation, path, lambda: effect(*arguments))
+
+    def _fault(self, plan: Plan, process: Process, operation: str, path: str) -> Fault | None:
+        for late in self.late.due(self.operations):
+            self.carry_out(late)
+        return process.sticky.get(operation) or plan.fault(operation, path, self.operations)
+
+    def carry_out(self, late: Late) -> None:
+        """Do what was put off; nobody hears of its error."""
+        if self.trace is not None:
+            self.trace(f"      late: {late.operation} {late.path}")
+        with suppress(OSError):
+            late.effect()
+        if self.disk.changed:
+            self.watch(late.process, late.operation, late.path)
 
     def _strike(
         self, process: Process, fault: Fault, operation: str, path: str, effect: Callable[[], R]
@@ -222,8 +248,8 @@ class World:
         if fault.mode is Mode.CRASH_BEFORE:
             self.kill(process)
             raise Killed
-        if fault.mode is Mode.ERROR:
-            if self.plan is not None and self.plan.is_sticky():
+        if fault.mode in {Mode.ERROR, Mode.LATE, Mode.FULL}:
+            if fault.mode is Mode.ERROR and self.plan is not None and self.plan.is_sticky():
                 process.sticky[operation] = fault
             raise OSError(fault.code, "simulated")
         result = effect()
@@ -262,6 +288,7 @@ class World:
             self._current.process.dead = True
         self._deaths = True
         self.power_cuts += 1
+        self.late.clear()
         self.disk.cut(policy, self.random)
         if self.trace is not None:
             self.trace(f"      power failed, {policy.value}")
@@ -271,30 +298,3 @@ class World:
         if not self._pace:
             return 1 << 62
         return self.operations + 1 + self.random.randrange(2 * self._pace)
-
-
-@dataclass(frozen=True, slots=True)
-class SimClock:
-    """The clock of the machine; it moves only when somebody moves it, or sleeps."""
-
-    world: World
-
-    def now_ms(self) -> int:
-        """See ``filesink.ports.Clock``."""
-        return self.world.now_ms + self.world.operations // 50
-
-    def sleep(self, seconds: float) -> None:
-        """See ``filesink.ports.Clock``."""
-        self.world.now_ms += int(seconds * 1000)
-
-
-class SimIds:
-    """Version-4 UUIDs that count; never one twice in a history."""
-
-    def __init__(self) -> None:
-        self._made = 0
-
-    def uuid(self) -> str:
-        """See ``filesink.ports.Ids``."""
-        self._made += 1
-        return f"{self._made:08x}-5eed-4000-8000-{self._made:012x}"
