@@ -43,16 +43,19 @@ def rewrite(inputs: Sequence[InputFile], output: BinaryOutput, factory: ParquetW
     tables = _Tables(inputs)
     writer = factory.create(output, tables.schema)
     limit = min(cast("int", factory.row_group_size), max(_SMALLEST_GROUP, tables.size // _GROUPS))
-    rows = 0
+    total, rows = sum(file.rows for file in inputs), 0
     with ThreadPoolExecutor(1) as encoder:
         encoding: Future[None] | None = None
         for group in _groups(tables, limit):
+            rows += group.num_rows
             if encoding is not None:
                 encoding.result()
-            rows += group.num_rows
-            encoding = encoder.submit(_write, writer, group)
-        if encoding is not None:
-            encoding.result()
+            if rows < total:
+                encoding = encoder.submit(_write, writer, group)
+            else:  # nothing is left to be decoded meanwhile
+                _write(writer, group)
+    if encoding is not None:
+        encoding.result()
     writer.finish()
     return rows
 
@@ -86,7 +89,7 @@ class _Tables:
         if not file.schema_arrow.equals(self.schema):
             raise FormatError("a file has another schema than its name in the ledger says")
         for number in range(file.num_row_groups):
-            yield file.read_row_group(number, use_threads=False)
+            yield file.read_row_group(number)
 
 
 def _open(stream: BinaryIO, size: int, few: Sequence[str]) -> pq.ParquetFile:

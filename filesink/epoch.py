@@ -28,7 +28,7 @@ from filesink.epoch_record import EMPTY, BatchWrite, Cause, EpochRecord, Finish,
 from filesink.errors import CommitStateUnknown, ConcurrentDriverError, FilesinkError, StorageError
 from filesink.gathering import Gathered, gather, states_of
 from filesink.ledger import Head, Ledger
-from filesink.ports import Losers, Ports, WriteJob
+from filesink.ports import Losers, NotedRunner, Ports, WriteJob
 from filesink.publisher import Decider, Publisher
 from filesink.replay import (
     EpochOptions,
@@ -83,6 +83,7 @@ class EpochLoop(Generic[S, C, A]):
         self._publisher = Publisher(sink, ledger, ports.clock)
         self._stages = tuple(sink.pre_commit_stages())
         self._lock = threading.Lock()
+        self._runner = NotedRunner(ports.runner)  # of the epoch at work
         # Kept between good epochs: a driver that is alone on a sink reads its chain once.
         self._head: Head | None = None
         self._fresh = options.history is History.NONE
@@ -156,13 +157,14 @@ class EpochLoop(Generic[S, C, A]):
     def _begin(self, head: Head | None, cause: Cause, source: Input) -> EpochContext:
         """A new epoch. Until it has succeeded, nothing is known of the chain any more."""
         self._head = None
+        self._runner = NotedRunner(self._ports.runner)
         return EpochContext(
             sink_id=self.ledger.sink_id,
             slot=0 if head is None else head.record.slot + 1,
             now_ms=self._ports.clock.now_ms(),
             input=source,
             ids=self._ports.ids,
-            runner=self._ports.runner,
+            runner=self._runner,
             waiting=() if head is None else self._publisher.waiting(head.record.waiting),
             clock=self._ports.clock,
             mode=cause.mode if isinstance(cause, BatchWrite) else SaveMode.APPEND,
@@ -204,7 +206,8 @@ class EpochLoop(Generic[S, C, A]):
             raise overtaken(epoch)
         committables = self._publisher.publish(record, Decider.THIS_DRIVER)
         self._head = Head(record=record, complete=True)
-        self._after(record, committables, gathered.losers)
+        losers = Losers.POSSIBLE if self._runner.used else gathered.losers
+        self._after(record, committables, losers)
         return replace(_outcome(record, committables), metrics={**gathered.metrics, **epoch.metrics.values})
 
     def _record(

@@ -182,7 +182,7 @@ class Merging:
         copied = sum(held.size for request in _copies(requests) for held in request.segments)
         limit = _ON_DRIVER if self.on_driver is None else self.on_driver
         runner = SerialRunner() if copied <= limit else epoch.runner
-        merger = Merger(self.files.open_store, self.combine)
+        merger = Merger(self.files.open_store, self.combine, epoch.ids)
         if self.at_once is None or len(requests) <= self.at_once:
             return runner.run(merger, requests)
         return _in_lanes(runner, merger, requests, self.at_once)

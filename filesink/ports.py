@@ -67,6 +67,23 @@ class SerialRunner:
         return results
 
 
+class NotedRunner:
+    """Remembers whether it was used: attempts of a job may leave something behind.
+
+    Args:
+        runner: does the work.
+    """
+
+    def __init__(self, runner: TaskRunner) -> None:
+        self._runner = runner
+        self.used = False
+
+    def run(self, function: Callable[[T], R], items: Iterable[T]) -> list[R]:
+        """See ``TaskRunner.run``."""
+        self.used = True
+        return self._runner.run(function, items)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ports:
     """The outside world of a driver."""

@@ -4,7 +4,8 @@
     python -m property_tests.exhaustive --pairs 5000 so many double ones, too
 
 The canonical history has three batches, two partitions and two buckets; parts roll inside an epoch and
-stay open across epochs, are merged, and records are folded away.
+stay open across epochs, are merged, and records are folded away. In another, small files wait for
+each other.
 """
 
 from __future__ import annotations
@@ -15,7 +16,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from random import Random
 
+from compaction import FileCompactor, FileCompactStrategy
 from property_tests.simulate import Tally
+from property_tests.simulation.compacting import Compacting
 from property_tests.simulation.faults import CRASHES, Fault, Mode, single_faults
 from property_tests.simulation.history import History, Scenario
 from property_tests.simulation.machine import Trouble
@@ -28,6 +31,19 @@ _QUIET = Trouble(upkeep=0.0)
 CANON: dict[str, Scenario] = {
     "open parts": Scenario(shape=Shape(keep_batches=1, bounds=Bounds(fold_every=1)), trouble=_QUIET),
     "closed parts, interleaved": Scenario(shape=Shape(batches=1, rolls=True), trouble=_QUIET, pace=3),
+    "compaction": Scenario(
+        shape=Shape(
+            batches=2,
+            rows=2,
+            partitions=1,
+            part_size=1000,
+            compacting=Compacting(
+                strategies=(FileCompactStrategy(size_threshold=100, checkpoints=2),),
+                compactor=FileCompactor.concat_file_compactor(),
+            ),
+        ),
+        trouble=_QUIET,
+    ),
     "parquet": Scenario(shape=Shape(batches=1, rolls=True, format="parquet"), trouble=_QUIET),
 }
 _SEED = 1

@@ -23,8 +23,6 @@ from functools import partial
 from itertools import islice
 from pathlib import Path
 
-import filesink
-import formats
 from property_tests.exhaustive import Case, singles
 from property_tests.seeded.everything import MUTANTS
 from property_tests.seeded.mutant import Mutant
@@ -33,7 +31,8 @@ from property_tests.simulate import Tally, run_seed
 _SEEDS = 4_000
 _KILLED = 3  # exit code of a hunt that has found something
 _TIMEOUT = 900  # seconds for one mutant
-_PACKAGES = (Path(filesink.__file__).parent, Path(formats.__file__).parent, Path(__file__).parent)
+_HERE = Path(__file__).parent
+_PACKAGES = (*(_HERE.parent / name for name in ("filesink", "compaction", "formats")), _HERE)
 
 
 @dataclass(frozen=True, slots=True)

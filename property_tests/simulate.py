@@ -22,7 +22,7 @@ from property_tests.simulation.faults import APPLICABLE, CRASHES, Mode
 from property_tests.simulation.history import History, Result, Scenario
 from property_tests.simulation.machine import Trouble
 from property_tests.simulation.plans import Chance
-from property_tests.simulation.workload import draw_shape
+from property_tests.simulation.workload import draw_shape, with_compaction
 
 _CHUNK = 500  # histories between two looks at the clock
 
@@ -30,8 +30,11 @@ _CHUNK = 500  # histories between two looks at the clock
 def run_seed(seed: int, trace: Callable[[str], None] | None = None) -> Result:
     """The history of a seed."""
     random = Random(seed)
+    shape = draw_shape(random)
+    if seed % 3 == 0:
+        shape = with_compaction(shape, Random(seed + 1))
     scenario = Scenario(
-        shape=draw_shape(random),
+        shape=shape,
         trouble=draw_trouble(random),
         plan=Chance(random, spacing=random.choice((20, 80, 200)), faults=random.choice((0, 1, 2, 3, 5, 8))),
         pace=random.choice((0, 0, 2, 10, 50)),

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from property_tests.seeded.compaction import COMPACTION
 from property_tests.seeded.epochs import EPOCHS
 from property_tests.seeded.files import FILES
 from property_tests.seeded.ledger import LEDGER
 from property_tests.seeded.mutant import Mutant
 from property_tests.seeded.storage import STORAGE
 
-MUTANTS: tuple[Mutant, ...] = STORAGE + LEDGER + EPOCHS + FILES
+MUTANTS: tuple[Mutant, ...] = STORAGE + LEDGER + EPOCHS + FILES + COMPACTION

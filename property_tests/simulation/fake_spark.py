@@ -15,10 +15,10 @@ from filesink.api import Sink
 from filesink.epoch import EpochLoop
 from filesink.epoch_record import MicroBatch
 from filesink.errors import FilesinkError, StagedDataLost
-from filesink.ports import Ports, SerialRunner
+from filesink.ports import Ports
 from filesink.replay import EpochOptions
 from property_tests.simulation.clock import SimClock
-from property_tests.simulation.jobs import SimJob, SparkError
+from property_tests.simulation.jobs import SimJob, SimRunner, SparkError
 from property_tests.simulation.machine import Machine, SimLock
 from property_tests.simulation.workload import SCHEMA, Source
 from property_tests.simulation.world import Killed, Process
@@ -70,6 +70,7 @@ class Driver:
         self._runs = 0
         self._zombies = False  # whether an attempt has outlived its job
         self._loop: EpochLoop[Any, Any, Any] | None = None
+        self._runner = SimRunner(self)
 
     def start(self) -> None:
         """Start the query; again after it has failed, in the same process and with the same sink."""
@@ -91,7 +92,7 @@ class Driver:
         """The sink's engine in this process."""
         if self._loop is None:
             machine = self.machine
-            ports = Ports(clock=SimClock(machine.world), ids=machine.ids, runner=SerialRunner())
+            ports = Ports(clock=SimClock(machine.world), ids=machine.ids, runner=self._runner)
             name = f"uid-{self.sink.uid}" if self.sink.uid else f"query-{self.checkpoint.query_id}"
             self._loop = EpochLoop(self.sink, self.sink.open_ledger(name), ports=ports, options=self._options)
             self._loop._lock = SimLock(machine.world)  # type: ignore[assignment]
@@ -134,7 +135,7 @@ class Driver:
             job = SimJob(self, known[1], run_id=run_id)
             outcome = loop.run(cause, job)
             machine.observer.check_success({"batch": number, "slot": outcome.slot}, known[1])
-            self._zombies |= not job.quiet
+            self._zombies |= not (job.quiet and self._runner.quiet)
             if not (self._zombies or outcome.replayed) and self._is_alone():
                 machine.observer.check_no_garbage(self.process, outcome.slot)
             self.require_jvm()

@@ -208,9 +208,10 @@ class History:
 
     def start(self, checkpoint: Checkpoint | None = None) -> Driver:
         """A new driver process that runs the query."""
+        compacting = self.scenario.shape.compacting
         driver = Driver(
             self.machine,
-            self.sink,
+            self.sink if compacting is None else compacting.choose(self.sink, self.random),
             source=self.source,
             checkpoint=checkpoint or self.checkpoint,
             options=EpochOptions(keep_batches=self.scenario.shape.keep_batches),

@@ -192,3 +192,34 @@ class SimJob:
             start = end
         if self._machine.chance(self._machine.trouble.task_fails):
             raise SparkError("the task was asked to fail at its end")
+
+
+class _ItemsJob(SimJob):
+    """One task for each item of other work than writing: retried, with twins, and of any result."""
+
+    def run(self, function: Callable[[Any], Any]) -> list[Any]:
+        """The results, in the order of the items."""
+        return self._run(lambda _, items: function(next(items)))
+
+    def _partitions(self) -> list[list[Any]]:
+        return [[item] for item in self._rows]
+
+    def _batches(self, rows: list[Any]) -> Iterator[Any]:
+        if self._machine.chance(self._machine.trouble.task_fails):
+            raise SparkError("the task was asked to fail")
+        yield rows[0]
+
+
+class SimRunner:
+    """Runs items as tasks of a job; implements ``filesink.ports.TaskRunner``."""
+
+    def __init__(self, driver: Owner) -> None:
+        self._driver = driver
+        self.quiet = True  # whether no attempt has outlived its job
+
+    def run(self, function: Callable[[Any], Any], items: Iterable[Any]) -> list[Any]:
+        """See ``TaskRunner.run``."""
+        job = _ItemsJob(self._driver, list(items), run_id="")
+        results = job.run(function)
+        self.quiet = self.quiet and job.quiet
+        return results

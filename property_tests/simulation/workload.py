@@ -8,14 +8,15 @@ from __future__ import annotations
 import io
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from random import Random
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from filesink import bucket, closing, ledger
+from compaction import RewritingFileCompactor, planner
+from filesink import bucket, closing, ledger, merging
 from filesink.buckets import BucketAssigner, BucketContext
 from filesink.file_format import BulkFormat, FileFormat, RowFormat
 from filesink.naming import OutputFileConfig
@@ -25,6 +26,7 @@ from filesink.writer import Plan, WriterLimits
 from formats.api import Encoder
 from formats.json_lines import JsonLinesEncoder
 from formats.parquet import ParquetWriterFactory
+from property_tests.simulation.compacting import Compacting, draw_compacting
 
 HEADER = b"#rows##\n"
 ROW_BYTES = 8  # of LinesEncoder, line feed included
@@ -85,6 +87,8 @@ class Bounds:
     max_segments: int = 3
     max_open_parts: int = 4
     max_unsynced: int = 2
+    max_waiting: int = 10_000
+    merged_on_driver: int = 1 << 30  # bytes
 
     def apply(self) -> None:
         """Set them for the histories that follow."""
@@ -92,6 +96,9 @@ class Bounds:
         bucket.MAX_SEGMENTS = self.max_segments
         closing.MAX_OPEN_PARTS = self.max_open_parts
         local_sync.MAX_UNSYNCED = self.max_unsynced
+        planner.MAX_WAITING = self.max_waiting
+        merging._ON_DRIVER = self.merged_on_driver
+        RewritingFileCompactor.on_driver = min(self.merged_on_driver, 8 << 20)
 
 
 #: What the product itself has; every history ends with it.
@@ -100,6 +107,8 @@ REAL_BOUNDS = Bounds(
     max_segments=bucket.MAX_SEGMENTS,
     max_open_parts=closing.MAX_OPEN_PARTS,
     max_unsynced=local_sync.MAX_UNSYNCED,
+    max_waiting=planner.MAX_WAITING,
+    merged_on_driver=merging._ON_DRIVER,
 )
 
 
@@ -118,6 +127,7 @@ class Shape:
     keep_batches: int = 100
     limits: WriterLimits = field(default_factory=WriterLimits)
     bounds: Bounds = field(default_factory=Bounds)
+    compacting: Compacting | None = None
 
 
 def draw_shape(random: Random) -> Shape:
@@ -143,6 +153,14 @@ def draw_shape(random: Random) -> Shape:
             max_unsynced=random.choice((1, 2, 64)),
         ),
     )
+
+
+def with_compaction(shape: Shape, random: Random) -> Shape:
+    """The same workload with small files that wait for each other; merges may be jobs."""
+    bounds = replace(
+        shape.bounds, max_waiting=random.choice((3, 10_000)), merged_on_driver=random.choice((0, 1 << 30))
+    )
+    return replace(shape, compacting=draw_compacting(random, shape.format), bounds=bounds)
 
 
 def plan_of(shape: Shape) -> Plan:

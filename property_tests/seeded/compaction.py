@@ -1,0 +1,71 @@
+"""Defects of compaction: what is merged, what goes on waiting, what is left behind."""
+
+from __future__ import annotations
+
+from property_tests.seeded.mutant import Mutant
+
+_MERGING = "filesink/merging.py"
+_PLANNER = "compaction/planner.py"
+
+COMPACTION = (
+    Mutant(
+        "a merged file's inputs also go on waiting",
+        _MERGING,
+        "        left = [held for part in waiting for held in part]\n",
+        "        left = [held for part in (*waiting, *sum(map(list, groups), [])) for held in part]\n",
+    ),
+    Mutant(
+        "files that wait are forgotten",
+        _MERGING,
+        "        if left:\n            states[OF_STAGES] = left\n",
+        "",
+    ),
+    Mutant(
+        "a file that is large enough is dropped",
+        _PLANNER,
+        "            full.append([part])\n",
+        "",
+    ),
+    Mutant(
+        "files of all buckets are merged",
+        _PLANNER,
+        "        buckets.setdefault(part[0].bucket, []).append(part)\n",
+        '        buckets.setdefault("", []).append(part)\n',
+    ),
+    Mutant(
+        "files beyond the bound are dropped",
+        _PLANNER,
+        "        done.groups += _fill(parts, trigger, key)[1]\n",
+        "",
+    ),
+    Mutant(
+        "every file keeps its header when it is joined",
+        "compaction/compactors.py",
+        "            header = first.header_size if number else 0\n",
+        "            header = 0\n",
+    ),
+    Mutant(
+        "the end of input leaves small files waiting",
+        "compaction/trigger.py",
+        "        if moment.is_last:\n            return True\n",
+        "",
+    ),
+    Mutant(
+        "turned off, compaction forgets what waits",
+        "filesink/closed_parts.py",
+        "    return [*parts_of(prepared.states.get(OF_STAGES, ())), *parts_of(closed)]\n",
+        "    return parts_of(closed)\n",
+    ),
+    Mutant(
+        "a merge that was tried twice leaves its first file",
+        _MERGING,
+        "            names.append(request.path)\n",
+        "            pass\n",
+    ),
+    Mutant(
+        "what merges leave behind is not swept",
+        "filesink/ports.py",
+        "        self.used = True\n",
+        "",
+    ),
+)
