@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.types as pt
 from pyarrow import orc
 
-from formats import columns, orc_tail, reading
+from formats import columns, orc_tail, orc_times, reading
 from formats.api import BulkWriter, BulkWriterFactory
 from formats.arrow_output import arrow_stream
 from formats.collecting import CollectingWriter, Limits
@@ -57,7 +57,8 @@ class OrcIndexes:
 class OrcBulkWriterFactory(BulkWriterFactory):
     """ORC files that Spark, Hive, Trino and pyarrow read alike.
 
-    A timestamp with a zone is an instant in ORC, one without is a local time.
+    A timestamp with a zone is an instant in ORC, one without is a local time. Times before 1970 are
+    written if they are whole seconds, and refused if not: see ``formats.orc_times``.
 
     Attributes:
         compression: of the streams; Spark's default is ``"zstd"``, too.
@@ -163,6 +164,7 @@ class OrcBulkWriter(CollectingWriter):
         self._stream: Any = None
 
     def _put(self, table: pa.Table) -> None:
+        orc_times.check_times(table)
         self._open(rows=table.num_rows).write(table.cast(self._file_schema))
         self._stream.flush()
 

@@ -1,9 +1,12 @@
-"""Key-value pairs in the footer of an ORC file, which pyarrow's writer has no option for.
+"""What the footer of an ORC file has to say and pyarrow's writer has no option for.
+
+That is the calendar of its dates, without which readers in Java take those before 1582 for Julian ones
+and move them by days; and key-value pairs of the user's.
 
 An ORC file ends with its footer, a postscript that says how long the footer is, and one byte, the
 length of the postscript. Footer and postscript are protobuf messages, and a message may be continued
-by appending: a repeated field goes on. So the pairs are appended to the footer as they are, in chunks
-that are marked as not compressed, and only its length has to be changed.
+by appending fields to it. So they are appended to the footer as they are, in chunks that are marked as
+not compressed, and only its length has to be changed.
 """
 
 from __future__ import annotations
@@ -18,7 +21,8 @@ if TYPE_CHECKING:
 
 _VARINT, _BYTES = 0, 2  # protobuf's kinds of field
 _FOOTER_LENGTH, _COMPRESSION, _BLOCK_SIZE = 1, 2, 3  # fields of the postscript
-_METADATA: Final = 5  # field of the footer
+_METADATA, _CALENDAR = 5, 11  # fields of the footer
+_PROLEPTIC_GREGORIAN: Final = 2  # as in Arrow, Spark and ISO 8601
 _NAME, _VALUE = 1, 2  # fields of its items
 
 
@@ -60,17 +64,18 @@ class TailOutput:
         self._tail = bytearray()
 
     def end(self) -> None:
-        """Write what was kept, with the pairs."""
+        """Write what was kept, with calendar and pairs."""
         tail, self._tail = bytes(self._tail or b""), None
-        self._output.write(with_metadata(tail, self._pairs) if self._pairs else tail)
+        self._output.write(completed(tail, self._pairs))
 
 
-def with_metadata(file: bytes, pairs: Mapping[str, str]) -> bytes:
-    """The end of an ORC file, or a whole one, with ``pairs`` in its footer."""
+def completed(file: bytes, pairs: Mapping[str, str]) -> bytes:
+    """The end of an ORC file, or a whole one, with its calendar and ``pairs`` in the footer."""
     start = len(file) - 1 - file[-1]
     postscript = _fields(file[start:-1])
     sizes = {number: value for number, value in postscript if isinstance(value, int)}
     items = b"".join(_field(_METADATA, _item(name, value)) for name, value in sorted(pairs.items()))
+    items += _field(_CALENDAR, _PROLEPTIC_GREGORIAN)
     block = sizes[_BLOCK_SIZE] if sizes.get(_COMPRESSION) else 0
     added = _chunks(items, block) if block else items
     changed = b"".join(

@@ -8,7 +8,7 @@ from typing import Any, BinaryIO, Final
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from formats import reading
+from formats import columns, reading
 from formats.errors import FormatError
 
 _READ_AHEAD: Final = 1 << 20  # bytes of one column chunk at a time, so that none is in memory as a whole
@@ -38,11 +38,26 @@ def open_reader(file: BinaryIO, *, schema: pa.Schema | None, decryption: Any = N
         )
     except (pa.ArrowException, OSError) as error:
         raise FormatError(f"no readable Parquet file ({type(error).__name__})", kind="value") from error
-    return reading.reader(found.schema_arrow, lambda: _batches(found), wanted=schema)
+    instants = _with_instants(found)
+    return reading.reader(instants, lambda: _batches(found, instants), wanted=schema)
 
 
-def _batches(file: pq.ParquetFile) -> Iterator[pa.RecordBatch]:
+def _with_instants(file: pq.ParquetFile) -> pa.Schema:
+    """The schema of the file; what it holds as INT96 are instants, as Spark and Impala write them."""
+    kinds = iter([file.schema.column(index).physical_type for index in range(len(file.schema))])
+
+    def leaf(kind: Any) -> Any:
+        return pa.timestamp("us", "UTC") if next(kinds) == "INT96" else kind
+
+    schema = file.schema_arrow
+    if all(file.schema.column(index).physical_type != "INT96" for index in range(len(file.schema))):
+        return schema
+    return pa.schema([columns.nullable(field, leaf) for field in schema], schema.metadata)
+
+
+def _batches(file: pq.ParquetFile, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
     for number in range(file.num_row_groups):
         group = file.metadata.row_group(number)
         rows = reading.rows_per_batch(group.total_byte_size, group.num_rows)
-        yield from file.iter_batches(batch_size=rows, row_groups=[number])
+        for batch in file.iter_batches(batch_size=rows, row_groups=[number]):
+            yield batch if batch.schema.equals(schema) else batch.cast(schema)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 from datetime import UTC, datetime
 
 import pyarrow as pa
@@ -122,6 +123,27 @@ def test_times_far_away_are_written_and_never_read_as_others():
     with pytest.raises(FormatError) as error:
         OrcBulkWriterFactory().open_reader(file).read_all()
     assert error.value.kind == "value"
+
+
+EARLY = pa.array([None, 1, -1], pa.timestamp("us", "UTC"))
+NOT_WHOLE = {
+    "c": EARLY,
+    "c.a": pa.StructArray.from_arrays([EARLY], ["a"]),
+    "c[]": pa.ListArray.from_arrays(pa.array([0, 1, 2, 3], pa.int32()), EARLY),
+    "c.value": pa.MapArray.from_arrays(pa.array([0, 1, 2, 3], pa.int32()), pa.array(["a", "b", "c"]), EARLY),
+}
+
+
+@pytest.mark.parametrize("path", NOT_WHOLE)
+def test_fractions_of_seconds_before_1970_are_refused(path):
+    """Arrow would write them so that readers in Java fail; whole seconds are fine."""
+    writer = OrcBulkWriterFactory().create(io.BytesIO(), pa.schema([("c", NOT_WHOLE[path].type)]))
+    writer.write(pa.record_batch({"c": NOT_WHOLE[path]}))
+    with pytest.raises(FormatError, match=re.escape(f"column {path!r} has a time before 1970")) as error:
+        writer.finish()
+    assert error.value.kind == "value"
+    whole = pa.array([-1_000_000, 10**6 + 1], pa.timestamp("us"))
+    assert [row[0].second for row in pyorc.Reader(written(pa.record_batch({"c": whole})))] == [59, 1]
 
 
 def test_thousands_of_waiting_writers_stay_small():
