@@ -9,6 +9,8 @@ from formats.avro import AvroWriterFactory
 from formats.errors import FormatError
 from formats.orc import OrcBulkWriterFactory, OrcIndexes
 from formats.parquet import ParquetWriterFactory
+from formats.parquet_encryption import ParquetEncryption
+from formats.parquet_layout import ParquetLayout
 
 __all__ = [
     "ArrowWriterFactory",
@@ -20,6 +22,8 @@ __all__ = [
     "FormatError",
     "OrcBulkWriterFactory",
     "OrcIndexes",
+    "ParquetEncryption",
+    "ParquetLayout",
     "ParquetWriterFactory",
     "RowEncoder",
 ]

@@ -145,8 +145,6 @@ def _is_fixed_binary(kind: pa.DataType) -> bool:
 
 def without_dictionaries(schema: pa.Schema) -> pa.Schema:
     """``schema`` with the type of the values in place of each column's dictionary; nested ones stay."""
-    fields = [
-        field.with_type(field.type.value_type) if pt.is_dictionary(field.type) else field for field in schema
-    ]
+    fields = [field.with_type(without_dictionary(field.type)) for field in schema]
     metadata: Any = schema.metadata
     return pa.schema(fields, metadata)

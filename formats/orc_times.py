@@ -32,8 +32,8 @@ def check_times(table: pa.Table) -> None:
             for path, values in _timestamps(chunk, path=field.name):
                 if _is_damaged(values):
                     raise FormatError(
-                        f"column {path!r} has a time before 1970 with a fraction of a second, and ORC readers "
-                        "in Java would fail: cut it to seconds, or write Parquet",
+                        f"column {path!r} has a time before 1970 with a fraction of a second, and readers of "
+                        "ORC in Java would fail: cut it to seconds, or write Parquet",
                         kind="value",
                     )
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, BinaryIO, Final, Literal, cast, get_args
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, BinaryIO, Literal, cast, get_args
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -16,15 +16,14 @@ from formats.arrow import Field
 from formats.arrow_output import arrow_stream
 from formats.collecting import CollectingWriter, Limits
 from formats.errors import FormatError
+from formats.parquet_encryption import ParquetEncryption
+from formats.parquet_layout import ParquetLayout
 from formats.sizes import parse_size
 
 if TYPE_CHECKING:
     from formats.api import BinaryOutput
 
 Compression = Literal["snappy", "zstd", "gzip", "lz4", "brotli", "none"]
-
-# A dictionary that outgrows this is given up; a larger one costs time and hardly ever saves space.
-_DICTIONARY_SIZE: Final = 256 << 10
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -40,6 +39,8 @@ class ParquetWriterFactory(BulkWriterFactory):
         row_group_size: a row group ends when its records take this much memory in Arrow's form;
             bytes, or text such as ``"64MiB"``.
         metadata: key-value pairs for the footer.
+        layout: dictionaries, statistics, pages, Bloom filters, sort order, INT96.
+        encryption: keys of the footer and of columns; ``None`` for plain files.
 
     Raises:
         FormatError: kind ``"option"``; an unknown codec, a level the codec does not have, or a limit
@@ -51,6 +52,8 @@ class ParquetWriterFactory(BulkWriterFactory):
     row_group_rows: int = 1_048_576
     row_group_size: int | str = "64MiB"
     metadata: Mapping[str, str] | None = None
+    layout: ParquetLayout = field(default_factory=ParquetLayout)
+    encryption: ParquetEncryption | None = None
 
     extension = ".parquet"
 
@@ -83,24 +86,26 @@ class ParquetWriterFactory(BulkWriterFactory):
 
         Columns that come dictionary-encoded are written as they are, and the file says the type of
         their values: it is the file that plain columns would give.
+
+        Raises:
+            FormatError: kind ``"option"``; this pyarrow is too old for something in the layout.
         """
         plain = columns.without_dictionaries(schema)
-        writer = pq.ParquetWriter(
-            stream,
-            schema,
-            store_schema=plain.equals(schema),
-            compression=self.compression,
-            compression_level=self.compression_level,
-            # As Spark does: a decimal of up to 18 digits is an integer, smaller and faster than bytes.
-            store_decimal_as_integer=True,
-            dictionary_pagesize_limit=_DICTIONARY_SIZE,
-        )
+        arguments, keys = self._arguments(schema)
+        try:
+            writer: Any = pq.ParquetWriter(stream, schema, store_schema=plain.equals(schema), **arguments)
+        except TypeError as error:
+            raise FormatError(
+                f"pyarrow {pa.__version__} is too old for this layout", kind="option"
+            ) from error
+        writer.keys = keys  # they must live as long as the writer
         if not plain.equals(schema):
             # What the writer itself would store if the schema were the plain one.
             serialized = base64.b64encode(plain.serialize().to_pybytes())
             pairs: Any = {**(schema.metadata or {}), b"ARROW:schema": serialized}
             writer.add_key_value_metadata(pairs)
-        return writer
+        opened: pq.ParquetWriter = writer
+        return opened
 
     def signature(self) -> str:
         """See ``BulkWriterFactory.signature``."""
@@ -108,20 +113,22 @@ class ParquetWriterFactory(BulkWriterFactory):
         return (
             f"parquet compression={self.compression} level={self.compression_level}"
             f" rows={self.row_group_rows} size={self.row_group_size} metadata={pairs!r}"
+            f" {self.layout} encryption={self.encryption and self.encryption.signature()}"
         )
 
     def open_reader(self, file: BinaryIO, *, schema: pa.Schema | None = None) -> pa.RecordBatchReader:
         """See ``BulkWriterFactory.open_reader``; any Parquet file, whoever wrote it."""
-        return parquet_reader.open_reader(file, schema=schema)
+        return parquet_reader.open_reader(file, schema=schema, encryption=self.encryption)
 
     def check_schema(self, schema: pa.Schema) -> None:
         """See ``BulkWriterFactory.check_schema``: whatever pyarrow can map to Parquet."""
         if not len(schema):
             raise FormatError("Parquet needs at least one column")
-        for path, field in columns.walk(schema):
-            if columns.is_variant(field.type):
+        self.layout.check_schema(schema)
+        for path, column in columns.walk(schema):
+            if columns.is_variant(column.type):
                 raise FormatError(f"column {path!r} is a VARIANT: write to_json({path}) instead")
-        refused = {path: field for path, field in columns.walk(schema) if not _is_writable(field)}
+        refused = {path: column for path, column in columns.walk(schema) if not _is_writable(column)}
         if refused:
             # A struct with a refused field is refused itself; the innermost comes last on its path.
             path = next(
@@ -132,6 +139,14 @@ class ParquetWriterFactory(BulkWriterFactory):
             raise FormatError(
                 f"column {path!r} of type {refused[path].type} cannot be written to Parquet: cast or drop it"
             )
+
+    def _arguments(self, schema: pa.Schema) -> tuple[dict[str, Any], object]:
+        arguments = self.layout.arguments(schema)
+        arguments |= {"compression": self.compression, "compression_level": self.compression_level}
+        if self.encryption is None:
+            return arguments, None
+        properties, keys = self.encryption.for_writing()
+        return {**arguments, "encryption_properties": properties}, keys
 
 
 class ParquetBulkWriter(CollectingWriter):

@@ -10,6 +10,7 @@ import pyarrow.parquet as pq
 
 from formats import columns, reading
 from formats.errors import FormatError
+from formats.parquet_encryption import ParquetEncryption
 
 _READ_AHEAD: Final = 1 << 20  # bytes of one column chunk at a time, so that none is in memory as a whole
 #: What a footer may claim. It is read before anything else is known of the file.
@@ -19,27 +20,30 @@ FOOTER_LIMITS: Final[Mapping[str, Any]] = {
 }
 
 
-def open_reader(file: BinaryIO, *, schema: pa.Schema | None, decryption: Any = None) -> pa.RecordBatchReader:
+def open_reader(
+    file: BinaryIO, *, schema: pa.Schema | None, encryption: ParquetEncryption | None = None
+) -> pa.RecordBatchReader:
     """See ``BulkWriterFactory.open_reader``.
 
     Args:
         file: a Parquet file, whoever wrote it.
         schema: what the batches shall have.
-        decryption: pyarrow's ``FileDecryptionProperties``, if the file is encrypted.
+        encryption: opens the keys, if the file is encrypted.
     """
+    properties, keys = (None, None) if encryption is None else encryption.for_reading()
     try:
         found = pq.ParquetFile(
             file,
             buffer_size=_READ_AHEAD,
             pre_buffer=False,
             coerce_int96_timestamp_unit="us",
-            decryption_properties=decryption,
+            decryption_properties=properties,
             **FOOTER_LIMITS,
         )
     except (pa.ArrowException, OSError) as error:
         raise FormatError(f"no readable Parquet file ({type(error).__name__})", kind="value") from error
     instants = _with_instants(found)
-    return reading.reader(instants, lambda: _batches(found, instants), wanted=schema)
+    return reading.reader(instants, lambda: _batches(found, instants, keys), wanted=schema)
 
 
 def _with_instants(file: pq.ParquetFile) -> pa.Schema:
@@ -52,10 +56,12 @@ def _with_instants(file: pq.ParquetFile) -> pa.Schema:
     schema = file.schema_arrow
     if all(file.schema.column(index).physical_type != "INT96" for index in range(len(file.schema))):
         return schema
-    return pa.schema([columns.nullable(field, leaf) for field in schema], schema.metadata)
+    metadata: Any = schema.metadata
+    return pa.schema([columns.nullable(field, leaf) for field in schema], metadata)
 
 
-def _batches(file: pq.ParquetFile, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+def _batches(file: pq.ParquetFile, schema: pa.Schema, keys: object) -> Iterator[pa.RecordBatch]:
+    _ = keys  # they must live as long as the file
     for number in range(file.num_row_groups):
         group = file.metadata.row_group(number)
         rows = reading.rows_per_batch(group.total_byte_size, group.num_rows)

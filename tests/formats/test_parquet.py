@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import base64
 import io
+import pickle
+from datetime import UTC, datetime
+from typing import ClassVar
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from pyarrow.parquet import encryption
 
-from formats import FormatError, ParquetWriterFactory
+from formats import FormatError, ParquetEncryption, ParquetLayout, ParquetWriterFactory
 
 
 def written(batches, schema=None, **options):
@@ -127,12 +132,34 @@ def test_timestamps_are_microseconds_and_say_whether_they_are_instants():
     assert "isAdjustedToUTC=false, timeUnit=microseconds" in str(schema.column(1).logical_type)
 
 
+class Kms(encryption.KmsClient):
+    """A service that keeps its keys in a dict, and wraps by turning bytes round."""
+
+    keys: ClassVar = {"foot": b"0123456789012345", "col": b"5432109876543210"}
+
+    def __init__(self, connection):
+        super().__init__()
+        del connection
+
+    def wrap_key(self, key_bytes, master_key_identifier):
+        return base64.b64encode(self.keys[master_key_identifier] + key_bytes)
+
+    def unwrap_key(self, wrapped_key, master_key_identifier):
+        key = self.keys[master_key_identifier]
+        unwrapped = base64.b64decode(wrapped_key)
+        assert unwrapped.startswith(key)
+        return unwrapped.removeprefix(key)
+
+
 OPTIONS = [
     {"compression": "zstd"},
     {"compression": "zstd", "compression_level": 5},
     {"row_group_rows": 10},
     {"row_group_size": "1MiB"},
     {"metadata": {"a": "b"}},
+    {"layout": ParquetLayout(page_index=True)},
+    {"encryption": ParquetEncryption(open_kms=Kms, footer_key="foot")},
+    {"encryption": ParquetEncryption(open_kms=Kms, footer_key="foot", column_keys={"col": ["n"]})},
 ]
 
 
@@ -180,3 +207,116 @@ def test_a_schema_without_columns_is_refused():
     """Parquet has no rows without columns."""
     with pytest.raises(FormatError, match="one column"):
         ParquetWriterFactory().check_schema(pa.schema([]))
+
+
+def people(count):
+    """A number, a name inside of a struct and an instant."""
+    return pa.record_batch(
+        {
+            "n": pa.array(range(count), pa.int64()),
+            "who": pa.array([{"name": f"secret {n}"} for n in range(count)]),
+            "at": pa.array([datetime(2024, 7, 1, 12, tzinfo=UTC)] * count, pa.timestamp("us", "UTC")),
+        }
+    )
+
+
+def test_a_layout_is_that_of_the_file():
+    """Each knob shows in the footer."""
+    layout = ParquetLayout(
+        dictionary=["n"],
+        statistics=["n"],
+        page_size=1000,
+        page_index=True,
+        page_checksums=True,
+        bloom_filters={"who.name": 0.01},
+        sorted_by=["n", "who.name desc"],
+    )
+    group = written([people(5000)], layout=layout).metadata.row_group(0)
+    number, name, _ = (group.column(index) for index in range(3))
+    assert number.has_dictionary_page
+    assert not name.has_dictionary_page
+    assert number.statistics.max == 4999
+    assert not name.is_stats_set
+    assert number.has_offset_index
+    assert name.bloom_filter_offset is not None
+    assert number.bloom_filter_offset is None
+    assert group.sorting_columns == (pq.SortingColumn(0, False, True), pq.SortingColumn(1, True, False))  # noqa: FBT003
+
+
+def test_int96_where_asked_for_is_read_as_instants():
+    """For old Hive and Impala; our reader takes them for what Spark takes them, nested ones too."""
+    nested = pa.record_batch({"s": pa.array([{"at": datetime(1900, 1, 1, tzinfo=UTC)}]), "x": ["y"]})
+    for batch in (people(3), nested):
+        file = io.BytesIO()
+        factory = ParquetWriterFactory(layout=ParquetLayout(timestamps="int96"))
+        writer = factory.create(file, batch.schema)
+        writer.write(batch)
+        writer.finish()
+        kinds = [column.physical_type for column in pq.ParquetFile(file).schema]
+        assert kinds.count("INT96") == 1
+        plain = pa.BufferOutputStream()
+        pq.write_table(pa.table(batch), plain, store_schema=False, use_deprecated_int96_timestamps=True)
+        for source in (file, io.BytesIO(plain.getvalue())):
+            assert factory.open_reader(source).read_all().to_pylist() == batch.to_pylist()
+
+
+@pytest.mark.parametrize("column_keys", [{}, {"col": ["who.name"]}], ids=["uniform", "columns"])
+def test_encrypted_files_are_read_with_their_keys_only(column_keys):
+    """Nothing of what was encrypted shows, nor any key in what we print."""
+    how = ParquetEncryption(open_kms=Kms, footer_key="foot", column_keys=column_keys)
+    factory = pickle.loads(pickle.dumps(ParquetWriterFactory(encryption=how, compression="none")))  # noqa: S301 - ours
+    file = io.BytesIO()
+    writer = factory.create(file, people(1).schema)
+    writer.write(people(100))
+    writer.finish()
+    assert b"secret 7" not in file.getvalue()
+    assert factory.open_reader(file).read_all().to_pylist() == people(100).to_pylist()
+    with pytest.raises(FormatError, match="no readable Parquet"):
+        ParquetWriterFactory().open_reader(file)
+    shown = repr(factory) + factory.signature()
+    assert not any(key.decode() in shown for key in Kms.keys.values())
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"dictionary": "some"},
+        {"statistics": ""},
+        {"page_size": 0},
+        {"bloom_filters": {"a": 1.0}},
+        {"sorted_by": ["a up"]},
+        {"sorted_by": [""]},
+        {"timestamps": "nanos"},
+    ],
+    ids=str,
+)
+def test_bad_layouts_are_refused_at_once(options):
+    """Where they are given, not in a task."""
+    with pytest.raises(FormatError) as error:
+        ParquetLayout(**options)
+    assert error.value.kind == "option"
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"dictionary": ["x"]}, {"statistics": ["x"]}, {"bloom_filters": {"who.x": 0.1}}, {"sorted_by": ["x"]}],
+)
+def test_a_layout_names_columns_that_are_there(options):
+    """Else pyarrow would pass over a name that it does not know."""
+    with pytest.raises(FormatError, match=r"column '(who\.)?x' is named in the layout"):
+        ParquetWriterFactory(layout=ParquetLayout(**options)).check_schema(people(1).schema)
+
+
+def test_a_pyarrow_that_is_too_old_says_so(monkeypatch):
+    """Not as a TypeError about a keyword."""
+    layout = ParquetLayout(page_index=True)
+    monkeypatch.setattr("formats.parquet.pq.ParquetWriter", lambda *_, **__: {}["x":1])
+    with pytest.raises(FormatError, match="too old"):
+        written([numbers(1)], layout=layout)
+
+
+def test_encryption_needs_names():
+    """Of the footer's key and of each column key."""
+    for names in ({"footer_key": ""}, {"footer_key": "f", "column_keys": {"": ["a"]}}):
+        with pytest.raises(FormatError, match="names of its keys"):
+            ParquetEncryption(open_kms=Kms, **names)

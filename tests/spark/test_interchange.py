@@ -94,11 +94,9 @@ def test_spark_reads_what_we_write(spark, tmp_path, name, zone):
 def test_we_read_what_spark_writes(spark, tmp_path, name):
     """Copied by our reader and our writer, the records of Spark's files are still the same."""
     factory = FORMATS[name]
-    for number, df in enumerate(queries(spark, name)):
-        if (
-            name == "orc"
-        ):  # its files hold wall-clock times of the JVM's zone and Julian days, and do not say so
-            df = df.drop("at", "times", "day")
+    for number, query in enumerate(queries(spark, name)):
+        # Spark's ORC files hold wall-clock times of its JVM's zone and Julian days, and do not say so.
+        df = query.drop("at", "times", "day") if name == "orc" else query
         theirs, ours = tmp_path / f"theirs{number}", tmp_path / f"ours{number}"
         df.coalesce(1).write.format(name).save(str(theirs))
         ours.mkdir()

@@ -1,0 +1,120 @@
+"""How columns are laid out inside of a Parquet file; the defaults are those of pyarrow and Spark."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final, Literal
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from formats import columns
+from formats.errors import FormatError
+from formats.sizes import parse_size
+
+# A dictionary that outgrows this is given up; a larger one costs time and hardly ever saves space.
+_DICTIONARY_SIZE: Final = 256 << 10
+_DIRECTIONS: Final = {"": False, "asc": False, "desc": True}
+Columns = Literal["all", "none"] | Sequence[str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ParquetLayout:
+    """Encodings, pages and what helps readers to skip rows.
+
+    Columns are named by their paths, as in ``"price"`` or ``"customer.name"``.
+
+    Attributes:
+        dictionary: columns that get a dictionary, until it is larger than 256 KiB.
+        statistics: columns that get the least and the greatest value of each page and row group.
+        page_size: bytes of a page before compression, or text such as ``"1MiB"``.
+        page_index: whether the statistics of pages stand together before the footer.
+        page_checksums: whether each page has a CRC-32.
+        bloom_filters: columns with a Bloom filter, and their chances of a false positive.
+        sorted_by: columns by which records *are* sorted, as ``"day"`` or ``"price desc"``, nulls first
+            if ascending. It is written down for readers; nothing is sorted here.
+        timestamps: ``"micros"``, or ``"int96"`` for old Hive and Impala, which is an instant always.
+
+    Raises:
+        FormatError: kind ``"option"``; a value out of its range.
+    """
+
+    dictionary: Columns = "all"
+    statistics: Columns = "all"
+    page_size: int | str = "1MiB"
+    page_index: bool = False
+    page_checksums: bool = False
+    bloom_filters: Mapping[str, float] = field(default_factory=dict)
+    sorted_by: Sequence[str] = ()
+    timestamps: Literal["micros", "int96"] = "micros"
+
+    def __post_init__(self) -> None:
+        """Check the options and turn sizes into bytes."""
+        object.__setattr__(self, "page_size", parse_size(self.page_size, name="page_size"))
+        for name in ("dictionary", "statistics"):
+            value: object = getattr(self, name)
+            if isinstance(value, str) and value not in {"all", "none"}:
+                raise FormatError(f"{name} must be 'all', 'none' or names of columns", kind="option")
+        if any(not 0 < chance < 1 for chance in self.bloom_filters.values()):
+            raise FormatError("the chance of a false positive must be between 0 and 1", kind="option")
+        if self.timestamps not in {"micros", "int96"}:
+            raise FormatError("timestamps must be 'micros' or 'int96'", kind="option")
+        for text in self.sorted_by:
+            _direction(text)
+
+    def check_schema(self, schema: pa.Schema) -> None:
+        """Raise ``FormatError`` if a column that is named is not there."""
+        paths = {path for path, _ in columns.walk(schema)}
+        missing = [name for name in self._named() if name not in paths]
+        if missing:
+            raise FormatError(f"column {missing[0]!r} is named in the layout and is not there")
+
+    def arguments(self, schema: pa.Schema) -> dict[str, Any]:
+        """What ``pyarrow.parquet.ParquetWriter`` takes for this layout; older ones lack some of it."""
+        arguments: dict[str, Any] = {
+            "use_dictionary": _columns(self.dictionary),
+            "write_statistics": _columns(self.statistics),
+            "data_page_size": self.page_size,
+            # As Spark does: a decimal of up to 18 digits is an integer, smaller and faster than bytes.
+            "store_decimal_as_integer": True,
+            "dictionary_pagesize_limit": _DICTIONARY_SIZE,
+        }
+        if self.page_index:
+            arguments["write_page_index"] = True
+        if self.page_checksums:
+            arguments["write_page_checksum"] = True
+        if self.bloom_filters:
+            arguments["bloom_filter_options"] = {
+                name: {"fpp": fpp} for name, fpp in self.bloom_filters.items()
+            }
+        if self.sorted_by:
+            arguments["sorting_columns"] = [_sorting_column(schema, text) for text in self.sorted_by]
+        if self.timestamps == "int96":
+            arguments["use_deprecated_int96_timestamps"] = True
+        return arguments
+
+    def _named(self) -> Iterable[str]:
+        for names in (self.dictionary, self.statistics):
+            yield from () if isinstance(names, str) else names
+        yield from self.bloom_filters
+        yield from (_direction(text)[0] for text in self.sorted_by)
+
+
+def _columns(names: Columns) -> bool | list[str]:
+    return names == "all" if isinstance(names, str) else list(names)
+
+
+def _direction(text: str) -> tuple[str, bool]:
+    name, _, word = text.strip().partition(" ")
+    if not name or word.strip().lower() not in _DIRECTIONS:
+        raise FormatError(f"sorted_by takes 'column' or 'column desc', not {text!r}", kind="option")
+    return name, _DIRECTIONS[word.strip().lower()]
+
+
+def _sorting_column(schema: pa.Schema, text: str) -> pq.SortingColumn:
+    name, descending = _direction(text)
+    leaves = [path for path, column in columns.walk(schema) if not columns.is_nested(column.type)]
+    if name not in leaves:
+        raise FormatError(f"column {name!r} is nested, and records cannot be sorted by it")
+    return pq.SortingColumn(leaves.index(name), descending, not descending)
