@@ -9,7 +9,7 @@ from os import PathLike, fspath
 from pathlib import Path
 from typing import Any
 
-from filesink.errors import ConfigError
+from filesink.errors import ConfigError, DependencyError
 from filesink.storage.api import Store
 from filesink.storage.hdfs import HdfsStore
 from filesink.storage.hdfs_native import NativeNamenode
@@ -19,9 +19,11 @@ from filesink.storage.memory import MemoryFiles, MemoryStore
 from filesink.storage.namenode import Namenode
 from filesink.storage.posix import PosixFs
 from filesink.storage.webhdfs import WebNamenode
-from filesink.system import SystemIds, ThreadRunner
+from filesink.system import SystemClock, SystemIds, ThreadRunner
 
-_SUPPORTED = "a local path, file:///…, hdfs://… and webhdfs://…"
+_SUPPORTED = "a local path, file:///…, s3://…, hdfs://… and webhdfs://…"
+_S3 = "s3://"
+_BUCKET = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{1,254}")
 _SCHEME = re.compile(r"(?P<scheme>[A-Za-z][A-Za-z0-9+.-]*):(?P<rest>.*)", re.DOTALL)
 # Before the first '/', or after a ':' that no port number follows, as secrets may hold a '/'.
 _CREDENTIALS = re.compile(r"//(?:[^/@]*@|[^/@]*:(?![0-9]+(?:/|$))[^@]*@)")
@@ -101,6 +103,8 @@ def _uri(scheme: str, rest: str) -> str:
             return _local(_file_path(rest))
         case "memory" | "hdfs" | "webhdfs":
             return _absolute(scheme, rest)
+        case "s3" | "s3a" | "s3n":
+            return _s3_path(rest)
         case _:
             reason = f": {_REFUSED[scheme]}" if scheme in _REFUSED else ""
             raise ConfigError(
@@ -132,6 +136,18 @@ def _absolute(scheme: str, rest: str) -> str:
             code="BAD_VALUE",
         )
     return f"{scheme}://{host}/{'/'.join(names)}"
+
+
+def _s3_path(rest: str) -> str:
+    """``s3://bucket/path``, of what follows the scheme; the bucket itself may be the base path."""
+    bucket, _, path = rest.removeprefix("//").partition("/")
+    names = [name for name in path.split("/") if name]
+    if not rest.startswith("//") or not _BUCKET.fullmatch(bucket) or {".", ".."} & set(names):
+        raise ConfigError(
+            "an S3 path must name a bucket and must not hold '.' or '..', as in 's3://bucket/path'",
+            code="BAD_VALUE",
+        )
+    return "/".join([f"{_S3}{bucket}", *names])
 
 
 def _local(path: str) -> str:
@@ -169,6 +185,22 @@ def _on(namenode: Namenode, base: str, path: str) -> Store:
     return HdfsStore(HdfsFiles(namenode, base, url=path), runner=ThreadRunner(), ids=SystemIds())
 
 
+def _open_s3(path: str, options: Mapping[str, Any]) -> Store:
+    try:
+        from filesink.storage import s3_client
+    except ImportError as error:
+        raise DependencyError(
+            f"'{_S3}' needs boto3 ({error.name} is missing); pip install 'filesink[s3]'", code="MISSING"
+        ) from error
+    from filesink.storage.s3 import S3Store
+
+    bucket, _, prefix = path.removeprefix(_S3).partition("/")
+    checked = s3_client.options_of(options)
+    return S3Store(
+        s3_client.connect(bucket, checked), prefix, options=checked, clock=SystemClock(), ids=SystemIds()
+    )
+
+
 def _split(path: str) -> tuple[str, str]:
     host, _, below = path.partition("://")[2].partition("/")
     return host, f"/{below}"
@@ -183,6 +215,7 @@ def _take_none(options: Mapping[str, Any], what: str) -> None:
 
 _OPENERS: Mapping[str, Callable[[str, Mapping[str, Any]], Store]] = {
     "memory": _open_memory,
+    "s3": _open_s3,
     "hdfs": _open_hdfs,
     "webhdfs": _open_webhdfs,
 }

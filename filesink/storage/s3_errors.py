@@ -1,0 +1,86 @@
+"""What the answers of S3 mean: our codes, and what to do about them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from botocore import exceptions
+
+from filesink.errors import CommitConflictError, StorageError
+from filesink.storage.objects import BAD_PARTS, EXISTS, NO_UPLOAD, RACE, UNAVAILABLE
+
+_ADVICE = {
+    EXISTS: "something stands there already, or changed meanwhile",
+    RACE: "another request is writing the same key; it may be tried again",
+    NO_UPLOAD: "the multipart upload was completed or aborted",
+    BAD_PARTS: "a part of the upload is missing or is another one",
+    UNAVAILABLE: "the store did not answer as it should; check it and start again, nothing is lost",
+    "PERMISSION": "give these credentials permission to list, read, write and delete below the base path",
+    "NO_CREDENTIALS": "pass them as storage options, in the environment or by a profile",
+    "NO_BUCKET": "make the bucket first, or check its name and region",
+    "IO": "the request was refused; see the store's own code",
+}
+_CODES = {
+    "PreconditionFailed": EXISTS,
+    "ConditionalRequestConflict": RACE,
+    "OperationAborted": RACE,
+    "NoSuchUpload": NO_UPLOAD,
+    "InvalidPart": BAD_PARTS,
+    "InvalidPartOrder": BAD_PARTS,
+    "EntityTooSmall": BAD_PARTS,
+    "NoSuchBucket": "NO_BUCKET",
+}
+_BY_STATUS = {
+    401: "PERMISSION",
+    403: "PERMISSION",
+    408: UNAVAILABLE,
+    409: RACE,
+    412: EXISTS,
+    429: UNAVAILABLE,
+}
+_NO_CREDENTIALS = (
+    exceptions.NoCredentialsError,
+    exceptions.PartialCredentialsError,
+    exceptions.CredentialRetrievalError,
+    exceptions.ProfileNotFound,
+    exceptions.TokenRetrievalError,
+    exceptions.NoAuthTokenError,
+)
+
+
+@contextmanager
+def explaining(operation: str, where: str) -> Iterator[None]:
+    """Turn the client's errors inside the block into ``StorageError``; ``FileNotFoundError`` for a 404.
+
+    A message holds our words and the store's code; the client's text may name hosts and users.
+    """
+    try:
+        yield
+    except exceptions.ClientError as error:
+        raise _answered(error, operation, where) from error
+    except _NO_CREDENTIALS as error:
+        raise _error("NO_CREDENTIALS", operation, where, type(error).__name__) from error
+    except exceptions.ParamValidationError as error:
+        raise _error("IO", operation, where, "an option of the client is not valid") from error
+    except (exceptions.BotoCoreError, exceptions.HTTPClientError) as error:
+        raise _error(UNAVAILABLE, operation, where, type(error).__name__) from error
+
+
+def status_of(error: exceptions.ClientError) -> int:
+    """The HTTP status of an answer; 0 if it has none."""
+    return int(error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0))
+
+
+def _answered(error: exceptions.ClientError, operation: str, where: str) -> Exception:
+    name = str(error.response.get("Error", {}).get("Code", ""))
+    status = status_of(error)
+    code = _CODES.get(name) or _BY_STATUS.get(status) or (UNAVAILABLE if status >= 500 else "IO")
+    if code == "IO" and status == 404:
+        return FileNotFoundError(where)
+    return _error(code, operation, where, name if name and not name.isdigit() else f"HTTP {status}")
+
+
+def _error(code: str, operation: str, where: str, reason: str) -> StorageError:
+    kind = CommitConflictError if code == EXISTS else StorageError
+    return kind(f"cannot {operation} '{where}': {reason[:60]}; {_ADVICE[code]}", code=code)

@@ -1,0 +1,154 @@
+"""Storage options of S3: the names of s3fs, so that one dictionary serves pandas, polars and this.
+
+Credentials are found as botocore finds them: options, environment, profiles, the machine's role.
+Rules: no value of an option ever enters a message, a record, a ``repr`` or a log; only names do.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, fields
+from enum import Enum
+from typing import Any
+from urllib.parse import urlsplit
+
+from filesink.errors import ConfigError
+from filesink.storage.objects import LARGEST_PART, MIB, SMALLEST_PART
+
+_MOST_CONCURRENCY = 256
+_ALIASES = {"username": "key", "password": "secret", "default_block_size": "part_size"}
+
+
+class ConditionalWrites(Enum):
+    """Whether the store makes a key only if it is absent when asked to."""
+
+    REQUIRED = "required"
+    #: The user vouches that one driver at a time writes here: two could overwrite each other.
+    ONE_DRIVER = "one_driver"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class S3Options:
+    """Options, checked. Hashable, so that a process keeps one client for all that are equal.
+
+    Attributes:
+        part_size: bytes of the first thousand parts of an upload; also what each open file may hold
+            in memory before it is sent.
+        max_concurrency: requests of one task, or of the driver, at a time.
+    """
+
+    key: str | None = None
+    secret: str | None = None
+    token: str | None = None
+    profile: str | None = None
+    anon: bool = False
+    endpoint_url: str | None = None
+    use_ssl: bool = True
+    requester_pays: bool = False
+    client_kwargs: tuple[tuple[str, Any], ...] = ()
+    config_kwargs: tuple[tuple[str, Any], ...] = ()
+    s3_additional_kwargs: tuple[tuple[str, Any], ...] = ()
+    part_size: int = 8 * MIB
+    max_concurrency: int = 10
+    conditional_writes: ConditionalWrites = field(default=ConditionalWrites.REQUIRED)
+
+    def __repr__(self) -> str:
+        return "S3Options(...)"
+
+
+def s3_options(given: Mapping[str, Any]) -> S3Options:
+    """Check what the user, or fsspec's configuration, has given.
+
+    Raises:
+        ConfigError: ``UNKNOWN_OPTION``, ``BAD_VALUE`` or ``CREDENTIALS``.
+    """
+    values = {_ALIASES.get(name, name): value for name, value in given.items() if value is not None}
+    known = [each.name for each in fields(S3Options)]
+    for name in values:
+        if name not in known:
+            close = difflib.get_close_matches(str(name), [*known, *_ALIASES], n=1)
+            hint = f"; did you mean '{close[0]}'?" if close else f"; known are {', '.join(known)}"
+            raise ConfigError(
+                f"unknown storage option '{str(name)[:40]}' for S3{hint}", code="UNKNOWN_OPTION"
+            )
+    for name, value in values.items():
+        values[name] = _checked(name, value)
+    return S3Options(**values)
+
+
+def _checked(name: str, value: Any) -> Any:
+    check = _CHECKS.get(name)
+    return _of_kind(name, value, str) if check is None else check(name, value)
+
+
+def _number(name: str, value: Any, least: int, most: int) -> int:
+    if type(value) is not int or not least <= value <= most:
+        raise ConfigError(
+            f"storage option '{name}' must be a whole number from {least} to {most}", code="BAD_VALUE"
+        )
+    return value
+
+
+def _pairs(name: str, value: Any) -> tuple[tuple[str, Any], ...]:
+    try:
+        pairs = tuple(sorted((str(key), _frozen(each)) for key, each in dict(value).items()))
+        hash(pairs)
+    except (TypeError, ValueError):
+        raise ConfigError(
+            f"storage option '{name}' must be a dictionary of plain values", code="BAD_VALUE"
+        ) from None
+    return pairs
+
+
+def _frozen(value: Any) -> Any:
+    return tuple(sorted(value.items())) if isinstance(value, dict) else value
+
+
+def _of_kind(name: str, value: Any, kind: type[Any]) -> Any:
+    if not isinstance(value, kind):
+        raise ConfigError(
+            f"storage option '{name}' must be {kind.__name__}, not {type(value).__name__}", code="BAD_VALUE"
+        )
+    return value
+
+
+def _choice(name: str, value: Any) -> ConditionalWrites:
+    try:
+        return ConditionalWrites(value)
+    except ValueError:
+        allowed = " or ".join(repr(choice.value) for choice in ConditionalWrites)
+        raise ConfigError(f"storage option '{name}' must be {allowed}", code="BAD_VALUE") from None
+
+
+def _endpoint(name: str, value: Any) -> str:
+    url: str = _of_kind(name, value, str)
+    parts = urlsplit(url)
+    if parts.scheme not in {"http", "https"} or not parts.hostname:
+        raise ConfigError(
+            f"storage option '{name}' must be a URL, as in 'https://host:9000'", code="BAD_VALUE"
+        )
+    if parts.username is not None or parts.password is not None:
+        raise ConfigError(
+            f"credentials in '{name}' are not allowed, since addresses are logged; use 'key' and 'secret'",
+            code="CREDENTIALS",
+        )
+    return url
+
+
+def _flag(name: str, value: Any) -> Any:
+    return _of_kind(name, value, bool)
+
+
+_CHECKS: Mapping[str, Callable[[str, Any], Any]] = {
+    "part_size": lambda name, value: _number(name, value, SMALLEST_PART, LARGEST_PART),
+    "max_concurrency": lambda name, value: _number(name, value, 1, _MOST_CONCURRENCY),
+    "client_kwargs": _pairs,
+    "config_kwargs": _pairs,
+    "s3_additional_kwargs": _pairs,
+    "anon": _flag,
+    "use_ssl": _flag,
+    "requester_pays": _flag,
+    "conditional_writes": _choice,
+    "endpoint_url": _endpoint,
+}

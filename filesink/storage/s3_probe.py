@@ -1,0 +1,113 @@
+"""Proof, when a sink starts, that a bucket keeps what is promised for it."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+
+from filesink.errors import ConfigError, StorageError
+from filesink.naming import LEDGER_ROOT, join
+from filesink.storage.objects import EXISTS, Condition
+from filesink.storage.s3_options import ConditionalWrites
+from filesink.storage.s3_output import Uploads
+from filesink.storage.s3_publish import Bucket
+
+_DAY_MS = 24 * 3600 * 1000
+_LEAST_LIFE_MS = 2 * _DAY_MS  # of an upload: a weekend in which a decided epoch waits for its restart
+_PROBE = ".probe."
+
+
+def prove(uploads: Uploads) -> None:
+    """Write one object twice in each way; the second must be refused, and its token must be kept.
+
+    Raises:
+        ConfigError: ``NO_BUCKET``, ``NO_EXCLUSIVE_PUBLISH``, ``NO_METADATA`` or ``LIFECYCLE``.
+        StorageError: ``PERMISSION``, ``NO_CREDENTIALS``, ``UNAVAILABLE`` …
+    """
+    bucket = uploads.bucket
+    path = join(LEDGER_ROOT, f"{_PROBE}{uploads.ids.uuid()}")
+    key = bucket.key(path)
+    _prove_life(uploads, path)
+    try:
+        token = uploads.ids.uuid()
+        bucket.objects.put(key, b"1", token=token, condition=Condition.IF_ABSENT)
+        _prove_token(bucket, key, token)
+        if bucket.conditional is ConditionalWrites.REQUIRED:
+            _prove_put(uploads, key)
+            _prove_complete(uploads, path)
+        _remove_old(bucket)
+    finally:
+        with suppress(StorageError):  # swept by the next probe
+            bucket.objects.delete(key)
+
+
+def _prove_life(uploads: Uploads, path: str) -> None:
+    bucket, key = uploads.bucket, uploads.bucket.key(path)
+    try:
+        made = bucket.objects.create_upload(key, token=uploads.ids.uuid())
+    except StorageError as error:
+        if error.code == "NO_BUCKET":
+            raise ConfigError(
+                f"there is no bucket '{bucket.objects.where}'; make it, or check name and region",
+                code="NO_BUCKET",
+            ) from error
+        raise
+    bucket.objects.abort(key, made.upload_id)
+    if made.abort_ms is not None and made.abort_ms < bucket.clock.now_ms() + _LEAST_LIFE_MS:
+        raise ConfigError(
+            f"a rule of '{bucket.objects.where}' aborts unfinished uploads within two days; an epoch that "
+            "waits for its restart over a weekend would be lost. Set DaysAfterInitiation to 7 or more",
+            code="LIFECYCLE",
+        )
+
+
+def _prove_token(bucket: Bucket, key: str, token: str) -> None:
+    found = bucket.objects.head(key)
+    if found is None or found.token != token:
+        raise ConfigError(
+            f"'{bucket.objects.where}' does not keep an object's metadata, by which filesink knows its own; "
+            "use another store",
+            code="NO_METADATA",
+        )
+
+
+def _prove_put(uploads: Uploads, key: str) -> None:
+    try:
+        uploads.bucket.objects.put(key, b"2", token=uploads.ids.uuid(), condition=Condition.IF_ABSENT)
+    except StorageError as error:
+        if error.code != EXISTS:
+            raise
+    else:
+        raise _replaces(uploads.bucket)
+
+
+def _prove_complete(uploads: Uploads, path: str) -> None:
+    bucket, upload = uploads.bucket, uploads.begin(path)
+    try:
+        upload.send(b"3")
+        bucket.objects.complete(
+            bucket.key(path), upload.upload_id, parts=upload.finish(), condition=Condition.IF_ABSENT
+        )
+    except StorageError as error:
+        if error.code != EXISTS:
+            raise
+        upload.abort()
+    else:
+        raise _replaces(bucket)
+
+
+def _replaces(bucket: Bucket) -> ConfigError:
+    return ConfigError(
+        f"'{bucket.objects.where}' ignores If-None-Match: two drivers could replace each other's files and "
+        "records. Use a store that knows it, or say with storage option conditional_writes='one_driver' that "
+        "never more than one driver writes here",
+        code="NO_EXCLUSIVE_PUBLISH",
+    )
+
+
+def _remove_old(bucket: Bucket) -> None:
+    """Remove what probes have left that died half-way; no probe takes a day."""
+    prefix = bucket.key(join(LEDGER_ROOT, _PROBE))
+    oldest = bucket.clock.now_ms() - _DAY_MS
+    for found in bucket.objects.list_objects(prefix)[0]:
+        if found.mtime_ms < oldest:
+            bucket.objects.delete(found.key)
