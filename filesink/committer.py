@@ -13,7 +13,8 @@ last stage, a moment ago.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from typing import assert_never
 
 from filesink.api import EpochContext, PreCommitStage, Prepared, SinkCommitter
@@ -57,8 +58,7 @@ class FileCommitter(SinkCommitter[Committable]):
         left: list[Committable] = [file for file in pending if file not in done]
         if left:
             return [*left, *discards, *replaced]
-        for file in discards:
-            self._store.discard(file.path)
+        self._discard(file.path for file in discards)
         left += self._remove(replaced)
         self._seen_through = not left
         return left
@@ -68,9 +68,11 @@ class FileCommitter(SinkCommitter[Committable]):
 
         Held files stay: some belong to earlier epochs. Those that do not are swept.
         """
-        for committable in committables:
-            if isinstance(committable, PendingFile):
-                self._store.discard(committable.staged.path)
+        pending = (committable for committable in committables if isinstance(committable, PendingFile))
+        self._discard(file.staged.path for file in pending)
+
+    def _discard(self, paths: Iterable[str]) -> None:
+        self._runner.run(self._store.discard, paths)
 
     def _remove(self, replaced: Sequence[ReplacedFile]) -> list[Committable]:
         """Remove what is replaced, so that it does not come back after a power cut; return what is left."""
@@ -147,15 +149,17 @@ class VerifyStage(PreCommitStage[HeldFile, Committable]):
 
     def __init__(self, store: Store) -> None:
         self._store = store
+        self._runner = store.runner
 
     def prepare(
         self, epoch: EpochContext, prepared: Prepared[HeldFile, Committable]
     ) -> Prepared[HeldFile, Committable]:
         """Look at each new file; see ``PreCommitStage.prepare``."""
+        new: list[PendingFile | HeldFile] = []
         for committable in prepared.committables:
             match committable:
                 case PendingFile():
-                    self._verify(committable, epoch.slot)
+                    new.append(committable)
                 case HeldFile():
                     raise InternalError(
                         "a closed part was not put together before its epoch; please report this", code="HELD"
@@ -169,10 +173,11 @@ class VerifyStage(PreCommitStage[HeldFile, Committable]):
             if slot is None:
                 raise SecurityError(f"'{held.staged.path}' is not a name of ours", code="FOREIGN_FILE")
             if slot == epoch.slot:
-                self._verify(held, epoch.slot)
+                new.append(held)
+        self._runner.run(partial(self._verify, slot=epoch.slot), new)
         return prepared
 
-    def _verify(self, file: PendingFile | HeldFile, slot: int) -> None:
+    def _verify(self, file: PendingFile | HeldFile, *, slot: int) -> None:
         is_new = _slot(file.staged.path) in {None, slot}
         try:
             self._store.verify(file.staged)

@@ -24,7 +24,6 @@ from filesink.metastore.policies import Site
 from filesink.naming import parent
 from filesink.partition_buckets import PartitionBucketAssigner
 from filesink.path_buckets import BasePathBucketAssigner
-from filesink.ports import SerialRunner
 from filesink.replacing import ReplaceFiles
 from filesink.save_mode import SaveMode
 from filesink.storage.api import Store
@@ -90,7 +89,8 @@ class FileTiers(Sink[HeldFile, Committable, Announced]):
 
     def create_committer(self) -> FileCommitter:
         """See ``Sink.create_committer``."""
-        return FileCommitter(self.address(), SerialRunner())
+        store = self.address()
+        return FileCommitter(store, store.runner)
 
     def create_aggregated_committer(self) -> PartitionCommitter | None:
         """See ``Sink.create_aggregated_committer``."""

@@ -132,7 +132,7 @@ class Merger:
                 "compaction off with disable_compact()",
                 code="ROWS",
             )
-        return combined.staged
+        return store.promote(combined.staged, request.target)
 
     def _own(self, path: str) -> str:
         name = parse_hidden(path.rpartition("/")[2])
@@ -181,7 +181,7 @@ class Merging:
     def _run(self, epoch: EpochContext, requests: Sequence[MergeRequest]) -> list[PendingFile]:
         copied = sum(held.size for request in _copies(requests) for held in request.segments)
         limit = _ON_DRIVER if self.on_driver is None else self.on_driver
-        runner = SerialRunner() if copied <= limit else epoch.runner
+        runner = self.files.open_store().runner if copied <= limit else epoch.runner
         merger = Merger(self.files.open_store, self.combine, epoch.ids)
         if self.at_once is None or len(requests) <= self.at_once:
             return runner.run(merger, requests)

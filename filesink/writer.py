@@ -176,9 +176,8 @@ class FileWriter(SinkWriter[HeldFile, Committable]):
         now_ms = self._context.clock.now_ms()
         buckets = BucketContext(processing_time_ms=now_ms, time_zone=self._context.time_zone)
         self._write_all(self._router.drain(buckets), now_ms)
-        committables = self._surplus
-        for bucket in self._buckets.values():
-            committables += bucket.prepare_commit()
+        closed = self._store.runner.run(WriterBucket.prepare_commit, self._buckets.values())
+        committables = [*self._surplus, *(file for files in closed for file in files)]
         if self._latest_ms >= 0:
             committables.append(Watermark(latest_ms=self._latest_ms, time_zone=self._context.time_zone))
         self._store.sync()

@@ -1,7 +1,29 @@
-"""Settings of all tests."""
+"""Settings and servers of all tests."""
 
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
 from hypothesis import settings
+
+from tests.servers import S3Server, moto, rclone
 
 # The first example of a test pays for imports, and machines differ: no test fails by the clock.
 settings.register_profile("no-deadline", deadline=None)
 settings.load_profile("no-deadline")
+
+
+@pytest.fixture(scope="session")
+def moto_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[S3Server]:
+    """One server for all tests; each takes a bucket of its own."""
+    with moto(tmp_path_factory.mktemp("moto")) as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def rclone_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[S3Server]:
+    """Another implementation, with other gaps."""
+    root = tmp_path_factory.mktemp("rclone")
+    with rclone(root, tmp_path_factory.mktemp("rclone-log")) as server:
+        yield server

@@ -58,7 +58,8 @@ class Kind(Enum):
 class Output(Protocol):
     """A file being written by one attempt; satisfies ``formats.api.BinaryOutput``.
 
-    The file is created, exclusively, by the first ``write``. Not for use by two threads.
+    The file is created, exclusively, by the first ``write``, on object stores by ``close``. Not for use
+    by two threads.
     """
 
     @property

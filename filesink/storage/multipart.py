@@ -30,6 +30,10 @@ def size_of_part(number: int, first: int) -> int:
     return int(min(first << ((number - 1) // _STEP), LARGEST_PART))
 
 
+class CannotCopy(Exception):  # noqa: N818 - an answer, not an error
+    """This store does not know UploadPartCopy. The upload may hold an empty part and is of no use."""
+
+
 class Senders:
     """Threads that send the parts of one task, started with the first part and ended by ``join``."""
 
@@ -92,15 +96,13 @@ class MultipartUpload:
         self._add(upload)
 
     def copy(self, source: CopyRange) -> None:
-        """Have the store copy one part, or read and send it where the store cannot."""
+        """Have the store copy one part; ``finish`` raises ``CannotCopy`` where the store cannot."""
         number = self.next_number
 
         def copy() -> UploadedPart:
-            key, upload_id = self._key, self.upload_id
-            etag = self._objects.copy_part(key, upload_id, number=number, source=source)
+            etag = self._objects.copy_part(self._key, self.upload_id, number=number, source=source)
             if etag is None:
-                data = self._objects.get(source.key, start=source.start, end=source.end, etag=source.etag)
-                etag = self._objects.upload_part(key, upload_id, number=number, data=data)
+                raise CannotCopy
             return UploadedPart(number=number, etag=etag, size=source.end - source.start)
 
         self._add(copy)

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Sequence
 from typing import BinaryIO
 
 from filesink.errors import BucketError, CommitConflictError, StorageError
-from filesink.naming import LEDGER_ROOT, join, parent, parse_upload, upload_path
+from filesink.naming import LEDGER_ROOT, check_relative, join, parent, parse_upload, upload_path
 from filesink.ports import Clock, Ids
 from filesink.storage.api import Deletion, Entry, Kind, PutResult, Store
 from filesink.storage.multipart import Senders
@@ -174,6 +174,7 @@ class S3Store(Store):
 
 def _upload_to(staged: Staged, target: str) -> PendingUpload:
     upload = own(staged, PendingUpload)
+    check_relative(target)
     if upload.target != target:
         raise StorageError(
             f"the upload to '{upload.target}' cannot become '{target}'; please report this", code="TARGET"

@@ -66,10 +66,10 @@ def verify(bucket: Bucket, staged: PendingUpload | HiddenObject) -> None:
     match staged:
         case HiddenObject():
             if not _is(bucket.objects.head(bucket.key(staged.path)), staged):
-                raise _lost(bucket, staged.path, staged.size)
+                raise _lost(bucket, staged)
         case PendingUpload():
             if not _waits(bucket, staged):
-                raise _lost(bucket, staged.target, staged.size)
+                raise _lost(bucket, staged)
 
 
 def is_published(bucket: Bucket, upload: PendingUpload) -> bool:
@@ -140,7 +140,7 @@ def _settled(bucket: Bucket, upload: PendingUpload) -> bool:
     bucket.clock.sleep(_SECOND_LOOK)
     if _is_ours(bucket, upload):
         return True
-    raise _lost(bucket, upload.target, upload.size)
+    raise _lost(bucket, upload)
 
 
 def _is_ours(bucket: Bucket, upload: PendingUpload) -> bool:
@@ -190,9 +190,9 @@ def _unknown(bucket: Bucket, path: str, reason: str) -> CommitStateUnknown:
     )
 
 
-def _lost(bucket: Bucket, path: str, size: int) -> StagedDataLost:
+def _lost(bucket: Bucket, staged: PendingUpload | HiddenObject) -> StagedDataLost:
     return StagedDataLost(
-        f"the {size} bytes written for '{bucket.where(path)}' are gone or changed: something else removed "
-        "them, or a rule of the bucket did. Choose with FileSink.recover(lost=...) how to go on",
+        f"'{bucket.where(staged.path)}', written with {staged.size} bytes, is gone or changed: something "
+        "else did that, or a rule of the bucket. Choose with FileSink.recover(lost=...) how to go on",
         code="STAGED_DATA_LOST",
     )

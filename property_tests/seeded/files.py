@@ -32,7 +32,7 @@ FILES = (
     Mutant(
         "inputs of a merge stay",
         _COMMITTER,
-        "        for file in discards:\n            self._store.discard(file.path)\n",
+        "        self._discard(file.path for file in discards)\n",
         "",
     ),
     Mutant(
@@ -44,7 +44,7 @@ FILES = (
     Mutant(
         "what tasks report is not verified",
         _COMMITTER,
-        "                    self._verify(committable, epoch.slot)\n",
+        "                    new.append(committable)\n",
         "                    pass\n",
     ),
     Mutant(

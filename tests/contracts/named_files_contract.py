@@ -15,7 +15,7 @@ from filesink.errors import (
     StorageError,
 )
 from filesink.storage.api import Deletion, Kind, PutResult, Store
-from tests.contracts.store_site import Site, finish, stage
+from tests.contracts.store_site import Site, finish, hold, stage
 
 SUFFIX = ".parquet"
 
@@ -118,7 +118,7 @@ class NamedFilesContract:
 
     def test_inputs_are_read_from_held_files(self, store: Store) -> None:
         """A stage reads what is held; a missing input is a ``FileNotFoundError``."""
-        held = stage(store, "a/part-a-0", b"abc")
+        held = hold(store, "a/part-a-0", b"abc")
         with store.open_input(held.path) as reader:
             assert reader.read() == b"abc"
             assert reader.seek(1) == 1

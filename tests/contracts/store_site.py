@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import uuid
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 
 from filesink.naming import HiddenName, join, parent
-from filesink.storage.api import Store
+from filesink.storage.api import Output, Store
 from filesink.storage.staged import Staged
 
 
@@ -45,8 +46,16 @@ def hidden(target: str) -> str:
 
 
 def stage(store: Store, target: str, *pieces: bytes) -> Staged:
-    """A durable hidden file with the bytes of ``pieces``."""
-    output = store.create(hidden(target), target=target)
+    """Durable bytes that are published as ``target`` by the epoch that writes them."""
+    return _close(store, store.create(hidden(target), target=target), pieces)
+
+
+def hold(store: Store, target: str, *pieces: bytes) -> Staged:
+    """A durable hidden file that later epochs may go on with, named like ``target``."""
+    return _close(store, store.create(hidden(target), target=None), pieces)
+
+
+def _close(store: Store, output: Output, pieces: Sequence[bytes]) -> Staged:
     for piece in pieces:
         output.write(piece)
     staged = output.close()
