@@ -190,7 +190,7 @@ def _open_s3(path: str, options: Mapping[str, Any]) -> Store:
         from filesink.storage import s3_client
     except ImportError as error:
         raise DependencyError(
-            f"'{_S3}' needs boto3 ({error.name} is missing); pip install 'filesink[s3]'", code="MISSING"
+            f"'{_S3}' needs boto3 ({error.name} is missing); pip install 'filesink[s3]'", code="DEPENDENCY"
         ) from error
     from filesink.storage.s3 import S3Store
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import BinaryIO
 
-from filesink.errors import BucketError, CommitConflictError, StorageError
+from filesink.errors import BucketError, CommitConflictError, InternalError
 from filesink.naming import LEDGER_ROOT, check_relative, join, parent, parse_upload, upload_path
 from filesink.ports import Clock, Ids
 from filesink.storage.api import Deletion, Entry, Kind, PutResult, Store
@@ -176,7 +176,7 @@ def _upload_to(staged: Staged, target: str) -> PendingUpload:
     upload = own(staged, PendingUpload)
     check_relative(target)
     if upload.target != target:
-        raise StorageError(
+        raise InternalError(
             f"the upload to '{upload.target}' cannot become '{target}'; please report this", code="TARGET"
         )
     return upload
