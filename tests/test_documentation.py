@@ -20,7 +20,8 @@ import compaction
 import filesink
 import formats
 from filesink import errors
-from filesink.storage import os_errors
+from filesink.storage import os_errors, s3_errors
+from filesink.storage.objects import EXISTS
 from tests.spark.conftest import spark  # noqa: F401 - a fixture; tests name it by usefixtures
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -145,6 +146,7 @@ def _anchors(page: Path) -> set[str]:
 def _codes_in_sources() -> Iterator[tuple[str, str]]:
     """Class and code of every error in the packages; the class is ``""`` where a variable holds it."""
     yield from (("StorageError", code) for code in os_errors._ADVICE)
+    yield from (("StorageError", code) for code in s3_errors._ADVICE if code != EXISTS)
     trees = [ast.parse(file.read_text()) for file in _sources()]
     makers = dict(maker for tree in trees for maker in _makers(tree))
     for call in (node for tree in trees for node in ast.walk(tree) if isinstance(node, ast.Call)):
