@@ -139,10 +139,13 @@ class FileTiers(Sink[HeldFile, Committable, Announced]):
         self.check_schema(schema)
         self.address().prepare()
         if self.publishing is not None:
-            derived = self.derived_columns()
-            written = pa.schema([field for field in schema if field.name not in derived])
+            site = self._site()
+            # Columns that are in no file, unless they are the keys of a table.
+            left_out = {*self.derived_columns(), *self.plan.assigner.partition_columns()}
+            left_out -= set(site.partition_columns or ())
+            written = pa.schema([field for field in schema if field.name not in left_out])
             for policy in self.publishing.commit.policies:
-                policy.prepare(self._site(), written)
+                policy.prepare(site, written)
 
     def check_schema(self, schema: pa.Schema) -> None:
         """Raise ``SchemaError`` if records of ``schema`` cannot be written. Touches nothing."""

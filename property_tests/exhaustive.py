@@ -44,6 +44,9 @@ CANON: dict[str, Scenario] = {
         ),
         trouble=_QUIET,
     ),
+    "announced": Scenario(
+        shape=Shape(batches=2, rolls=True, buckets=("p=1", "p=2"), announce_after_ms=0), trouble=_QUIET
+    ),
     "parquet": Scenario(shape=Shape(batches=1, rolls=True, format="parquet"), trouble=_QUIET),
 }
 _SEED = 1

@@ -15,14 +15,14 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterable
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from random import Random
 
 from property_tests.simulation.faults import APPLICABLE, CRASHES, Mode
 from property_tests.simulation.history import History, Result, Scenario
 from property_tests.simulation.machine import Trouble
-from property_tests.simulation.plans import Chance
-from property_tests.simulation.workload import draw_shape, with_compaction
+from property_tests.simulation.plans import Chance, MetastoreTrouble
+from property_tests.simulation.workload import draw_announcing, draw_shape, with_compaction
 
 _CHUNK = 500  # histories between two looks at the clock
 
@@ -33,12 +33,17 @@ def run_seed(seed: int, trace: Callable[[str], None] | None = None) -> Result:
     shape = draw_shape(random)
     if seed % 3 == 0:
         shape = with_compaction(shape, Random(seed + 1))
+    announcing = Random(f"announcing {seed}")
+    shape = draw_announcing(shape, announcing)
     scenario = Scenario(
         shape=shape,
         trouble=draw_trouble(random),
         plan=Chance(random, spacing=random.choice((20, 80, 200)), faults=random.choice((0, 1, 2, 3, 5, 8))),
         pace=random.choice((0, 0, 2, 10, 50)),
     )
+    if shape.announce_after_ms is not None:
+        plan = MetastoreTrouble(announcing, scenario.plan, faults=announcing.choice((0, 1, 3, 20)))
+        scenario = replace(scenario, plan=plan)
     return History(seed, scenario, trace=trace).run()
 
 

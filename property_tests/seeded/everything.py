@@ -6,7 +6,8 @@ from property_tests.seeded.compaction import COMPACTION
 from property_tests.seeded.epochs import EPOCHS
 from property_tests.seeded.files import FILES
 from property_tests.seeded.ledger import LEDGER
+from property_tests.seeded.metastore import METASTORE
 from property_tests.seeded.mutant import Mutant
 from property_tests.seeded.storage import STORAGE
 
-MUTANTS: tuple[Mutant, ...] = STORAGE + LEDGER + EPOCHS + FILES + COMPACTION
+MUTANTS: tuple[Mutant, ...] = STORAGE + LEDGER + EPOCHS + FILES + COMPACTION + METASTORE

@@ -58,6 +58,9 @@ APPLICABLE: dict[str, tuple[Mode, ...]] = {
     "read": (Mode.ERROR,),
     "open_read": (Mode.ERROR,),
     "list": (Mode.ERROR,),
+    "metastore_read": (Mode.ERROR,),
+    "metastore_add": (Mode.ERROR, Mode.LOST_REPLY, Mode.PARTIAL),
+    "metastore_alter": (Mode.ERROR, Mode.LOST_REPLY, Mode.PARTIAL),
 }
 _ANY = (errno.EIO, errno.ESTALE, errno.ETIMEDOUT)
 _SPACE = (errno.ENOSPC, errno.EDQUOT, errno.EROFS)
@@ -78,6 +81,9 @@ ERRNOS: dict[str, tuple[int, ...]] = {
     "read": (*_ANY, errno.EACCES, errno.EMFILE),
     "open_read": (*_ANY, errno.EACCES, errno.EMFILE),
     "list": (*_ANY, errno.EACCES, errno.ENFILE),
+    "metastore_read": (errno.ECONNRESET, errno.ETIMEDOUT),
+    "metastore_add": (errno.ECONNRESET, errno.ETIMEDOUT),
+    "metastore_alter": (errno.ECONNRESET, errno.ETIMEDOUT),
 }
 #: What the second execution of a call answers.
 SECOND_ANSWER = {
@@ -90,7 +96,7 @@ SECOND_ANSWER = {
 
 def place(path: str) -> str:
     """The kind of thing a path names; faults are counted by operation and place."""
-    above, _, name = path.rpartition("/")
+    name = path.rpartition("/")[2]
     if name.startswith(".probe"):
         return "probe"
     if path.startswith("_filesink"):
@@ -102,7 +108,7 @@ def place(path: str) -> str:
         return "merged" if "-merged." in name else "hidden"
     if name.startswith("part-"):
         return "final"
-    return "bucket" if path or above else "base"
+    return {"": "base", "metastore": "metastore"}.get(path, "bucket")
 
 
 def single_faults(operation: str) -> list[Fault]:

@@ -10,7 +10,7 @@ from random import Random
 from typing import Any
 
 from filesink.errors import FilesinkError, ReplayTooOldError
-from filesink.file_tiers import FileTiers
+from filesink.file_tiers import FileTiers, Publishing
 from filesink.maintenance import Lost, Maintenance
 from filesink.replay import EpochOptions
 from property_tests.simulation import epilogue
@@ -21,6 +21,7 @@ from property_tests.simulation.foreign import plant_foreign_files
 from property_tests.simulation.machine import Address, Machine, Trouble
 from property_tests.simulation.observer import Observer
 from property_tests.simulation.reading import all_files, is_hidden
+from property_tests.simulation.sim_metastore import BASE, Service
 from property_tests.simulation.workload import REAL_BOUNDS, Shape, Source, plan_of
 from property_tests.simulation.world import Plan, Process, Violation, World
 
@@ -72,7 +73,13 @@ class History:
         self.source = Source.draw(scenario.shape, self.random)
         self.observer = Observer(self.world, [self.source])
         self.machine = Machine(self.world, self.observer, SimIds(), scenario.trouble)
-        self.sink = FileTiers(address=Address(self.machine), plan=plan_of(scenario.shape), uid="s")
+        self.metastore = Service(self.world, self.observer)
+        self.sink = FileTiers(
+            address=Address(self.machine),
+            plan=plan_of(scenario.shape),
+            uid="s",
+            publishing=self._publishing(scenario.shape.announce_after_ms),
+        )
         self.checkpoint = Checkpoint("q")
         self.foreign = plant_foreign_files(self.observer)
         self.drivers: list[Driver] = []
@@ -206,6 +213,12 @@ class History:
 
     # --- pieces
 
+    def _publishing(self, delay_ms: int | None) -> Publishing | None:
+        if delay_ms is None:
+            return None
+        self.observer.on_complete = self.metastore.check_complete
+        return Publishing(commit=self.metastore.commit(delay_ms), base_path=BASE)
+
     def start(self, checkpoint: Checkpoint | None = None) -> Driver:
         """A new driver process that runs the query."""
         compacting = self.scenario.shape.compacting
@@ -267,6 +280,8 @@ class History:
             if self.world.disk.find(name) is None:
                 self.world.fail(f"I5: {name}, which is not ours, is gone")
         self._check_folded()
+        if self.sink.publishing is not None:
+            self.metastore.check_end()
         if self.world.disk.handles:
             self.world.fail(f"I6: {len(self.world.disk.handles)} descriptors are left open")
 

@@ -8,6 +8,7 @@ under test is not asked.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -47,6 +48,7 @@ class Observer:
         self.chains: dict[str, Chain] = {}
         self.decided: dict[str, tuple[str, Record]] = {}  # target to sink and record
         self.foreign: dict[str, bytes] = {}
+        self.on_complete: Callable[[Chain, int], None] = lambda _chain, _slot: None
         world.watch = self.look
         world.on_cut = self.look_after_power_cut
 
@@ -190,6 +192,7 @@ class Observer:
                 self.world.fail(f"I1: slot {slot} is complete and {target} is not visible")
             self._check_durable(target, self.visible[target].inode, "a published file")
         chain.complete.add(slot)
+        self.on_complete(chain, slot)
 
     def _removed_from_ledger(self, sink: str, chain: Chain, slot: int, kind: str) -> None:
         ledger = self.world.disk.directory(f"_filesink/{sink}")

@@ -135,6 +135,32 @@ class Chance(Plan):
         return number + 1 + int(self._random.expovariate(1 / self._spacing))
 
 
+class MetastoreTrouble(Plan):
+    """What another plan does, and calls of the metastore that go wrong often: it is on another machine."""
+
+    def __init__(self, random: Random, plan: Plan, *, faults: int) -> None:
+        self._random = random
+        self._plan = plan
+        self._left = faults
+        self._often = random.choice((0.1, 0.3, 0.9))
+        self._only = random.choice(("metastore", "metastore_read", "metastore_add", "metastore_alter"))
+
+    def fault(self, operation: str, path: str, number: int) -> Fault | None:
+        """See ``Plan.fault``."""
+        found = self._plan.fault(operation, path, number)
+        if found is not None or not operation.startswith(self._only):
+            return found
+        if self._left <= 0 or self._random.random() >= self._often:
+            return None
+        self._left -= 1
+        mode = self._random.choice((*APPLICABLE[operation], Mode.CRASH_BEFORE, Mode.CRASH_AFTER))
+        return Fault(mode, 0 if mode in CRASHES else self._random.choice(ERRNOS[operation]))
+
+    def is_sticky(self) -> bool:
+        """See ``Plan.is_sticky``."""
+        return self._plan.is_sticky()
+
+
 class NextFault(Plan):
     """One fault at a time, at the first call from a number on that it applies to."""
 

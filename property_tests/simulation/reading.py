@@ -21,6 +21,7 @@ class Record:
     pending: dict[str, dict[str, Any]]  # by target
     discards: frozenset[str]
     held: dict[str, dict[str, Any]]  # by hidden path
+    announced: frozenset[str] = frozenset()  # buckets
 
 
 @dataclass(slots=True)
@@ -81,6 +82,7 @@ def read_record(path: str, inode: Inode) -> Record:
     for name, _, length in head["sections"]:
         sections[name], body = body[:length], body[length + 1 :]
     entries = json.loads(sections.pop("committables"))
+    announced = json.loads(sections.pop("announcement", b"") or b"[]")
     held = [
         entry for name, data in sections.items() if name.startswith("state") for entry in json.loads(data)
     ]
@@ -92,4 +94,5 @@ def read_record(path: str, inode: Inode) -> Record:
         pending={entry["target"]: entry for entry in entries if entry["kind"] == "pending"},
         discards=frozenset(entry["path"] for entry in entries if entry["kind"] == "discard"),
         held={entry["staged"]["path"]: entry for entry in held},
+        announced=frozenset(entry["bucket"] for entry in announced if entry["kind"] == "partition"),
     )

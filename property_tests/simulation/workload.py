@@ -125,6 +125,7 @@ class Shape:
     rolls: bool = False  # whether every part is closed at every epoch
     rollover_ms: int = 1500
     keep_batches: int = 100
+    announce_after_ms: int | None = None  # to a metastore; ``None`` for a sink that announces nothing
     limits: WriterLimits = field(default_factory=WriterLimits)
     bounds: Bounds = field(default_factory=Bounds)
     compacting: Compacting | None = None
@@ -161,6 +162,14 @@ def with_compaction(shape: Shape, random: Random) -> Shape:
         shape.bounds, max_waiting=random.choice((3, 10_000)), merged_on_driver=random.choice((0, 1 << 30))
     )
     return replace(shape, compacting=draw_compacting(random, shape.format), bounds=bounds)
+
+
+def draw_announcing(shape: Shape, random: Random) -> Shape:
+    """The same workload in partitions of a table, for some seeds."""
+    if random.random() < 0.75:
+        return shape
+    buckets = random.choice((("p=1",), ("p=1", "p=2"), ("p=1", "p=2", "p=3")))
+    return replace(shape, buckets=buckets, announce_after_ms=random.choice((0, 0, 1, 500)))
 
 
 def plan_of(shape: Shape) -> Plan:

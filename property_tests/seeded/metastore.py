@@ -1,0 +1,81 @@
+"""Defects of announcing: too early, never, forgotten, elsewhere."""
+
+# ruff: noqa: E501 - a snippet is compared more easily if its lines are not broken
+
+from __future__ import annotations
+
+from property_tests.seeded.mutant import Mutant
+
+_PUBLISHER = "filesink/publisher.py"
+_COMMIT = "filesink/metastore/partition_commit.py"
+_POLICY = "filesink/metastore/metastore_policy.py"
+_WAITING = "filesink/metastore/announcements.py"
+
+METASTORE = (
+    Mutant(
+        "partitions are announced before their files",
+        _PUBLISHER,
+        "        self._until_done(self._committer.commit, committables, record.slot)\n        self.announce(record, decider)\n",
+        "        self.announce(record, decider)\n        self._until_done(self._committer.commit, committables, record.slot)\n",
+    ),
+    Mutant(
+        "an epoch is complete before it is announced",
+        _PUBLISHER,
+        "        self.announce(record, decider)\n        remember(record, self._ledger)\n        self._ledger.complete(record.slot)\n",
+        "        remember(record, self._ledger)\n        self._ledger.complete(record.slot)\n        self.announce(record, decider)\n",
+    ),
+    Mutant(
+        "what an earlier driver has decided is not announced",
+        _PUBLISHER,
+        "            commit = self._aggregated.restore_commit\n",
+        "            return\n",
+    ),
+    Mutant(
+        "what waits is forgotten",
+        "filesink/epoch.py",
+        "            waiting=() if head is None else self._publisher.waiting(head.record.waiting),\n",
+        "",
+    ),
+    Mutant(
+        "what waits is not put on record",
+        "filesink/epoch.py",
+        "            waiting=waiting,\n",
+        "",
+    ),
+    Mutant(
+        "partitions that wait are only those of the newest epoch",
+        _WAITING,
+        "                found[value.bucket] = replace(value, slot=slot)\n",
+        "                pass\n",
+    ),
+    Mutant(
+        "the end announces nothing",
+        _COMMIT,
+        "epoch.input is Input.ENDED or self.commit.trigger",
+        "self.commit.trigger",
+    ),
+    Mutant(
+        "a metastore that fails counts as done",
+        _POLICY,
+        "                left += batch\n",
+        "",
+    ),
+    Mutant(
+        "a policy that fails is not repeated",
+        _COMMIT,
+        "        return [values[one.bucket] for one in left]\n",
+        "        return []\n",
+    ),
+    Mutant(
+        "a lost reply counts as done",
+        _POLICY,
+        "            self.metastore.add_partitions(self.table, new)\n            self._check_added(",
+        "            try:\n                self.metastore.add_partitions(self.table, new)\n            except MetastoreError:\n                return\n            self._check_added(",
+    ),
+    Mutant(
+        "partitions are added where the base path is not",
+        "filesink/metastore/locations.py",
+        "return f\"{base.rstrip('/')}/{bucket}\" if bucket else base",
+        "return base",
+    ),
+)

@@ -1,0 +1,174 @@
+"""A metastore on another machine: its calls go wrong like those of a disk, and take effect late.
+
+The service checks by itself what it is told (I12): no partition before its files, each where its files
+are, nothing of others. It reads the tree and the observer's picture of the ledger, never the product.
+"""
+
+from __future__ import annotations
+
+import errno
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+from filesink.errors import MetastoreError
+from filesink.metastore.api import Column, Metastore, Partition, Table, TableChange, TableName, Values
+from filesink.metastore.memory import MemoryMetastore
+from filesink.metastore.metastore_policy import MetastorePolicy
+from filesink.metastore.partition_commit import PartitionCommit
+from filesink.metastore.policies import CommittedPartition, ListenerPolicy
+from filesink.metastore.table_formats import HIVE_FORMATS
+from property_tests.simulation.observer import Observer
+from property_tests.simulation.reading import Chain, visible_files
+from property_tests.simulation.world import Killed, World
+
+R = TypeVar("R")
+BASE = "/sim"
+_NAME = TableName(database="sim", table="t")
+_THEIRS = Partition(values=("theirs",), location="file:/theirs", parameters={"a": "b"})
+
+
+@dataclass(slots=True)
+class Service:
+    """The server. What it has acknowledged survives every crash and power cut of ours."""
+
+    world: World
+    observer: Observer
+    memory: MemoryMetastore = field(default_factory=MemoryMetastore)
+    late: list[tuple[int, Callable[[], None]]] = field(default_factory=list)  # call number, effect
+    registered: set[str] = field(default_factory=set)
+
+    def __post_init__(self) -> None:
+        self.memory.create_table(
+            Table(
+                name=_NAME,
+                columns=(Column(name="row", type="string"),),
+                partition_keys=(Column(name="p", type="string"),),
+                location=f"file:{BASE}",
+                format=HIVE_FORMATS["textfile"],
+            )
+        )
+        self.memory.add_partitions(_NAME, [_THEIRS])
+
+    def commit(self, delay_ms: int) -> PartitionCommit:
+        """What a sink is told: a listener that looks, then the metastore."""
+        policies = [ListenerPolicy(self.listen), MetastorePolicy("sim.t", SimMetastore(self))]
+        return PartitionCommit(policies=policies, delay=delay_ms)
+
+    def listen(self, event: CommittedPartition) -> None:
+        """I12: every file of the event is visible."""
+        missing = [path for path in event.files if path not in self.observer.visible]
+        if missing:
+            self.world.fail(f"I12: {missing[0]} is announced and not visible")
+
+    def add(self, partitions: Sequence[Partition]) -> None:
+        """I12: some record whose files are all visible names the partition."""
+        for one in partitions:
+            bucket = f"p={one.values[0]}"
+            if not self._has_files(bucket):
+                self.world.fail(f"I12: {bucket} is added before its files are visible")
+            if one.location != f"file:{BASE}/{bucket}":
+                self.world.fail(f"I12: {bucket} is added at {one.location}")
+            self.registered.add(bucket)
+        self.memory.add_partitions(_NAME, partitions)
+
+    def alter(self, partitions: Sequence[Partition]) -> None:
+        """I12: nothing of others."""
+        if any(one.values == _THEIRS.values for one in partitions):
+            self.world.fail("I12: a partition of others is changed")
+        self.memory.alter_partitions(_NAME, partitions)
+
+    def carry_out_late(self, number: int) -> None:
+        """Have what was sent long ago take effect."""
+        due = [effect for at, effect in self.late if at <= number]
+        self.late = [(at, effect) for at, effect in self.late if at > number]
+        for effect in due:
+            effect()
+
+    def check_complete(self, chain: Chain, slot: int) -> None:
+        """I12: what a record announces has been announced when its epoch is complete."""
+        record = chain.records.get(slot)
+        for bucket in record.announced if record is not None else ():
+            if bucket not in self.registered:
+                self.world.fail(f"I12: slot {slot} is complete and {bucket} is not announced")
+
+    def check_end(self) -> None:
+        """I12: every bucket with files is a partition, and those of others are as they were."""
+        self.carry_out_late(1 << 62)
+        visible = visible_files(self.world.disk.root)
+        ours = {name.rpartition("/")[0] for name in visible if name not in self.observer.foreign}
+        found = {one.values: one for one in self.memory.tables.find(_NAME).partitions.values()}
+        for bucket in sorted(ours):
+            if (bucket.removeprefix("p="),) not in found:
+                self.world.fail(f"I12: {bucket} has files and is not announced at the end")
+        if found[_THEIRS.values] != _THEIRS or len(found) > len(ours) + 1:
+            self.world.fail("I12: partitions of others are not as they were")
+
+    def _has_files(self, bucket: str) -> bool:
+        by_record: dict[str, list[str]] = {}
+        for target, (_, record) in self.observer.decided.items():
+            by_record.setdefault(record.path, []).append(target)
+        return any(
+            all(target in self.observer.visible for target in targets)
+            for targets in by_record.values()
+            if any(target.rpartition("/")[0] == bucket for target in targets)
+        )
+
+
+class SimMetastore(Metastore):
+    """A client in whatever process calls it."""
+
+    def __init__(self, service: Service) -> None:
+        self._service = service
+
+    def get_table(self, name: TableName) -> Table | None:
+        """See ``Metastore.get_table``."""
+        return self._call("metastore_read", lambda: self._service.memory.get_table(name))
+
+    def create_table(self, table: Table) -> None:
+        """Not part of a history."""
+        raise NotImplementedError
+
+    def alter_table(self, name: TableName, change: TableChange) -> None:
+        """Not part of a history."""
+        raise NotImplementedError
+
+    def get_partitions(self, name: TableName, values: Sequence[Values]) -> list[Partition]:
+        """See ``Metastore.get_partitions``."""
+        return self._call("metastore_read", lambda: self._service.memory.get_partitions(name, values))
+
+    def add_partitions(self, name: TableName, partitions: Sequence[Partition]) -> None:
+        """See ``Metastore.add_partitions``."""
+        del name
+        self._change("metastore_add", self._service.add, partitions)
+
+    def alter_partitions(self, name: TableName, partitions: Sequence[Partition]) -> None:
+        """See ``Metastore.alter_partitions``."""
+        del name
+        self._change("metastore_alter", self._service.alter, partitions)
+
+    def _change(
+        self, operation: str, effect: Callable[[Sequence[Partition]], None], partitions: Sequence[Partition]
+    ) -> None:
+        def half() -> None:
+            effect(partitions[: len(partitions) // 2])
+            raise OSError(errno.EIO, "simulated")
+
+        service, random = self._service, self._service.world.random
+        before = service.world.operations
+        try:
+            self._call(operation, lambda: effect(partitions), half)
+        except (MetastoreError, Killed):
+            # What was sent may still be on its way: the service does it when nobody waits any more.
+            if service.world.operations > before and random.random() < 0.5:
+                service.late.append((before + random.randrange(1, 80), lambda: effect(partitions)))
+            raise
+
+    def _call(self, operation: str, effect: Callable[[], R], partial: Callable[[], R] | None = None) -> R:
+        service = self._service
+        world = service.world
+        service.carry_out_late(world.operations)
+        try:
+            return world.step(world.current, operation, "metastore", effect, partial=partial)
+        except OSError as error:
+            raise MetastoreError("simulated", code="METASTORE_UNKNOWN") from error
