@@ -44,6 +44,9 @@ class MetastoreSite(ABC):
     def columns(self, name: TableName) -> dict[str, str]:
         """Names and types of all columns, partition keys last."""
 
+    def make_directory(self, location: str) -> None:  # noqa: B027 - where nobody looks for it
+        """Make a directory that a table or partition is moved to."""
+
     def fresh_table(self) -> Table:
         """A table that does not exist yet, partitioned by day and k."""
         name = TableName(database=self.database, table=f"t_{uuid.uuid4().hex[:12]}")
@@ -165,6 +168,7 @@ class MetastoreContract:
         """The location of a table without partitions is switched at once; nothing else changes."""
         plain = replace(site.fresh_table(), partition_keys=())
         metastore.create_table(plain)
+        site.make_directory(f"{plain.location}_v2")
         metastore.alter_table(plain.name, TableChange(location=f"{plain.location}_v2"))
         found = metastore.get_table(plain.name)
         assert found is not None

@@ -9,6 +9,7 @@ import types
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Self
 
 import puresasl.mechanisms
@@ -36,6 +37,9 @@ class HiveSite(MetastoreSite):
 
     def metastore(self) -> Metastore:
         return HiveMetastore(self.server.uri)
+
+    def make_directory(self, location: str) -> None:
+        Path(location.removeprefix("file:")).mkdir()
 
     def partitions(self, name: TableName) -> dict[Values, tuple[str, dict[str, str]]]:
         with self._client() as client:
