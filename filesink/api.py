@@ -193,6 +193,19 @@ class EpochContext:
     mode: SaveMode = SaveMode.APPEND
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Projection:
+    """What of the input crosses to the writers.
+
+    Attributes:
+        columns: name to SQL expression over the input and the derived columns; nothing else crosses.
+        metadata: of the schema of every batch.
+    """
+
+    columns: Mapping[str, str]
+    metadata: Mapping[bytes, bytes]
+
+
 @dataclass(frozen=True, slots=True)
 class Prepared(Generic[StateT, CommittableT]):
     """What an epoch is about to decide: committables, and states by subtask index."""
@@ -318,6 +331,14 @@ class Sink(ABC, Generic[StateT, CommittableT, AggregatedT]):
         Name to SQL expression, as in ``{"__bucket": "date_format(ts, 'yyyy-MM')"}``.
         """
         return {}
+
+    def projection(self, schema: pa.Schema) -> Projection | None:
+        """What the engine computes instead of handing every column over; ``None`` for every column.
+
+        Called on the driver with a schema, derived columns included, that ``prepare`` has accepted.
+        """
+        del schema
+        return None
 
     def prepare(self, schema: pa.Schema) -> None:
         """Check the destination and the schema of the input, derived columns included.

@@ -65,6 +65,13 @@ class BucketAssigner(ABC):
         """Columns whose values are in the path and that are left out of the files."""
         return ()
 
+    def input_columns(self) -> tuple[str, ...] | None:
+        """Columns of the input that ``assign`` looks at; ``None`` if it may look at any.
+
+        Where records can be rendered by Spark, columns that nobody looks at need not leave it.
+        """
+        return None
+
     def derived_columns(self) -> Mapping[str, str]:
         """Columns that Spark adds before ``assign`` is called, name to SQL expression.
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from filesink.errors import SchemaError
 from filesink.part_writer import BulkPartWriter, PartWriter, RowPartWriter, SizeHint
+from filesink.projection import rendered_schema
 from filesink.storage.api import Output
 from formats.api import BulkWriterFactory, Encoder
 from formats.errors import FormatError
@@ -26,7 +27,9 @@ class RowFormat:
     def start(self, output: Output, schema: pa.Schema, hint: SizeHint) -> PartWriter:
         """A writer of a new part."""
         encoder = self.encoder.start_part()
-        return RowPartWriter(output, encoder, header=encoder.header(schema), hint=hint)
+        return RowPartWriter(
+            output, encoder, header=encoder.header(rendered_schema(schema) or schema), hint=hint
+        )
 
     def resume(self, output: Output, carry_over: bytes, hint: SizeHint) -> PartWriter:
         """A writer of the next segment of a part."""
@@ -58,6 +61,7 @@ def code_of(format_: FileFormat) -> Encoder | BulkWriterFactory:
 
 def signature(format_: FileFormat, schema: pa.Schema) -> str:
     """Names format, options and schema; files of equal signatures may be continued and concatenated."""
+    schema = rendered_schema(schema) or schema
     text = schema.remove_metadata().to_string(show_field_metadata=False)
     return f"{code_of(format_).signature()}#{hashlib.sha256(text.encode()).hexdigest()[:16]}"
 

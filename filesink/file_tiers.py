@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import pyarrow as pa
 
 from filesink import file_format
-from filesink.api import PreCommitStage, Sink, WriterContext
+from filesink.api import PreCommitStage, Projection, Sink, WriterContext
 from filesink.buckets import BucketAssigner, file_columns
 from filesink.closed_parts import Compaction, MergeParts, Waiting
 from filesink.closing import CloseParts
 from filesink.committables import Committable, CommittableCodec, HeldFile, HeldFileCodec, PendingFile
 from filesink.committer import FileCommitter, VerifyStage
 from filesink.event_time import check_time_column
+from filesink.file_format import RowFormat
 from filesink.ledger import Ledger
 from filesink.merging import SinkFiles
 from filesink.metastore.announcements import Announced, AnnouncementCodec
@@ -24,6 +25,7 @@ from filesink.metastore.policies import Site
 from filesink.naming import parent
 from filesink.partition_buckets import PartitionBucketAssigner
 from filesink.path_buckets import BasePathBucketAssigner
+from filesink.projection import record_projection
 from filesink.replacing import ReplaceFiles
 from filesink.save_mode import SaveMode
 from filesink.storage.api import Store
@@ -133,6 +135,15 @@ class FileTiers(Sink[HeldFile, Committable, Announced]):
     def derived_columns(self) -> Mapping[str, str]:
         """What the bucket assigner wants Spark to compute."""
         return self.plan.assigner.derived_columns()
+
+    def projection(self, schema: pa.Schema) -> Projection | None:
+        """Rendered records, where the format and the assigner allow it."""
+        form = self.plan.format
+        if not isinstance(form, RowFormat):
+            return None
+        watermark = self.plan.watermark_column
+        also = () if watermark is None else (watermark,)
+        return record_projection(form.encoder, self.plan.assigner, schema, also=also)
 
     def prepare(self, schema: pa.Schema) -> None:
         """Check buckets and types, then the store, then whom partitions are announced to."""

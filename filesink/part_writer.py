@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from filesink.errors import EncoderError, FilesinkError, SchemaError
 from filesink.part_file import Event, State, advance
+from filesink.projection import RECORD_COLUMN
 from filesink.rolling import Allowance
 from filesink.storage.api import Output
 from filesink.storage.staged import Staged
@@ -159,6 +160,8 @@ class RowPartWriter(PartWriter):
         return most if not per_record else max(1, min(most, int(room / per_record) + 1))
 
     def _encode(self, batch: pa.RecordBatch) -> Buffer:
+        if RECORD_COLUMN in batch.schema.names:
+            return _as_ours(lambda: self.encoder.encode_rendered(batch.column(0)), self.encoder)
         return _as_ours(lambda: self.encoder.encode(batch), self.encoder)
 
     def _append(self, data: Buffer) -> None:

@@ -51,6 +51,10 @@ class PartitionBucketAssigner(BucketAssigner):
         """See ``BucketAssigner.partition_columns``."""
         return self.columns if self.columns_in_file is ColumnsInFile.LEFT_OUT else ()
 
+    def input_columns(self) -> tuple[str, ...]:
+        """See ``BucketAssigner.input_columns``."""
+        return self.columns
+
     def check_schema(self, schema: pa.Schema) -> None:
         """See ``BucketAssigner.check_schema``."""
         file_columns(self, schema)

@@ -18,6 +18,10 @@ EXPRESSION_COLUMN = "__filesink_bucket"
 class BasePathBucketAssigner(BucketAssigner):
     """See ``BucketAssigner.base_path_bucket_assigner``."""
 
+    def input_columns(self) -> tuple[str, ...]:
+        """None at all."""
+        return ()
+
     def assign(self, batch: pa.RecordBatch, context: BucketContext) -> pa.Array[Any]:
         """``""`` for every record."""
         del context
@@ -33,6 +37,10 @@ class ExpressionBucketAssigner(BucketAssigner):
     def __post_init__(self) -> None:
         if not self.expression.strip():
             raise ConfigError("expression must be a Spark SQL expression, got ''", code="BAD_VALUE")
+
+    def input_columns(self) -> tuple[str, ...]:
+        """None: the derived column says all."""
+        return ()
 
     def derived_columns(self) -> Mapping[str, str]:
         """The one column that holds the bucket ids."""

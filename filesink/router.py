@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from filesink.buckets import BucketAssigner, BucketContext, assign_ids, file_columns, split
+from filesink.projection import RECORD_COLUMN
 from formats import columns
 
 if TYPE_CHECKING:
@@ -60,5 +61,9 @@ class Router:
 
     def _for_files(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         if self._columns is None:
-            self._columns = file_columns(self.assigner, batch.schema)
+            names = batch.schema.names
+            rendered = RECORD_COLUMN in names
+            self._columns = (
+                [names.index(RECORD_COLUMN)] if rendered else file_columns(self.assigner, batch.schema)
+            )
         return batch if len(self._columns) == batch.num_columns else batch.select(self._columns)

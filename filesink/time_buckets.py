@@ -48,6 +48,10 @@ class DateTimeBucketAssigner(BucketAssigner):
                 code="BAD_VALUE",
             ) from error
 
+    def input_columns(self) -> tuple[str, ...]:
+        """See ``BucketAssigner.input_columns``."""
+        return () if self.column is None else (self.column,)
+
     def check_schema(self, schema: pa.Schema) -> None:
         """See ``BucketAssigner.check_schema``."""
         file_columns(self, schema)

@@ -21,6 +21,8 @@ from formats.errors import FormatError
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from formats.arrow import Text
+
     Buffer = bytes | bytearray | memoryview | pa.Buffer
 
 
@@ -97,6 +99,20 @@ class Encoder(BuiltInEncoders, ABC):
         Called on the driver before anything is written, and again by each task.
         """
         del schema
+
+    def sql_expression(self, schema: pa.Schema) -> str | None:
+        """A Spark SQL expression that renders one record of ``schema`` as text.
+
+        ``encode_rendered`` of its values and ``encode`` of the records are the same bytes. ``None``
+        where SQL has no such expression, or it would not be faster. Called on the driver with a
+        schema that ``check_schema`` has accepted.
+        """
+        del schema
+        return None
+
+    def encode_rendered(self, records: Text) -> Buffer:
+        """The bytes of records, never null, that ``sql_expression`` has rendered."""
+        raise NotImplementedError
 
     def open_reader(self, file: BinaryIO, *, schema: pa.Schema | None = None) -> pa.RecordBatchReader:
         """The records of one finished file, in their order, batch by batch.

@@ -18,7 +18,7 @@ from typing import Final, Literal, get_args
 import numpy as np
 import pyarrow as pa
 
-from formats import columns, render
+from formats import columns, render, sql
 from formats.arrow import Column, Text, pc
 from formats.errors import FormatError
 from formats.lines import MAX_TEXT, LineEncoder
@@ -110,17 +110,33 @@ class CsvEncoder(LineEncoder):
         if self.header_mode == "none":
             return b""
         names = pa.RecordBatch.from_pylist([{str(i): name for i, name in enumerate(schema.names)}])
-        return columns.data(self.lines(names)).to_pybytes()
+        return bytes(self.encode(names))
 
     def lines(self, batch: pa.RecordBatch) -> Text:
         """See ``LineEncoder.lines``."""
         first = self._field(batch.column(0), position=0)
         if batch.num_columns == 1:
             lonely = pa.scalar(self.dialect.quote * 2)
-            return pc.binary_join_element_wise(pc.if_else(pc.equal(first, ""), lonely, first), "\n", "")
+            return pc.if_else(pc.equal(first, ""), lonely, first)
         others = [self._field(batch.column(index), position=index) for index in range(1, batch.num_columns)]
-        line = pc.binary_join_element_wise(first, *others, self.dialect.delimiter)
-        return pc.binary_join_element_wise(line, "\n", "")
+        return pc.binary_join_element_wise(first, *others, self.dialect.delimiter)
+
+    def sql_expression(self, schema: pa.Schema) -> str | None:
+        """See ``Encoder.sql_expression``; a record of one column may not become an empty line."""
+        if len(schema) == 1:
+            return None
+        dialect = self.dialect
+        options = {
+            "sep": dialect.delimiter,
+            "quote": dialect.quote,
+            "escape": dialect.escape,
+            "quoteAll": str(dialect.quote_mode == "all").lower(),
+            "nullValue": self.null_value,
+            "emptyValue": dialect.quote * 2,
+            "ignoreLeadingWhiteSpace": "false",
+            "ignoreTrailingWhiteSpace": "false",
+        }
+        return f"to_csv({sql.struct(schema.names)}, {sql.options(options)})"
 
     def signature(self) -> str:
         """See ``Encoder.signature``."""

@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.types as pt
 
-from formats import columns, render
+from formats import columns, render, sql
 from formats.arrow import Column, Mask, Text, pc
 from formats.errors import FormatError
 from formats.lines import MAX_TEXT, LineEncoder
@@ -42,8 +42,15 @@ class JsonLinesEncoder(LineEncoder):
     def lines(self, batch: pa.RecordBatch) -> Text:
         """See ``LineEncoder.lines``."""
         if not batch.num_columns:
-            return pa.array(["{}\n"] * batch.num_rows)
-        return _objects(batch.schema.names, batch.columns, end="}\n")
+            return pa.array(["{}"] * batch.num_rows)
+        return _objects(batch.schema.names, batch.columns)
+
+    def sql_expression(self, schema: pa.Schema) -> str | None:
+        """See ``Encoder.sql_expression``."""
+        if not len(schema):
+            return None
+        options = sql.options({"ignoreNullFields": "true"})
+        return f"to_json({sql.struct(schema.names)}, {options})"
 
     def signature(self) -> str:
         """See ``Encoder.signature``."""
@@ -81,17 +88,20 @@ def _check_key(kind: pa.DataType, *, path: str) -> None:
         raise FormatError(f"map {path!r} has keys of type {kind}, which JSON cannot hold: make them strings")
 
 
-def _objects(names: Sequence[str], fields: Sequence[Column], *, end: str) -> Text:
+def _objects(names: Sequence[str], fields: Sequence[Column]) -> Text:
     """``{"a":1,"b":2}`` per row, without the fields that are null there."""
-    # Arrow drops a row of nulls in an all-null join with "skip"; the first piece, never null, prevents it.
-    pieces: list[Column | str] = [""]
+    pieces: list[Column | str] = []
     for name, field in zip(names, fields, strict=True):
         text, quote = _value(field)
         key = f',"{name.translate(_ESCAPES)}":{quote}'
         piece = [key, text, quote] if quote else [key, text]
         pieces += [pc.binary_join_element_wise(*piece, "")] if text.null_count else piece
-    body = pc.binary_join_element_wise(*pieces, "", null_handling="skip")
-    return pc.binary_join_element_wise(pc.binary_replace_slice(body, 0, 1, "{"), end, "")
+    if isinstance(pieces[0], str):  # the first field is in every row, so no row begins with a comma
+        pieces[0] = "{" + pieces[0][1:]
+        return pc.binary_join_element_wise(*pieces, "}", "", null_handling="skip")
+    # Arrow drops a row of nulls in an all-null join with "skip"; a piece that is never null prevents it.
+    body = pc.binary_join_element_wise("", *pieces, "", null_handling="skip")
+    return pc.binary_join_element_wise(pc.binary_replace_slice(body, 0, 1, "{"), "}", "")
 
 
 def _value(column: Column) -> tuple[Text, str]:
@@ -133,7 +143,7 @@ def _struct(column: Column) -> Text:
     names = [column.type.field(index).name for index in range(column.type.num_fields)]
     if not names:
         return _where_valid(pa.array(["{}"] * len(column), pa.string()), column)
-    return _where_valid(_objects(names, column.flatten(), end="}"), column)
+    return _where_valid(_objects(names, column.flatten()), column)
 
 
 def _list(column: Column) -> Text:

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeVar
 
+import numpy as np
 import pyarrow as pa
 
 from formats import columns
 from formats.api import Encoder
-from formats.arrow import Column, Text
+from formats.arrow import Text, pc
 from formats.errors import FormatError
 
 if TYPE_CHECKING:
     from formats.api import Buffer
+
+T = TypeVar("T")
 
 # Arrow's text columns end at 2 GiB, and not all of its functions notice. Escapes make text up to six
 # times as long, so a piece of this size (or one row) is far below; small pieces also stay in the cache.
@@ -29,7 +32,7 @@ class LineEncoder(Encoder):
 
     @abstractmethod
     def lines(self, batch: pa.RecordBatch) -> Text:
-        """Each record with its terminator; no nulls. Called with pieces of what ``encode`` gets."""
+        """Each record without its line feed; no nulls. Called with pieces of what ``encode`` gets."""
 
     def encode(self, batch: pa.RecordBatch) -> Buffer:
         """See ``Encoder.encode``.
@@ -37,11 +40,15 @@ class LineEncoder(Encoder):
         Raises:
             FormatError: kind ``"value"``; a single record is too long.
         """
-        pieces = [columns.data(lines) for lines in in_pieces(batch, self.lines)]
+        pieces = list(in_pieces(batch, lambda piece: framed(self.lines(piece))))
         return pieces[0] if len(pieces) == 1 else b"".join(pieces)
 
+    def encode_rendered(self, records: Text) -> Buffer:
+        """See ``Encoder.encode_rendered``."""
+        return framed(columns.plain(records))
 
-def in_pieces(batch: pa.RecordBatch, render: Callable[[pa.RecordBatch], Column]) -> Iterator[Column]:
+
+def in_pieces(batch: pa.RecordBatch, render: Callable[[pa.RecordBatch], T]) -> Iterator[T]:
     """``render`` of ``batch``, piece by piece, each small enough for one column of Arrow's.
 
     Raises:
@@ -51,7 +58,7 @@ def in_pieces(batch: pa.RecordBatch, render: Callable[[pa.RecordBatch], Column])
         yield from _halved(piece, render)
 
 
-def _halved(batch: pa.RecordBatch, render: Callable[[pa.RecordBatch], Column]) -> Iterator[Column]:
+def _halved(batch: pa.RecordBatch, render: Callable[[pa.RecordBatch], T]) -> Iterator[T]:
     try:
         rendered = render(batch)
     except pa.ArrowCapacityError as error:
@@ -62,6 +69,22 @@ def _halved(batch: pa.RecordBatch, render: Callable[[pa.RecordBatch], Column]) -
         yield from _halved(batch.slice(middle), render)
     else:
         yield rendered
+
+
+def framed(lines: Text) -> pa.Buffer:
+    """All of ``lines``, which are not null, each with a line feed, in one copy.
+
+    Raises:
+        pa.ArrowCapacityError: more than 2 GiB.
+    """
+    if len(columns.data(lines)) + len(lines) >= 2**31:
+        raise pa.ArrowCapacityError("more than 2 GiB of text")
+    # Joined with the empty line that is added here, every other is followed by a line feed.
+    starts = columns.offsets(lines)
+    limits = pa.py_buffer(np.append(starts, starts[-1]).astype(np.int32).data)
+    texts = pa.StringArray.from_buffers(len(lines) + 1, limits, lines.buffers()[2])
+    joined = pc.binary_join(pa.ListArray.from_arrays(pa.array([0, len(texts)], pa.int32()), texts), "\n")
+    return columns.data(joined)
 
 
 def _pieces(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from formats import columns, render
-from formats.arrow import Text, pc
+from formats.arrow import Text
 from formats.errors import FormatError
 from formats.lines import LineEncoder
 
@@ -38,12 +38,9 @@ class TextEncoder(LineEncoder):
         object.__setattr__(self, "charset", _canonical(self.charset))
 
     def lines(self, batch: pa.RecordBatch) -> Text:
-        """The column and line feeds; see ``LineEncoder.lines``."""
+        """The column; see ``LineEncoder.lines``."""
         text = render.text(batch.column(0), style=render.Style.CAST)
-        empty, end = pa.scalar("", text.type), pa.scalar("\n", text.type)
-        if text.null_count:
-            text = text.fill_null(empty)
-        return pc.binary_join_element_wise(text, empty, end)
+        return text.fill_null(pa.scalar("", text.type)) if text.null_count else text
 
     def encode(self, batch: pa.RecordBatch) -> Buffer:
         """See ``Encoder.encode``.

@@ -28,6 +28,7 @@ from filesink.spark.streams import QueryRun, current_ids, is_active, open_run
 from filesink.system import SystemClock, SystemIds
 
 if TYPE_CHECKING:
+    import pyarrow as pa
     from pyspark.sql import DataFrame
 
 S = TypeVar("S")
@@ -212,7 +213,11 @@ class SparkEngine(Generic[S, C, A]):
             cloudpickle.dumps(self.sink)  # type: ignore[no-untyped-call]
         except Exception as error:  # whatever a user's class raises when pickled; nothing has been written
             raise not_picklable(error) from error
-        self.sink.prepare(arrow_schema(with_derived(df, self.sink.derived_columns()).schema))
+        self.sink.prepare(self._schema(df))
+
+    def _schema(self, df: DataFrame) -> pa.Schema:
+        schema = with_derived(df, self.sink.derived_columns()).schema
+        return arrow_schema(schema, time_zone=_time_zone(df.sparkSession))
 
     def _current_run(self, df: DataFrame) -> tuple[QueryRun, SparkWriteJob]:
         ids = current_ids(df)
@@ -227,8 +232,9 @@ class SparkEngine(Generic[S, C, A]):
         return SparkWriteJob(
             df=df,
             derived=self.sink.derived_columns(),
+            projection=self.sink.projection(self._schema(df)),
             run_id=run_id,
-            time_zone=str(session.conf.get("spark.sql.session.timeZone")),
+            time_zone=_time_zone(session),
             speculation=session.conf.get("spark.speculation", "false") == "true",
         )
 
@@ -275,6 +281,10 @@ class SparkEngine(Generic[S, C, A]):
         outcome = self._loop(sink_id, session).upkeep()
         if outcome is not None:
             self.outcomes.append(outcome)
+
+
+def _time_zone(session: SparkSession) -> str:
+    return str(session.conf.get("spark.sql.session.timeZone"))
 
 
 def _trigger(trigger: dict[str, Any]) -> dict[str, Any]:

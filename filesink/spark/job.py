@@ -24,7 +24,10 @@ from filesink.ports import Losers
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
+    from filesink.api import Projection
+
     Task = Callable[[int, int, Iterable[pa.RecordBatch]], bytes]
+    Batches = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 
 # The last line of a Python traceback of ours, inside the text of a Spark error.
 _OURS = re.compile(r"^(?:filesink\.errors\.)(\w+): \[(\w+)\] (.+)$", re.MULTILINE)
@@ -37,30 +40,36 @@ class SparkWriteJob:
     Attributes:
         df: the input.
         derived: columns that Spark computes for the writer.
+        projection: what of all that crosses to the writer; ``None`` for everything.
         run_id: of the streaming query's run; ``""`` for a batch write.
         speculation: whether Spark may run twins of a task.
     """
 
     df: DataFrame
     derived: Mapping[str, str]
+    projection: Projection | None
     run_id: str
     time_zone: str
     speculation: bool
 
     def write(self, task: Task) -> list[bytes]:
         """See ``WriteJob.write``."""
-        return self._run(with_derived(self.df, self.derived), _one_result(task))
+        return self._run(_one_result(task))
 
     def count_rows(self) -> int:
         """See ``WriteJob.count_rows``. The same plan as a write, so that a stateful query goes on."""
-        counts = self._run(with_derived(self.df, self.derived), _one_result(_count))
+        counts = self._run(_one_result(_count))
         return sum(int(count) for count in counts)
 
     def losers(self) -> Losers:
         """See ``WriteJob.losers``."""
         return Losers.POSSIBLE if self.speculation else Losers.NONE
 
-    def _run(self, df: DataFrame, function: Callable[..., Iterator[pa.RecordBatch]]) -> list[bytes]:
+    def _run(self, function: Batches) -> list[bytes]:
+        df = with_derived(self.df, self.derived)
+        if self.projection is not None:
+            df = df.select(*(F.expr(text).alias(name) for name, text in self.projection.columns.items()))
+            function = _with_metadata(function, self.projection.metadata)
         try:
             rows = df.mapInArrow(function, "result binary").collect()
         except PicklingError as error:
@@ -73,13 +82,20 @@ class SparkWriteJob:
         return [bytes(row[0]) for row in rows]
 
 
-def _one_result(task: Task) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+def _one_result(task: Task) -> Batches:
     def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         context = TaskContext.get()
         if context is None:
             raise InternalError("Spark gave this task no TaskContext", code="NO_TASK_CONTEXT")
         result = task(context.partitionId(), context.attemptNumber(), batches)
         yield pa.RecordBatch.from_arrays([pa.array([result], pa.binary())], ["result"])
+
+    return run
+
+
+def _with_metadata(function: Batches, metadata: Mapping[bytes, bytes]) -> Batches:
+    def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        return function(batch.replace_schema_metadata(dict(metadata)) for batch in batches)
 
     return run
 

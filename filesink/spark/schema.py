@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
 
-def arrow_schema(schema: StructType) -> pa.Schema:
+def arrow_schema(schema: StructType, *, time_zone: str = "UTC") -> pa.Schema:
     """Schema of the record batches in which Spark hands rows of ``schema`` to a task.
 
     Raises:
@@ -23,7 +23,7 @@ def arrow_schema(schema: StructType) -> pa.Schema:
     """
     convert: Any = types.to_arrow_schema
     # 4.3 takes the session's zone; before, every timestamp was given UTC.
-    zone = {"timezone": "UTC"} if "timezone" in inspect.signature(convert).parameters else {}
+    zone = {"timezone": time_zone} if "timezone" in inspect.signature(convert).parameters else {}
     try:
         converted: pa.Schema = convert(schema, **zone)
     except PySparkException as error:

@@ -224,3 +224,26 @@ def test_a_retried_task_counts_once(spark: SparkSession, tmp_path: Path, failing
     assert outside.lines(base, ".txt") == [f"{i:040}" for i in range(rows)]
     assert report.rows == rows
     assert outside.hidden(base) == []
+
+
+@pytest.mark.parametrize("kind", ["json", "csv"])
+def test_records_that_spark_renders_are_those_of_its_own_writer(
+    spark: SparkSession, tmp_path: Path, kind: str
+) -> None:
+    """Partition columns in the path, all others in the records, with a header in every part."""
+    df = spark.range(0, 100, numPartitions=2).selectExpr(
+        "id % 3 AS k",
+        "id",
+        "if(id % 7 = 0, null, concat('n \"', id)) AS `na, me`",
+        "CAST(id AS DECIMAL(9, 2)) AS d",
+    )
+    encoder = Encoder.json_lines() if kind == "json" else Encoder.csv(header=True)
+    by_k = BucketAssigner.partition_bucket_assigner("k")
+    row_sink(tmp_path / "ours", encoder).with_bucket_assigner(by_k).build().write(df)
+    df.write.partitionBy("k").option("header", "true").format(kind).save(str(tmp_path / "theirs"))
+    for k in range(3):
+        ours, theirs = (
+            sorted(path.read_text() for path in (tmp_path / side / f"k={k}").glob("part-*"))
+            for side in ("ours", "theirs")
+        )
+        assert ours == theirs

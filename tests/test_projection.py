@@ -1,0 +1,93 @@
+"""Records that Spark renders, and what a writer makes of them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pyarrow as pa
+import pytest
+
+from filesink import BucketAssigner, file_format
+from filesink.buckets import BucketContext
+from filesink.file_format import RowFormat
+from filesink.projection import RECORD_COLUMN, record_projection, rendered_schema
+from filesink.router import Router
+from formats import Encoder
+from tests.fakes import World, plan_of
+
+INPUT = pa.schema([("day", pa.string()), ("a", pa.int32()), ("b`c", pa.timestamp("us", "UTC"))])
+NOW = BucketContext(processing_time_ms=0, time_zone="UTC")
+
+
+class Anywhere(BucketAssigner):
+    """A user's assigner, which may look at any column."""
+
+    def assign(self, batch, context):
+        """Not called."""
+        raise NotImplementedError
+
+
+def rendered(assigner, encoder, **columns):
+    """A batch as it comes to a writer whose records Spark has rendered."""
+    projection = record_projection(encoder, assigner, INPUT)
+    return pa.record_batch(columns).replace_schema_metadata(dict(projection.metadata))
+
+
+def test_only_records_and_what_names_buckets_cross():
+    """Columns of the path are not in the record, and others do not cross by themselves."""
+    by_day = BucketAssigner.partition_bucket_assigner("DAY")
+    columns = record_projection(Encoder.json_lines(), by_day, INPUT).columns
+    assert list(columns) == ["day", RECORD_COLUMN]
+    assert columns[RECORD_COLUMN].startswith("to_json(struct(`a`, `b``c`),")
+    kept = record_projection(Encoder.csv(), by_day.with_columns_in_file(), INPUT).columns
+    assert kept[RECORD_COLUMN].startswith("to_csv(struct(`day`, `a`, `b``c`),")
+    by_time = BucketAssigner.date_time_bucket_assigner(column="b`c")
+    assert list(record_projection(Encoder.csv(), by_time, INPUT).columns) == ["b`c", RECORD_COLUMN]
+
+
+@pytest.mark.parametrize(
+    ("encoder", "assigner"),
+    [
+        (Encoder.json_lines(), Anywhere()),
+        (Encoder.simple_string_encoder(), BucketAssigner.base_path_bucket_assigner()),
+        (Encoder.csv(), BucketAssigner.partition_bucket_assigner("day", "a")),
+    ],
+    ids=["an assigner of the user's", "text", "csv of one column"],
+)
+def test_where_spark_cannot_render_every_column_crosses(encoder, assigner):
+    """Without an expression, or with an assigner that may look anywhere, nothing is projected."""
+    assert record_projection(encoder, assigner, INPUT) is None
+
+
+def test_the_signature_is_that_of_the_columns():
+    """A part begun with rendered records is continued with others, and not with those of another schema."""
+    assigner, form = BucketAssigner.base_path_bucket_assigner(), RowFormat(Encoder.json_lines())
+    batch = rendered(assigner, form.encoder, **{RECORD_COLUMN: ["{}"]})
+    assert rendered_schema(batch.schema) == INPUT
+    assert file_format.signature(form, batch.schema) == file_format.signature(form, INPUT)
+    assert file_format.signature(form, INPUT) != file_format.signature(form, INPUT.remove(0))
+
+
+def test_a_part_of_rendered_records_has_a_header_and_line_feeds():
+    """The header names the columns of the records, which are written as they came."""
+    encoder = Encoder.csv(header=True)
+    plan = replace(plan_of(encoder), assigner=BucketAssigner.base_path_bucket_assigner())
+    world = World(plan=plan)
+    writer = world.writer()
+    batch = rendered(plan.assigner, encoder, **{RECORD_COLUMN: ["x,1,", "y,,"]})
+    writer.write(batch.slice(0, 1), world.context())
+    writer.write(batch.slice(1), world.context())
+    (file,) = writer.prepare_commit(0)
+    assert world.files.files[file.staged.path].content == b"day,a,b`c\nx,1,\ny,,\n"
+    assert file.rows == 2
+
+
+def test_bucket_columns_are_not_written():
+    """Only the record goes into the file, wherever its column stands."""
+    by_day = BucketAssigner.partition_bucket_assigner("day")
+    batch = rendered(by_day, Encoder.json_lines(), day=["1", "2"], **{RECORD_COLUMN: ["{}", '{"a":1}']})
+    pieces = dict(Router(by_day).route(batch, NOW))
+    assert {bucket: piece.to_pydict() for bucket, piece in pieces.items()} == {
+        "day=1": {RECORD_COLUMN: ["{}"]},
+        "day=2": {RECORD_COLUMN: ['{"a":1}']},
+    }
