@@ -91,3 +91,10 @@ def test_bucket_columns_are_not_written():
         "day=1": {RECORD_COLUMN: ["{}"]},
         "day=2": {RECORD_COLUMN: ['{"a":1}']},
     }
+
+
+def test_the_watermark_column_crosses_too():
+    """A task looks for the latest time whatever the records are made of."""
+    everywhere = BucketAssigner.base_path_bucket_assigner()
+    columns = record_projection(Encoder.json_lines(), everywhere, INPUT, also=["B`C"]).columns
+    assert columns["b`c"] == "`b``c`"
