@@ -125,6 +125,9 @@ def parse_ours(name: str) -> HiddenName | UploadName | None:
     if upload is None:
         return parse_hidden(name)
     target, upload_id = upload
+    hidden = parse_hidden(target)  # a held file of several parts, before it is complete
+    if hidden is not None:
+        return UploadName(target=target, upload_id=upload_id, tag=hidden.tag, slot=hidden.slot)
     found = list(_OF_PART_ID.finditer(target))
     if len(found) != 1:  # a prefix that looks like a part id: not known whose it is
         return None

@@ -18,6 +18,7 @@ from random import Random
 
 from compaction import FileCompactor, FileCompactStrategy
 from property_tests.simulate import Tally
+from property_tests.simulation.bucket import Personality
 from property_tests.simulation.compacting import Compacting
 from property_tests.simulation.faults import CRASHES, Fault, Mode, single_faults
 from property_tests.simulation.history import History, Scenario
@@ -48,6 +49,10 @@ CANON: dict[str, Scenario] = {
         shape=Shape(batches=2, rolls=True, buckets=("p=1", "p=2"), announce_after_ms=0), trouble=_QUIET
     ),
     "parquet": Scenario(shape=Shape(batches=1, rolls=True, format="parquet"), trouble=_QUIET),
+    "objects": Scenario(
+        shape=Shape(keep_batches=1, bounds=Bounds(fold_every=1), server=Personality.MINIO), trouble=_QUIET
+    ),
+    "objects, another server": Scenario(shape=Shape(batches=2, server=Personality.AMAZON), trouble=_QUIET),
 }
 _SEED = 1
 

@@ -22,7 +22,7 @@ from property_tests.simulation.faults import APPLICABLE, CRASHES, Mode
 from property_tests.simulation.history import History, Result, Scenario
 from property_tests.simulation.machine import Trouble
 from property_tests.simulation.plans import Chance, MetastoreTrouble
-from property_tests.simulation.workload import draw_announcing, draw_shape, with_compaction
+from property_tests.simulation.workload import draw_announcing, draw_server, draw_shape, with_compaction
 
 _CHUNK = 500  # histories between two looks at the clock
 
@@ -30,7 +30,7 @@ _CHUNK = 500  # histories between two looks at the clock
 def run_seed(seed: int, trace: Callable[[str], None] | None = None) -> Result:
     """The history of a seed."""
     random = Random(seed)
-    shape = draw_shape(random)
+    shape = replace(draw_shape(random), server=draw_server(seed))
     if seed % 3 == 0:
         shape = with_compaction(shape, Random(seed + 1))
     announcing = Random(f"announcing {seed}")

@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import replace
 from random import Random
 
 from hypothesis import HealthCheck, settings
@@ -21,7 +22,7 @@ from property_tests.simulation.faults import Mode
 from property_tests.simulation.history import History, Scenario
 from property_tests.simulation.machine import Trouble
 from property_tests.simulation.plans import NextFault
-from property_tests.simulation.workload import draw_shape
+from property_tests.simulation.workload import draw_server, draw_shape
 from property_tests.simulation.world import Violation
 
 settings.register_profile("pull-request", max_examples=500, stateful_step_count=50)
@@ -43,7 +44,8 @@ class HistoryMachine(RuleBasedStateMachine):
         """Draw a workload, and how much trouble Spark makes by itself."""
         random = Random(seed)
         trouble = draw_trouble(random) if seed % 2 else Trouble()
-        scenario = Scenario(shape=draw_shape(random), trouble=trouble, plan=self.plan, pace=seed % 3 * 5)
+        shape = replace(draw_shape(random), server=draw_server(seed))
+        scenario = Scenario(shape=shape, trouble=trouble, plan=self.plan, pace=seed % 3 * 5)
         self.history = History(seed, scenario)
 
     @rule(calls=st.integers(1, 200))

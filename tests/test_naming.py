@@ -196,3 +196,12 @@ def test_joining_and_parents():
     """The base path is the empty string."""
     assert (join("", "a"), join("b", "a")) == ("a", "b/a")
     assert (parent("a"), parent("c/b/a")) == ("", "c/b")
+
+
+def test_an_upload_that_becomes_a_hidden_object_is_ours() -> None:
+    """A held file of several parts that was never completed is known by its hidden name."""
+    name = HiddenName(target="part-1", tag="0123abcd", slot=7, attempt=ATTEMPT)
+    path = upload_path(f"a/{name}", "id+/=")
+    found = parse_ours(path.rpartition("/")[2])
+    assert found is not None
+    assert (found.tag, found.slot) == ("0123abcd", 7)

@@ -51,13 +51,14 @@ class S3Store(Store):
             clock=clock,
             conditional=options.conditional_writes,
         )
+        self.runner = ThreadRunner(threads=options.max_concurrency)
         self._uploads = Uploads(
             bucket=self._bucket,
             senders=Senders(options.max_concurrency),
             ids=ids,
+            runner=self.runner,
             part_size=options.part_size,
         )
-        self.runner = ThreadRunner(threads=options.max_concurrency)
 
     def prepare(self) -> None:
         """See ``Store.prepare``; a bucket has no directories to be made."""

@@ -19,7 +19,6 @@ from filesink.storage.objects import EXISTS, GIB, LARGEST_PART, MIB, SMALLEST_PA
 from filesink.storage.s3_output import Uploads
 from filesink.storage.s3_publish import Bucket, make_object
 from filesink.storage.staged import HiddenObject, PendingUpload, Piece, Tail, own
-from filesink.system import ThreadRunner
 
 _LARGEST_COPY = GIB  # per request; several are under way at a time
 _LARGEST_READ = 16 * MIB
@@ -29,7 +28,7 @@ def concat(
     uploads: Uploads, pieces: Sequence[Piece], path: str, *, target: str | None
 ) -> PendingUpload | HiddenObject:
     """See ``Store.concat``."""
-    looks = ThreadRunner().run(partial(_located, uploads.bucket), pieces)
+    looks = uploads.runner.run(partial(_located, uploads.bucket), pieces)
     sources = [source for source in looks if isinstance(source, bytes) or source.end > source.start]
     try:
         pending = _join(uploads, sources, target or path, copy_from=SMALLEST_PART)

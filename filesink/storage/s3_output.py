@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from filesink.errors import CommitConflictError, InternalError, StorageError
-from filesink.ports import Ids
+from filesink.ports import Ids, TaskRunner
 from filesink.storage.api import PutResult
 from filesink.storage.multipart import MultipartUpload, Senders, size_of_part
 from filesink.storage.objects import EXISTS
@@ -28,6 +28,7 @@ class Uploads:
     bucket: Bucket
     senders: Senders
     ids: Ids
+    runner: TaskRunner
     part_size: int
 
     def begin(self, path: str) -> MultipartUpload:

@@ -108,6 +108,9 @@ def _remove_old(bucket: Bucket) -> None:
     """Remove what probes have left that died half-way; no probe takes a day."""
     prefix = bucket.key(join(LEDGER_ROOT, _PROBE))
     oldest = bucket.clock.now_ms() - _DAY_MS
+    for upload in bucket.objects.list_uploads(prefix)[0]:
+        if upload.begun_ms < oldest:
+            bucket.objects.abort(upload.key, upload.upload_id)
     for found in bucket.objects.list_objects(prefix)[0]:
         if found.mtime_ms < oldest:
             bucket.objects.delete(found.key)

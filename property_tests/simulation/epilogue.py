@@ -10,12 +10,14 @@ from typing import TYPE_CHECKING
 from filesink.errors import (
     CheckpointMismatchError,
     CommitConflictError,
+    ConfigError,
     FilesinkError,
     ReplayMismatchError,
     StagedDataLost,
 )
+from property_tests.simulation.bucket import DAY_MS, Bucket
 from property_tests.simulation.disk import Disk
-from property_tests.simulation.faults import Fault
+from property_tests.simulation.faults import Fault, Mode
 from property_tests.simulation.reading import Record, all_files
 from property_tests.simulation.world import Plan
 
@@ -31,7 +33,10 @@ def ask(history: History) -> None:
     if which < 0.4:
         replays(history)
     elif which < 0.5:
-        not_shared(history)
+        if history.machine.bucket is None:
+            not_shared(history)
+        else:
+            expired(history, history.machine.bucket)
     elif which < 0.7:
         spoiled(history)
 
@@ -67,9 +72,50 @@ def not_shared(history: History) -> None:
         history.world.fail("I8: files were published that the driver has never seen")
 
 
+def expired(history: History, bucket: Bucket) -> None:
+    """A rule that aborts uploads too soon is refused; and an epoch waits for longer than any rule allows."""
+    bucket.life_days = 1
+    _expect(history, _run(history), ConfigError)
+    bucket.life_days = 7
+    plan = DiesWhenDecided(history)
+    history.world.plan = plan
+    history.machine.spoiled = True
+    history.one_more_batch("96")
+    _run(history)
+    history.world.plan = None
+    if plan.record is None:
+        return
+    visible = dict(history.observer.visible)
+    history.world.now_ms += (bucket.life_days + 1) * DAY_MS
+    _expect(history, _run(history), StagedDataLost)
+    if history.observer.visible != visible:
+        history.world.fail("I8: files of an epoch were published although others of it are lost")
+
+
+class DiesWhenDecided(Plan):
+    """The driver dies as soon as it has decided an epoch that publishes something."""
+
+    def __init__(self, history: History) -> None:
+        self._chain = history.observer.chains["uid-s"]
+        self._after = self._chain.newest_slot()
+        self.record: Record | None = None
+
+    def fault(self, operation: str, path: str, number: int) -> Fault | None:
+        """See ``Plan.fault``."""
+        del operation, path, number
+        newest = self._chain.newest()
+        if self.record is None and newest is not None and newest.slot > self._after and newest.pending:
+            self.record = newest
+            return Fault(Mode.CRASH_BEFORE)
+        return None
+
+
 def spoiled(history: History) -> None:
     """Somebody removes a decided file, or puts another under its final name, or both."""
-    plan = Spoiler(history, history.random.choice((("hidden",), ("final",), ("hidden", "final"))))
+    ways = [("hidden",), ("final",), ("hidden", "final")]
+    if history.machine.bucket is not None:
+        ways.append(("part",))
+    plan = Spoiler(history, history.random.choice(ways))
     history.world.plan = plan
     history.machine.spoiled = True
     history.one_more_batch("97")
@@ -116,7 +162,12 @@ class Spoiler(Plan):
             disk.write(handle, content, 1)
             disk.close(handle)
             observer.foreign[target] = content
-        if "hidden" in self._what:
+        bucket = self._history.machine.bucket
+        if "hidden" in self._what and bucket is not None and entry["staged"]["kind"] == "upload":
+            del bucket.uploads[str(entry["staged"]["upload_id"])]
+        elif "part" in self._what and bucket is not None and entry["staged"]["kind"] == "upload":
+            bucket.uploads[str(entry["staged"]["upload_id"])].parts[1] = ("another", b"x")
+        elif "hidden" in self._what:
             disk.unlink(str(entry["staged"]["path"]))
         disk.changed.clear()
         observer.look_at_all()

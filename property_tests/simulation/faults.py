@@ -27,13 +27,13 @@ class Mode(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """One call that goes wrong. ``code`` is the errno of modes a, b and c, else 0."""
+    """One call that goes wrong. ``code`` is the errno or HTTP status of modes a to d, else 0."""
 
     mode: Mode
     code: int = 0
 
     def __str__(self) -> str:
-        return f"{self.mode.name}{f' {errno.errorcode[self.code]}' if self.code else ''}"
+        return f"{self.mode.name}{f' {errno.errorcode.get(self.code, self.code)}' if self.code else ''}"
 
 
 CRASHES = (Mode.CRASH_BEFORE, Mode.CRASH_AFTER, Mode.POWER_ORDERED, Mode.POWER_WEAK)
@@ -42,7 +42,7 @@ _MAKES = (Mode.ERROR, Mode.LOST_REPLY, Mode.LATE, Mode.TWICE)
 NEEDS_SPACE = frozenset(("mkdir", "create_exclusive", "write", "copy", "link"))
 
 #: Modes of each call besides ``CRASHES``. A call that changes nothing can only fail.
-APPLICABLE: dict[str, tuple[Mode, ...]] = {
+FILE_CALLS: dict[str, tuple[Mode, ...]] = {
     "make_base": (Mode.ERROR, Mode.LOST_REPLY),
     "mkdir": _MAKES,
     "create_exclusive": _MAKES,
@@ -62,6 +62,22 @@ APPLICABLE: dict[str, tuple[Mode, ...]] = {
     "metastore_add": (Mode.ERROR, Mode.LOST_REPLY, Mode.PARTIAL),
     "metastore_alter": (Mode.ERROR, Mode.LOST_REPLY, Mode.PARTIAL),
 }
+#: Calls of an object store. What changes something may take effect after its caller was told otherwise.
+OBJECT_CALLS: dict[str, tuple[Mode, ...]] = {
+    "head": (Mode.ERROR,),
+    "get": (Mode.ERROR,),
+    "put": _MAKES,
+    "delete": _MAKES,
+    "list_objects": (Mode.ERROR,),
+    "list_uploads": (Mode.ERROR,),
+    "create_upload": _MAKES,
+    "upload_part": _MAKES,
+    "copy_part": _MAKES,
+    "list_parts": (Mode.ERROR,),
+    "complete": _MAKES,
+    "abort": _MAKES,
+}
+APPLICABLE = FILE_CALLS | OBJECT_CALLS
 _ANY = (errno.EIO, errno.ESTALE, errno.ETIMEDOUT)
 _SPACE = (errno.ENOSPC, errno.EDQUOT, errno.EROFS)
 #: Errors of each call. EINTR is not among them: Python repeats the call (PEP 475).
@@ -85,6 +101,8 @@ ERRNOS: dict[str, tuple[int, ...]] = {
     "metastore_add": (errno.ECONNRESET, errno.ETIMEDOUT),
     "metastore_alter": (errno.ECONNRESET, errno.ETIMEDOUT),
 }
+_UNAVAILABLE = 503  # the one status that does not say whether it was done
+_STATUSES = {"put": (_UNAVAILABLE, 409, 403), "complete": (_UNAVAILABLE, 409, 403)}
 #: What the second execution of a call answers.
 SECOND_ANSWER = {
     "mkdir": errno.EEXIST,
@@ -92,6 +110,15 @@ SECOND_ANSWER = {
     "link": errno.EEXIST,
     "unlink": errno.ENOENT,
 }
+
+
+def codes(operation: str, mode: Mode) -> tuple[int, ...]:
+    """What a call that goes wrong in this way may answer; 0 is the answer of the call itself."""
+    if mode is Mode.TWICE:
+        return (SECOND_ANSWER.get(operation, 0),)
+    if operation in OBJECT_CALLS:
+        return _STATUSES.get(operation, (_UNAVAILABLE, 403)) if mode is Mode.ERROR else (_UNAVAILABLE,)
+    return ERRNOS[operation]
 
 
 def place(path: str) -> str:
@@ -115,8 +142,8 @@ def single_faults(operation: str) -> list[Fault]:
     """Every fault of one call; each mode once, with the first errno that fits it."""
     faults = [Fault(mode) for mode in CRASHES]
     for mode in APPLICABLE[operation]:
-        code = SECOND_ANSWER.get(operation, 0) if mode is Mode.TWICE else ERRNOS[operation][0]
-        faults.append(Fault(mode, code))
+        possible = codes(operation, mode)
+        faults += [Fault(mode, code) for code in (possible if operation in OBJECT_CALLS else possible[:1])]
         if mode is Mode.PARTIAL:
             faults.append(Fault(mode))  # without an error: the caller must look at what came back
     return faults

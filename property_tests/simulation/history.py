@@ -14,6 +14,7 @@ from filesink.file_tiers import FileTiers, Publishing
 from filesink.maintenance import Lost, Maintenance
 from filesink.replay import EpochOptions
 from property_tests.simulation import epilogue
+from property_tests.simulation.bucket import Bucket
 from property_tests.simulation.clock import SimClock, SimIds
 from property_tests.simulation.disk import Cut
 from property_tests.simulation.fake_spark import Checkpoint, Driver
@@ -22,6 +23,7 @@ from property_tests.simulation.machine import Address, Machine, Trouble
 from property_tests.simulation.observer import Observer
 from property_tests.simulation.reading import all_files, is_hidden
 from property_tests.simulation.sim_metastore import BASE, Service
+from property_tests.simulation.uploads import UploadWatch
 from property_tests.simulation.workload import REAL_BOUNDS, Shape, Source, plan_of
 from property_tests.simulation.world import Plan, Process, Violation, World
 
@@ -73,6 +75,11 @@ class History:
         self.source = Source.draw(scenario.shape, self.random)
         self.observer = Observer(self.world, [self.source])
         self.machine = Machine(self.world, self.observer, SimIds(), scenario.trouble)
+        if scenario.shape.server is not None:
+            clock = SimClock(self.world)
+            bucket = Bucket(self.world.disk, clock.now_ms, scenario.shape.server)
+            self.machine.bucket = bucket
+            self.observer.uploads = UploadWatch(self.world, bucket, self.observer.chains)
         self.metastore = Service(self.world, self.observer)
         self.sink = FileTiers(
             address=Address(self.machine),
@@ -279,6 +286,8 @@ class History:
         for name in self.foreign:
             if self.world.disk.find(name) is None:
                 self.world.fail(f"I5: {name}, which is not ours, is gone")
+        if self.observer.uploads is not None:
+            self.observer.uploads.check_end(days_passed=self._days_passed)
         self._check_folded()
         if self.sink.publishing is not None:
             self.metastore.check_end()

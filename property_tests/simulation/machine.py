@@ -5,11 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from filesink.ports import SerialRunner
+from filesink.storage.api import Store
 from filesink.storage.local import LocalStore
+from property_tests.simulation.bucket import Bucket
 from property_tests.simulation.clock import SimIds
 from property_tests.simulation.disk import Disk
 from property_tests.simulation.observer import Observer
 from property_tests.simulation.sim_fs import SimFs
+from property_tests.simulation.sim_objects import open_sim_store
 from property_tests.simulation.world import World
 
 
@@ -36,6 +39,7 @@ class Machine:
     observer: Observer
     ids: SimIds
     trouble: Trouble
+    bucket: Bucket | None = None  # where files live instead of the disk
     workers_disk: Disk | None = None  # if workers do not see the driver's
     spoiled: bool = False  # whether somebody has tampered with files
 
@@ -50,9 +54,11 @@ class Address:
 
     machine: Machine
 
-    def __call__(self) -> LocalStore:
+    def __call__(self) -> Store:
         """The store."""
         world, machine = self.machine.world, self.machine
+        if machine.bucket is not None:
+            return open_sim_store(world, machine.bucket, machine.ids)
         own = machine.workers_disk if world.current.lineage is not None else None
         fs = SimFs(world, world.current, own or world.disk)
         return LocalStore(fs, runner=SerialRunner(), ids=machine.ids)

@@ -13,7 +13,17 @@ from dataclasses import dataclass
 from typing import Any
 
 from property_tests.simulation.nodes import Directory, Inode
-from property_tests.simulation.reading import Chain, Record, all_files, is_hidden, read_record, visible_files
+from property_tests.simulation.reading import (
+    Chain,
+    Record,
+    all_files,
+    is_hidden,
+    read_record,
+    staged_bytes,
+    staged_path,
+    visible_files,
+)
+from property_tests.simulation.uploads import UploadWatch
 from property_tests.simulation.workload import Source, rows_in, rows_in_segment
 from property_tests.simulation.world import Process, World
 
@@ -49,6 +59,7 @@ class Observer:
         self.decided: dict[str, tuple[str, Record]] = {}  # target to sink and record
         self.foreign: dict[str, bytes] = {}
         self.on_complete: Callable[[Chain, int], None] = lambda _chain, _slot: None
+        self.uploads: UploadWatch | None = None  # of an object store, whose objects are files here
         world.watch = self.look
         world.on_cut = self.look_after_power_cut
 
@@ -59,6 +70,10 @@ class Observer:
         del operation, path
         changes, self.world.disk.changed = self.world.disk.changed, []
         for kind, name, inode in changes:
+            if kind == "aborted":
+                assert self.uploads is not None
+                self.uploads.check_aborted(process)
+                continue
             if kind == "bytes":
                 if any(seen.inode is inode for seen in self.visible.values()):
                     self.world.fail("I4: a visible file was written to")
@@ -167,12 +182,13 @@ class Observer:
                 self.world.fail(f"I2: {record.cause} is decided in slots {other.slot} and {record.slot}")
 
     def _check_staged(self, name: str, entry: dict[str, Any]) -> None:
-        path = entry["staged"]["path"]
-        node = self.world.disk.find(path)
-        if not isinstance(node, Inode) or len(node.data) != entry["staged"]["size"]:
+        path = staged_path(entry)
+        if self._staged_bytes(entry) is None:
             self.world.fail(f"I1: {name} is decided and {path} is not there as it was closed")
             return
-        self._check_durable(path, node, "a decided file")
+        node = self.world.disk.find(path)
+        if isinstance(node, Inode):
+            self._check_durable(path, node, "a decided file")
 
     def _check_durable(self, path: str, inode: Inode, what: str) -> None:
         if not inode.durable:
@@ -225,7 +241,7 @@ class Observer:
         if path in newest.held:
             self.world.fail(f"I5: {path} was removed and the last record holds it")
         for target, entry in newest.pending.items():
-            if entry["staged"]["path"] == path and self.world.disk.find_synced(target) is not inode:
+            if staged_path(entry) == path and self.world.disk.find_synced(target) is not inode:
                 self.world.fail(f"I1: {path} was removed and its other name, {target}, is not durable")
         if path in newest.discards:
             for target in newest.pending:
@@ -287,6 +303,8 @@ class Observer:
 
     def check_no_garbage(self, driver: Process, slot: int) -> None:
         """I6 for a driver that nothing has happened to: attempts that lost have left nothing."""
+        if self.uploads is not None:
+            self.uploads.check_no_garbage(driver, slot)
         held = {path for chain in self.chains.values() if (newest := chain.newest()) for path in newest.held}
         for path, inode in all_files(self.world.disk.root).items():
             hidden = _HIDDEN.fullmatch(path)
@@ -295,7 +313,9 @@ class Observer:
                 self.world.fail(f"I6: {path} is left after slot {slot}, and nobody needs it")
 
     def _pending_rows(self, record: Record) -> set[str]:
-        paths = [
-            entry["staged"]["path"] for target, entry in record.pending.items() if target not in self.visible
-        ]
-        return {row for path in paths for row in rows_in_segment(bytes(self.world.disk.file(path).data))}
+        waiting = [entry for target, entry in record.pending.items() if target not in self.visible]
+        return {row for entry in waiting for row in rows_in_segment(self._staged_bytes(entry) or b"")}
+
+    def _staged_bytes(self, entry: dict[str, Any]) -> bytes | None:
+        uploads = self.uploads.bucket.uploads if self.uploads else {}
+        return staged_bytes(self.world.disk, uploads, entry)

@@ -10,11 +10,12 @@ from random import Random
 from property_tests.simulation.faults import (
     APPLICABLE,
     CRASHES,
-    ERRNOS,
+    FILE_CALLS,
     NEEDS_SPACE,
-    SECOND_ANSWER,
+    OBJECT_CALLS,
     Fault,
     Mode,
+    codes,
 )
 from property_tests.simulation.world import Plan
 
@@ -87,7 +88,9 @@ class Chance(Plan):
         self._left = faults
         self._modes = {mode for mode in Mode if random.random() < 0.6} or {Mode.CRASH_AFTER}
         share = random.choice((0.3, 1.0, 1.0))
-        self._operations: Collection[str] = {name for name in APPLICABLE if random.random() < share}
+        chosen = [random.random() < share for _ in FILE_CALLS]
+        names = [*zip(FILE_CALLS, chosen, strict=True), *zip(OBJECT_CALLS, chosen, strict=False)]
+        self._operations: Collection[str] = {name for name, is_chosen in names if is_chosen}
         self._sticky = random.choice((0.0, 0.0, 0.3))
         self._next = random.randrange(random.choice((40, 300, 700)))
         self._slow_until = 0
@@ -125,11 +128,9 @@ class Chance(Plan):
     def _drawn(self, operation: str, mode: Mode) -> Fault:
         if mode in CRASHES:
             return Fault(mode)
-        if mode is Mode.TWICE:
-            return Fault(mode, SECOND_ANSWER[operation])
         if mode is Mode.PARTIAL and self._random.random() < 0.5:
             return Fault(mode)
-        return Fault(mode, self._random.choice(ERRNOS[operation]))
+        return Fault(mode, self._random.choice(codes(operation, mode)))
 
     def _after(self, number: int) -> int:
         return number + 1 + int(self._random.expovariate(1 / self._spacing))
@@ -154,7 +155,7 @@ class MetastoreTrouble(Plan):
             return None
         self._left -= 1
         mode = self._random.choice((*APPLICABLE[operation], Mode.CRASH_BEFORE, Mode.CRASH_AFTER))
-        return Fault(mode, 0 if mode in CRASHES else self._random.choice(ERRNOS[operation]))
+        return Fault(mode, 0 if mode in CRASHES else self._random.choice(codes(operation, mode)))
 
     def is_sticky(self) -> bool:
         """See ``Plan.is_sticky``."""
@@ -184,4 +185,5 @@ class NextFault(Plan):
         if mode not in APPLICABLE[operation]:
             return None
         self._mode = None
-        return Fault(mode, SECOND_ANSWER[operation] if mode is Mode.TWICE else ERRNOS[operation][number % 2])
+        possible = codes(operation, mode)
+        return Fault(mode, possible[number % len(possible)])

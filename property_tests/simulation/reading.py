@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import json
 import zlib
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from property_tests.simulation.disk import Disk
 from property_tests.simulation.nodes import Directory, Inode
+
+if TYPE_CHECKING:
+    from property_tests.simulation.bucket import Upload
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +98,28 @@ def read_record(path: str, inode: Inode) -> Record:
         cause=head["cause"],
         pending={entry["target"]: entry for entry in entries if entry["kind"] == "pending"},
         discards=frozenset(entry["path"] for entry in entries if entry["kind"] == "discard"),
-        held={entry["staged"]["path"]: entry for entry in held},
+        held={staged_path(entry): entry for entry in held},
         announced=frozenset(entry["bucket"] for entry in announced if entry["kind"] == "partition"),
     )
+
+
+def staged_path(entry: dict[str, Any]) -> str:
+    """The hidden path of what an entry of a record names; that of an upload is no file's."""
+    staged: dict[str, str] = entry["staged"]
+    if staged["kind"] != "upload":
+        return staged["path"]
+    above, slash, name = staged["target"].rpartition("/")
+    return f"{above}{slash}.{name}.upload.{staged['upload_id']}"
+
+
+def staged_bytes(disk: Disk, uploads: Mapping[str, Upload], entry: dict[str, Any]) -> bytes | None:
+    """What is there under the name of ``entry``, as it was recorded; ``None`` if it is gone or changed."""
+    staged = entry["staged"]
+    if staged["kind"] == "upload":
+        upload = uploads.get(staged["upload_id"])
+        if upload is None or (upload.key, upload.token) != (staged["target"], staged["token"]):
+            return None
+        parts = {number: etag for number, (etag, _) in upload.parts.items()}
+        return upload.data if parts == {part["number"]: part["etag"] for part in staged["parts"]} else None
+    node = disk.find(staged["path"])
+    return bytes(node.data) if isinstance(node, Inode) and len(node.data) == staged["size"] else None

@@ -21,11 +21,13 @@ from filesink.buckets import BucketAssigner, BucketContext
 from filesink.file_format import BulkFormat, FileFormat, RowFormat
 from filesink.naming import OutputFileConfig
 from filesink.rolling import RollingPolicy
-from filesink.storage import local_sync
+from filesink.storage import local_sync, s3_concat
+from filesink.storage.objects import SMALLEST_PART
 from filesink.writer import Plan, WriterLimits
 from formats.api import Encoder
 from formats.json_lines import JsonLinesEncoder
 from formats.parquet import ParquetWriterFactory
+from property_tests.simulation.bucket import Personality
 from property_tests.simulation.compacting import Compacting, draw_compacting
 
 HEADER = b"#rows##\n"
@@ -89,6 +91,7 @@ class Bounds:
     max_unsynced: int = 2
     max_waiting: int = 10_000
     merged_on_driver: int = 1 << 30  # bytes
+    smallest_part: int = 12  # bytes of a piece that an object store copies
 
     def apply(self) -> None:
         """Set them for the histories that follow."""
@@ -99,6 +102,7 @@ class Bounds:
         planner.MAX_WAITING = self.max_waiting
         merging._ON_DRIVER = self.merged_on_driver
         RewritingFileCompactor.on_driver = min(self.merged_on_driver, 8 << 20)
+        s3_concat.SMALLEST_PART = self.smallest_part  # type: ignore[attr-defined]
 
 
 #: What the product itself has; every history ends with it.
@@ -109,6 +113,7 @@ REAL_BOUNDS = Bounds(
     max_unsynced=local_sync.MAX_UNSYNCED,
     max_waiting=planner.MAX_WAITING,
     merged_on_driver=merging._ON_DRIVER,
+    smallest_part=SMALLEST_PART,
 )
 
 
@@ -126,6 +131,7 @@ class Shape:
     rollover_ms: int = 1500
     keep_batches: int = 100
     announce_after_ms: int | None = None  # to a metastore; ``None`` for a sink that announces nothing
+    server: Personality | None = None  # an object store instead of a disk
     limits: WriterLimits = field(default_factory=WriterLimits)
     bounds: Bounds = field(default_factory=Bounds)
     compacting: Compacting | None = None
@@ -170,6 +176,11 @@ def draw_announcing(shape: Shape, random: Random) -> Shape:
         return shape
     buckets = random.choice((("p=1",), ("p=1", "p=2"), ("p=1", "p=2", "p=3")))
     return replace(shape, buckets=buckets, announce_after_ms=random.choice((0, 0, 1, 500)))
+
+
+def draw_server(seed: int) -> Personality | None:
+    """Where the files of a seed live: every fourth has an object store."""
+    return Random(f"server {seed}").choice(list(Personality)) if seed % 4 == 1 else None
 
 
 def plan_of(shape: Shape) -> Plan:

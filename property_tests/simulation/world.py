@@ -253,6 +253,8 @@ class World:
                 process.sticky[operation] = fault
             raise OSError(fault.code, "simulated")
         result = effect()
+        if fault.mode is Mode.TWICE and not fault.code:
+            result = effect()
         if self.disk.changed:
             self.watch(process, operation, path)
         if fault.mode in {Mode.LOST_REPLY, Mode.TWICE, Mode.PARTIAL}:
