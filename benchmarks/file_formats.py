@@ -1,7 +1,9 @@
-"""Speed of the formats: TPC-H lineitem at scale factor 1, written flat, against Spark's own writers.
+"""What each format costs: TPC-H lineitem into one directory, against Spark's writer of the same format.
 
-Avro has no writer in PySpark's jars; what users have is fastavro, fed with a dict a row. There the
-encoders alone are compared, on the same slice of lineitem in memory.
+Both sides write the same codec. PySpark's jars have no writer of Avro; what users have is fastavro, fed
+with a dict a row. There the encoders alone are compared, on a slice of lineitem in memory.
+
+The program must not have the name of one of our packages: its directory is the first to be searched.
 """
 
 from __future__ import annotations
@@ -18,80 +20,108 @@ from typing import Any
 import fastavro
 import pyarrow as pa
 import pyarrow.parquet as pq
+from pyarrow import orc
 from pyspark.sql import DataFrame
 
 from filesink import BucketAssigner, FileSink, FileSinkBuilder
-from formats import AvroWriterFactory, BulkWriterFactory, Encoder, OrcBulkWriterFactory, ParquetWriterFactory
+from formats import AvroWriterFactory, Encoder, OrcBulkWriterFactory, ParquetWriterFactory
 from lineitem import generate
 from paired import Contender, compare, seconds
 from sessions import start_spark
 
-AVRO_ROWS = 50_000
+_PIECE = 16 << 20
+_AVRO = "avro"
+_AVRO_ROWS = 50_000
 
 
-@dataclass(frozen=True, slots=True)
-class Pair:
-    """Our format and Spark's name and options of the same."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Case:
+    """One format, and how each side writes it.
 
-    ours: BulkWriterFactory | Encoder
-    theirs: str
-    options: dict[str, str]
+    Attributes:
+        columns: of lineitem; all of them if empty.
+        count: the records of one file.
+    """
+
+    spark: Callable[[DataFrame, str], None]
+    ours: Callable[[str], FileSinkBuilder]
+    count: Callable[[Path], int]
+    columns: tuple[str, ...] = ()
 
 
-PAIRS = {
-    "parquet": Pair(ParquetWriterFactory(compression="snappy"), "parquet", {"compression": "snappy"}),
-    "orc": Pair(OrcBulkWriterFactory(compression="zstd"), "orc", {"compression": "zstd"}),
+def lines(path: Path) -> int:
+    """The line feeds of a file."""
+    with path.open("rb") as file:
+        return sum(piece.count(b"\n") for piece in iter(partial(file.read, _PIECE), b""))
+
+
+CASES = {
+    "parquet": Case(
+        spark=lambda df, out: df.write.parquet(out, compression="snappy"),
+        ours=lambda out: FileSink.for_bulk_format(out, ParquetWriterFactory(compression="snappy")),
+        count=lambda path: pq.ParquetFile(path).metadata.num_rows,
+    ),
+    "orc": Case(
+        spark=lambda df, out: df.write.orc(out, compression="zstd"),
+        ours=lambda out: FileSink.for_bulk_format(out, OrcBulkWriterFactory(compression="zstd")),
+        count=lambda path: int(orc.ORCFile(path).nrows),
+    ),
+    "json lines": Case(
+        spark=lambda df, out: df.write.json(out),
+        ours=lambda out: FileSink.for_row_format(out, Encoder.json_lines()),
+        count=lines,
+    ),
+    "csv": Case(
+        spark=lambda df, out: df.write.csv(out),
+        ours=lambda out: FileSink.for_row_format(out, Encoder.csv()),
+        count=lines,
+    ),
+    "text": Case(
+        spark=lambda df, out: df.write.text(out),
+        ours=lambda out: FileSink.for_row_format(out, Encoder.simple_string_encoder()),
+        count=lines,
+        columns=("l_comment",),
+    ),
 }
 
 
 def main() -> None:
-    """Make the data once, then measure each format that was asked for."""
+    """Make the data once, then measure the chosen formats."""
     arguments = _arguments()
     source = generate(arguments.cache, arguments.scale)
-    if "avro" in arguments.formats:
+    chosen = arguments.format or [_AVRO, *CASES]
+    if _AVRO in chosen:
         compare_avro(source, rounds=arguments.rounds)
-    chosen = {name: pair for name, pair in PAIRS.items() if name in arguments.formats}
-    if not chosen:
-        return
     spark = start_spark()
     lineitem = spark.read.parquet(str(source))
-    rows = lineitem.count()
-    for name, pair in chosen.items():
-        out = arguments.cache / f"{name}-out"
-        run = partial(_measure, out=out, rows=rows, count=partial(_rows, spark.read.format(pair.theirs)))
+    out, rows = arguments.cache / "formats-out", lineitem.count()
+    for name, case in CASES.items():
+        if name not in chosen:
+            continue
+        df = lineitem.select(*case.columns) if case.columns else lineitem
+        run = partial(_measure, out=out, rows=rows, count=case.count)
         compare(
             f"lineitem SF{arguments.scale} as {name}",
             baseline=Contender(
-                name=f"df.write.{name}", measure=partial(run, partial(spark_write, lineitem, pair, out))
+                name=f"df.write.{name.split()[0]}",
+                measure=partial(run, partial(case.spark, df, str(out))),
             ),
-            ours=Contender(name="filesink", measure=partial(run, partial(our_write, lineitem, pair, out))),
+            ours=Contender(name="filesink", measure=partial(run, partial(_write, case, df, out))),
             unit="seconds",
             rounds=arguments.rounds,
         )
     spark.stop()
 
 
-def spark_write(lineitem: DataFrame, pair: Pair, out: Path) -> None:
-    """Spark's writer."""
-    lineitem.write.format(pair.theirs).options(**pair.options).save(str(out))
-
-
-def our_write(lineitem: DataFrame, pair: Pair, out: Path) -> None:
-    """Ours, one directory."""
-    flat = BucketAssigner.base_path_bucket_assigner()
-    _builder(pair.ours, out).with_bucket_assigner(flat).build().write(lineitem)
-
-
 def compare_avro(source: Path, *, rounds: int) -> None:
-    """Our encoder and fastavro on the same records, in batches as Spark sends them."""
-    first = min(source.glob("*.parquet"))
-    table = pq.read_table(first).slice(0, AVRO_ROWS)
+    """Our writer and fastavro on the same records, in batches as Spark sends them."""
+    table = pq.read_table(min(source.glob("*.parquet"))).slice(0, _AVRO_ROWS)
     kinds = [
         field.with_type(pa.string()) if field.type == pa.string_view() else field for field in table.schema
     ]
     batches = table.cast(pa.schema(kinds)).combine_chunks().to_batches(max_chunksize=10_000)
     compare(
-        f"{AVRO_ROWS:,} rows of lineitem as Avro, snappy",
+        f"{_AVRO_ROWS:,} rows of lineitem as Avro, snappy",
         baseline=Contender(name="fastavro", measure=lambda: seconds(lambda: fastavro_write(batches))),
         ours=Contender(name="filesink", measure=lambda: seconds(lambda: our_avro(batches))),
         unit="seconds",
@@ -118,20 +148,15 @@ def fastavro_write(batches: list[pa.RecordBatch]) -> bytes:
     return output.getvalue()
 
 
-def _builder(format_: BulkWriterFactory | Encoder, out: Path) -> FileSinkBuilder:
-    if isinstance(format_, Encoder):
-        return FileSink.for_row_format(str(out), format_)
-    return FileSink.for_bulk_format(str(out), format_)
-
-
-def _rows(reader: Any, out: Path) -> int:
-    return int(reader.load(str(out)).count())
+def _write(case: Case, df: DataFrame, out: Path) -> None:
+    flat = BucketAssigner.base_path_bucket_assigner()
+    case.ours(str(out)).with_bucket_assigner(flat).build().write(df)
 
 
 def _measure(work: Callable[[], object], *, out: Path, rows: int, count: Callable[[Path], int]) -> float:
     shutil.rmtree(out, ignore_errors=True)
     taken = seconds(work)
-    found = count(out)
+    found = sum(count(path) for path in out.glob("part-*"))
     if found != rows:
         raise SystemExit(f"{out} holds {found:,} rows instead of {rows:,}: nothing was measured")
     shutil.rmtree(out)
@@ -139,9 +164,11 @@ def _measure(work: Callable[[], object], *, out: Path, rows: int, count: Callabl
 
 
 def _arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description="Speed of the formats on TPC-H lineitem")
+    parser = argparse.ArgumentParser(description="Batch throughput of each format on TPC-H lineitem")
     parser.add_argument("--cache", type=Path, default=Path.home() / ".cache" / "filesink-benchmarks")
-    parser.add_argument("--formats", nargs="+", default=["avro", *PAIRS], choices=["avro", *PAIRS])
+    parser.add_argument(
+        "--format", action="append", choices=[_AVRO, *CASES], help="only this; may be repeated"
+    )
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--scale", type=int, default=1)
     return parser.parse_args()
