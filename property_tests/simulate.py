@@ -21,6 +21,7 @@ from random import Random
 from property_tests.simulation.faults import APPLICABLE, CRASHES, Mode
 from property_tests.simulation.history import History, Result, Scenario
 from property_tests.simulation.machine import Trouble
+from property_tests.simulation.neighbours import draw_neighbour
 from property_tests.simulation.plans import Chance, MetastoreTrouble
 from property_tests.simulation.workload import draw_announcing, draw_server, draw_shape, with_compaction
 
@@ -40,6 +41,7 @@ def run_seed(seed: int, trace: Callable[[str], None] | None = None) -> Result:
         trouble=draw_trouble(random),
         plan=Chance(random, spacing=random.choice((20, 80, 200)), faults=random.choice((0, 1, 2, 3, 5, 8))),
         pace=random.choice((0, 0, 2, 10, 50)),
+        neighbour=draw_neighbour(seed),
     )
     if shape.announce_after_ms is not None:
         plan = MetastoreTrouble(announcing, scenario.plan, faults=announcing.choice((0, 1, 3, 20)))

@@ -8,7 +8,17 @@ from property_tests.seeded.files import FILES
 from property_tests.seeded.ledger import LEDGER
 from property_tests.seeded.metastore import METASTORE
 from property_tests.seeded.mutant import Mutant
+from property_tests.seeded.neighbours import NEIGHBOURS
 from property_tests.seeded.objects import OBJECTS
 from property_tests.seeded.storage import STORAGE
 
-MUTANTS: tuple[Mutant, ...] = STORAGE + OBJECTS + LEDGER + EPOCHS + FILES + COMPACTION + METASTORE
+MUTANTS: tuple[Mutant, ...] = (
+    *STORAGE,
+    *OBJECTS,
+    *LEDGER,
+    *EPOCHS,
+    *FILES,
+    *COMPACTION,
+    *METASTORE,
+    *NEIGHBOURS,
+)

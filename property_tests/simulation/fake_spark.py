@@ -134,7 +134,9 @@ class Driver:
             cause = MicroBatch(query_id=self.checkpoint.query_id, batch_id=number, fingerprint=known[0])
             job = SimJob(self, known[1], run_id=run_id)
             outcome = loop.run(cause, job)
-            machine.observer.check_success({"batch": number, "slot": outcome.slot}, known[1])
+            machine.observer.check_success(
+                {"sink": loop.ledger.sink_id, "batch": number, "slot": outcome.slot}, known[1]
+            )
             self._zombies |= not (job.quiet and self._runner.quiet)
             if not (self._zombies or outcome.replayed) and self._is_alone():
                 machine.observer.check_no_garbage(self.process, outcome.slot)

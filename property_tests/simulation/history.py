@@ -20,6 +20,7 @@ from property_tests.simulation.disk import Cut
 from property_tests.simulation.fake_spark import Checkpoint, Driver
 from property_tests.simulation.foreign import plant_foreign_files
 from property_tests.simulation.machine import Address, Machine, Trouble
+from property_tests.simulation.neighbours import Neighbour, Neighbours
 from property_tests.simulation.observer import Observer
 from property_tests.simulation.reading import all_files, is_hidden
 from property_tests.simulation.sim_metastore import BASE, Service
@@ -43,6 +44,7 @@ class Scenario:
     trouble: Trouble = field(default_factory=Trouble)
     plan: Plan = field(default_factory=Plan)
     pace: int = 0
+    neighbour: Neighbour = Neighbour.NOBODY
 
 
 @dataclass(slots=True)
@@ -90,6 +92,7 @@ class History:
         self.checkpoint = Checkpoint("q")
         self.foreign = plant_foreign_files(self.observer)
         self.drivers: list[Driver] = []
+        self.neighbours = Neighbours.of(self, scenario.neighbour)
         self._days_passed = False
         self.clones: list[Checkpoint] = []
         self.calm_after = 0
@@ -131,6 +134,7 @@ class History:
         """Drivers come and go while things go wrong."""
         driver = self.start()
         for _ in range(_MAX_RESTARTS):
+            self.neighbours.go_on()
             self._go_on(driver)
             if driver.finished:
                 return
@@ -198,7 +202,7 @@ class History:
         self.machine.trouble = Trouble(upkeep=0.0)
         if self.random.random() < 0.5:
             self.until(lambda: not world._actors)  # zombies end by themselves
-        for driver in self.drivers:
+        for driver in (*self.drivers, *self.neighbours.drivers):
             self.end_process(driver, workers=True)
         world.run(lambda: True)
         if self.random.random() < 0.2:
@@ -208,6 +212,7 @@ class History:
         if self.random.random() < 0.3:
             world.now_ms += 3 * _DAY_MS
             self._days_passed = True
+        self.neighbours.finish()
         driver = self.start()
         self.until(lambda: driver.ended)
         if isinstance(driver.error, ReplayTooOldError) and self.clones:
@@ -271,7 +276,7 @@ class History:
         return driver
 
     def _check_end(self) -> None:
-        expected = {row for batch in self.source.batches for row in batch}
+        expected = {row for source in self.observer.sources for batch in source.batches for row in batch}
         missing = expected - set(self.observer.rows)
         if missing:
             self.world.fail(f"I1: {len(missing)} rows are missing at the end, such as {min(missing)}")

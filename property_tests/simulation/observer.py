@@ -9,18 +9,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 from property_tests.simulation.nodes import Directory, Inode
 from property_tests.simulation.reading import (
     Chain,
     Record,
+    Seen,
     all_files,
     is_hidden,
     read_record,
     staged_bytes,
     staged_path,
+    tag_of,
     visible_files,
 )
 from property_tests.simulation.uploads import UploadWatch
@@ -28,18 +29,7 @@ from property_tests.simulation.workload import Source, rows_in, rows_in_segment
 from property_tests.simulation.world import Process, World
 
 _LEDGER = re.compile(r"_filesink/(?P<sink>[^/]+)/(?P<slot>[0-9]{12})\.(?P<kind>record|complete|mark)")
-_HIDDEN = re.compile(r"(?:.*/)?\..+\.inprogress\.[0-9a-f]{8}\.(?P<slot>[0-9]+)\.[^/]+")
-
-
-@dataclass(slots=True)
-class Seen:
-    """A visible file when it was first seen."""
-
-    inode: Inode
-    number: int
-    data: bytes
-    mtime_ns: int
-    rows: list[str]
+_HIDDEN = re.compile(r"(?:.*/)?\..+\.inprogress\.(?P<tag>[0-9a-f]{8})\.(?P<slot>[0-9]+)\.[^/]+")
 
 
 class Observer:
@@ -229,7 +219,8 @@ class Observer:
         for chain in self.chains.values():
             self._check_needed(chain, path, inode)
         owner = inode.owner
-        decided = max((chain.newest_slot() for chain in self.chains.values()), default=-1)
+        own = (chain for sink, chain in self.chains.items() if tag_of(sink) == hidden["tag"])
+        decided = max((chain.newest_slot() for chain in own), default=-1)
         foreign = isinstance(owner, Process) and owner.driver is not process.driver
         if foreign and int(hidden["slot"]) > decided:
             self.world.fail(f"I5: {path} belongs to an epoch that another driver may still decide")
@@ -284,8 +275,9 @@ class Observer:
     def check_success(self, cause: dict[str, Any], rows: list[str]) -> None:
         """I1 and I8 for a micro-batch that was reported as done: each row visible or held, once."""
         there = set(self.rows)
-        for chain in self.chains.values():
-            if cause["slot"] not in chain.complete and cause["slot"] > chain.mark:
+        for sink, chain in self.chains.items():
+            own = sink == cause["sink"]
+            if own and cause["slot"] not in chain.complete and cause["slot"] > chain.mark:
                 self.world.fail(f"I8: {cause} is reported as done and not complete")
             newest = chain.newest()
             if newest is None:

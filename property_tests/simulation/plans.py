@@ -161,6 +161,10 @@ class MetastoreTrouble(Plan):
         """See ``Plan.is_sticky``."""
         return self._plan.is_sticky()
 
+    def make_room(self) -> None:
+        """See ``Plan.make_room``."""
+        self._plan.make_room()
+
 
 class NextFault(Plan):
     """One fault at a time, at the first call from a number on that it applies to."""

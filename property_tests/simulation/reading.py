@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import zlib
 from collections.abc import Mapping
@@ -45,6 +46,22 @@ class Chain:
     def newest_slot(self) -> int:
         """The last slot that is decided."""
         return max(self.records.keys() | self.complete | {self.mark})
+
+
+@dataclass(slots=True)
+class Seen:
+    """A visible file when it was first seen."""
+
+    inode: Inode
+    number: int
+    data: bytes
+    mtime_ns: int
+    rows: list[str]
+
+
+def tag_of(sink: str) -> str:
+    """What all hidden names of a sink hold."""
+    return hashlib.sha256(sink.encode()).hexdigest()[:8]
 
 
 def is_hidden(path: str) -> bool:

@@ -1,0 +1,137 @@
+"""Others who write below the same base path, beside the query of a history and with sinks of their own."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from enum import Enum
+from random import Random
+from typing import TYPE_CHECKING
+
+from filesink.epoch import EpochLoop
+from filesink.file_tiers import FileTiers
+from filesink.identity import batch_write
+from filesink.ports import Ports, SerialRunner
+from filesink.replay import EpochOptions
+from filesink.save_mode import SaveMode
+from property_tests.simulation import epilogue
+from property_tests.simulation.clock import SimClock
+from property_tests.simulation.data_source import DataSourceDriver
+from property_tests.simulation.fake_spark import Checkpoint, Driver
+from property_tests.simulation.jobs import SimJob
+from property_tests.simulation.workload import SCHEMA, Source, plan_of
+
+if TYPE_CHECKING:
+    from property_tests.simulation.history import History
+
+
+class Neighbour(Enum):
+    """Who else writes."""
+
+    NOBODY = "nobody"
+    QUERY = "a second query with a uid of its own"
+    BATCH = "a batch write with a txn_id, started again until it has succeeded"
+    DATA_SOURCE = "a query through the data source"
+
+
+def draw_neighbour(seed: int) -> Neighbour:
+    """The neighbour in the history of a seed, most often nobody; by a source of chance of its own."""
+    random = Random(f"neighbour {seed}")
+    return random.choice(tuple(Neighbour)) if random.random() < 0.3 else Neighbour.NOBODY
+
+
+class BatchDriver(Driver):
+    """One process that writes the first batch of its source as one batch with a ``txn_id``."""
+
+    def _query(self) -> None:
+        machine, rows = self.machine, self.source.batches[0]
+        self.sink.prepare(SCHEMA)
+        sink_id, cause = batch_write(SaveMode.APPEND, self.sink.uid, "t", machine.ids)
+        ports = Ports(clock=SimClock(machine.world), ids=machine.ids, runner=SerialRunner())
+        loop = EpochLoop(self.sink, self.sink.open_ledger(sink_id), ports=ports, options=EpochOptions())
+        outcome = loop.run(cause, SimJob(self, rows, run_id=""))
+        machine.observer.check_success({"sink": sink_id, "slot": outcome.slot}, rows)
+
+
+_DRIVERS: dict[Neighbour, type[Driver]] = {
+    Neighbour.QUERY: Driver,
+    Neighbour.BATCH: BatchDriver,
+    Neighbour.DATA_SOURCE: DataSourceDriver,
+}
+
+
+@dataclass(slots=True)
+class Neighbours:
+    """The neighbour of one history; without one nothing here does anything."""
+
+    history: History
+    kind: Neighbour
+    source: Source
+    sink: FileTiers
+    checkpoint: Checkpoint
+    drivers: Sequence[Driver] = ()
+
+    @staticmethod
+    def of(history: History, kind: Neighbour) -> Neighbours:
+        """A neighbour that has not begun yet; the observer knows its rows."""
+        shape = history.scenario.shape
+        if shape.announce_after_ms is not None:
+            kind = Neighbour.NOBODY  # every partition is to be announced, and a neighbour announces none
+        if kind is Neighbour.DATA_SOURCE:
+            shape = replace(shape, rolls=True)  # it closes every part at each epoch
+        source = Source(shape)
+        if kind is not Neighbour.NOBODY:
+            for number in range(2):
+                source.add_batch(f"n{number}", 3, Random(number))
+            history.observer.sources.append(source)
+        if kind is Neighbour.BATCH:
+            del source.batches[1:]
+        sink = FileTiers(address=history.sink.address, plan=plan_of(shape), uid="neighbour")
+        return Neighbours(history, kind, source, sink, Checkpoint("neighbour"))
+
+    def go_on(self) -> None:
+        """Begin, or begin again if the last process has failed or died."""
+        if self.kind is Neighbour.NOBODY or any(driver.finished for driver in self.drivers):
+            return
+        if self.drivers and not self.drivers[-1].ended:
+            if not self.history.machine.chance(self.history.machine.trouble.jvm_dies):
+                return
+            self.drivers[-1].jvm_alive = False  # its Python goes on beside the next one
+        elif self.drivers:
+            self.history.end_process(self.drivers[-1])
+        self._start()
+
+    def finish(self) -> None:
+        """In peace it comes to its end, and what was written once is not written again (I1, I7, I9)."""
+        if self.kind is Neighbour.NOBODY:
+            return
+        self._run_to_its_end()
+        self.history.operate("sweep")  # a finished batch has no later epoch that does it
+        self.history.until(lambda: not self.history.world._actors)
+        before = epilogue.picture(self.history)
+        self._run_to_its_end()
+        if epilogue.picture(self.history) != before:
+            self.history.world.fail(f"I9: {self.kind.value} has done its work twice")
+
+    def _run_to_its_end(self) -> None:
+        driver = self._start()
+        self.history.until(lambda: driver.ended)
+        if driver.error is not None:
+            error = driver.error
+            self.history.world.fail(
+                f"I7: without faults {self.kind.value} fails: {type(error).__name__}: {error}"
+            )
+        self.history.end_process(driver, workers=True)
+
+    def _start(self) -> Driver:
+        driver = _DRIVERS[self.kind](
+            self.history.machine,
+            self.sink,
+            source=self.source,
+            checkpoint=self.checkpoint,
+            options=EpochOptions(),
+            number=100 + len(self.drivers),
+        )
+        self.drivers = (*self.drivers, driver)
+        driver.start()
+        return driver
