@@ -1,0 +1,149 @@
+"""An object store in a dictionary, with the personalities of several, that fails where it is told to."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from filesink.errors import CommitConflictError, StorageError
+from filesink.storage.objects import (
+    BAD_PARTS,
+    EXISTS,
+    NO_UPLOAD,
+    Condition,
+    FoundObject,
+    FoundUpload,
+    NewUpload,
+    ObjectInfo,
+)
+from filesink.storage.staged import UploadedPart
+
+BEFORE, AFTER = "before", "after"
+
+
+def refused(code: str) -> StorageError:
+    """An answer of the store."""
+    return StorageError(f"answered {code}", code=code)
+
+
+@dataclass
+class Upload:
+    key: str
+    token: str
+    parts: dict[int, bytes] = field(default_factory=dict)
+
+
+@dataclass
+class FakeObjects:
+    """See ``filesink.storage.objects.Objects``.
+
+    ``faults`` are taken in order: an operation, whether it fails before or after its effect, an error.
+    """
+
+    forgets_uploads: bool = True  # MinIO and Amazon, by their books; moto repeats its success
+    conditions: bool = True
+    keeps_metadata: bool = True
+    abort_ms: int | None = None
+    faults: list[tuple[str, str, Exception]] = field(default_factory=list)
+    objects: dict[str, tuple[bytes, str]] = field(default_factory=dict)
+    uploads: dict[str, Upload] = field(default_factory=dict)
+    calls: list[str] = field(default_factory=list)
+    completed: dict[str, str] = field(default_factory=dict)
+    on_complete: Callable[[Condition], None] = lambda _condition: None
+    where = "s3://fake"
+
+    def head(self, key):
+        self._enter("head")
+        if key not in self.objects:
+            return None
+        data, token = self.objects[key]
+        return ObjectInfo(size=len(data), etag=etag(data), mtime_ms=0, token=token)
+
+    def get(self, key, *, start=0, end=None, etag=""):
+        del etag
+        if key not in self.objects:
+            raise FileNotFoundError(key)
+        return self.objects[key][0][start:end]
+
+    def put(self, key, data, *, token, condition):
+        def effect():
+            self._check(key, condition)
+            self.objects[key] = (bytes(data), token if self.keeps_metadata else "")
+
+        self._do("put", effect)
+
+    def delete(self, key, *, etag=""):
+        del etag
+        self._do("delete", lambda: self.objects.pop(key, None))
+
+    def list_objects(self, prefix):
+        found = [FoundObject(key=key, size=0, etag="", mtime_ms=0) for key in self.objects]
+        return [each for each in found if each.key.startswith(prefix)], []
+
+    def list_uploads(self, prefix):
+        found = [FoundUpload(key=up.key, upload_id=i, begun_ms=0) for i, up in self.uploads.items()]
+        return [each for each in found if each.key.startswith(prefix)], []
+
+    def create_upload(self, key, *, token):
+        upload_id = f"upload-{len(self.uploads) + len(self.completed)}"
+        self._do("create_upload", lambda: self.uploads.update({upload_id: Upload(key, token)}))
+        return NewUpload(upload_id=upload_id, abort_ms=self.abort_ms)
+
+    def upload_part(self, key, upload_id, *, number, data):
+        del key
+        self._do("upload_part", lambda: self.uploads[upload_id].parts.update({number: bytes(data)}))
+        return etag(bytes(data))
+
+    def copy_part(self, key, upload_id, *, number, source):
+        data = self.get(source.key, start=source.start, end=source.end)
+        return self.upload_part(key, upload_id, number=number, data=data)
+
+    def list_parts(self, key, upload_id):
+        del key
+        self._enter("list_parts")
+        upload = self.uploads.get(upload_id)
+        if upload is None:
+            return None
+        return [UploadedPart(number=n, etag=etag(d), size=len(d)) for n, d in sorted(upload.parts.items())]
+
+    def complete(self, key, upload_id, *, parts, condition):
+        self.on_complete(condition)
+        self._do("complete", lambda: self._complete(key, upload_id, parts, condition))
+
+    def abort(self, key, upload_id):
+        del key
+        self._do("abort", lambda: self.uploads.pop(upload_id, None))
+
+    def _complete(self, key, upload_id, parts, condition):
+        self._check(key, condition)
+        if upload_id not in self.uploads:
+            if upload_id in self.completed and not self.forgets_uploads:
+                return
+            raise refused(NO_UPLOAD)
+        upload = self.uploads[upload_id]
+        if any(etag(upload.parts.get(part.number, b"?")) != part.etag for part in parts):
+            raise refused(BAD_PARTS)
+        self.objects[key] = (b"".join(upload.parts[part.number] for part in parts), upload.token)
+        self.completed[upload_id] = key
+        del self.uploads[upload_id]
+
+    def _check(self, key, condition):
+        if self.conditions and condition is Condition.IF_ABSENT and key in self.objects:
+            raise CommitConflictError("answered 412", code=EXISTS)
+
+    def _enter(self, operation):
+        self.calls.append(operation)
+        if self.faults and self.faults[0][:2] == (operation, BEFORE):
+            raise self.faults.pop(0)[2]
+
+    def _do(self, operation, effect):
+        self._enter(operation)
+        effect()
+        if self.faults and self.faults[0][:2] == (operation, AFTER):
+            raise self.faults.pop(0)[2]
+
+
+def etag(data: bytes) -> str:
+    """As Amazon makes it of bytes that came in one request."""
+    return f'"{hashlib.md5(data).hexdigest()}"'  # noqa: S324 - what S3 calls an etag

@@ -1,0 +1,291 @@
+"""Answers of S3 that say less than they seem to: lost, late, contradictory. See ``s3_publish``."""
+
+from __future__ import annotations
+
+import pytest
+
+from filesink.errors import CommitConflictError, CommitStateUnknown, ConfigError, StagedDataLost, StorageError
+from filesink.storage.api import PutResult
+from filesink.storage.objects import (
+    BAD_PARTS,
+    EXISTS,
+    NO_UPLOAD,
+    RACE,
+    SMALLEST_PART,
+    UNAVAILABLE,
+    Condition,
+)
+from filesink.storage.s3 import S3Store
+from filesink.storage.s3_options import ConditionalWrites, S3Options
+from filesink.system import SystemIds
+from tests.contracts.store_site import hold, stage
+from tests.fakes import SettableClock
+from tests.storage.fake_objects import AFTER, BEFORE, FakeObjects, refused
+
+TARGET = "a/part-0.parquet"
+DAY_MS = 24 * 3600 * 1000
+
+
+def store_of(objects, **options):
+    """A store on ``objects``, as another process would make it."""
+    return S3Store(objects, "", options=S3Options(**options), clock=SettableClock(), ids=SystemIds())
+
+
+@pytest.fixture(params=[True, False], ids=["forgets uploads", "repeats completions"])
+def objects(request):
+    """Both personalities: what they answer to a completion that was done already differs."""
+    return FakeObjects(forgets_uploads=request.param)
+
+
+@pytest.fixture
+def store(objects):
+    """One process's store."""
+    return store_of(objects)
+
+
+@pytest.mark.parametrize("code", [UNAVAILABLE, NO_UPLOAD, EXISTS, RACE, BAD_PARTS, "IO"])
+def test_whatever_is_answered_after_the_effect_it_is_done(objects, store, code):
+    """The completion took effect and its answer was lost, or a retry of the client got another one."""
+    staged = stage(store, TARGET, b"abc")
+    objects.faults = [("complete", AFTER, refused(code))]
+    store.publish(staged, TARGET)
+    assert objects.objects[TARGET][0] == b"abc"
+    store.publish(staged, TARGET)
+
+
+@pytest.mark.parametrize("code", [UNAVAILABLE, EXISTS, "PERMISSION", "IO"])
+def test_an_upload_that_still_waits_is_tried_again(objects, store, code):
+    """Nothing stands under the key and the upload is as it was: not done, and not lost."""
+    staged = stage(store, TARGET, b"abc")
+    objects.faults = [("complete", BEFORE, refused(code))]
+    with pytest.raises(StorageError) as raised:
+        store.publish(staged, TARGET)
+    assert raised.value.code == code
+    assert not isinstance(raised.value, StagedDataLost)
+    store.publish(staged, TARGET)
+    assert objects.objects[TARGET][0] == b"abc"
+
+
+@pytest.mark.parametrize("foreign", [b"xyz", b"abc", b""])
+def test_another_object_is_a_conflict_even_if_it_looks_the_same(objects, store, foreign):
+    """Length and bytes prove nothing: only the token does."""
+    staged = stage(store, TARGET, b"abc")
+    objects.objects[TARGET] = (foreign, "")
+    with pytest.raises(CommitConflictError):
+        store.publish(staged, TARGET)
+    assert not store.is_published(staged, TARGET)
+    assert objects.objects[TARGET] == (foreign, "")
+
+
+def test_after_409_the_last_try_is_without_the_condition(objects, store):
+    """The key is ours and new, so nobody else can be writing it; the upload is never sent again."""
+    staged = stage(store, TARGET, b"abc")
+    conditions = []
+    objects.on_complete = conditions.append
+    objects.faults = [("complete", BEFORE, refused(RACE))] * 2
+    store.publish(staged, TARGET)
+    assert conditions == [Condition.IF_ABSENT, Condition.IF_ABSENT, Condition.ALWAYS]
+    assert objects.objects[TARGET][0] == b"abc"
+
+
+def test_a_409_for_ever_is_an_error_and_nothing_is_lost(objects, store):
+    """Three times at once, then the epoch's own retries."""
+    staged = stage(store, TARGET, b"abc")
+    objects.faults = [("complete", BEFORE, refused(RACE))] * 3
+    with pytest.raises(StorageError) as raised:
+        store.publish(staged, TARGET)
+    assert raised.value.code == RACE
+    store.verify(staged)
+
+
+def test_an_upload_that_was_aborted_is_lost_after_a_second_look(objects, store):
+    """A rule of the bucket, or somebody, took it away."""
+    staged = stage(store, TARGET, b"abc")
+    objects.uploads.clear()
+    with pytest.raises(StagedDataLost):
+        store.publish(staged, TARGET)
+    assert store.is_lost(staged, TARGET)
+    assert objects.calls.count("head") >= 2
+
+
+def test_a_completion_by_another_driver_is_seen_at_the_second_look(objects):
+    """Between our look at the key and our look at the upload, another driver completed it."""
+    store = store_of(objects)
+    staged = stage(store, TARGET, b"abc")
+    other = store_of(objects)
+    objects.faults = [("complete", BEFORE, refused(NO_UPLOAD))]
+    look = objects.list_parts
+
+    def complete_first(key, upload_id):
+        objects.list_parts = look
+        other.publish(staged, TARGET)
+        return look(key, upload_id)
+
+    objects.list_parts = complete_first
+    store.publish(staged, TARGET)
+
+
+@pytest.mark.parametrize("operation", ["head", "list_parts"])
+def test_a_look_that_fails_is_not_absence(objects, store, operation):
+    """Unknown stays unknown: the step raises and is repeated."""
+    staged = stage(store, TARGET, b"abc")
+    objects.faults = [("complete", BEFORE, refused(UNAVAILABLE)), (operation, BEFORE, refused(UNAVAILABLE))]
+    with pytest.raises(StorageError) as raised:
+        store.publish(staged, TARGET)
+    assert raised.value.code == UNAVAILABLE
+    assert not isinstance(raised.value, StagedDataLost)
+
+
+def test_a_part_that_a_zombie_replaced_is_lost_data(objects, store):
+    """Its etag changed, so the store refuses to complete, and nothing wrong becomes visible."""
+    staged = stage(store, TARGET, b"abc")
+    next(iter(objects.uploads.values())).parts[1] = b"xyz"
+    for step in (store.verify, lambda staged: store.publish(staged, TARGET)):
+        with pytest.raises(StagedDataLost):
+            step(staged)
+    assert objects.objects == {}
+
+
+# --- records --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("code", [UNAVAILABLE, EXISTS, RACE])
+def test_a_record_whose_answer_was_lost_is_ours(objects, store, code):
+    """The client's own retry finds the key taken, by us."""
+    objects.faults = [("put", AFTER, refused(code))]
+    assert store.put_if_absent("r", b"1") is PutResult.CREATED
+    assert store_of(objects).put_if_absent("r", b"2") is PutResult.EXISTS
+
+
+def test_a_record_that_may_still_appear_is_unknown(objects, store):
+    """A request without an answer can take effect later, so nothing may be discarded."""
+    objects.faults = [("put", BEFORE, refused(UNAVAILABLE))]
+    with pytest.raises(CommitStateUnknown):
+        store.put_if_absent("r", b"1")
+
+
+def test_a_record_that_cannot_be_looked_at_is_unknown(objects, store):
+    """Neither the answer nor the key tells."""
+    objects.faults = [("put", AFTER, refused(UNAVAILABLE)), ("head", BEFORE, refused("PERMISSION"))]
+    with pytest.raises(CommitStateUnknown):
+        store.put_if_absent("r", b"1")
+
+
+def test_a_refused_record_was_not_created(objects, store):
+    """Without permission nothing was done, for sure."""
+    objects.faults = [("put", BEFORE, refused("PERMISSION"))]
+    with pytest.raises(StorageError) as raised:
+        store.put_if_absent("r", b"1")
+    assert not isinstance(raised.value, CommitStateUnknown)
+
+
+@pytest.mark.parametrize("times", [1, 3])
+def test_a_409_on_a_record_is_tried_again(objects, store, times):
+    """It says that nothing was done."""
+    objects.faults = [("put", BEFORE, refused(RACE))] * times
+    assert store.put_if_absent("r", b"1") is PutResult.CREATED
+
+
+# --- files of an attempt --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("operation", ["create_upload", "upload_part"])
+def test_an_attempt_that_fails_reports_nothing_and_leaves_nothing(objects, store, operation):
+    """The task fails; what it began is aborted."""
+    output = store.create(".hidden", target=TARGET)
+    output.write(b"abc")
+    objects.faults = [(operation, BEFORE, refused(UNAVAILABLE))]
+    with pytest.raises(StorageError):
+        output.close()
+    output.discard()
+    output.discard()
+    assert (objects.objects, objects.uploads) == ({}, {})
+
+
+def test_a_discarded_file_of_many_parts_leaves_nothing(objects):
+    """Parts on their way are waited for, else one could land after the abort."""
+    store = store_of(objects, part_size=SMALLEST_PART)
+    output = store.create(".hidden", target=TARGET)
+    output.write(bytes(3 * SMALLEST_PART + 1))
+    output.discard()
+    assert objects.uploads == {}
+
+
+def test_files_of_many_parts_are_whole(objects):
+    """Bytes come in any portions; parts are of the size that was asked for, the last is what is left."""
+    store = store_of(objects, part_size=SMALLEST_PART)
+    data = bytes(range(256)) * (3 * SMALLEST_PART // 256) + b"end"
+    for path, target in ((".pending", TARGET), (".held", None)):
+        output = store.create(path, target=target)
+        for start in range(0, len(data), 3_333_333):
+            output.write(memoryview(data)[start : start + 3_333_333])
+        staged = output.close()
+        assert staged.size == len(data)
+        if target is not None:
+            assert [part.size for part in staged.parts] == [SMALLEST_PART] * 3 + [3]
+            store.publish(staged, target)
+    assert objects.objects[TARGET][0] == objects.objects[".held"][0] == data
+
+
+def test_large_pieces_are_copied_and_small_ones_joined(objects):
+    """No part but the last is too small, and the bytes are in order."""
+    store = store_of(objects)
+    sizes = (1, SMALLEST_PART, 7, 3 * SMALLEST_PART, SMALLEST_PART - 1, 2, SMALLEST_PART + 3, 0, 5)
+    pieces = [bytes([65 + n]) * size for n, size in enumerate(sizes)]
+    held = [hold(store, f"a/part-{n}", piece) for n, piece in enumerate(pieces)]
+    merged = store.concat([*held, b"tail"], ".merged", target=TARGET)
+    assert all(part.size >= SMALLEST_PART for part in merged.parts[:-1])
+    store.publish(merged, TARGET)
+    assert objects.objects[TARGET][0] == b"".join(pieces) + b"tail"
+
+
+def test_nothing_joined_is_an_empty_file(objects, store):
+    """An upload needs one part at least."""
+    merged = store.concat([hold(store, "a/x")], ".merged", target=TARGET)
+    store.publish(merged, TARGET)
+    assert objects.objects[TARGET][0] == b""
+
+
+# --- at the start ---------------------------------------------------------------------------------
+
+
+def test_a_good_store_is_accepted_and_left_as_it_was(objects, store):
+    """The probe leaves neither objects nor uploads."""
+    store.prepare()
+    assert (objects.objects, objects.uploads) == ({}, {})
+
+
+@pytest.mark.parametrize(
+    ("trait", "code"),
+    [
+        ({"conditions": False}, "NO_EXCLUSIVE_PUBLISH"),
+        ({"keeps_metadata": False}, "NO_METADATA"),
+        ({"abort_ms": 2 * DAY_MS - 1}, "LIFECYCLE"),
+    ],
+)
+def test_stores_that_cannot_keep_the_promise_are_refused(trait, code):
+    """Found by trying, before anything is written."""
+    objects = FakeObjects(**trait)
+    with pytest.raises(ConfigError) as raised:
+        store_of(objects).prepare()
+    assert raised.value.code == code
+    assert (objects.objects, objects.uploads) == ({}, {})
+
+
+def test_a_rule_that_leaves_time_enough_is_accepted():
+    """A week is what Amazon recommends."""
+    store_of(FakeObjects(abort_ms=7 * DAY_MS)).prepare()
+
+
+def test_one_driver_may_do_without_conditions():
+    """The user says so by name; then the key is looked at before each write."""
+    objects = FakeObjects(conditions=False)
+    store = store_of(objects, conditional_writes=ConditionalWrites.ONE_DRIVER)
+    store.prepare()
+    assert store.put_if_absent("r", b"1") is PutResult.CREATED
+    assert store.put_if_absent("r", b"2") is PutResult.EXISTS
+    staged = stage(store, TARGET, b"abc")
+    objects.objects[TARGET] = (b"abc", "")
+    with pytest.raises(CommitConflictError):
+        store.publish(staged, TARGET)
+    assert objects.objects[TARGET] == (b"abc", "")

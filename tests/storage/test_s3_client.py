@@ -1,0 +1,213 @@
+"""The client of S3: options, secrets, pages, processes."""
+
+from __future__ import annotations
+
+import logging
+import multiprocessing
+import pickle
+import traceback
+from datetime import UTC, datetime
+
+import boto3
+import pytest
+from botocore.stub import Stubber
+
+from filesink import FileSink
+from filesink.committables import CommittableCodec, PendingFile
+from filesink.errors import ConfigError, FilesinkError, StorageError
+from filesink.storage.multipart import size_of_part
+from filesink.storage.objects import LARGEST_PART, MIB, MOST_PARTS, SMALLEST_PART, FoundUpload
+from filesink.storage.open import check_base_path, open_store
+from filesink.storage.s3_client import S3Objects, options_of
+from filesink.storage.s3_options import S3Options
+from formats import ParquetWriterFactory
+from tests.contracts.store_site import stage
+from tests.servers import S3Server
+from tests.storage.s3_site import S3Site
+
+SECRETS = {"key": "AKIAHUNTER2", "secret": "hunter2+secret/key", "token": "hunter2-session"}
+NOW = datetime(2026, 1, 2, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("given", "path"),
+    [
+        ("s3://bucket/a/b", "s3://bucket/a/b"),
+        ("s3a://bucket/a/b/", "s3://bucket/a/b"),
+        ("S3N://bucket//a", "s3://bucket/a"),
+        ("s3://bucket", "s3://bucket"),
+        ("s3://bucket/", "s3://bucket"),
+        ("s3://bucket/é a+b%20", "s3://bucket/é a+b%20"),
+    ],
+)
+def test_paths_have_one_spelling(given, path):
+    """Spark's schemes are the same store; nothing is unquoted."""
+    assert check_base_path(given) == path
+
+
+@pytest.mark.parametrize("given", ["s3:bucket/a", "s3:///a", "s3://b", "s3://bucket/../a", "s3://bu cket/a"])
+def test_odd_paths_are_refused(given):
+    """A path names a bucket and leads nowhere else."""
+    with pytest.raises(ConfigError) as raised:
+        check_base_path(given)
+    assert raised.value.code == "BAD_VALUE"
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"part_size": SMALLEST_PART - 1},
+        {"part_size": LARGEST_PART + 1},
+        {"part_size": "8MiB"},
+        {"max_concurrency": 0},
+        {"max_concurrency": True},
+        {"conditional_writes": "sometimes"},
+        {"endpoint_url": "host:9000"},
+        {"client_kwargs": "hunter2"},
+        {"anon": "yes"},
+        {"key": 7},
+    ],
+)
+def test_options_are_checked(options):
+    """Amazon's limits, and types; a value is never repeated."""
+    with pytest.raises(ConfigError) as raised:
+        options_of(options)
+    assert raised.value.code == "BAD_VALUE"
+    assert "hunter2" not in str(raised.value)
+
+
+def test_unknown_options_are_named_and_values_are_not():
+    """A slip of the pen is found before it costs a night."""
+    with pytest.raises(ConfigError, match="did you mean 'endpoint_url'") as raised:
+        options_of({"endpoint_urll": "hunter2"})
+    assert "hunter2" not in str(raised.value)
+    with pytest.raises(ConfigError) as raised:
+        options_of({"endpoint_url": "http://user:hunter2@host"})
+    assert raised.value.code == "CREDENTIALS"
+    assert "hunter2" not in str(raised.value)
+
+
+def test_fsspec_configuration_counts_and_options_win(monkeypatch):
+    """One place for all libraries that read it."""
+    monkeypatch.setattr("fsspec.config.conf", {"s3": {"profile": "theirs", "requester_pays": True}})
+    assert options_of({"profile": "mine"}) == S3Options(profile="mine", requester_pays=True)
+
+
+def test_secrets_are_nowhere(moto_server: S3Server, caplog):
+    """Not in a sink's repr, a committable, an error with its causes, or a log."""
+    caplog.set_level(logging.DEBUG, logger="filesink")
+    options = {**moto_server.options, **SECRETS}
+    sink = FileSink.for_bulk_format("s3://bucket/a", ParquetWriterFactory()).with_storage_options(**options)
+    site = S3Site(moto_server, options=SECRETS)
+    store = site.store()
+    staged = stage(store, "a/part-0", b"abc")
+    pending = PendingFile(bucket="a", target="a/part-0", staged=staged, rows=1, size=3)
+    told = [repr(sink), repr(sink.build()), repr(store), repr(options_of(SECRETS)), repr(pending)]
+    told.append(CommittableCodec().encode([pending]).decode())
+    for path in ("s3://no-such-bucket-at-all/x", site.path):
+        with pytest.raises(FilesinkError) as raised:
+            open_store(path, {**options, "endpoint_url": "http://127.0.0.1:9"}).prepare()
+        told += [
+            "".join(traceback.format_exception(raised.value)),
+            pickle.dumps(raised.value).decode("latin1"),
+        ]
+    told.append(caplog.text)
+    assert not [text for text in told for secret in ("HUNTER2", "hunter2") if secret in text]
+
+
+def test_wrong_credentials_say_what_to_do(rclone_server: S3Server):
+    """The server's own word is in the message, and advice; the key is not."""
+    store = open_store("s3://bucket/a", {**rclone_server.options, "secret": "hunter2"})
+    with pytest.raises(StorageError, match="permission") as raised:
+        store.prepare()
+    assert raised.value.code == "PERMISSION"
+
+
+def test_a_store_without_conditions_is_refused_for_real(rclone_server: S3Server):
+    """Found by the probe, unless the user vouches for one driver."""
+    site = S3Site(rclone_server, prefix="x", options={"conditional_writes": "required"})
+    with pytest.raises(ConfigError) as raised:
+        site.store().prepare()
+    assert raised.value.code == "NO_EXCLUSIVE_PUBLISH"
+    S3Site(rclone_server, prefix="x").store().prepare()
+
+
+def test_a_bucket_has_to_exist(moto_server: S3Server):
+    """Who pays for a bucket makes it."""
+    with pytest.raises(ConfigError) as raised:
+        open_store("s3://no-such-bucket-here/a", moto_server.options).prepare()
+    assert raised.value.code == "NO_BUCKET"
+
+
+def test_a_process_has_its_own_client(moto_server: S3Server):
+    """A fork after a client was made gets another one, and it works."""
+    site = S3Site(moto_server)
+    site.store().put_if_absent("a/x", b"1")
+    with multiprocessing.get_context("fork").Pool(1) as pool:
+        assert pool.apply(_read, (site.path, moto_server.options)) == b"1"
+
+
+def _read(path, options):
+    return open_store(path, options).read("a/x")
+
+
+def test_parts_grow_so_that_ten_thousand_are_enough():
+    """8 MiB parts reach 8 TB and more; equal steps of a thousand; never above Amazon's limit."""
+    sizes = [size_of_part(number, 8 * MIB) for number in range(1, MOST_PARTS + 1)]
+    assert sizes == sorted(sizes)
+    assert set(sizes[:1000]) == {8 * MIB}
+    assert sizes[-1] <= LARGEST_PART
+    assert sum(sizes) > 8 * 10**12
+    assert size_of_part(MOST_PARTS, LARGEST_PART) == LARGEST_PART
+
+
+def test_all_pages_are_read():
+    """Listings come in pages of a thousand; what is on the second counts as well."""
+    client = boto3.client("s3", region_name="us-east-1", aws_access_key_id="a", aws_secret_access_key="b")
+    upload = {"Key": "p/x", "Initiated": NOW}
+    page = {"Bucket": "b", "Key": "p/x", "UploadId": "u", "MaxParts": 1}
+    part = {"ETag": '"e"', "Size": 1, "LastModified": NOW}
+    with Stubber(client) as stub:
+        stub.add_response(
+            "list_multipart_uploads",
+            {
+                "Uploads": [{**upload, "UploadId": "1"}],
+                "IsTruncated": True,
+                "NextKeyMarker": "p/x",
+                "NextUploadIdMarker": "1",
+            },
+            {"Bucket": "b", "Prefix": "p/", "Delimiter": "/"},
+        )
+        stub.add_response(
+            "list_multipart_uploads",
+            {"Uploads": [{**upload, "UploadId": "2"}], "CommonPrefixes": [{"Prefix": "p/q/"}]},
+            {"Bucket": "b", "Prefix": "p/", "Delimiter": "/", "KeyMarker": "p/x", "UploadIdMarker": "1"},
+        )
+        first = {**page, "Parts": [{**part, "PartNumber": 1}], "IsTruncated": True, "NextPartNumberMarker": 1}
+        second = {**page, "Parts": [{**part, "PartNumber": 2}]}
+        stub.add_response("list_parts", first)
+        stub.add_response("list_parts", second)
+        objects = S3Objects(client, "b", S3Options())
+        begun = int(NOW.timestamp() * 1000)
+        assert objects.list_uploads("p/") == (
+            [FoundUpload(key="p/x", upload_id=number, begun_ms=begun) for number in "12"],
+            ["p/q/"],
+        )
+        assert [found.number for found in objects.list_parts("p/x", "u") or ()] == [1, 2]
+
+
+def test_requester_pays_and_settings_of_objects_are_sent():
+    """Who reads somebody else's bucket says that he pays; encryption goes to what is made."""
+    client = boto3.client("s3", region_name="us-east-1", aws_access_key_id="a", aws_secret_access_key="b")
+    options = options_of({"requester_pays": True, "s3_additional_kwargs": {"ServerSideEncryption": "AES256"}})
+    expected = {"Bucket": "b", "Key": "k", "RequestPayer": "requester"}
+    with Stubber(client) as stub:
+        stub.add_response(
+            "create_multipart_upload",
+            {"UploadId": "u", "AbortDate": NOW},
+            {**expected, "ServerSideEncryption": "AES256", "Metadata": {"filesink-token": "t"}},
+        )
+        stub.add_client_error("head_object", http_status_code=404, expected_params=expected)
+        objects = S3Objects(client, "b", options)
+        assert objects.create_upload("k", token="t").abort_ms == int(NOW.timestamp() * 1000)
+        assert objects.head("k") is None
