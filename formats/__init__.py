@@ -6,6 +6,7 @@ Knows bytes and records. Has never heard of buckets, commits, Spark or stores.
 from formats.api import BinaryOutput, BulkWriter, BulkWriterFactory, Encoder, RowEncoder
 from formats.arrow_ipc import ArrowWriterFactory
 from formats.avro import AvroWriterFactory
+from formats.compressed import CompressWriterFactory
 from formats.errors import FormatError
 from formats.orc import OrcBulkWriterFactory, OrcIndexes
 from formats.parquet import ParquetWriterFactory
@@ -18,6 +19,7 @@ __all__ = [
     "BinaryOutput",
     "BulkWriter",
     "BulkWriterFactory",
+    "CompressWriterFactory",
     "Encoder",
     "FormatError",
     "OrcBulkWriterFactory",

@@ -13,12 +13,12 @@ from __future__ import annotations
 
 import string
 from dataclasses import dataclass, field
-from typing import Final, Literal, get_args
+from typing import BinaryIO, Final, Literal, get_args
 
 import numpy as np
 import pyarrow as pa
 
-from formats import columns, render, sql
+from formats import columns, csv_reader, render, sql
 from formats.arrow import Column, Text, pc
 from formats.errors import FormatError
 from formats.lines import MAX_TEXT, LineEncoder
@@ -137,6 +137,10 @@ class CsvEncoder(LineEncoder):
             "ignoreTrailingWhiteSpace": "false",
         }
         return f"to_csv({sql.struct(schema.names)}, {sql.options(options)})"
+
+    def open_reader(self, file: BinaryIO, *, schema: pa.Schema | None = None) -> pa.RecordBatchReader:
+        """See ``Encoder.open_reader``."""
+        return csv_reader.open_reader(file, encoder=self, schema=schema)
 
     def signature(self) -> str:
         """See ``Encoder.signature``."""

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import BinaryIO, Final
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.types as pt
 
-from formats import columns, render, sql
+from formats import columns, json_reader, render, sql
 from formats.arrow import Column, Mask, Text, pc
 from formats.errors import FormatError
 from formats.lines import MAX_TEXT, LineEncoder
@@ -51,6 +51,10 @@ class JsonLinesEncoder(LineEncoder):
             return None
         options = sql.options({"ignoreNullFields": "true"})
         return f"to_json({sql.struct(schema.names)}, {options})"
+
+    def open_reader(self, file: BinaryIO, *, schema: pa.Schema | None = None) -> pa.RecordBatchReader:
+        """See ``Encoder.open_reader``."""
+        return json_reader.open_reader(file, schema=schema)
 
     def signature(self) -> str:
         """See ``Encoder.signature``."""

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import codecs
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, BinaryIO
 
 import pyarrow as pa
 
-from formats import columns, render
-from formats.arrow import Text
+from formats import columns, line_reader, render
+from formats.arrow import Text, pc
 from formats.errors import FormatError
 from formats.lines import LineEncoder
 
@@ -58,6 +58,18 @@ class TextEncoder(LineEncoder):
             raise FormatError(
                 f"a character cannot be written in {self.charset}; use UTF-8", kind="value"
             ) from error
+
+    def open_reader(self, file: BinaryIO, *, schema: pa.Schema | None = None) -> pa.RecordBatchReader:
+        """See ``Encoder.open_reader``: one column of strings, ``value`` unless ``schema`` names it."""
+        wanted = schema or pa.schema([("value", pa.string())])
+        if len(wanted) != 1 or not columns.is_text(wanted.field(0).type):
+            raise FormatError("text is read as one column of strings")
+
+        def parse(lines: str) -> pa.RecordBatch:
+            values = pc.split_pattern(pa.array([lines[:-1]]), "\n").flatten()
+            return pa.RecordBatch.from_arrays([values.cast(wanted.field(0).type)], schema=wanted)
+
+        return line_reader.open_lines(file, parse, schema=wanted, charset=self.charset)
 
     def signature(self) -> str:
         """See ``Encoder.signature``."""

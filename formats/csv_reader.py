@@ -1,0 +1,84 @@
+"""CSV back as record batches, by Arrow's parser.
+
+Arrow takes an escape character for one outside quotes as well, which Spark and our writer do not; so
+only dialects that double quotes are read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, BinaryIO, Final
+
+import pyarrow as pa
+import pyarrow.csv as pc
+import pyarrow.types as pt
+
+from formats import columns, line_reader, reading
+from formats.errors import FormatError
+
+if TYPE_CHECKING:
+    from formats.csv import CsvEncoder
+
+_BLOCK: Final = 4 << 20  # bytes; no record may be longer
+
+
+def open_reader(file: BinaryIO, *, encoder: CsvEncoder, schema: pa.Schema | None) -> pa.RecordBatchReader:
+    """See ``Encoder.open_reader``; ``schema`` is needed, and lists the columns in their order."""
+    wanted = line_reader.require_schema(schema, "CSV")
+    dialect = encoder.dialect
+    if len(dialect.delimiter.encode()) > 1 or dialect.escape != dialect.quote:
+        raise FormatError(
+            "only CSV that doubles quotes (escape equal to quote), with a delimiter of one byte, can be read "
+            "back here; Spark reads the others",
+            kind="option",
+        )
+    for field in wanted:
+        _check(field.type, field.name)
+    return reading.reader(wanted, lambda: _batches(file, encoder, wanted), wanted=None)
+
+
+def _batches(file: BinaryIO, encoder: CsvEncoder, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+    dialect = encoder.dialect
+    found = pc.open_csv(
+        file,
+        read_options=pc.ReadOptions(
+            use_threads=False,
+            block_size=_BLOCK,
+            column_names=schema.names,
+            skip_rows=0 if encoder.header_mode == "none" else 1,
+        ),
+        parse_options=pc.ParseOptions(
+            delimiter=dialect.delimiter,
+            quote_char=dialect.quote,
+            double_quote=True,
+            escape_char=False,
+            newlines_in_values=True,
+            ignore_empty_lines=False,
+        ),
+        convert_options=pc.ConvertOptions(
+            column_types=_parsed(schema),
+            null_values=[encoder.null_value],
+            strings_can_be_null=True,
+            quoted_strings_can_be_null=dialect.quote_mode == "all",
+        ),
+    )
+    for batch in found:
+        conformed = reading.conformed(batch, schema)
+        for start in range(0, conformed.num_rows, reading.BATCH_ROWS):
+            yield conformed.slice(start, reading.BATCH_ROWS)
+
+
+def _parsed(schema: pa.Schema) -> dict[str, Any]:
+    """The types that Arrow's parser knows, from which the others are cast."""
+    return {
+        field.name: pa.string() if columns.is_text(field.type) or pt.is_null(field.type) else field.type
+        for field in schema
+    }
+
+
+def _check(kind: pa.DataType, name: str) -> None:
+    no_text = columns.is_binary(kind) or pt.is_duration(kind) or pt.is_dictionary(kind)
+    if no_text or columns.is_nested(kind):
+        raise FormatError(
+            f"column {name!r} of type {kind} cannot be read from CSV: read it as a string", kind="option"
+        )
