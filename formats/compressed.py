@@ -133,7 +133,7 @@ def _compressor(codec: CompressionCodec, level: int | None) -> Callable[[memoryv
         case "xz":
             return lambda data: lzma.compress(data, preset=level)
         case "snappy":
-            return lambda data: bytes(expanding.cramjam_snappy().compress(data))
+            return lambda data: bytes(expanding.cramjam_snappy().compress(data)) or expanding.SNAPPY_START
         case "zstd" | "lz4":
             return lambda data: _by_arrow(codec, level, data)
 

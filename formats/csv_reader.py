@@ -70,10 +70,7 @@ def _batches(file: BinaryIO, encoder: CsvEncoder, schema: pa.Schema) -> Iterator
 
 def _parsed(schema: pa.Schema) -> dict[str, Any]:
     """The types that Arrow's parser knows, from which the others are cast."""
-    return {
-        field.name: pa.string() if columns.is_text(field.type) or pt.is_null(field.type) else field.type
-        for field in schema
-    }
+    return {field.name: pa.string() if columns.is_text(field.type) else field.type for field in schema}
 
 
 def _check(kind: pa.DataType, name: str) -> None:

@@ -14,12 +14,13 @@ from formats.errors import FormatError
 _BLOCK: Final = 256 << 10  # bytes
 _XZ_MEMORY: Final = 128 << 20  # bytes; twice what the highest level needs
 _ARROW: Final[dict[str, Any]] = {"gzip": "gzip", "bzip2": "bz2", "zstd": "zstd", "lz4": "lz4"}
-_SNAPPY_START: Final = b"\xff\x06\x00\x00sNaPpY"
+#: What every file in snappy's framing format begins with.
+SNAPPY_START: Final = b"\xff\x06\x00\x00sNaPpY"
 _SNAPPY_LARGEST: Final = 1 << 17  # bytes of a chunk, which holds 64 KiB at most
 
 
 def expanded(file: BinaryIO, codec: str) -> BinaryIO:
-    """What ``file`` holds, to be read forward; its owner closes ``file``.
+    """What ``file`` holds, to be read forward, and again from its beginning; its owner closes ``file``.
 
     Raises:
         FormatError: kind ``"value"``, also from ``read``; no such data, damaged, or cut off.
@@ -27,15 +28,7 @@ def expanded(file: BinaryIO, codec: str) -> BinaryIO:
     file.seek(0)
     if not file.read(1):
         raise FormatError(f"an empty file is no {codec} data", kind="value")
-    file.seek(0)
-    match codec:
-        case "xz":
-            pieces = _xz(file)
-        case "snappy":
-            pieces = _snappy(file)
-        case _:
-            pieces = _by_arrow(file, _ARROW[codec])
-    return io.BufferedReader(_Pieces(pieces, codec), _BLOCK)
+    return io.BufferedReader(_Expanded(file, codec), _BLOCK)
 
 
 def cramjam_snappy() -> Any:
@@ -53,17 +46,43 @@ def cramjam_snappy() -> Any:
     return snappy
 
 
-class _Pieces(io.RawIOBase):
-    """Pieces of bytes as a file."""
+class _Expanded(io.RawIOBase):
+    """What members hold, one after the other."""
 
-    def __init__(self, pieces: Iterator[bytes], codec: str) -> None:
-        self._pieces = pieces
+    def __init__(self, file: BinaryIO, codec: str) -> None:
+        self._file = file
         self._codec = codec
-        self._rest = memoryview(b"")
+        self.seek(0)
 
     def readable(self) -> bool:
         """Always."""
         return True
+
+    def seekable(self) -> bool:
+        """To its beginning."""
+        return True
+
+    def tell(self) -> int:
+        """Bytes that were read."""
+        return self._position
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET, /) -> int:
+        """Begin again, or stay."""
+        if whence == io.SEEK_SET and offset == 0:
+            self._file.seek(0)
+            self._pieces, self._rest, self._position = self._members(), memoryview(b""), 0
+        elif (whence, offset) not in {(io.SEEK_SET, self._position), (io.SEEK_CUR, 0)}:
+            raise io.UnsupportedOperation("compressed data is read forward")
+        return self._position
+
+    def _members(self) -> Iterator[bytes]:
+        match self._codec:
+            case "xz":
+                return _xz(self._file)
+            case "snappy":
+                return _snappy(self._file)
+            case _:
+                return _by_arrow(self._file, _ARROW[self._codec])
 
     def readinto(self, buffer: Any, /) -> int:
         """See ``io.RawIOBase.readinto``."""
@@ -78,6 +97,7 @@ class _Pieces(io.RawIOBase):
         taken = min(len(buffer), len(self._rest))
         buffer[:taken] = self._rest[:taken]
         self._rest = self._rest[taken:]
+        self._position += taken
         return taken
 
 
@@ -86,6 +106,10 @@ class _Lent(io.RawIOBase):
 
     def __init__(self, file: BinaryIO) -> None:
         self._file = file
+
+    def readable(self) -> bool:
+        """Always."""
+        return True
 
     def read(self, size: int = -1, /) -> bytes:
         """See ``io.RawIOBase.read``."""
@@ -115,7 +139,7 @@ def _xz(file: BinaryIO) -> Iterator[bytes]:
 def _snappy(file: BinaryIO) -> Iterator[bytes]:
     """Chunks of a type, three bytes of length, and so many bytes; each is expanded by itself."""
     snappy = cramjam_snappy()
-    if file.read(len(_SNAPPY_START)) != _SNAPPY_START:
+    if file.read(len(SNAPPY_START)) != SNAPPY_START:
         raise EOFError
     while head := file.read(4):
         size = int.from_bytes(head[1:], "little")
@@ -123,4 +147,4 @@ def _snappy(file: BinaryIO) -> Iterator[bytes]:
         if len(body) != size:
             raise EOFError
         if head[0] < 0x80:  # others are padding, or another beginning
-            yield bytes(snappy.decompress(_SNAPPY_START + head + body))
+            yield bytes(snappy.decompress(SNAPPY_START + head + body))

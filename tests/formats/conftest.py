@@ -16,6 +16,7 @@ from formats import (
     ArrowWriterFactory,
     AvroWriterFactory,
     BulkWriterFactory,
+    CompressWriterFactory,
     Encoder,
     OrcBulkWriterFactory,
     ParquetWriterFactory,
@@ -197,6 +198,10 @@ BULK_FORMATS = {
     ),
     "orc-small-snappy": BulkCase(
         OrcBulkWriterFactory(stripe_size=1, compression="snappy", metadata={"who": "us"}), NOT_IN_ORC
+    ),
+    "avro-in-zstd": BulkCase(CompressWriterFactory(encoder=Encoder.avro("null"), codec="zstd")),
+    "avro-in-small-xz": BulkCase(
+        CompressWriterFactory(encoder=Encoder.avro("null"), codec="xz", block_size=1)
     ),
     "arrow": BulkCase(ArrowWriterFactory(), refused=()),
     "arrow-small-batches": BulkCase(ArrowWriterFactory(batch_size=1, compression="none"), refused=()),

@@ -1,0 +1,121 @@
+"""Row formats read back: values, and what is refused rather than guessed."""
+
+from __future__ import annotations
+
+import io
+
+import pyarrow as pa
+import pytest
+
+from formats import Encoder, FormatError, line_reader
+
+JSON = [
+    "text",
+    "large",
+    "int",
+    "long",
+    "bool",
+    "decimal",
+    "date",
+    "at",
+    "wall",
+    "void",
+    "list",
+    "struct",
+    "deep",
+]
+CSV = [
+    "text",
+    "large",
+    "int",
+    "long",
+    "double",
+    "float",
+    "bool",
+    "decimal",
+    "date",
+    "at",
+    "wall",
+    "time",
+    "void",
+]
+RFC = Encoder.csv(escape='"')
+
+
+def milliseconds(table):
+    """Times as JSON and CSV keep them."""
+    for index, field in enumerate(table.schema):
+        if pa.types.is_timestamp(field.type):
+            cut = table.column(index).cast(pa.timestamp("ms", field.type.tz), safe=False).cast(field.type)
+            table = table.set_column(index, field, cut)
+    return table
+
+
+@pytest.mark.parametrize(
+    ("encoder", "names"),
+    [(Encoder.json_lines(), JSON), (RFC, CSV), (Encoder.csv(header=True, escape='"'), CSV)],
+    ids=["json", "csv", "csv with header"],
+)  # fmt: skip
+def test_what_was_written_is_read(encoder, names, all_rows):
+    """Every value of every type that the format can read back; times to the millisecond."""
+    batch = all_rows.select(names)
+    file = io.BytesIO(encoder.header(batch.schema) + bytes(encoder.encode(batch)))
+    found = encoder.open_reader(file, schema=batch.schema).read_all()
+    assert found.schema == batch.schema
+    assert str(found.to_pylist()) == str(milliseconds(pa.table(batch)).to_pylist())
+
+
+@pytest.mark.parametrize("charset", ["UTF-8", "UTF-16-LE", "latin-1"])
+def test_text_is_read_in_its_charset(charset, monkeypatch):
+    """Wherever a block ends; null and the empty string are the same empty line."""
+    encoder = Encoder.simple_string_encoder(charset)
+    batch = pa.record_batch({"t": ["a", "é" * 5, None, "", "x"]})
+    monkeypatch.setattr(line_reader, "_BLOCK", 3)
+    reader = encoder.open_reader(io.BytesIO(bytes(encoder.encode(batch))))
+    assert reader.read_all().to_pydict() == {"value": ["a", "é" * 5, "", "", "x"]}
+
+
+@pytest.mark.parametrize(
+    "encoder", [Encoder.json_lines(), Encoder.simple_string_encoder()], ids=["json", "text"]
+)
+def test_a_line_that_was_cut_is_an_error(encoder):
+    """A file that does not end with a line feed has lost something."""
+    batch = pa.record_batch({"t": ["abc"]})
+    data = bytes(encoder.encode(batch))[:-1]
+    with pytest.raises(FormatError, match="cut off") as error:
+        encoder.open_reader(io.BytesIO(data), schema=batch.schema).read_all()
+    assert error.value.kind == "value"
+
+
+@pytest.mark.parametrize(
+    ("encoder", "kind"),
+    [
+        (Encoder.json_lines(), pa.binary()),
+        (Encoder.json_lines(), pa.map_(pa.string(), pa.int32())),
+        (RFC, pa.binary()),
+        (RFC, pa.list_(pa.int32())),
+        (Encoder.csv(), pa.string()),
+        (Encoder.csv("||", escape='"'), pa.string()),
+    ],
+)
+def test_what_cannot_be_read_back_is_refused(encoder, kind):
+    """With a reason, before the first batch."""
+    with pytest.raises(FormatError, match="read") as error:
+        encoder.open_reader(io.BytesIO(b"x\n"), schema=pa.schema([("c", kind)]))
+    assert error.value.kind == "option"
+
+
+@pytest.mark.parametrize("encoder", [Encoder.json_lines(), RFC], ids=["json", "csv"])
+def test_types_must_be_given(encoder):
+    """Guessing types from values goes wrong one day."""
+    with pytest.raises(FormatError, match="schema"):
+        encoder.open_reader(io.BytesIO(b""))
+
+
+@pytest.mark.parametrize(("encoder", "line"), [(Encoder.json_lines(), b'{"n": "x"}\n'), (RFC, b"x\n")])
+def test_a_value_of_another_type_is_an_error(encoder, line):
+    """And no null in its place."""
+    with pytest.raises(FormatError) as error:
+        encoder.open_reader(io.BytesIO(line), schema=pa.schema([("n", pa.int32())])).read_all()
+    assert error.value.kind == "value"
+    assert "'x'" not in str(error.value)
