@@ -12,6 +12,7 @@ from formats.orc import OrcBulkWriterFactory, OrcIndexes
 from formats.parquet import ParquetWriterFactory
 from formats.parquet_encryption import ParquetEncryption
 from formats.parquet_layout import ParquetLayout
+from formats.sequence_file import SequenceFileWriterFactory
 
 __all__ = [
     "ArrowWriterFactory",
@@ -28,4 +29,5 @@ __all__ = [
     "ParquetLayout",
     "ParquetWriterFactory",
     "RowEncoder",
+    "SequenceFileWriterFactory",
 ]

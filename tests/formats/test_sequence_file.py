@@ -1,0 +1,76 @@
+"""SequenceFiles, as far as it can be told without Hadoop; ``tests/spark`` has its reader."""
+
+from __future__ import annotations
+
+import io
+
+import pyarrow as pa
+import pytest
+
+from formats import FormatError, SequenceFileWriterFactory
+
+
+def file_of(factory, *batches):
+    """A finished file."""
+    output = io.BytesIO()
+    writer = factory.create(output, batches[0].schema)
+    for batch in batches:
+        writer.write(batch)
+    assert output.getvalue() == b""
+    writer.finish()
+    return output.getvalue()
+
+
+def test_the_bytes_are_those_of_the_format():
+    """A header with classes and sync marker, then lengths, key and value of each record."""
+    data = file_of(
+        SequenceFileWriterFactory(key="k", compression="none"), pa.record_batch({"k": [7], "v": ["ab"]})
+    )
+    classes = b"\x21org.apache.hadoop.io.LongWritable\x19org.apache.hadoop.io.Text"
+    head = b"SEQ\x06" + classes + b"\0\0" + bytes(4)
+    assert data.startswith(head)
+    assert data[len(head) + 16 :] == b"\0\0\0\x0b\0\0\0\x08" + (7).to_bytes(8) + b"\x02ab"
+
+
+def test_a_file_of_no_records_is_a_header():
+    """Readers find the classes and nothing else."""
+    factory = SequenceFileWriterFactory()
+    data = file_of(factory, pa.record_batch({"v": pa.array([], pa.string())}))
+    assert data[:-16] == factory.header(pa.schema([("v", pa.string())]), b"")
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        [("k", pa.string())],
+        [("k", pa.string()), ("v", pa.string()), ("w", pa.string())],
+        [("k", pa.string()), ("v", pa.float64())],
+        [("k", pa.list_(pa.string())), ("v", pa.string())],
+        [("v", pa.string()), ("w", pa.string())],
+    ],
+)
+def test_what_is_no_pair_of_writables_is_refused(schema):
+    """Other columns, or types that Hadoop has no Writable for."""
+    with pytest.raises(FormatError) as error:
+        SequenceFileWriterFactory(key="k").check_schema(pa.schema(schema))
+    assert error.value.kind == "schema"
+
+
+def test_null_is_an_error():
+    """There is nothing to write for it."""
+    with pytest.raises(FormatError, match="'v' is null") as error:
+        file_of(
+            SequenceFileWriterFactory(key="k"),
+            pa.record_batch({"k": [1], "v": pa.array([None], pa.string())}),
+        )
+    assert error.value.kind == "value"
+
+
+@pytest.mark.parametrize(
+    "options", [{"compression": "all"}, {"codec": "lzo"}, {"codec": None}, {"block_size": -1}], ids=str
+)
+def test_unknown_options_are_refused(options):
+    """Never another codec than the one that was asked for."""
+    with pytest.raises(FormatError) as error:
+        SequenceFileWriterFactory(**options)
+    assert error.value.kind == "option"
