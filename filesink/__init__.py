@@ -16,6 +16,8 @@ from filesink.errors import (
     FilesinkError,
     IdentityError,
     InternalError,
+    MetastoreConflictError,
+    MetastoreError,
     ReplayMismatchError,
     ReplayTooOldError,
     SchemaError,
@@ -27,11 +29,24 @@ from filesink.errors import (
     StorageError,
     VersionError,
 )
+from filesink.metastore.api import Metastore, TableKind
+from filesink.metastore.glue import GlueCatalog
+from filesink.metastore.hive import HiveMetastore
+from filesink.metastore.hive_connection import Kerberos
+from filesink.metastore.metastore_policy import MetastorePolicy
+from filesink.metastore.partition_commit import PartitionCommit
+from filesink.metastore.policies import (
+    CommittedPartition,
+    ListenerPolicy,
+    PartitionPolicy,
+    SuccessFilePolicy,
+)
 from filesink.naming import OutputFileConfig
 from filesink.part_file import PartFileInfo
 from filesink.report import EpochReport, FinishedFile, RecoveryReport, SweepPlan
 from filesink.rolling import CheckpointRollingPolicy, RollingPolicy
 from filesink.sink import FileSink, FileSinkBuilder
+from filesink.spark.catalog import SparkCatalog
 from filesink.spark.register import register
 
 __all__ = [
@@ -42,6 +57,7 @@ __all__ = [
     "CommitConflictError",
     "CommitFailedError",
     "CommitStateUnknown",
+    "CommittedPartition",
     "CompactionError",
     "ConcurrentDriverError",
     "ConfigError",
@@ -53,22 +69,35 @@ __all__ = [
     "FileSinkBuilder",
     "FilesinkError",
     "FinishedFile",
+    "GlueCatalog",
+    "HiveMetastore",
     "IdentityError",
     "InternalError",
+    "Kerberos",
+    "ListenerPolicy",
+    "Metastore",
+    "MetastoreConflictError",
+    "MetastoreError",
+    "MetastorePolicy",
     "OutputFileConfig",
     "PartFileInfo",
+    "PartitionCommit",
+    "PartitionPolicy",
     "RecoveryReport",
     "ReplayMismatchError",
     "ReplayTooOldError",
     "RollingPolicy",
     "SchemaError",
     "SecurityError",
+    "SparkCatalog",
     "StagedDataLost",
     "StateCorruptError",
     "StateError",
     "StateVersionError",
     "StorageError",
+    "SuccessFilePolicy",
     "SweepPlan",
+    "TableKind",
     "VersionError",
     "register",
 ]

@@ -15,7 +15,7 @@ How it is used:
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
@@ -27,9 +27,12 @@ from filesink.durations import Duration, parse_duration_ms
 from filesink.errors import ConfigError
 from filesink.file_format import BulkFormat, FileFormat, RowFormat
 from filesink.file_tiers import FileTiers, Publishing, StoreAddress
+from filesink.hive_tables import assigner_of, find_table, format_of
 from filesink.identity import OnNewQuery, check_uid
 from filesink.maintenance import Lost, Maintenance
 from filesink.merging import SinkFiles
+from filesink.metastore.api import Metastore
+from filesink.metastore.metastore_policy import MetastorePolicy
 from filesink.metastore.partition_commit import PartitionCommit
 from filesink.naming import OutputFileConfig
 from filesink.replay import EpochOptions, OnReplayMismatch
@@ -37,6 +40,7 @@ from filesink.report import EpochReport, RecoveryReport, SweepPlan, report_of
 from filesink.rolling import AnsweringPolicy, CheckpointRollingPolicy, RollingPolicy
 from filesink.save_mode import SaveMode
 from filesink.spark.engine import EngineOptions, SparkEngine
+from filesink.spark.table_columns import in_table_order
 from filesink.storage.open import check_base_path
 from filesink.writer import Plan
 from formats.api import BulkWriterFactory, Encoder, RowEncoder
@@ -67,6 +71,7 @@ class FileSinkBuilder:
     epochs: EpochOptions = field(default_factory=EpochOptions)
     compaction: Compaction | Waiting = Waiting.REFUSED
     partition_commit: PartitionCommit | None = None
+    in_order: Callable[[DataFrame], DataFrame] = lambda df: df
 
     def with_bucket_assigner(self, assigner: BucketAssigner) -> FileSinkBuilder:
         """Choose the directory of each record; by default the hour of writing, as Flink does."""
@@ -210,6 +215,41 @@ class FileSink:
             policy=RollingPolicy.on_checkpoint_rolling_policy(),
         )
 
+    @staticmethod
+    def for_hive_table(
+        table: str, *, metastore: Metastore, on_new_columns: Literal["refuse", "add"] = "refuse"
+    ) -> FileSinkBuilder:
+        """A sink that writes into a table and announces its partitions with each epoch.
+
+        Location, format and partition keys are the table's; columns are matched by name. Columns that
+        the DataFrame lacks are null.
+
+        Args:
+            table: ``"database.table"``.
+            metastore: ``HiveMetastore("thrift://…")``, ``SparkCatalog()`` or ``GlueCatalog()``.
+            on_new_columns: what becomes of columns that the table lacks: ``"refuse"`` raises
+                ``SchemaError``, ``"add"`` adds them to the table.
+
+        Raises:
+            MetastoreError: the metastore does not answer, or has no such table.
+            ConfigError: ``TABLE_FORMAT``; there is no writer for the table's serde.
+        """
+        found = find_table(table, metastore)
+        form = format_of(found)
+        policy = MetastorePolicy(table, metastore, on_new_columns=on_new_columns)
+        return FileSinkBuilder(
+            base_path=check_base_path(found.location),
+            format=form,
+            policy=(
+                RollingPolicy.default_rolling_policy()
+                if isinstance(form, RowFormat)
+                else RollingPolicy.on_checkpoint_rolling_policy()
+            ),
+            assigner=assigner_of(found),
+            partition_commit=PartitionCommit(policies=[policy]),
+            in_order=lambda df: in_table_order(df, found, on_new_columns),
+        )
+
     def write(self, df: DataFrame, *, mode: Mode = "append", txn_id: str | None = None) -> EpochReport:
         """Write a batch DataFrame; returns when its files are visible.
 
@@ -226,7 +266,11 @@ class FileSink:
             FilesinkError: nothing became visible, or, if the epoch had been decided, ``recover()``
                 carries it through.
         """
-        return report_of(self._engine.write(df, mode=_choice(SaveMode, mode, "mode"), txn_id=txn_id))
+        return report_of(
+            self._engine.write(
+                self._builder.in_order(df), mode=_choice(SaveMode, mode, "mode"), txn_id=txn_id
+            )
+        )
 
     def start(
         self,
@@ -248,7 +292,7 @@ class FileSink:
             **trigger: one of ``processing_time="10 seconds"``, ``available_now=True``, ``once=True``.
         """
         return self._engine.start(
-            df,
+            self._builder.in_order(df),
             checkpoint_location=os.fspath(checkpoint_location),
             query_name=query_name,
             report=report_of,
@@ -260,7 +304,7 @@ class FileSink:
 
         Call ``finish()`` when the input has ended for good.
         """
-        self._engine.foreach_batch(df, batch_id)
+        self._engine.foreach_batch(self._builder.in_order(df), batch_id)
 
     def finish(self) -> EpochReport | None:
         """Close everything that streams of this sink have left open; ``None`` if nothing was."""

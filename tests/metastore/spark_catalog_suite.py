@@ -16,6 +16,7 @@ from pyspark.sql import Row, SparkSession
 
 from filesink import FileSink
 from filesink.buckets import BucketAssigner
+from filesink.errors import ConfigError, SchemaError
 from filesink.metastore.api import Metastore, TableKind
 from filesink.metastore.hive import HiveMetastore
 from filesink.metastore.metastore_policy import MetastorePolicy
@@ -105,3 +106,80 @@ def test_spark_sql_reads_what_is_announced(session: SparkSession, tmp_path: Path
     # Spark does not show its own catalog how many rows a partition had, so their sum is not known there.
     assert statistics.endswith("bytes, 5 rows" if door == "thrift" else "bytes")
     assert len(list((tmp_path / "t").rglob("_SUCCESS"))) == 6
+
+
+def hive_table(session: SparkSession, name: str, stored_as: str, where: Path) -> str:
+    """A table partitioned by day, made by SQL."""
+    session.sql(
+        f"create external table {name} (id bigint, name string, amount decimal(10,2)) "
+        f"partitioned by (day string) stored as {stored_as} location '{where}'"
+    )
+    return name
+
+
+@pytest.mark.parametrize("stored_as", ["parquet", "orc", "avro"])
+def test_a_table_gets_its_columns_by_name(session: SparkSession, tmp_path: Path, stored_as: str) -> None:
+    """Whatever their order and case; narrower types are widened, missing ones are null."""
+    name = hive_table(session, f"default.by_name_{stored_as}", stored_as, tmp_path / "t")
+    sink = FileSink.for_hive_table(name, metastore=HiveMetastore(URI)).with_uid("t").build()
+    sink.write(session.sql("select '2024-01-01' as DAY, 'x' as Name, 1 as id"))
+    sink.write(session.sql("select 2L as id, '2024-01-02' as day, cast(1.5 as decimal(4,2)) as amount"))
+    rows = session.table(name).select("id", "name", "amount", "day").orderBy("id").collect()
+    assert [(*tuple(row)[:2], str(row.amount), row.day) for row in rows] == [
+        (1, "x", "None", "2024-01-01"),
+        (2, None, "1.50", "2024-01-02"),
+    ]
+
+
+def test_a_table_refuses_or_takes_new_columns(session: SparkSession, tmp_path: Path) -> None:
+    """Refused unless evolution is asked for; then old rows have null in them."""
+    name = hive_table(session, "default.evolving", "parquet", tmp_path / "t")
+    metastore = HiveMetastore(URI)
+    frame = session.sql("select 1L as id, 'x' as name, 2.0 as price, '2024-01-01' as day")
+    with pytest.raises(SchemaError) as caught:
+        FileSink.for_hive_table(name, metastore=metastore).with_uid("t").build().write(frame)
+    assert caught.value.code == "EXTRA_COLUMN"
+    FileSink.for_hive_table(name, metastore=metastore).with_uid("t").build().write(frame.drop("price"))
+    grown = FileSink.for_hive_table(name, metastore=metastore, on_new_columns="add").with_uid("t").build()
+    grown.write(frame)
+    session.catalog.refreshTable(name)
+    assert sorted(str(row.price) for row in session.table(name).collect()) == ["2.0", "None"]
+
+
+@pytest.mark.parametrize(
+    ("query", "code"),
+    [
+        ("select 1L as id", "PARTITION_COLUMN"),
+        ("select 1L as id, 'a' as day, 5 as name", "COLUMN_TYPE"),
+        ("select 1L as id, 'a' as day, 1e300 as amount", "COLUMN_TYPE"),
+        ("select 'text' as id, 'a' as day", "COLUMN_TYPE"),
+        ("select 1L as id, 'a' as day, 2 as DAY2, 3 as day2", "DUPLICATE_COLUMN"),
+    ],
+)
+def test_what_does_not_fit_is_refused(session: SparkSession, tmp_path: Path, query: str, code: str) -> None:
+    """Before anything is written."""
+    name = f"default.strict_{abs(hash(query))}"
+    hive_table(session, name, "parquet", tmp_path / "t")
+    sink = FileSink.for_hive_table(name, metastore=SparkCatalog(session)).with_uid("t").build()
+    with pytest.raises(SchemaError) as caught:
+        sink.write(session.sql(query))
+    assert caught.value.code == code
+    assert not list((tmp_path / "t").rglob("*.parquet"))
+
+
+def test_a_stream_announces_as_it_goes(session: SparkSession, tmp_path: Path) -> None:
+    """Each epoch of a stream into a table; a text table that nothing here writes is refused."""
+    name = hive_table(session, "default.streamed", "parquet", tmp_path / "t")
+    frame = session.createDataFrame(ROWS).select("id", "name", "day")
+    frame.repartition(3).write.parquet(str(tmp_path / "in"))
+    stream = session.readStream.schema(frame.schema).option("maxFilesPerTrigger", 1)
+    sink = FileSink.for_hive_table(name, metastore=HiveMetastore(URI)).with_uid("s").build()
+    query = sink.start(
+        stream.parquet(str(tmp_path / "in")), checkpoint_location=tmp_path / "cp", available_now=True
+    )
+    query.awaitTermination()
+    assert sorted(row.id for row in session.table(name).collect()) == list(range(30))
+    text = hive_table(session, "default.plain_text", "textfile", tmp_path / "text")
+    with pytest.raises(ConfigError) as caught:
+        FileSink.for_hive_table(text, metastore=HiveMetastore(URI))
+    assert caught.value.code == "TABLE_FORMAT"

@@ -1,0 +1,264 @@
+"""AWS Glue's catalog through ``boto3``: Hive's model of tables and partitions behind another API."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, TypeVar
+
+from filesink.errors import DependencyError, MetastoreConflictError, MetastoreError
+from filesink.metastore.api import (
+    Column,
+    Metastore,
+    Partition,
+    StorageFormat,
+    Table,
+    TableChange,
+    TableKind,
+    TableName,
+    Values,
+    no_partition,
+    no_table,
+)
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+_BATCH = 100  # what one request of Glue takes; it reads up to 1,000
+_REFUSED = {"AccessDeniedException", "InvalidInputException", "EntityNotFoundException"}
+#: What Glue returns of a table or partition and does not take back.
+_TABLE_INPUT = {
+    *("Name", "Description", "Owner", "Retention", "StorageDescriptor", "PartitionKeys", "TableType"),
+    *("Parameters", "ViewOriginalText", "ViewExpandedText", "TargetTable"),
+}
+
+
+class GlueCatalog(Metastore):
+    """The catalog of an AWS account.
+
+    Args:
+        client: ``boto3.client("glue")``, made as you like; by default from the environment.
+        catalog_id: of another account's catalog.
+    """
+
+    def __init__(self, client: Any = None, *, catalog_id: str | None = None) -> None:
+        self._client = _default_client() if client is None else client
+        self._where = {} if catalog_id is None else {"CatalogId": catalog_id}
+
+    def __repr__(self) -> str:
+        return "GlueCatalog()"
+
+    def get_table(self, name: TableName) -> Table | None:
+        """See ``Metastore.get_table``."""
+        found = self._find(name)
+        return None if found is None else _table(name, found)
+
+    def create_table(self, table: Table) -> None:
+        """See ``Metastore.create_table``."""
+        self._call(
+            lambda: self._client.create_table(
+                **self._where, DatabaseName=table.name.database, TableInput=_table_input(table)
+            ),
+            f"create table {table.name}",
+            accepted="AlreadyExistsException",
+        )
+
+    def alter_table(self, name: TableName, change: TableChange) -> None:
+        """See ``Metastore.alter_table``."""
+        found = {key: value for key, value in self._existing(name).items() if key in _TABLE_INPUT}
+        storage = found["StorageDescriptor"]
+        known = {column["Name"].lower() for column in (*storage["Columns"], *found.get("PartitionKeys", ()))}
+        added = [column for column in change.new_columns if column.name.lower() not in known]
+        storage["Columns"] = [*storage["Columns"], *_columns(added)]
+        if change.location is not None:
+            storage["Location"] = change.location
+        found["Parameters"] = {**found.get("Parameters", {}), **change.parameters}
+        self._call(
+            lambda: self._client.update_table(**self._where, DatabaseName=name.database, TableInput=found),
+            f"change table {name}",
+        )
+
+    def get_partitions(self, name: TableName, values: Sequence[Values]) -> list[Partition]:
+        """See ``Metastore.get_partitions``."""
+        if not values:
+            return []
+        self._existing(name)
+        return [
+            Partition(
+                values=tuple(found["Values"]),
+                location=found["StorageDescriptor"]["Location"],
+                parameters=dict(found.get("Parameters", {})),
+            )
+            for found in self._partitions(name, values)
+        ]
+
+    def add_partitions(self, name: TableName, partitions: Sequence[Partition]) -> None:
+        """See ``Metastore.add_partitions``."""
+        if not partitions:
+            return
+        storage = self._existing(name)["StorageDescriptor"]
+        for batch in _batches(partitions):
+            inputs = [
+                {
+                    "Values": list(one.values),
+                    "StorageDescriptor": {**storage, "Location": one.location},
+                    "Parameters": dict(one.parameters),
+                }
+                for one in batch
+            ]
+            answer = self._call(self._request("batch_create_partition", name, PartitionInputList=inputs))
+            _raise_errors(answer, name, accepted="AlreadyExistsException")
+
+    def alter_partitions(self, name: TableName, partitions: Sequence[Partition]) -> None:
+        """See ``Metastore.alter_partitions``."""
+        if not partitions:
+            return
+        self._existing(name)
+        for batch in _batches(partitions):
+            found = {
+                tuple(one["Values"]): one for one in self._partitions(name, [one.values for one in batch])
+            }
+            entries = [_entry(name, found, one) for one in batch]
+            answer = self._call(self._request("batch_update_partition", name, Entries=entries))
+            _raise_errors(answer, name, accepted="")
+
+    def _partitions(self, name: TableName, values: Sequence[Values]) -> Iterator[dict[str, Any]]:
+        for batch in _batches(list(dict.fromkeys(values))):
+            left = [{"Values": list(one)} for one in batch]
+            while left:
+                answer = self._call(self._request("batch_get_partition", name, PartitionsToGet=left))
+                yield from answer["Partitions"]
+                left = answer.get("UnprocessedKeys", [])
+
+    def _find(self, name: TableName) -> dict[str, Any] | None:
+        answer = self._call(
+            lambda: self._client.get_table(**self._where, DatabaseName=name.database, Name=name.table),
+            f"read table {name}",
+            accepted="EntityNotFoundException",
+        )
+        found: dict[str, Any] | None = answer.get("Table")
+        return found
+
+    def _existing(self, name: TableName) -> dict[str, Any]:
+        found = self._find(name)
+        if found is None:
+            raise no_table(name)
+        return found
+
+    def _request(self, call: str, name: TableName, **arguments: Any) -> Callable[[], Any]:
+        method = getattr(self._client, call)
+        where = {**self._where, "DatabaseName": name.database, "TableName": name.table}
+        return lambda: method(**where, **arguments)
+
+    def _call(
+        self, call: Callable[[], Any], what: str = "work on partitions", *, accepted: str = ""
+    ) -> dict[str, Any]:
+        """The answer; ``{}`` for the error that is ``accepted``. Glue's texts stay in the cause."""
+        from botocore.exceptions import BotoCoreError, ClientError
+
+        try:
+            answer: dict[str, Any] = call()
+        except ClientError as error:
+            code = error.response.get("Error", {}).get("Code", "")
+            if code == accepted:
+                return {}
+            raise _error(code, what) from error
+        except BotoCoreError as error:  # no answer
+            raise MetastoreError(
+                f"Glue could not be asked to {what} ({type(error).__name__}); it may have been done or not",
+                code="METASTORE_UNKNOWN",
+            ) from error
+        return answer
+
+
+def _error(code: str, what: str) -> MetastoreError:
+    if code in _REFUSED:
+        return MetastoreConflictError(
+            f"Glue refused to {what} ({code}, see the cause)", code="METASTORE_REFUSED"
+        )
+    return MetastoreError(f"Glue could not {what} ({code}, see the cause)", code="METASTORE_FAILED")
+
+
+def _raise_errors(answer: dict[str, Any], name: TableName, *, accepted: str) -> None:
+    """Raise the first error of a batch that is not ``accepted``; the rest of the batch has taken effect."""
+    for error in answer.get("Errors", ()):
+        detail = error.get("ErrorDetail") or error.get("PartitionError", {}).get("ErrorDetail", {})
+        code = detail.get("ErrorCode", "unknown")
+        if code == "EntityNotFoundException":
+            raise no_partition(name)
+        if code != accepted:
+            raise _error(code, f"change partitions of {name}")
+
+
+def _entry(name: TableName, found: dict[Values, dict[str, Any]], wanted: Partition) -> dict[str, Any]:
+    old = found.get(wanted.values)
+    if old is None:
+        raise no_partition(name)
+    values = list(wanted.values)
+    return {
+        "PartitionValueList": values,
+        "PartitionInput": {
+            "Values": values,
+            "StorageDescriptor": {**old["StorageDescriptor"], "Location": wanted.location},
+            "Parameters": {**old.get("Parameters", {}), **wanted.parameters},
+        },
+    }
+
+
+def _batches(values: Sequence[T]) -> Iterator[Sequence[T]]:
+    return (values[start : start + _BATCH] for start in range(0, len(values), _BATCH))
+
+
+def _columns(columns: Iterable[Column]) -> list[dict[str, str]]:
+    return [{"Name": column.name.lower(), "Type": column.type} for column in columns]
+
+
+def _table_input(table: Table) -> dict[str, Any]:
+    form = table.format
+    external = {"EXTERNAL": "TRUE"} if table.kind is TableKind.EXTERNAL else {}
+    return {
+        "Name": table.name.table,
+        "TableType": table.kind.value,
+        "Parameters": {**external, **table.parameters},
+        "PartitionKeys": _columns(table.partition_keys),
+        "StorageDescriptor": {
+            "Columns": _columns(table.columns),
+            "Location": table.location,
+            "InputFormat": form.input_format,
+            "OutputFormat": form.output_format,
+            "SerdeInfo": {"SerializationLibrary": form.serde, "Parameters": dict(form.serde_parameters)},
+        },
+    }
+
+
+def _table(name: TableName, found: dict[str, Any]) -> Table:
+    storage = found.get("StorageDescriptor", {})
+    serde = storage.get("SerdeInfo", {})
+    kinds = {kind.value: kind for kind in TableKind}
+    return Table(
+        name=name,
+        columns=_found_columns(storage.get("Columns", ())),
+        partition_keys=_found_columns(found.get("PartitionKeys", ())),
+        location=storage.get("Location", ""),
+        format=StorageFormat(
+            input_format=storage.get("InputFormat", ""),
+            output_format=storage.get("OutputFormat", ""),
+            serde=serde.get("SerializationLibrary", ""),
+            serde_parameters=dict(serde.get("Parameters", {})),
+        ),
+        kind=kinds.get(found.get("TableType", ""), TableKind.OTHER),
+        parameters=dict(found.get("Parameters", {})),
+    )
+
+
+def _found_columns(columns: Iterable[dict[str, Any]]) -> tuple[Column, ...]:
+    return tuple(Column(name=column["Name"], type=column.get("Type", "")) for column in columns)
+
+
+def _default_client() -> Any:
+    try:
+        import boto3
+    except ImportError as error:
+        raise DependencyError(
+            "Glue needs a further package: pip install 'filesink[glue]'", code="GLUE"
+        ) from error
+    return boto3.client("glue")

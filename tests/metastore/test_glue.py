@@ -1,0 +1,108 @@
+"""Glue's catalog keeps the contract, as far as moto behaves like Glue."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+
+from filesink.errors import DependencyError, MetastoreConflictError, MetastoreError
+from filesink.metastore.api import Metastore, Table, TableName, Values
+from filesink.metastore.glue import GlueCatalog
+from tests.contracts.metastore_contract import MetastoreContract, MetastoreSite, partition
+
+boto3 = pytest.importorskip("boto3", reason="the extra 'glue' is not installed")
+moto = pytest.importorskip("moto", reason="moto is not installed")
+
+
+@dataclass
+class GlueSite(MetastoreSite):
+    """Glue asked by a bare client."""
+
+    client: Any = None
+    root: str = "s3://bucket/warehouse"
+
+    def metastore(self) -> Metastore:
+        return GlueCatalog(self.client)
+
+    def partitions(self, name: TableName) -> dict[Values, tuple[str, dict[str, str]]]:
+        pages = self.client.get_paginator("get_partitions")
+        found = pages.paginate(DatabaseName=name.database, TableName=name.table)
+        return {
+            tuple(one["Values"]): (one["StorageDescriptor"]["Location"], one["Parameters"])
+            for page in found
+            for one in page["Partitions"]
+        }
+
+    def columns(self, name: TableName) -> dict[str, str]:
+        found = self.client.get_table(DatabaseName=name.database, Name=name.table)["Table"]
+        both = (*found["StorageDescriptor"]["Columns"], *found["PartitionKeys"])
+        return {column["Name"]: column["Type"] for column in both}
+
+
+@pytest.fixture
+def site(monkeypatch: pytest.MonkeyPatch) -> Iterator[MetastoreSite]:
+    """A fresh account."""
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
+        monkeypatch.setenv(name, "testing")
+    with moto.mock_aws():
+        client = boto3.client("glue", region_name="eu-central-1")
+        client.create_database(DatabaseInput={"Name": "default"})
+        yield GlueSite(client=client)
+
+
+class TestGlueCatalog(MetastoreContract):
+    """The conformance suite, against moto."""
+
+    def test_more_than_one_request(self, site: MetastoreSite, metastore: Metastore, table: Table) -> None:
+        """Glue takes a hundred partitions in a request."""
+        many = [partition(table, f"d{i}") for i in range(230)]
+        metastore.add_partitions(table.name, many)
+        assert len(metastore.get_partitions(table.name, [one.values for one in many])) == 230
+        assert len(site.partitions(table.name)) == 230
+
+
+class Broken:
+    """A client whose every call fails."""
+
+    def __init__(self, error: Exception) -> None:
+        self._error = error
+
+    def get_table(self, **arguments: object) -> None:
+        del arguments
+        raise self._error
+
+
+@pytest.mark.parametrize(
+    ("code", "kind"),
+    [("AccessDeniedException", MetastoreConflictError), ("InternalServiceException", MetastoreError)],
+)
+def test_errors_of_the_service(code: str, kind: type[Exception]) -> None:
+    """What can be tried again is told from what cannot."""
+    from botocore.exceptions import ClientError
+
+    error = ClientError({"Error": {"Code": code, "Message": "secret"}}, "GetTable")
+    with pytest.raises(MetastoreError) as caught:
+        GlueCatalog(Broken(error)).get_table(TableName.parse("a.b"))
+    assert type(caught.value) is kind
+    assert "secret" not in str(caught.value)
+
+
+def test_no_answer_is_unknown() -> None:
+    """A time-out says nothing about what was done."""
+    from botocore.exceptions import ReadTimeoutError
+
+    with pytest.raises(MetastoreError) as caught:
+        GlueCatalog(Broken(ReadTimeoutError(endpoint_url="http://x"))).get_table(TableName.parse("a.b"))
+    assert caught.value.code == "METASTORE_UNKNOWN"
+
+
+def test_glue_without_its_package(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The extra to install is named when the sink is built."""
+    monkeypatch.setitem(sys.modules, "boto3", None)
+    with pytest.raises(DependencyError) as caught:
+        GlueCatalog()
+    assert caught.value.code == "GLUE"
