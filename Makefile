@@ -12,10 +12,10 @@ PYTEST_ARGS ?=
 export PYSPARK_PYTHON := $(BIN)/python
 
 .DEFAULT_GOAL := help
-.PHONY: help setup java demo demo-s3 test lint bench clean
+.PHONY: help setup java demo demo-s3 demo-hive test lint bench clean
 
 help: ## what there is to make
-	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-6s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 setup: java $(VENV)/.wheel ## make .venv with everything that tests and demo need
 
@@ -52,6 +52,9 @@ demo: setup ## stream 336,776 flights into buckets by day and read them back
 
 demo-s3: setup ## the same onto S3, with a server of its own
 	$(BIN)/python examples/flights_s3_demo.py
+
+demo-hive: setup ## publish the flights as a Hive table, with a real metastore, and query it in SQL
+	$(BIN)/python examples/hive_demo.py
 
 # The tests are copied away from the sources, so that only the installed wheel can be imported.
 test: setup ## run all tests against the installed wheel; PYTEST_ARGS="-m 'not spark'" for a part

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 import pytest
 
+from examples.hive_server import HiveServer, hive_server, why_not
 from filesink.metastore.api import Metastore, Table
 from tests.contracts.metastore_contract import MetastoreSite
-from tests.metastore.hive_server import HiveServer, hive_server, why_not
 
 
 @pytest.fixture

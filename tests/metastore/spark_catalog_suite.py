@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import Row, SparkSession
 
+from examples.hive_server import HiveServer
 from filesink import FileSink
 from filesink.buckets import BucketAssigner
 from filesink.errors import ConfigError, SchemaError
@@ -25,7 +26,6 @@ from filesink.metastore.policies import SuccessFilePolicy
 from filesink.spark.catalog import SparkCatalog
 from formats.parquet import ParquetWriterFactory
 from tests.contracts.metastore_contract import MetastoreContract, MetastoreSite
-from tests.metastore.hive_server import HiveServer
 from tests.metastore.test_hive import HiveSite
 
 URI = os.environ["FILESINK_TEST_METASTORE"]

@@ -15,6 +15,7 @@ from typing import Self
 import puresasl.mechanisms
 import pytest
 
+from examples.hive_server import HiveServer
 from filesink.errors import ConfigError, DependencyError, MetastoreConflictError, MetastoreError
 from filesink.metastore import hive as hive_module
 from filesink.metastore.api import Metastore, Partition, TableName, Values
@@ -22,7 +23,6 @@ from filesink.metastore.hive import HiveMetastore
 from filesink.metastore.hive_connection import HiveConnection, Kerberos, Server, parse_uris
 from tests.contracts.metastore_contract import MetastoreContract, MetastoreSite, partition
 from tests.fakes import SettableClock
-from tests.metastore.hive_server import HiveServer
 from tests.metastore.test_memory import MemoryMetastoreSite
 
 

@@ -9,13 +9,14 @@ from pathlib import Path
 
 import pytest
 
-from tests.metastore.hive_server import HiveServer
+from examples.hive_server import HiveServer
 
 SUITE = Path(__file__).with_name("spark_catalog_suite.py")
 
 
 @pytest.mark.spark
 @pytest.mark.slow
+@pytest.mark.timeout(900)
 def test_the_suite_of_the_sessions_catalog(hive: HiveServer, tmp_path: Path) -> None:
     """The contract, and tables that Spark SQL reads; see ``spark_catalog_suite``."""
     environment = {
@@ -40,6 +41,6 @@ def test_the_suite_of_the_sessions_catalog(hive: HiveServer, tmp_path: Path) -> 
         capture_output=True,
         text=True,
         check=False,
-        timeout=280,
+        timeout=840,
     )
     assert done.returncode == 0, done.stdout[-6000:] + done.stderr[-2000:]

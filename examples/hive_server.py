@@ -57,7 +57,7 @@ def hive_server(directory: Path) -> Iterator[HiveServer]:
         *("org.apache.hadoop.hive.metastore.HiveMetaStore", "-p", str(port)),
     ]
     with (directory / "metastore.log").open("wb") as log:
-        process = subprocess.Popen(command, stdout=log, stderr=log, cwd=directory)  # noqa: S603 - our own command
+        process = subprocess.Popen(command, stdout=log, stderr=log, cwd=directory)
         try:
             _await(process, port, directory / "metastore.log")
             yield server
