@@ -165,7 +165,7 @@ class OrcBulkWriter(CollectingWriter):
 
     def _put(self, table: pa.Table) -> None:
         orc_times.check_times(table)
-        self._open(rows=table.num_rows).write(table.cast(self._file_schema))
+        self._open(rows=table.num_rows).write(_without_offsets(table.cast(self._file_schema)))
         self._stream.flush()
 
     def _end(self) -> None:
@@ -213,6 +213,19 @@ def _is_writable(kind: Any) -> bool:
     return bool(
         pt.is_boolean(kind) or is_number or is_time or columns.is_text(kind) or columns.is_binary(kind)
     )
+
+
+def _without_offsets(table: pa.Table) -> pa.Table:
+    """The same records, laid out anew where a column is nested.
+
+    pyarrow's ORC writer forgets where a slice of a struct begins and would write other records.
+    """
+    if not any(columns.is_nested(column.type) for column in table.schema):
+        return table
+    stream = pa.BufferOutputStream()
+    with pa.ipc.new_stream(stream, table.schema) as writer:
+        writer.write_table(table)
+    return pa.ipc.open_stream(stream.getvalue()).read_all()
 
 
 def _column_ids(schema: pa.Schema, places: Sequence[int]) -> list[int]:

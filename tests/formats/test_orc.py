@@ -146,6 +146,16 @@ def test_fractions_of_seconds_before_1970_are_refused(path):
     assert [row[0].second for row in pyorc.Reader(written(pa.record_batch({"c": whole})))] == [59, 1]
 
 
+def test_slices_of_structs_are_the_records_that_were_meant():
+    """Arrow's writer alone would begin at the first record of what the slice is from."""
+    structs = pa.array([{"a": number} if number % 3 else None for number in range(10)])
+    batch = pa.record_batch({"s": structs, "l": pa.array([[each] for each in structs.to_pylist()])}).slice(
+        4, 3
+    )
+    assert [row[0] for row in pyorc.Reader(written(batch))] == [(4,), (5,), None]
+    assert orc.ORCFile(written(batch)).read().to_pylist() == batch.to_pylist()
+
+
 def test_thousands_of_waiting_writers_stay_small():
     """A writer that waits with a record holds no file and no encoder."""
     before = pa.total_allocated_bytes()
