@@ -71,6 +71,7 @@ lint: setup ## ruff, mypy --strict, import contracts
 bench: java $(VENV)/.bench ## compare with Spark's own writers; takes about an hour
 	$(BIN)/python benchmarks/lineitem.py
 	$(BIN)/python benchmarks/file_formats.py
+	$(BIN)/python benchmarks/compacting.py
 	$(BIN)/python benchmarks/micro_batch.py
 	$(BIN)/python benchmarks/epochs.py
 

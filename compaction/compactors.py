@@ -13,7 +13,7 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from compaction.inputs import InputFile
+from compaction.inputs import HeldInput, InputFile
 from filesink.closing import Part
 from filesink.errors import CompactionError, ConfigError
 from filesink.file_format import BulkFormat, FileFormat, code_of
@@ -171,7 +171,7 @@ class Rewrite:
 
     def __call__(self, store: Store, request: MergeRequest, path: str) -> Combined:
         """See ``Combine``."""
-        inputs = [InputFile(store=store, part=part) for part in request.parts]
+        inputs = [HeldInput(store=store, part=part) for part in request.parts]
         output = store.create(path, target=request.target)
         try:
             rows = self.compactor.rewrite(inputs, output, self.form)

@@ -7,7 +7,7 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate
-from typing import TYPE_CHECKING, Any, BinaryIO, cast
+from typing import TYPE_CHECKING, Any, BinaryIO, Protocol, cast
 
 from filesink.closing import Part
 from filesink.storage.api import Store
@@ -17,30 +17,26 @@ if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class InputFile:
+class InputFile(Protocol):
     """One file to be merged. ``rows``: its records; ``size``: its bytes.
 
     ``signature`` names format, options and schema; files of equal signatures have equal schemas.
     """
 
-    store: Store
-    part: Part
-
     @property
     def rows(self) -> int:
         """Records in the file."""
-        return sum(held.rows for held in self.part)
+        ...
 
     @property
     def size(self) -> int:
         """Bytes of the file."""
-        return sum(held.size for held in self.part)
+        ...
 
     @property
     def signature(self) -> str:
         """Of format, options and schema."""
-        return self.part[-1].signature
+        ...
 
     def open(self) -> BinaryIO:
         """The file from its first byte, seekable; for the caller to close.
@@ -48,6 +44,33 @@ class InputFile:
         Raises:
             StagedDataLost: it is not there as it was closed.
         """
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HeldInput:
+    """A closed part, of one file or several; implements ``InputFile``."""
+
+    store: Store
+    part: Part
+
+    @property
+    def rows(self) -> int:
+        """See ``InputFile.rows``."""
+        return sum(held.rows for held in self.part)
+
+    @property
+    def size(self) -> int:
+        """See ``InputFile.size``."""
+        return sum(held.size for held in self.part)
+
+    @property
+    def signature(self) -> str:
+        """See ``InputFile.signature``."""
+        return self.part[-1].signature
+
+    def open(self) -> BinaryIO:
+        """See ``InputFile.open``."""
         files = [held.staged for held in self.part]
         for file in files:
             self.store.verify(file)

@@ -34,6 +34,11 @@ _FEW_VALUES: Final = 16 << 10  # bytes of a compressed dictionary page
 _TEXT: Final = (pt.is_string, pt.is_large_string, pt.is_string_view)
 
 
+def suits(factory: ParquetWriterFactory) -> bool:
+    """Whether files of ``factory`` can be merged like this; else they are like those of any format."""
+    return factory.encryption is None and not factory.layout.bloom_filters
+
+
 def rewrite(inputs: Sequence[InputFile], output: BinaryOutput, factory: ParquetWriterFactory) -> int:
     """Write the records of ``inputs``, which have one schema, into ``output``; return how many.
 
@@ -96,7 +101,9 @@ def _open(stream: BinaryIO, size: int, few: Sequence[str]) -> pq.ParquetFile:
     stream.seek(0)
     source: Any = pa.BufferReader(stream.read()) if size <= _WHOLE else stream
     try:
-        return pq.ParquetFile(source, read_dictionary=list(few), **FOOTER_LIMITS)
+        return pq.ParquetFile(
+            source, read_dictionary=list(few), coerce_int96_timestamp_unit="us", **FOOTER_LIMITS
+        )
     except (pa.ArrowException, OSError) as error:
         raise FormatError(f"no readable Parquet file ({type(error).__name__})", kind="value") from error
 

@@ -26,6 +26,17 @@ class RecordWiseFileCompactor(RewritingFileCompactor):
 
     def check(self, form: FileFormat) -> None:
         """See ``FileCompactor.check``; the format must read its own files without being told a schema."""
+        match form:
+            case BulkFormat(factory=ParquetWriterFactory(layout=layout)) if layout.sorted_by:
+                raise ConfigError(
+                    "files that are sorted by themselves would not be sorted when they are merged; leave out "
+                    "sorted_by, or use FileCompactor.identical_file_compactor()",
+                    code="COMPACTION",
+                )
+            case _:
+                self._check_reader(form)
+
+    def _check_reader(self, form: FileFormat) -> None:
         try:
             code_of(form).open_reader(io.BytesIO())
         except FormatError as error:
@@ -46,8 +57,8 @@ class RecordWiseFileCompactor(RewritingFileCompactor):
         is_alike = len({file.signature for file in inputs}) == 1
         try:
             match form:
-                case BulkFormat(factory=ParquetWriterFactory() as factory) if is_alike:
-                    return parquet.rewrite(inputs, output, factory)
+                case BulkFormat(factory=ParquetWriterFactory() as own) if is_alike and parquet.suits(own):
+                    return parquet.rewrite(inputs, output, own)
                 case BulkFormat(factory=factory):
                     return _rewrite_bulk(inputs, output, factory)
                 case RowFormat(encoder=encoder):

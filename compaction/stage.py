@@ -46,5 +46,6 @@ class CompactParts(PreCommitStage[HeldFile, Committable]):
             now_ms=epoch.now_ms,
             is_last=epoch.input is Input.ENDED,
             is_epoch=is_epoch,
+            pressing=frozenset(epoch.pressing),
         )
         return plan(closed_parts(prepared), self._trigger, moment, key=self._key)

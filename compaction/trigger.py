@@ -6,7 +6,7 @@ restart where it stopped, and a changed strategy applies to what waits already.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from filesink.closing import Part
@@ -24,12 +24,14 @@ class Moment:
         is_last: whether the input has ended, so that nothing may wait any longer.
         is_epoch: whether there will be an epoch in any case; an epoch that is held only because of
             the plan does not count as one.
+        pressing: buckets of which nothing may wait any longer, since they are about to be announced.
     """
 
     slot: int
     now_ms: int
     is_last: bool
     is_epoch: bool
+    pressing: Collection[str] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,7 +54,7 @@ class Trigger:
 
     def is_time(self, waiting: Sequence[Part], moment: Moment) -> bool:
         """Whether nothing of a bucket may wait any longer, whatever its size."""
-        if moment.is_last:
+        if moment.is_last or waiting[0][0].bucket in moment.pressing:
             return True
         if self.age_ms is not None and moment.now_ms - min(map(_born_ms, waiting)) >= self.age_ms:
             return True

@@ -178,6 +178,8 @@ class EpochContext:
         waiting: what the aggregated committer has put off in earlier epochs.
         clock: for measuring only; what is decided follows from ``now_ms``.
         metrics: what stages count; they are reported with those of the tasks.
+        pressing: a stage adds the names of what must be whole after this epoch, such as buckets that
+            are about to be announced, for later stages that would let pieces of it wait.
         mode: that of a batch write; anything else appends.
     """
 
@@ -190,6 +192,7 @@ class EpochContext:
     waiting: Sequence[Any] = ()
     clock: Clock = field(default_factory=SystemClock)
     metrics: Metrics = field(default_factory=Metrics)
+    pressing: set[str] = field(default_factory=set)
     mode: SaveMode = SaveMode.APPEND
 
 

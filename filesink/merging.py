@@ -34,7 +34,7 @@ from filesink.naming import (
 from filesink.part_file import Event, State, advance
 from filesink.ports import Ids, SerialRunner, TaskRunner
 from filesink.storage.api import Store
-from filesink.storage.staged import HiddenFile, Staged
+from filesink.storage.staged import Staged
 from filesink.system import SystemIds
 
 _ON_DRIVER = 64 << 20  # bytes; an epoch that merges more does it as a job
@@ -235,13 +235,10 @@ def _copies(requests: Iterable[MergeRequest]) -> list[MergeRequest]:
 
 
 def _discards(requests: Sequence[MergeRequest], pending: Sequence[PendingFile]) -> list[DiscardFile]:
-    """The inputs that were copied, and what an attempt has left whose file does not count."""
+    """The inputs that were copied; what other attempts have left is swept."""
     published = {file.staged.path for file in pending}
-    names = [held.staged.path for request in requests for held in request.segments]
-    for request, file in zip(requests, pending, strict=True):
-        if len(request.segments) > 1 and isinstance(file.staged, HiddenFile):
-            names.append(request.path)
-    return [DiscardFile(path=path) for path in names if path not in published]
+    inputs = (held.staged.path for request in requests for held in request.segments)
+    return [DiscardFile(path=path) for path in inputs if path not in published]
 
 
 def _count(

@@ -32,6 +32,7 @@ _UPLOAD = re.compile(r"\.(?P<target>.+)\.upload\.(?P<upload_id>[A-Za-z0-9_.~%-]+
 _OF_PART_ID = re.compile(
     r"-(?P<tag>[0-9a-f]{8})-(?P<high>[0-9a-f]{4})-8(?P<low>[0-9a-f]{3})-[89ab][0-9a-f]{3}-[0-9a-f]{12}-[0-9]+"
 )
+_PART = re.compile(rf"(?P<prefix>[^._].*){_OF_PART_ID.pattern}(?P<suffix>(?:\..+)?)")
 _LAST_SLOT = (1 << 28) - 1  # in a part id; stands for all that follow, too
 _UNSAFE = re.compile("[\x00-\x1f\x7f/\\\\\ud800-\udfff]")  # lone surrogates are no names
 
@@ -146,6 +147,25 @@ def new_part_id(tag: str, slot: int, ids: Ids) -> str:
     """A part id that no other part will ever have; tells sink and slot, see the rules above."""
     shown = f"{min(slot, _LAST_SLOT):07x}"
     return f"{tag}-{shown[:4]}-8{shown[4:]}{ids.uuid()[18:]}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PartName:
+    """What a finished file's name tells: whose it is and the slot of the ledger that made it visible."""
+
+    prefix: str
+    tag: str
+    slot: int
+    suffix: str
+
+
+def parse_part(name: str) -> PartName | None:
+    """The parts of a finished file's name, or ``None`` for any other file."""
+    found = _PART.fullmatch(name)
+    if found is None:
+        return None
+    slot = int(found["high"] + found["low"], 16)
+    return PartName(prefix=found["prefix"], tag=found["tag"], slot=slot, suffix=found["suffix"])
 
 
 def join(directory: str, name: str) -> str:

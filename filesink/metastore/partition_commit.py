@@ -162,6 +162,7 @@ class CloseDuePartitions(PreCommitStage[HeldFile, Committable]):
         overdue = self._plan.overdue(epoch, prepared)
         if not overdue:
             return prepared
+        epoch.pressing.update(one.bucket for one in overdue)
         taken = {one.staged.path for one in overdue}
         states = {
             subtask: [one for one in lane if one.staged.path not in taken]

@@ -47,7 +47,7 @@ COMPACTION = (
     Mutant(
         "the end of input leaves small files waiting",
         "compaction/trigger.py",
-        "        if moment.is_last:\n            return True\n",
+        "        if moment.is_last or waiting[0][0].bucket in moment.pressing:\n            return True\n",
         "",
     ),
     Mutant(
@@ -55,12 +55,6 @@ COMPACTION = (
         "filesink/closed_parts.py",
         "    return [*parts_of(prepared.states.get(OF_STAGES, ())), *parts_of(closed)]\n",
         "    return parts_of(closed)\n",
-    ),
-    Mutant(
-        "a merge that was tried twice leaves its first file",
-        _MERGING,
-        "            names.append(request.path)\n",
-        "            pass\n",
     ),
     Mutant(
         "what merges leave behind is not swept",

@@ -15,6 +15,7 @@ from filesink.file_format import BulkFormat
 from filesink.storage.open import open_store
 from formats import ParquetWriterFactory
 from formats.api import Encoder
+from formats.parquet_layout import ParquetLayout
 from tests.fakes import World, keep_open, micro_batch, plan_of, records
 
 
@@ -203,6 +204,54 @@ def test_parquet_by_records(tmp_path):
     assert file.num_row_groups == 1
     assert file.read().column("value").to_pylist() == [f"{m}-{n}" for m in range(3) for n in range(5)]
     assert [entry.name for entry in tmp_path.iterdir() if entry.is_file()] == [path.name]
+
+
+@pytest.mark.parametrize(
+    "layout",
+    [
+        ParquetLayout(),
+        ParquetLayout(dictionary=()),
+        ParquetLayout(bloom_filters={"value": 0.01}),
+        ParquetLayout(timestamps="int96", page_index=True),
+    ],
+)
+def test_parquet_of_any_layout(tmp_path, layout):
+    """Texts of few values, nulls, times and lists come back as they went in, whatever the layout."""
+    factory = ParquetWriterFactory(layout=layout)
+    world = World(
+        plan=plan_of(BulkFormat(factory)),
+        compaction=compacting(FileCompactor.record_wise_file_compactor(), checkpoints=2),
+        open_store=lambda: open_store(tmp_path, {}),
+    )
+    driver = world.driver()
+    for number in range(2):
+        table = pa.table(
+            {
+                "bucket": [""] * 3000,
+                "value": [None if n % 7 == 0 else f"{number}-{n % 3}" for n in range(3000)],
+                "time": pa.array(range(3000), pa.timestamp("us", "UTC")),
+                "list": [[str(n), None] for n in range(3000)],
+            }
+        )
+        (batch,) = table.to_batches()
+        driver.run(micro_batch(number), world.job(batch))
+    (path,) = tmp_path.glob("*.parquet")
+    found = pq.ParquetFile(path, coerce_int96_timestamp_unit="us").read()
+    assert found.column("value").type == pa.string()
+    assert found.num_rows == 6000
+    times = found.column("time").cast(pa.timestamp("us", "UTC"))  # INT96 has no zone
+    found = found.set_column(1, "time", times)
+    assert found.slice(3000).to_pylist() == table.drop_columns("bucket").to_pylist()
+    assert pq.ParquetFile(path).num_row_groups == 1
+
+
+def test_sorted_files_are_not_merged():
+    """What a file says of its order would not be true of a merged one."""
+    factory = ParquetWriterFactory(layout=ParquetLayout(sorted_by=("a",)))
+    with pytest.raises(ConfigError, match="sorted_by"):
+        FileSink.for_bulk_format("/data/x", factory).enable_compact(
+            FileCompactStrategy(checkpoints=1), FileCompactor.record_wise_file_compactor()
+        )
 
 
 class Dashes(RewritingFileCompactor):

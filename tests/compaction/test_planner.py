@@ -95,6 +95,15 @@ def test_the_end_of_input_leaves_nothing_waiting():
     assert (sizes(done.groups), done.waiting) == ([[4, 4, 4], [4], [1]], [])
 
 
+def test_a_bucket_that_is_about_to_be_announced_does_not_wait():
+    """It fires, whatever its size; other buckets go on waiting."""
+    waiting = [make_part(bucket="0"), make_part(bucket="1")]
+    pressed = Moment(slot=0, now_ms=0, is_last=False, is_epoch=True, pressing={"1"})
+    done = plan(waiting, trigger(10), pressed, key=key)
+    assert [part[0].bucket for group in done.groups for part in group] == ["1"]
+    assert [part[0].bucket for part in done.waiting] == ["0"]
+
+
 def test_only_alike_files_are_merged():
     """Files of other options or columns make files of their own, and count for the bucket all the same."""
     waiting = [make_part(4), make_part(4, signature="t"), make_part(4), make_part(4, suffix=".x")]

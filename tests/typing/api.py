@@ -9,6 +9,7 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
+from compaction import FileCompactor, FileCompactStrategy
 from filesink import (
     BucketAssigner,
     CheckpointRollingPolicy,
@@ -101,3 +102,17 @@ def data_source(spark: SparkSession, df: DataFrame) -> None:
     """The convenient door."""
     register(spark)
     df.write.format("filesink").mode("append").option("path", "/data/x").option("format", "parquet").save()
+
+
+# Small files are merged before anybody sees them.
+compacted = (
+    FileSink.for_bulk_format("/data/events", ParquetWriterFactory())
+    .enable_compact(
+        FileCompactStrategy(
+            size_threshold="128MiB", checkpoints=5, max_age=timedelta(minutes=10), max_concurrent=2
+        ),
+        FileCompactor.record_wise_file_compactor(),
+    )
+    .build()
+)
+drained = FileSink.for_row_format("/data/x", Encoder.json_lines()).disable_compact().build()

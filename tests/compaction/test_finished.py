@@ -1,0 +1,121 @@
+"""Small files that are visible already: planned, merged, removed; and left alone if they are not ours."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+
+import compaction
+from filesink import ConfigError
+from filesink.committer import FileCommitter
+from filesink.file_format import BulkFormat
+from filesink.ledger import Ledger
+from filesink.storage.open import open_store
+from formats import Encoder, ParquetWriterFactory
+from tests.fakes import World, micro_batch, plan_of, records
+
+PARQUET = ParquetWriterFactory(compression="zstd")
+
+
+def filled(base: Path, *, form=None, files=5, uid="u") -> World:
+    """A sink that has published small files in the buckets x and y."""
+    world = World(plan=plan_of(form), uid=uid, open_store=lambda: open_store(base, {}))
+    driver = world.driver()
+    for number in range(files):
+        driver.run(micro_batch(number), world.job(records(f"{number}", bucket="x")))
+    driver.run(micro_batch(files), world.job(records("last", bucket="y")))
+    return world
+
+
+def names(base: Path) -> list[str]:
+    """What a reader lists."""
+    found = (path.relative_to(base) for path in base.rglob("*") if path.is_file())
+    return sorted(str(path) for path in found if not any(part[0] in "._" for part in path.parts))
+
+
+def hidden(base: Path) -> list[str]:
+    """Hidden files outside of ledgers."""
+    return [str(path) for path in base.rglob(".*") if "_filesink" not in path.parts]
+
+
+def test_parquet_by_records(tmp_path):
+    """One file of the same records in their order, with codec and schema; other buckets stay."""
+    filled(tmp_path, form=BulkFormat(PARQUET))
+    planned = compaction.plan(tmp_path)
+    assert (len(planned.groups), planned.files) == (1, 5)
+    before = names(tmp_path)
+    report = compaction.compact(tmp_path, PARQUET)
+    assert [(file.rows, file.bucket) for file in report.files] == [(5, "x")]
+    (path,) = (tmp_path / "x").glob("*.parquet")
+    file = pq.ParquetFile(path)
+    values = file.read().column("value").to_pylist()
+    assert sorted(values) == ["0", "1", "2", "3", "4"]
+    assert file.metadata.row_group(0).column(0).compression == "ZSTD"
+    assert [name for name in names(tmp_path) if name in before] == [name for name in before if name[0] == "y"]
+    assert hidden(tmp_path) == []
+    assert compaction.compact(tmp_path, PARQUET) is None
+
+
+def test_text_by_bytes(tmp_path):
+    """Lines are joined; the sink goes on afterwards as if nothing had happened."""
+    world = filled(tmp_path)
+    compaction.compact(tmp_path, Encoder.simple_string_encoder(), bucket="x")
+    (path,) = (tmp_path / "x").glob("part-*")
+    assert sorted(path.read_text().split()) == ["0", "1", "2", "3", "4"]
+    world.driver().run(micro_batch(6), world.job(records("more", bucket="x")))
+    assert len(names(tmp_path / "x")) == 2
+
+
+def test_files_that_are_large_enough_stay(tmp_path):
+    """With a small target nothing is merged, and nothing is written."""
+    filled(tmp_path)
+    assert compaction.plan(tmp_path, target_size=1).groups == ()
+    before = names(tmp_path)
+    assert compaction.compact(tmp_path, Encoder.simple_string_encoder(), target_size=2) is None
+    assert names(tmp_path) == before
+
+
+def test_what_is_not_ours_stays(tmp_path):
+    """Files of others, also under names that look like ours, and those of an epoch that is not complete."""
+    world = filled(tmp_path, files=2)
+    strangers = ["x/data.txt", "x/part-0badcafe-0000-8000-8000-000000000000-0", "x/part-1"]
+    for name in strangers:
+        (tmp_path / name).write_text("mine")
+    assert compaction.plan(tmp_path).files == 2
+    last = world.ledger().head().record.slot
+    (tmp_path / "_filesink" / "uid-u" / f"{last:012d}.complete").unlink()
+    assert compaction.plan(tmp_path).files == 2
+    (tmp_path / "_filesink" / "uid-u" / f"{last:012d}.record").unlink()
+    (tmp_path / "_filesink" / "uid-u" / f"{last - 1:012d}.complete").unlink()
+    assert compaction.plan(tmp_path).files == 0
+    assert all((tmp_path / name).read_text() == "mine" for name in strangers)
+
+
+def test_a_crash_after_the_decision_is_carried_through(tmp_path, monkeypatch):
+    """The next call publishes what was decided and removes the inputs; no row is lost or stays twice."""
+    filled(tmp_path)
+
+    def crash(_self, _replaced):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(FileCommitter, "_remove", crash)
+        with pytest.raises(KeyboardInterrupt):
+            compaction.compact(tmp_path, Encoder.simple_string_encoder())
+    assert len(names(tmp_path / "x")) == 6
+    assert compaction.compact(tmp_path, Encoder.simple_string_encoder()) is None
+    (path,) = (tmp_path / "x").glob("part-*")
+    assert len(path.read_text().split()) == 5
+    assert Ledger(open_store(tmp_path, {}), "exclusive").head().complete
+
+
+def test_what_cannot_be_merged_is_refused(tmp_path):
+    """Headers are known to a sink only; sizes are sizes."""
+    for form in (Encoder.csv(header=True),):
+        with pytest.raises(ConfigError, match="header") as raised:
+            compaction.compact(tmp_path, form)
+        assert raised.value.code == "COMPACTION"
+    with pytest.raises(ConfigError, match="target_size"):
+        compaction.plan(tmp_path, target_size="big")

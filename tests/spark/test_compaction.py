@@ -1,0 +1,111 @@
+"""Small files of a stream are merged before anybody sees them: with Spark, and by a Spark job."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pyarrow.parquet as pq
+import pytest
+
+from compaction import FileCompactor, FileCompactStrategy, RewritingFileCompactor
+from examples import flights
+from filesink import BucketAssigner, FileSink, FileSinkBuilder, OutputFileConfig, RollingPolicy, StateError
+from formats import Encoder, ParquetWriterFactory
+from tests.spark import inputs, outside
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyspark.sql import DataFrame, SparkSession
+
+pytestmark = pytest.mark.spark
+BATCHES = 60
+BASE_PATH = BucketAssigner.base_path_bucket_assigner()
+
+
+@pytest.fixture(scope="module")
+def flights_source(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """All flights of a year in 60 files."""
+    directory = tmp_path_factory.mktemp("flights")
+    table = flights.load()
+    size = -(-table.num_rows // BATCHES)
+    for number in range(BATCHES):
+        pq.write_table(table.slice(number * size, size), directory / f"{number:02}.parquet")
+    return directory
+
+
+def run(
+    spark: SparkSession, builder: FileSinkBuilder, source: Path, checkpoint: Path
+) -> list[dict[str, int]]:
+    """The stream to its end, one file per micro-batch; the metrics of its epochs."""
+    schema = spark.read.parquet(str(source)).schema
+    df = spark.readStream.schema(schema).option("maxFilesPerTrigger", 1).parquet(str(source))
+    query = builder.build().start(df, checkpoint_location=checkpoint, available_now=True)
+    query.awaitTermination()
+    return [dict(report.metrics) for report in query.reports]
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+def test_sixty_micro_batches_of_flights_make_one_file(
+    spark: SparkSession, flights_source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The same rows with and without compaction, in 60 files and in one; merged by a Spark job."""
+    monkeypatch.setattr(RewritingFileCompactor, "on_driver", 0)
+    plain = FileSink.for_bulk_format(tmp_path / "plain", ParquetWriterFactory())
+    plain = plain.with_bucket_assigner(BASE_PATH)
+    run(spark, plain, flights_source, tmp_path / "checkpoint-plain")
+    merged = FileSink.for_bulk_format(tmp_path / "merged", ParquetWriterFactory())
+    merged = merged.with_bucket_assigner(BASE_PATH).enable_compact(
+        FileCompactStrategy(checkpoints=BATCHES), FileCompactor.record_wise_file_compactor()
+    )
+    metrics = run(spark, merged, flights_source, tmp_path / "checkpoint-merged")
+    assert len(outside.visible(tmp_path / "plain")) == BATCHES
+    assert len(outside.visible(tmp_path / "merged")) == 1
+    assert outside.hidden(tmp_path / "merged") == []
+    assert sum(values.get("merged_files_in", 0) for values in metrics) == BATCHES
+    before, after = (sorted_table(tmp_path / name) for name in ("plain", "merged"))
+    assert before.num_rows == 336_776
+    assert before.equals(after)
+
+
+def sorted_table(base: Path) -> pa.Table:
+    """All rows below ``base``, in the order of all their columns."""
+    table = pq.read_table(base)
+    return table.sort_by([(name, "ascending") for name in table.column_names])
+
+
+def lines(spark: SparkSession, source: Path) -> DataFrame:
+    """One id per line."""
+    return inputs.flights(spark, source).selectExpr("lpad(id, 9, '0') AS value")
+
+
+def test_on_off_on(spark: SparkSession, tmp_path: Path) -> None:
+    """A stream that is restarted with and without compaction has each row once; forgetting it is refused."""
+    base, source, checkpoint = tmp_path / "out", tmp_path / "source", tmp_path / "checkpoint"
+    plain = FileSink.for_row_format(base, Encoder.simple_string_encoder()).with_bucket_assigner(BASE_PATH)
+    plain = plain.with_uid("lines").with_output_file_config(OutputFileConfig(part_suffix=".txt"))
+    plain = plain.with_rolling_policy(RollingPolicy.on_checkpoint_rolling_policy())
+    compacting = plain.enable_compact(
+        FileCompactStrategy(size_threshold="1MiB"), FileCompactor.concat_file_compactor()
+    )
+    for number, builder in enumerate((compacting, plain.disable_compact(), compacting)):
+        inputs.add_file(source, number, rows=20)
+        query = builder.build().start(lines(spark, source), checkpoint_location=checkpoint)
+        query.processAllAvailable()
+        query.stop()
+        if number == 0:
+            with pytest.raises(StateError, match="disable_compact"):
+                plain.build().finish()
+            assert outside.visible(base) == {}
+        if number == 1:
+            plain.disable_compact().build().finish()
+            assert outside.lines(base, ".txt") == expected(2)
+    compacting.build().finish()
+    assert outside.lines(base, ".txt") == expected(3)
+    assert outside.hidden(base) == []
+
+
+def expected(files: int) -> list[str]:
+    """The lines of the first files."""
+    return [f"{number:09}" for number in range(files * 20)]
