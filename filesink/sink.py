@@ -41,7 +41,7 @@ from filesink.rolling import AnsweringPolicy, CheckpointRollingPolicy, RollingPo
 from filesink.save_mode import SaveMode
 from filesink.spark.engine import EngineOptions, SparkEngine
 from filesink.spark.table_columns import in_table_order
-from filesink.storage.open import check_base_path
+from filesink.storage.base_path import check_base_path
 from filesink.writer import Plan
 from formats.api import BulkWriterFactory, Encoder, RowEncoder
 from formats.per_row import PerRowEncoder

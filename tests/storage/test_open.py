@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from filesink.errors import ConfigError
-from filesink.storage.open import check_base_path, open_store
+from filesink.storage.base_path import check_base_path
+from filesink.storage.open import open_store
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,268 @@
+"""A container of Azure Blob Storage as ``Objects``: the only module that knows Azure's client.
+
+How uploads are told on a service that has none:
+
+* Blocks are staged for a blob and invisible until a list of them is committed; that is one step, and
+  conditional. They are named by upload, number and digest, so that another attempt, or the same one
+  again, never replaces a block.
+* The upload's id is the token of the blob it becomes, and goes into its metadata when it is committed.
+* Blocks that nobody commits cannot be removed by name, and are listed nowhere: Azure drops them after
+  seven days, counted from the last one of their blob. So there is nothing to abort and nothing to sweep.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from azure.core import MatchConditions
+from azure.core.exceptions import AzureError, ClientAuthenticationError, HttpResponseError
+from azure.identity import DefaultAzureCredential
+from azure.storage.blob import BlobBlock, BlobPrefix, BlobServiceClient
+
+from filesink.errors import CommitConflictError, ConfigError, StorageError
+from filesink.storage.objects import (
+    BAD_PARTS,
+    EXISTS,
+    UNAVAILABLE,
+    Condition,
+    CopyRange,
+    FoundObject,
+    FoundUpload,
+    NewUpload,
+    ObjectInfo,
+)
+from filesink.storage.staged import UploadedPart
+
+if TYPE_CHECKING:
+    from azure.storage.blob import BlobClient, BlobProperties, ContainerClient
+
+    from formats.api import Buffer
+
+_TOKEN = "filesink_token"  # noqa: S105 - the name of it; Azure takes letters, digits and '_'
+_FOLDER = "hdi_isfolder"  # how accounts with directories show them
+_DIGEST = 16  # hexadecimal digits of a block's digest in its name
+_LIFE_MS = 7 * 24 * 3600 * 1000
+_OPTIONS = ("account_name", "account_key", "sas_token", "connection_string", "account_host", "credential")
+_CODES = {
+    "BlobAlreadyExists": EXISTS,
+    "ConditionNotMet": EXISTS,
+    "InvalidBlobOrBlock": BAD_PARTS,
+    "InvalidBlockId": BAD_PARTS,
+    "InvalidBlockList": BAD_PARTS,
+    "ContainerNotFound": "NO_BUCKET",
+    "ContainerBeingDeleted": "NO_BUCKET",
+}
+_BY_STATUS = {401: "PERMISSION", 403: "PERMISSION", 408: UNAVAILABLE, 412: EXISTS, 429: UNAVAILABLE}
+_ADVICE = {
+    EXISTS: "something stands there already, or changed meanwhile",
+    BAD_PARTS: "a block of the upload is missing",
+    UNAVAILABLE: "the store did not answer as it should; check it and start again, nothing is lost",
+    "PERMISSION": "give these credentials permission to list, read, write and delete below the base path",
+    "NO_BUCKET": "make the container first, or check its name and account",
+    "IO": "the request was refused; see the store's own code",
+}
+
+
+def connect(container: str, account: str, options: Mapping[str, Any]) -> AzureObjects:
+    """A client for one container.
+
+    Args:
+        container: its name.
+        account: of the storage account; ``""`` if the options tell it.
+        options: the names of adlfs. Without a key, a token or a connection string Azure's default chain
+            of credentials is asked: environment, workload, managed identity, command line.
+    """
+    unknown = sorted(set(options) - set(_OPTIONS))
+    if unknown:
+        raise ConfigError(
+            f"unknown storage options {unknown} for Azure; known are {', '.join(_OPTIONS)}",
+            code="UNKNOWN_OPTION",
+        )
+    connection = options.get("connection_string")
+    if connection:
+        service = BlobServiceClient.from_connection_string(connection)
+    else:
+        name = account or options.get("account_name")
+        if not name:
+            raise ConfigError(
+                "the storage account is not known; pass storage option account_name, or a path like "
+                "'abfss://container@account.dfs.core.windows.net/data'",
+                code="BAD_VALUE",
+            )
+        host = options.get("account_host") or f"{name}.blob.core.windows.net"
+        service = BlobServiceClient(f"https://{host}", credential=_credential(options))
+    return AzureObjects(service.get_container_client(container), container)
+
+
+def _credential(options: Mapping[str, Any]) -> Any:
+    for name in ("credential", "account_key", "sas_token"):
+        if options.get(name):
+            return options[name]
+    return DefaultAzureCredential()
+
+
+class AzureObjects:
+    """See ``filesink.storage.objects.Objects``."""
+
+    def __init__(self, container: ContainerClient, name: str) -> None:
+        self._container = container
+        self._name = name
+
+    @property
+    def where(self) -> str:
+        """See ``Objects.where``."""
+        return f"az://{self._name}"
+
+    def head(self, key: str, /) -> ObjectInfo | None:
+        """See ``Objects.head``."""
+        with self._explained("look at", key):
+            try:
+                found = self._blob(key).get_blob_properties()
+            except HttpResponseError as error:
+                if error.status_code == 404 and _code_of(error) != "ContainerNotFound":
+                    return None
+                raise
+        metadata = found.metadata or {}
+        if metadata.get(_FOLDER) == "true":
+            return None
+        return ObjectInfo(
+            size=found.size, etag=found.etag, mtime_ms=_mtime_ms(found), token=metadata.get(_TOKEN, "")
+        )
+
+    def get(self, key: str, /, *, start: int = 0, end: int | None = None, etag: str = "") -> bytes:
+        """See ``Objects.get``."""
+        part: dict[str, Any] = {}
+        if start or end is not None:  # a blob without bytes has no range, not even from 0
+            part = {"offset": start, "length": None if end is None else end - start}
+        with self._explained("read", key):
+            return bytes(self._blob(key).download_blob(**part, **_if_match(etag)).readall())
+
+    def put(self, key: str, data: Buffer, /, *, token: str, condition: Condition) -> None:
+        """See ``Objects.put``."""
+        with self._explained("write", key):
+            overwrite = condition is Condition.ALWAYS
+            self._blob(key).upload_blob(bytes(data), overwrite=overwrite, metadata={_TOKEN: token})
+
+    def delete(self, key: str, /, *, etag: str = "") -> None:
+        """See ``Objects.delete``."""
+        try:
+            with self._explained("remove", key):
+                self._blob(key).delete_blob(**_if_match(etag))
+        except FileNotFoundError:
+            pass
+
+    def list_objects(self, prefix: str, /) -> tuple[list[FoundObject], list[str]]:
+        """See ``Objects.list_objects``."""
+        found: list[FoundObject] = []
+        below: list[str] = []
+        with self._explained("list", prefix):
+            for each in self._container.walk_blobs(name_starts_with=prefix or None, delimiter="/"):
+                if isinstance(each, BlobPrefix):
+                    below.append(each.name)
+                else:
+                    mtime_ms = _mtime_ms(each)
+                    one = FoundObject(key=each.name, size=each.size, etag=each.etag, mtime_ms=mtime_ms)
+                    found.append(one)
+        return found, below
+
+    def list_uploads(self, prefix: str, /) -> tuple[list[FoundUpload], list[str]]:
+        """See ``Objects.list_uploads``: none, see the rules above."""
+        del prefix
+        return [], []
+
+    def create_upload(self, key: str, /, *, token: str) -> NewUpload:
+        """See ``Objects.create_upload``; the service hears of it with the first block."""
+        del key
+        return NewUpload(upload_id=token, abort_ms=None)
+
+    def upload_part(self, key: str, upload_id: str, /, *, number: int, data: Buffer) -> str:
+        """See ``Objects.upload_part``."""
+        digest = hashlib.sha256(data).hexdigest()[:_DIGEST]
+        with self._explained("upload to", key):
+            self._blob(key).stage_block(_block_id(upload_id, number, digest), bytes(data))
+        return digest
+
+    def copy_part(self, key: str, upload_id: str, /, *, number: int, source: CopyRange) -> str | None:
+        """See ``Objects.copy_part``; Azure copies blocks only from addresses that need no header."""
+        del key, upload_id, number, source
+        return None
+
+    def list_parts(self, key: str, upload_id: str, /) -> list[UploadedPart] | None:
+        """See ``Objects.list_parts``."""
+        try:
+            with self._explained("look at the upload of", key):
+                _, uncommitted = self._blob(key).get_block_list("uncommitted")
+        except FileNotFoundError:
+            return None
+        parts = [_part(block.id, block.size) for block in uncommitted if block.id.startswith(f"{upload_id}.")]
+        return sorted(parts, key=lambda part: part.number) or None
+
+    def complete(
+        self, key: str, upload_id: str, /, *, parts: Sequence[UploadedPart], condition: Condition
+    ) -> None:
+        """See ``Objects.complete``."""
+        blocks = [BlobBlock(_block_id(upload_id, part.number, part.etag)) for part in parts]
+        only: dict[str, Any] = (
+            {"match_condition": MatchConditions.IfMissing} if condition is Condition.IF_ABSENT else {}
+        )
+        with self._explained("complete the upload of", key):
+            self._blob(key).commit_block_list(blocks, metadata={_TOKEN: upload_id}, **only)
+
+    def abort(self, key: str, upload_id: str, /) -> None:
+        """See ``Objects.abort``: nothing to be done, see the rules above."""
+
+    def _blob(self, key: str) -> BlobClient:
+        return self._container.get_blob_client(key)
+
+    @contextmanager
+    def _explained(self, operation: str, key: str) -> Iterator[None]:
+        """Turn the client's errors inside the block into ``StorageError``."""
+        where = f"{self.where}/{key}"
+        try:
+            yield
+        except ClientAuthenticationError as error:
+            raise _error("PERMISSION", operation, where, type(error).__name__) from error
+        except HttpResponseError as error:
+            raise _answered(error, operation, where) from error
+        except AzureError as error:
+            raise _error(UNAVAILABLE, operation, where, type(error).__name__) from error
+
+
+def _block_id(upload_id: str, number: int, digest: str) -> str:
+    """All of one length, and of 64 bytes at most, as Azure wants it."""
+    return f"{upload_id}.{number:05d}.{digest}"
+
+
+def _part(name: str, size: int) -> UploadedPart:
+    _, number, digest = name.split(".")
+    return UploadedPart(number=int(number), etag=digest, size=size)
+
+
+def _if_match(etag: str) -> dict[str, Any]:
+    return {"etag": etag, "match_condition": MatchConditions.IfNotModified} if etag else {}
+
+
+def _mtime_ms(found: BlobProperties) -> int:
+    return int(found.last_modified.timestamp() * 1000)
+
+
+def _answered(error: HttpResponseError, operation: str, where: str) -> Exception:
+    name, status = _code_of(error), error.status_code or 0
+    server = UNAVAILABLE if status >= 500 or not status else "IO"
+    code = _CODES.get(name) or _BY_STATUS.get(status) or server
+    if code == "IO" and status == 404:
+        return FileNotFoundError(where)
+    return _error(code, operation, where, name or f"HTTP {status}")
+
+
+def _code_of(error: HttpResponseError) -> str:
+    known = getattr(error, "error_code", None)
+    return str(getattr(known, "value", known) or "")
+
+
+def _error(code: str, operation: str, where: str, reason: str) -> StorageError:
+    kind = CommitConflictError if code == EXISTS else StorageError
+    return kind(f"cannot {operation} '{where}': {reason[:60]}; {_ADVICE[code]}", code=code)

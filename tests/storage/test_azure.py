@@ -1,0 +1,172 @@
+"""Azure Blob Storage keeps the contract, on Microsoft's own emulator."""
+
+from __future__ import annotations
+
+import hashlib
+import uuid
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+from azure.storage.blob import BlobBlock, BlobServiceClient
+
+from filesink.errors import CommitConflictError, ConfigError, StorageError
+from filesink.naming import join, parent, parse_upload, upload_path
+from filesink.storage.api import Store
+from filesink.storage.base_path import check_base_path
+from filesink.storage.open import open_store
+from filesink.storage.staged import PendingUpload, Staged
+from tests.contracts.store_contract import StoreContract
+from tests.contracts.store_site import Site, hold, stage
+from tests.storage.azurite import azurite
+
+PREFIX = "base/é a+b"
+_KNOWN = {hashlib.sha256(data).hexdigest()[:16]: data for data in (b"", b"abc")}
+
+
+@dataclass
+class AzureSite(Site):
+    """A container of its own. Uncommitted blocks are in no ordinary listing; here they are shown."""
+
+    connection: str
+    container: str = field(default_factory=lambda: f"c{uuid.uuid4().hex}")
+
+    def __post_init__(self) -> None:
+        self.client: Any = BlobServiceClient.from_connection_string(self.connection).create_container(
+            self.container
+        )
+
+    def store(self) -> Store:
+        return open_store(f"az://{self.container}/{PREFIX}", {"connection_string": self.connection})
+
+    def files(self) -> dict[str, bytes]:
+        names = [name for name in self.client.list_blob_names() if name.startswith(f"{PREFIX}/")]
+        found = {
+            name.removeprefix(f"{PREFIX}/"): self._blob(name).download_blob().readall() for name in names
+        }
+        for name in self.uncommitted():
+            for block in self._blob(name).get_block_list("uncommitted")[1]:
+                upload_id, _, digest = block.id.split(".")
+                path = upload_path(name.removeprefix(f"{PREFIX}/"), upload_id)
+                found[path] = _KNOWN.get(digest, b"?")
+        return found
+
+    def plant(self, path: str, data: bytes) -> None:
+        upload = parse_upload(path.rpartition("/")[2])
+        if upload is None:
+            self._at(path).upload_blob(data, overwrite=True)
+        else:  # no attempt of ours can do that: blocks are named by their content
+            self.remove(path)
+            block = f"{upload[1]}.00001.{'f' * 16}"
+            self._at(join(parent(path), upload[0])).stage_block(block, data or b"?")
+
+    def remove(self, path: str) -> None:
+        upload = parse_upload(path.rpartition("/")[2])
+        blob = self._at(path if upload is None else join(parent(path), upload[0]))
+        if upload is not None:
+            blob.commit_block_list([])  # drops what is not in the list
+        blob.delete_blob()
+
+    def half_publish(self, staged: Staged, target: str) -> None:
+        """There is one step only: the blocks are committed, and the driver dies before it knows."""
+        assert isinstance(staged, PendingUpload)
+        blocks = [BlobBlock(f"{staged.upload_id}.{part.number:05d}.{part.etag}") for part in staged.parts]
+        self._at(target).commit_block_list(blocks, metadata={"filesink_token": staged.token})
+
+    def uncommitted(self) -> list[str]:
+        listed = self.client.list_blobs(include=["uncommittedblobs"])
+        return [blob.name for blob in listed if blob.name not in set(self.client.list_blob_names())]
+
+    def _at(self, path: str) -> Any:
+        return self._blob(f"{PREFIX}/{path}")
+
+    def _blob(self, name: str) -> Any:
+        return self.client.get_blob_client(name)
+
+
+@pytest.fixture(scope="session")
+def connection(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """One server for all tests; each takes a container of its own."""
+    with azurite(tmp_path_factory.mktemp("azurite")) as running:
+        yield running
+
+
+@pytest.mark.slow
+class TestAzure(StoreContract):
+    """What differs: there are no directories, and blocks that nobody commits are in no listing."""
+
+    outputs = 100
+
+    @pytest.fixture
+    def site(self, connection: str) -> AzureSite:
+        return AzureSite(connection)
+
+    def test_absent_is_not_unreadable(self, site: Site, store: Store) -> None:
+        """No blob is ``None``, and one without bytes is not absent."""
+        assert store.read("_filesink/none") is None
+        site.plant("_filesink/sink/0", b"")
+        assert store.read("_filesink/sink/0") == b""
+
+    @pytest.mark.parametrize("foreign", [b"", b"xyz", b"longer than ours"])
+    def test_publish_never_replaces(self, site: Site, store: Store, foreign: bytes) -> None:
+        """Another blob under the final name is a conflict, and stays; writing it has dropped our blocks."""
+        staged = stage(store, "a/part-a-0", b"abc")
+        site.plant("a/part-a-0", foreign)
+        for _ in range(2):
+            with pytest.raises(CommitConflictError):
+                store.publish(staged, "a/part-a-0")
+        assert site.files() == {"a/part-a-0": foreign}
+
+    def test_discard_by_name_may_be_repeated(self, site: Site, store: Store) -> None:
+        """Blocks that nobody commits are left to Azure, which drops them after a week."""
+        staged = stage(store, "a/part-a-0", b"abc")
+        held = hold(store, "a/part-b-0", b"abc")
+        for _ in range(2):
+            store.discard(staged.path)
+            store.discard(held.path)
+        assert site.files() == {staged.path: b"abc"}
+        assert site.visible() == {}
+        assert store.list("a") == []
+
+
+@pytest.mark.slow
+def test_a_container_that_is_not_there_is_named(connection: str) -> None:
+    """The first start says so, and what to do."""
+    with pytest.raises((ConfigError, StorageError)) as raised:
+        open_store("az://none/base", {"connection_string": connection}).prepare()
+    assert raised.value.code == "NO_BUCKET"
+
+
+@pytest.mark.parametrize(
+    ("given", "path"),
+    [
+        ("az://data//trips/", "az://data/trips"),
+        ("abfs://data/trips", "az://data/trips"),
+        (
+            "abfss://data@lake.dfs.core.windows.net/trips",
+            "abfss://data@lake.dfs.core.windows.net/trips",
+        ),
+    ],
+)
+def test_azure_paths_have_one_spelling(given: str, path: str) -> None:
+    """Those of adlfs, and those that Spark's own connector takes, whose '@' is no password."""
+    assert check_base_path(given) == path
+
+
+@pytest.mark.parametrize(
+    "given", ["az://user:hunter2@data/x", "abfss://data:hunter2@lake.dfs.core.windows.net/x", "az://a/../b"]
+)
+def test_odd_azure_paths_are_refused(given: str) -> None:
+    """Credentials and steps upwards are no part of a path, and are not repeated."""
+    with pytest.raises(ConfigError) as raised:
+        check_base_path(given)
+    assert "hunter2" not in str(raised.value)
+
+
+def test_unknown_options_are_refused_without_values() -> None:
+    """An option that nobody reads is an error; its value may be a secret."""
+    with pytest.raises(ConfigError, match="acount_key") as raised:
+        open_store("az://data/x", {"acount_key": "hunter2"})
+    assert raised.value.code == "UNKNOWN_OPTION"
+    assert "hunter2" not in str(raised.value)
