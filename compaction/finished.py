@@ -37,7 +37,7 @@ from filesink.replay import EpochOptions
 from filesink.report import EpochReport, report_of
 from filesink.rolling import RollingPolicy
 from filesink.storage.api import Kind, Store
-from filesink.storage.open import check_base_path
+from filesink.storage.base_path import check_base_path
 from filesink.sweep import walk
 from filesink.system import SystemClock, SystemIds
 from filesink.writer import Plan

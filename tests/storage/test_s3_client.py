@@ -15,9 +15,10 @@ from botocore.stub import Stubber
 from filesink import FileSink
 from filesink.committables import CommittableCodec, PendingFile
 from filesink.errors import ConfigError, FilesinkError, StorageError
+from filesink.storage.base_path import check_base_path
 from filesink.storage.multipart import size_of_part
 from filesink.storage.objects import LARGEST_PART, MIB, MOST_PARTS, SMALLEST_PART, FoundUpload
-from filesink.storage.open import check_base_path, open_store
+from filesink.storage.open import open_store
 from filesink.storage.s3_client import S3Objects, options_of
 from filesink.storage.s3_options import S3Options
 from formats import ParquetWriterFactory
