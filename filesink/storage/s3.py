@@ -22,7 +22,7 @@ from filesink.storage.multipart import Senders
 from filesink.storage.objects import LONGEST_KEY, FoundObject, Objects
 from filesink.storage.s3_concat import concat
 from filesink.storage.s3_input import open_object
-from filesink.storage.s3_options import S3Options
+from filesink.storage.s3_options import SMALL_REQUESTS, S3Options
 from filesink.storage.s3_output import S3Output, Uploads
 from filesink.storage.s3_probe import prove
 from filesink.storage.s3_publish import Bucket, complete, is_published, put_if_absent, verify
@@ -51,7 +51,7 @@ class S3Store(Store):
             clock=clock,
             conditional=options.conditional_writes,
         )
-        self.runner = ThreadRunner(threads=options.max_concurrency)
+        self.runner = ThreadRunner(threads=max(options.max_concurrency, SMALL_REQUESTS))
         self._uploads = Uploads(
             bucket=self._bucket,
             senders=Senders(options.max_concurrency),

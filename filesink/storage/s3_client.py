@@ -28,7 +28,7 @@ from filesink.storage.objects import (
     ObjectInfo,
 )
 from filesink.storage.s3_errors import explaining, status_of
-from filesink.storage.s3_options import S3Options, s3_options
+from filesink.storage.s3_options import SMALL_REQUESTS, S3Options, s3_options
 from filesink.storage.staged import UploadedPart
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ def _client(options: S3Options, process: int) -> Any:
         "retries": {"mode": "adaptive", "total_max_attempts": 5},
         "connect_timeout": 10,
         "read_timeout": 60,
-        "max_pool_connections": options.max_concurrency,
+        "max_pool_connections": max(options.max_concurrency, SMALL_REQUESTS),
         **{name: dict(value) if isinstance(value, tuple) else value for name, value in options.config_kwargs},
     }
     if options.anon:

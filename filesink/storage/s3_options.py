@@ -17,6 +17,8 @@ from filesink.errors import ConfigError
 from filesink.storage.objects import LARGEST_PART, MIB, SMALLEST_PART
 
 _MOST_CONCURRENCY = 256
+#: At a time, of those that carry hardly a byte: completing, looking, removing.
+SMALL_REQUESTS = 32
 _ALIASES = {"username": "key", "password": "secret", "default_block_size": "part_size"}
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+
 import pytest
 
 from filesink.errors import CommitConflictError, CommitStateUnknown, ConfigError, StagedDataLost, StorageError
@@ -289,3 +291,34 @@ def test_one_driver_may_do_without_conditions():
     with pytest.raises(CommitConflictError):
         store.publish(staged, TARGET)
     assert objects.objects[TARGET] == (b"abc", "")
+
+
+def test_a_task_holds_a_part_for_each_open_file_and_those_on_their_way(objects):
+    """Whoever has a part too many waits, so memory has a bound that does not grow with the data."""
+    store = store_of(objects, part_size=SMALLEST_PART, max_concurrency=2)
+    lock, held = threading.Lock(), []
+    on_their_way = 0
+    send = objects.upload_part
+
+    def upload_part(key, upload_id, *, number, data):
+        nonlocal on_their_way
+        with lock:
+            on_their_way += 1
+            held.append(on_their_way)
+        try:
+            return send(key, upload_id, number=number, data=data)
+        finally:
+            with lock:
+                on_their_way -= 1
+
+    objects.upload_part = upload_part
+    outputs = [store.create(f".{number}", target=f"t{number}") for number in range(3)]
+    for _ in range(8):
+        for output in outputs:
+            output.write(bytes(SMALLEST_PART // 2 + 1))
+            assert len(output._buffer) <= SMALLEST_PART
+    for output in outputs:
+        assert output.close().size == 8 * (SMALLEST_PART // 2 + 1)
+    store.sync()
+    assert max(held) <= 2
+    assert not [thread for thread in threading.enumerate() if thread.name.startswith("filesink-s3")]
