@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from filesink.epoch_record import BatchWrite, EpochRecord, Finish, MicroBatch, Section, Upkeep
+from filesink.epoch_record import EMPTY, BatchWrite, EpochRecord, Finish, MicroBatch, Section, Upkeep
 from filesink.errors import StateCorruptError, StateError, StateVersionError
 from filesink.framing import frame, to_json
 from filesink.save_mode import SaveMode
@@ -41,6 +41,7 @@ epoch_records = st.builds(
     rows=numbers,
     committables=sections,
     announcement=sections,
+    waiting=st.just(EMPTY) | sections.filter(lambda section: section.data),  # left out if there is nothing
     states=st.dictionaries(st.integers(0, 300), sections, max_size=3),
 )
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pickle
 from dataclasses import replace
 from datetime import UTC, datetime
+from pathlib import Path
 
 import pyarrow as pa
 import pytest
@@ -24,6 +25,7 @@ from filesink.metastore.triggers import PartitionTime, TriggerView
 from filesink.storage.faulty import Fault, Moment
 from tests.fakes import World, keep_open, micro_batch, plan_of, records
 
+GOLDEN = Path(__file__).parents[1] / "golden"
 HOUR = 3_600_000
 DAY = 24 * HOUR
 
@@ -457,6 +459,25 @@ def test_announcements_come_back() -> None:
     ]
     codec = AnnouncementCodec()
     assert codec.decode(codec.version, codec.encode(values)) == values
+
+
+def test_old_bytes_can_be_read() -> None:
+    """What version 1 wrote is read for ever."""
+    values = [
+        Announcement(
+            bucket="day=2024-01-01/k=a%2Fb",
+            first_seen_ms=1_700_000_000_000,
+            slot=7,
+            files=2,
+            rows=10,
+            size=1234,
+            paths=("day=2024-01-01/k=a%2Fb/part-0123abcd-0000-4000-8000-000000000001-0.parquet",),
+        ),
+        Watermark(latest_ms=1_700_000_000_001, time_zone="Europe/Berlin"),
+    ]
+    golden = (GOLDEN / "announcements-1.json").read_bytes()
+    assert AnnouncementCodec().decode(1, golden) == values
+    assert AnnouncementCodec().encode(values) == golden
 
 
 @pytest.mark.parametrize(

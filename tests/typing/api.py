@@ -13,10 +13,21 @@ from compaction import FileCompactor, FileCompactStrategy
 from filesink import (
     BucketAssigner,
     CheckpointRollingPolicy,
+    CommittedPartition,
     EpochReport,
     FileSink,
+    GlueCatalog,
+    HiveMetastore,
+    Kerberos,
+    ListenerPolicy,
+    MetastorePolicy,
     OutputFileConfig,
+    PartitionCommit,
+    PartitionPolicy,
     RollingPolicy,
+    SparkCatalog,
+    SuccessFilePolicy,
+    TableKind,
     register,
 )
 from filesink.errors import FilesinkError, StagedDataLost
@@ -47,6 +58,43 @@ parquet = (
     .with_storage_options(endpoint_url="http://127.0.0.1:9000")
     .build()
 )
+
+
+class Mail(PartitionPolicy):
+    """A user's own step of announcing."""
+
+    def commit(self, partition: CommittedPartition) -> None:
+        """Tell somebody."""
+        print(partition.location, partition.values, partition.rows, partition.may_be_repeated)
+
+
+# Partitions announced to a metastore, in hours of the data's own time.
+hive = HiveMetastore("thrift://a:9083,thrift://b:9083", security=Kerberos(service="hive"), timeout="30 s")
+announcing = (
+    FileSink.for_bulk_format("/data/trips", ParquetWriterFactory())
+    .with_bucket_assigner(BucketAssigner.partition_bucket_assigner("day", "hour"))
+    .with_partition_commit(
+        PartitionCommit(
+            trigger=PartitionCommit.partition_time(
+                extractor="$day $hour:00:00", watermark_column="ts", allowed_lateness=timedelta(minutes=5)
+            ),
+            delay="1 h",
+            policies=[
+                MetastorePolicy("db.trips", hive, create=TableKind.EXTERNAL, on_new_columns="add"),
+                SuccessFilePolicy("_DONE"),
+                ListenerPolicy(print),
+                Mail(),
+            ],
+        )
+    )
+    .build()
+)
+
+
+def tables(df: DataFrame) -> None:
+    """Sinks made from tables."""
+    FileSink.for_hive_table("db.t", metastore=SparkCatalog(), on_new_columns="add").build().write(df)
+    FileSink.for_hive_table("db.t", metastore=GlueCatalog()).with_uid("t").build().write(df)
 
 
 class PipeEncoder(RowEncoder):
