@@ -76,7 +76,7 @@ class Maintenance:
                 given_up += self._give_up_held(ledger, head.record, lost)
                 continue
             try:
-                outcome = self._loop(ledger).recover()
+                outcome = self._recovered(ledger)
             except StagedDataLost:
                 if lost is Lost.RAISE:
                     raise
@@ -149,6 +149,13 @@ class Maintenance:
 
     def _loop(self, ledger: Ledger) -> EpochLoop[HeldFile, Committable, Announced]:
         return EpochLoop(self._tiers, ledger, ports=self._ports, options=EpochOptions())
+
+    def _recovered(self, ledger: Ledger) -> Outcome[Committable] | None:
+        loop = self._loop(ledger)
+        try:
+            return loop.recover()
+        finally:
+            loop.close()
 
     def _accept(self, ledger: Ledger, record: EpochRecord) -> tuple[Outcome[Committable], int]:
         """Publish what is left of an epoch; the rest is given up by the user's own word."""

@@ -10,8 +10,9 @@ What every metastore promises:
 
 Names of tables and columns are compared regardless of case, as Hive and Spark do. Values of
 partition columns are their text, unescaped; the default partition's is ``DEFAULT_PARTITION``.
-A metastore is configuration until its first call. It is used on the driver only, one call at a time,
-and opens its connection anew after it was closed or has failed.
+A metastore is configuration until its first call. It is used on the driver only, where several sinks
+may share one and call it from their threads; it opens its connection anew after it was closed or has
+failed.
 """
 
 from __future__ import annotations

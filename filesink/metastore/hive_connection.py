@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from threading import RLock
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from filesink.errors import ConfigError, DependencyError, MetastoreError
@@ -97,6 +98,7 @@ class HiveConnection:
         self._timeout_ms = timeout_ms
         self._clock = clock
         self._open: tuple[Any, Any] | None = None  # transport and client
+        self._lock = RLock()  # several sinks may share a metastore
 
     def ask(self, question: Callable[[Any], R]) -> R:
         """Call something that changes nothing; repeated elsewhere if the connection breaks.
@@ -105,16 +107,18 @@ class HiveConnection:
             MetastoreError: ``METASTORE_DOWN``; no server answered. Errors of the service pass through.
         """
         pause = _FIRST_PAUSE
-        for left in reversed(range(_ROUNDS)):
-            for server in range(len(self._servers)):
-                try:
+        attempts = _ROUNDS * len(self._servers)
+        for attempt in range(1, attempts + 1):
+            try:
+                with self._lock:
                     return self._call(question)
-                except MetastoreError:
-                    if not left and server + 1 == len(self._servers):
-                        raise
-                    self._next_server()
-            self._clock.sleep(pause)
-            pause *= 2
+            except MetastoreError:
+                if attempt == attempts:
+                    raise
+                self._next_server()
+            if attempt % len(self._servers) == 0:
+                self._clock.sleep(pause)
+                pause *= 2
         raise AssertionError("the last failure was raised")
 
     def tell(self, order: Callable[[Any], R]) -> R:
@@ -123,18 +127,21 @@ class HiveConnection:
         Raises:
             MetastoreError: ``METASTORE_DOWN``, not done; ``METASTORE_UNKNOWN``, perhaps done.
         """
-        self.ask(lambda _: None)  # a connection
-        return self._call(order)
+        with self._lock:
+            self.ask(lambda _: None)  # a connection
+            return self._call(order)
 
     def close(self) -> None:
         """Drop the connection."""
-        if self._open is not None:
-            self._open[0].close()
-            self._open = None
+        with self._lock:
+            if self._open is not None:
+                self._open[0].close()
+                self._open = None
 
     def _next_server(self) -> None:
-        self.close()
-        self._servers.append(self._servers.pop(0))
+        with self._lock:
+            self.close()
+            self._servers.append(self._servers.pop(0))
 
     def _call(self, call: Callable[[Any], R]) -> R:
         from thrift.protocol.TProtocol import TProtocolException
