@@ -64,14 +64,32 @@ def resolved(schema: Any, *, kind: str) -> Any:
     Raises:
         FormatError: of ``kind``, no valid schema; ``"option"``, fastavro is not installed.
     """
+    fastavro = require_fastavro()
     try:
-        from fastavro.schema import SchemaParseException, UnknownType, expand_schema
+        return fastavro.schema.expand_schema(schema)
+    except (
+        fastavro.schema.SchemaParseException,
+        fastavro.schema.UnknownType,
+        KeyError,
+        TypeError,
+        ValueError,
+        RecursionError,
+    ) as error:
+        raise FormatError("this is no valid Avro schema", kind=kind) from error
+
+
+def require_fastavro() -> Any:
+    """The package that takes Avro apart.
+
+    Raises:
+        FormatError: kind ``"option"``; it is not installed.
+    """
+    try:
+        import fastavro.schema
     except ImportError as error:
         raise FormatError(
-            "an Avro schema is taken apart by the package fastavro: pip install 'filesink[avro]'",
+            "Avro is read, and schemas of your own are taken apart, by the package fastavro: "
+            "pip install 'filesink[avro]'",
             kind="option",
         ) from error
-    try:
-        return expand_schema(schema)
-    except (SchemaParseException, UnknownType, KeyError, TypeError, ValueError, RecursionError) as error:
-        raise FormatError("this is no valid Avro schema", kind=kind) from error
+    return fastavro

@@ -14,7 +14,7 @@ import pyarrow as pa
 from formats import avro_container, avro_types, reading
 from formats.avro_codecs import AvroCodec, AvroCodecName
 from formats.avro_container import Block, Header
-from formats.avro_layout import resolved
+from formats.avro_layout import require_fastavro, resolved
 from formats.errors import FormatError
 
 _SCHEMA: Final = "avro.schema"
@@ -24,6 +24,7 @@ _MOST_EMPTY: Final = 1 << 24  # records of no bytes in one block; more are a bom
 
 def open_reader(file: BinaryIO, *, schema: pa.Schema | None) -> pa.RecordBatchReader:
     """See ``BulkWriterFactory.open_reader``; any Avro file of records, whoever wrote it."""
+    require_fastavro()  # who asks with no file at all learns it, too
     file.seek(0)
     header = avro_container.read_header(file)
     try:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import sys
 import zlib
 from datetime import UTC, date, datetime
 from decimal import Decimal
@@ -248,6 +249,19 @@ def test_bad_options_are_refused_at_once(options):
     with pytest.raises(FormatError) as error:
         AvroWriterFactory(**options)
     assert error.value.kind == "option"
+
+
+def test_without_fastavro_nothing_is_read(monkeypatch):
+    """Writing needs nothing; reading, and a schema of your own, say what to install."""
+    monkeypatch.setitem(sys.modules, "fastavro.schema", None)
+    for call in (
+        lambda: AvroWriterFactory().open_reader(io.BytesIO()),
+        lambda: AvroWriterFactory(schema=GIVEN),
+    ):
+        with pytest.raises(FormatError, match=r"filesink\[avro\]") as error:
+            call()
+        assert error.value.kind == "option"
+    assert file_of(numbers(1)).getvalue()
 
 
 def bomb(
