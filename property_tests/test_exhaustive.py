@@ -39,5 +39,5 @@ def test_the_canonical_histories_use_every_call() -> None:
 
 
 def test_every_mode_applies_somewhere() -> None:
-    """No kind of fault is without a call that it can strike."""
-    assert {case.fault.mode for case in singles()} == set(Mode)
+    """No kind of fault is without a call that it can strike; a full disk comes in random histories."""
+    assert {case.fault.mode for case in singles()} == set(Mode) - {Mode.FULL}
