@@ -17,7 +17,7 @@ from filesink.api import EpochContext, PreCommitStage, Prepared
 from filesink.committables import Committable, CommittableCodec, HeldFile, PendingFile, ReplacedFile
 from filesink.errors import ConfigError
 from filesink.ledger import Ledger
-from filesink.naming import join
+from filesink.naming import LEDGER_ROOT, join
 from filesink.save_mode import SaveMode
 from filesink.storage.api import Kind, Store
 from filesink.sweep import walk
@@ -82,11 +82,15 @@ class ReplaceFiles(PreCommitStage[HeldFile, Committable]):
         """Targets of every epoch of others that is decided and not complete."""
         codec = CommittableCodec()
         found: set[str] = set()
-        for name in self._open_ledger(own).neighbours():
+        others = self._open_ledger(own).neighbours()
+        for name in others:
             record = self._open_ledger(name).unfinished_record()
             if record is not None:
                 section = record.committables
                 found |= _targets(codec.decode(section.version, section.data))
+        # A power cut may take a completion whose driver has died just now: then that driver's successor
+        # would look for its files. It must not, once we remove them.
+        self._store.sync_directories([f"{LEDGER_ROOT}/{name}" for name in others])
         return found
 
 

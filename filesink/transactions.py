@@ -30,6 +30,7 @@ def remember(record: EpochRecord, ledger: Ledger) -> None:
         cause = replace(record.cause, remembered_in="")
         memory.decide(replace(record, sink_id=memory.sink_id, slot=0, cause=cause))
         memory.complete(0)
+        memory.sweep(0)  # no epoch of its own will
 
 
 def forget(record: EpochRecord, ledger: Ledger) -> None:

@@ -48,6 +48,10 @@ CANON: dict[str, Scenario] = {
     "announced": Scenario(
         shape=Shape(batches=2, rolls=True, buckets=("p=1", "p=2"), announce_after_ms=0), trouble=_QUIET
     ),
+    "overwrites": Scenario(
+        shape=Shape(batches=1, rows=2, rolls=True, partitions=1, keep_batches=1, bounds=Bounds(fold_every=1)),
+        trouble=Trouble(upkeep=0.0, overwrites=1.0, overwrites_end=1.0),
+    ),
     "parquet": Scenario(shape=Shape(batches=1, rolls=True, format="parquet"), trouble=_QUIET),
     "objects": Scenario(
         shape=Shape(keep_batches=1, bounds=Bounds(fold_every=1), server=Personality.MINIO), trouble=_QUIET

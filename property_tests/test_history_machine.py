@@ -94,6 +94,12 @@ class HistoryMachine(RuleBasedStateMachine):
         """A second driver on a copy of the checkpoint."""
         self._history().clone()
 
+    @precondition(lambda self: self.history is not None and len(self.history.overwrites.processes) < 4)
+    @rule()
+    def overwrite(self) -> None:
+        """A batch job that replaces files begins beside whatever runs."""
+        self._history().overwrites.start_one()
+
     @rule(policy=st.sampled_from(Cut))
     def power(self, policy: Cut) -> None:
         """Power fails."""

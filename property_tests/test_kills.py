@@ -18,8 +18,10 @@ from compaction import FileCompactor, FileCompactStrategy
 from filesink.epoch import EpochLoop
 from filesink.epoch_record import MicroBatch
 from filesink.file_tiers import FileTiers
+from filesink.identity import batch_write
 from filesink.ports import Losers, Ports, SerialRunner
 from filesink.replay import EpochOptions
+from filesink.save_mode import SaveMode
 from filesink.storage.local import LocalStore
 from filesink.storage.posix import PosixFs
 from filesink.system import SystemClock, SystemIds
@@ -71,17 +73,22 @@ def batch(rows: list[str]) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays([pa.array(buckets), pa.array(rows)], schema=SCHEMA)
 
 
-def run_query(base: Path, batches: list[list[str]], *, deadline: int = 0, shape: Shape | None = None) -> None:
-    """The query from its checkpoint to its end, as one driver process would."""
+def killing_sink(base: Path, deadline: int, shape: Shape) -> FileTiers:
+    """A sink whose process dies before its n-th change."""
     countdown = [deadline]
-    shape = shape or Shape()
-    sink = FileTiers(
+    return FileTiers(
         address=lambda: LocalStore(
             KillingFs(str(base / "out"), countdown), runner=SerialRunner(), ids=SystemIds()
         ),
         plan=plan_of(shape),
         uid="s",
     )
+
+
+def run_query(base: Path, batches: list[list[str]], *, deadline: int = 0, shape: Shape | None = None) -> None:
+    """The query from its checkpoint to its end, as one driver process would."""
+    shape = shape or Shape()
+    sink = killing_sink(base, deadline, shape)
     if shape.compacting is not None:
         sink = shape.compacting.choose(sink, Random(deadline))
     sink.prepare(SCHEMA)
@@ -174,3 +181,33 @@ def survives_a_kill(base: Path, deadline: int, *, shape: Shape | None = None) ->
     assert visible_rows(base / "out") == expected
     assert left_over(base / "out") == []
     return killed
+
+
+def overwrite(base: Path, mode: SaveMode, txn_id: str, rows: list[str], *, deadline: int = 0) -> None:
+    """A batch job that replaces files."""
+    sink = killing_sink(base, deadline, Shape())
+    sink.prepare(SCHEMA)
+    sink_id, cause = batch_write(mode, sink.uid, txn_id, SystemIds())
+    ports = Ports(clock=SystemClock(), ids=SystemIds(), runner=SerialRunner())
+    EpochLoop(sink, sink.open_ledger(sink_id), ports=ports, options=EpochOptions()).run(cause, Job(rows, ""))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("mode", [SaveMode.OVERWRITE, SaveMode.OVERWRITE_PARTITIONS])
+def test_an_overwrite_killed_at_any_call_is_never_neither(tmp_path: Path, mode: SaveMode) -> None:
+    """Killed before its n-th change: all old rows are there, or all new ones; repeated: only the new."""
+    old, new = (Counter(rows) for rows in BATCHES[:2])
+    for deadline in range(1, 10_000, STRIDE):
+        base = tmp_path / str(deadline)
+        base.mkdir()
+        overwrite(base, SaveMode.OVERWRITE, "old", BATCHES[0])
+        killed = in_a_process(lambda: overwrite(base, mode, "new", BATCHES[1], deadline=deadline))  # noqa: B023
+        assert visible_rows(base / "out") >= old or visible_rows(base / "out") >= new
+        in_a_process(lambda: overwrite(base, mode, "new", BATCHES[1]))  # noqa: B023
+        assert visible_rows(base / "out") == new
+        in_a_process(lambda: overwrite(base, mode, "newer", BATCHES[2]))  # noqa: B023
+        assert visible_rows(base / "out") == Counter(BATCHES[2])
+        assert left_over(base / "out") == []
+        if killed != signal.SIGKILL:
+            break
+    assert deadline > 20

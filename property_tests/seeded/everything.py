@@ -10,6 +10,7 @@ from property_tests.seeded.metastore import METASTORE
 from property_tests.seeded.mutant import Mutant
 from property_tests.seeded.neighbours import NEIGHBOURS
 from property_tests.seeded.objects import OBJECTS
+from property_tests.seeded.overwrites import OVERWRITES
 from property_tests.seeded.storage import STORAGE
 
 MUTANTS: tuple[Mutant, ...] = (
@@ -21,4 +22,5 @@ MUTANTS: tuple[Mutant, ...] = (
     *COMPACTION,
     *METASTORE,
     *NEIGHBOURS,
+    *OVERWRITES,
 )

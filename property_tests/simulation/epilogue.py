@@ -39,6 +39,8 @@ def ask(history: History) -> None:
             expired(history, history.machine.bucket)
     elif which < 0.7:
         spoiled(history)
+    elif which < 0.8 and history.overwrites.processes:
+        history.overwrites.edited()
 
 
 def replays(history: History) -> None:

@@ -22,6 +22,7 @@ from property_tests.simulation.foreign import plant_foreign_files
 from property_tests.simulation.machine import Address, Machine, Trouble
 from property_tests.simulation.neighbours import Neighbour, Neighbours
 from property_tests.simulation.observer import Observer
+from property_tests.simulation.overwriter import Overwriter, Overwrites
 from property_tests.simulation.reading import all_files, is_hidden
 from property_tests.simulation.sim_metastore import BASE, Service
 from property_tests.simulation.uploads import UploadWatch
@@ -93,6 +94,7 @@ class History:
         self.foreign = plant_foreign_files(self.observer)
         self.drivers: list[Driver] = []
         self.neighbours = Neighbours.of(self, scenario.neighbour)
+        self.overwrites = Overwrites(self)
         self._days_passed = False
         self.clones: list[Checkpoint] = []
         self.calm_after = 0
@@ -155,6 +157,7 @@ class History:
             (self._orphan, trouble.jvm_dies),
             (lambda _: self.clone(), trouble.second_driver),
             (lambda _: self.operate("sweep"), trouble.operator),
+            (lambda _: self.overwrites.beside(), trouble.overwrites),
         ):
             if self.machine.chance(probability):
                 moment = self.world.operations + self.random.randrange(300)
@@ -202,8 +205,9 @@ class History:
         self.machine.trouble = Trouble(upkeep=0.0)
         if self.random.random() < 0.5:
             self.until(lambda: not world._actors)  # zombies end by themselves
-        for driver in (*self.drivers, *self.neighbours.drivers):
-            self.end_process(driver, workers=True)
+        processes: list[Driver | Overwriter] = [*self.drivers, *self.neighbours.drivers]
+        for process in (*processes, *self.overwrites.processes):
+            self.end_process(process, workers=True)
         world.run(lambda: True)
         if self.random.random() < 0.2:
             world.cut_power(self.random.choice((Cut.ORDERED, Cut.WEAK)))
@@ -221,6 +225,7 @@ class History:
             error = driver.error
             self.world.fail(f"I7: without faults the query fails: {type(error).__name__}: {error}")
         self.until(lambda: not world._actors)
+        self.overwrites.repeat_all()
         self._check_end()
 
     # --- pieces
@@ -253,7 +258,7 @@ class History:
         if self.world.operations - start > _ENOUGH:
             self.world.fail("I7: a history that does not come to its end")
 
-    def end_process(self, driver: Driver, *, workers: bool = False) -> None:
+    def end_process(self, driver: Driver | Overwriter, *, workers: bool = False) -> None:
         """Kill a driver, and with it all of its workers or some."""
         if not driver.process.dead:
             self.world.kill(driver.process)
@@ -277,7 +282,8 @@ class History:
 
     def _check_end(self) -> None:
         expected = {row for source in self.observer.sources for batch in source.batches for row in batch}
-        missing = expected - set(self.observer.rows)
+        replaced = self.observer.replacements
+        missing = expected - self.observer.rows.keys() - replaced.rows
         if missing:
             self.world.fail(f"I1: {len(missing)} rows are missing at the end, such as {min(missing)}")
         if set(self.observer.rows) - expected:
@@ -289,7 +295,7 @@ class History:
             if is_hidden(name) and ours and not grace:
                 self.world.fail(f"I6: {name} is left at the end")
         for name in self.foreign:
-            if self.world.disk.find(name) is None:
+            if self.world.disk.find(name) is None and name not in replaced.files:
                 self.world.fail(f"I5: {name}, which is not ours, is gone")
         if self.observer.uploads is not None:
             self.observer.uploads.check_end(days_passed=self._days_passed)

@@ -28,6 +28,8 @@ class Trouble:
     clock_jumps: float = 0.0
     second_driver: float = 0.0
     operator: float = 0.0
+    overwrites: float = 0.0  # batch jobs that replace files
+    overwrites_end: float = 0.7  # before the query goes on
     workers_die: float = 0.5  # with their driver
 
 

@@ -11,7 +11,8 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from property_tests.simulation.nodes import Directory, Inode
+from property_tests.simulation.nodes import Inode
+from property_tests.simulation.power_cut import look_after_power_cut
 from property_tests.simulation.reading import (
     Chain,
     Record,
@@ -24,6 +25,7 @@ from property_tests.simulation.reading import (
     tag_of,
     visible_files,
 )
+from property_tests.simulation.replacements import EXCLUSIVE, Replacements
 from property_tests.simulation.uploads import UploadWatch
 from property_tests.simulation.workload import Source, rows_in, rows_in_segment
 from property_tests.simulation.world import Process, World
@@ -50,8 +52,9 @@ class Observer:
         self.foreign: dict[str, bytes] = {}
         self.on_complete: Callable[[Chain, int], None] = lambda _chain, _slot: None
         self.uploads: UploadWatch | None = None  # of an object store, whose objects are files here
+        self.replacements = Replacements(self)
         world.watch = self.look
-        world.on_cut = self.look_after_power_cut
+        world.on_cut = lambda: look_after_power_cut(self)
 
     # --- every change
 
@@ -70,7 +73,7 @@ class Observer:
                 continue
             ledger = _LEDGER.fullmatch(name) if name.startswith("_") else None
             if ledger is not None:
-                self._ledger(ledger["sink"], int(ledger["slot"]), ledger["kind"], made=kind == "made")
+                self._ledger(process, ledger, made=kind == "made")
             elif not is_hidden(name):
                 self.look_at_all()
             elif kind == "removed" and inode is not None:
@@ -79,9 +82,9 @@ class Observer:
     def look_at_all(self) -> None:
         """List and read everything that readers see: I2, I3, I4."""
         found = visible_files(self.world.disk.root)
-        for name in self.visible:
-            if name not in found:
-                self.world.fail(f"I4: {name} has vanished")
+        for name in [name for name in self.visible if name not in found]:
+            self.replacements.check_removed(name)
+            self.forget(name)
         for name, inode in found.items():
             seen = self.visible.get(name)
             if seen is None:
@@ -96,7 +99,8 @@ class Observer:
         if name not in self.decided:
             self.world.fail(f"I3: {name} is visible and no record names it")
         sink, record = self.decided[name]
-        self._check_durable(record.path, record.inode, "its record")
+        if name not in self.replacements.files:  # else it was seen before, and may be back for a while
+            self._check_durable(record.path, record.inode, "its record")
         size = record.pending[name]["size"]
         if len(inode.data) != size:
             self.world.fail(f"I3: {name} has {len(inode.data)} bytes, decided were {size}")
@@ -109,8 +113,24 @@ class Observer:
             return
         if len(rows) != record.pending[name]["rows"]:
             self.world.fail(f"I3: {name} has {len(rows)} rows, decided were {record.pending[name]['rows']}")
+        self.replacements.appeared(name, rows)
         self._take_rows(name, rows, sink)
         self.visible[name] = Seen(inode, inode.number, bytes(inode.data), inode.mtime_ns, rows)
+
+    def forget(self, name: str) -> None:
+        """A file is gone, and with it its rows; a replaced one may come back if power fails."""
+        rows = self.visible.pop(name).rows
+        for row in rows:
+            del self.rows[row]
+        if self.replacements.is_named(name):
+            self.replacements.rows.update(rows)
+
+    def edit(self, name: str, content: bytes) -> None:
+        """Somebody has put another file in the place of one."""
+        self.forget(name)
+        self.replacements.edited.add(name)
+        self.foreign[name] = content
+        self.look_at_all()
 
     def _take_rows(self, name: str, rows: list[str], sink: str) -> None:
         del sink
@@ -125,13 +145,21 @@ class Observer:
 
     # --- the ledger
 
-    def _ledger(self, sink: str, slot: int, kind: str, *, made: bool) -> None:
-        chain = self.chains.setdefault(sink, Chain())
+    def _ledger(self, process: Process, found: re.Match[str], *, made: bool) -> None:
+        sink, slot, kind = found["sink"], int(found["slot"]), found["kind"]
         path = f"_filesink/{sink}/{slot:012d}.{kind}"
+        new = kind == "record" and made
+        if sink in self.replacements.copies or (
+            new and self.replacements.is_copy(sink, self.world.disk.file(path))
+        ):
+            return
+        chain = self.chains.setdefault(sink, Chain())
         if not made:
             self._removed_from_ledger(sink, chain, slot, kind)
         elif kind == "record":
             self._decided(sink, chain, slot, path)
+            if sink == EXCLUSIVE and slot > chain.mark:
+                self.replacements.decided(process, chain.records[slot])
         elif kind == "complete":
             self._completed(chain, slot)
         else:
@@ -197,6 +225,7 @@ class Observer:
             if target not in self.visible:
                 self.world.fail(f"I1: slot {slot} is complete and {target} is not visible")
             self._check_durable(target, self.visible[target].inode, "a published file")
+        self.replacements.completed(record)
         chain.complete.add(slot)
         self.on_complete(chain, slot)
 
@@ -232,49 +261,20 @@ class Observer:
         if path in newest.held:
             self.world.fail(f"I5: {path} was removed and the last record holds it")
         for target, entry in newest.pending.items():
-            if staged_path(entry) == path and self.world.disk.find_synced(target) is not inode:
+            kept = self.world.disk.find_synced(target) is inode or target in self.replacements.files
+            ours = entry["staged"].get("inode", inode.number) == inode.number  # else a late twin's
+            if staged_path(entry) == path and ours and not kept:
                 self.world.fail(f"I1: {path} was removed and its other name, {target}, is not durable")
         if path in newest.discards:
             for target in newest.pending:
                 if self.world.disk.find(target) is None:
                     self.world.fail(f"I5: {path} was removed before {target} was published")
 
-    # --- after a power cut
-
-    def look_after_power_cut(self) -> None:
-        """What was complete must still be there; what was not may be gone, but not by halves."""
-        self.world.disk.changed.clear()
-        for sink, chain in self.chains.items():
-            self._reread(sink, chain)
-        found = visible_files(self.world.disk.root)
-        for name in [name for name in self.visible if name not in found]:
-            sink, record = self.decided.get(name, ("", None))
-            if record is None or record.slot in self.chains[sink].complete:
-                self.world.fail(f"I1: {name} was complete and is gone after a power cut")
-            for row in self.visible.pop(name).rows:
-                del self.rows[row]
-        self.look_at_all()
-
-    def _reread(self, sink: str, chain: Chain) -> None:
-        directory = self.world.disk.find(f"_filesink/{sink}")
-        names = directory.entries if isinstance(directory, Directory) else {}
-        done = {slot for slot in chain.complete if f"{slot:012d}.complete" in names or slot <= chain.mark}
-        marks = [int(name[:12]) for name in names if name.endswith(".mark")]
-        chain.mark = max(marks, default=-1)
-        for slot in [slot for slot in chain.records if f"{slot:012d}.record" not in names]:
-            record = chain.records.pop(slot)
-            if slot in chain.complete and slot > chain.mark:
-                self.world.fail(f"I1: record {slot} was complete and is gone after a power cut")
-            for target in record.pending:
-                if slot > chain.mark:
-                    self.decided.pop(target, None)
-        chain.complete = done
-
     # --- asked by the driver's script
 
     def check_success(self, cause: dict[str, Any], rows: list[str]) -> None:
         """I1 and I8 for a micro-batch that was reported as done: each row visible or held, once."""
-        there = set(self.rows)
+        there = self.rows.keys() | self.replacements.rows
         for sink, chain in self.chains.items():
             own = sink == cause["sink"]
             if own and cause["slot"] not in chain.complete and cause["slot"] > chain.mark:

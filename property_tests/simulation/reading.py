@@ -26,6 +26,7 @@ class Record:
     cause: dict[str, Any]
     pending: dict[str, dict[str, Any]]  # by target
     discards: frozenset[str]
+    replaced: frozenset[str]
     held: dict[str, dict[str, Any]]  # by hidden path
     announced: frozenset[str] = frozenset()  # buckets
 
@@ -115,6 +116,7 @@ def read_record(path: str, inode: Inode) -> Record:
         cause=head["cause"],
         pending={entry["target"]: entry for entry in entries if entry["kind"] == "pending"},
         discards=frozenset(entry["path"] for entry in entries if entry["kind"] == "discard"),
+        replaced=frozenset(entry["path"] for entry in entries if entry["kind"] == "replaced"),
         held={staged_path(entry): entry for entry in held},
         announced=frozenset(entry["bucket"] for entry in announced if entry["kind"] == "partition"),
     )

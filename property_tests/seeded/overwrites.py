@@ -1,0 +1,104 @@
+"""Defects of writes that replace what is there."""
+
+# ruff: noqa: E501 - a snippet is compared more easily if its lines are not broken
+
+from __future__ import annotations
+
+from property_tests.seeded.mutant import Mutant
+
+_COMMITTER = "filesink/committer.py"
+_REPLACING = "filesink/replacing.py"
+_PUBLISHER = "filesink/publisher.py"
+
+OVERWRITES = (
+    Mutant(
+        "replaced files are removed before publication",
+        _COMMITTER,
+        "        pending, discards, replaced = _sorted(committables)\n",
+        "        pending, discards, replaced = _sorted(committables)\n        self._remove(replaced)\n",
+    ),
+    Mutant(
+        "replaced files stay",
+        _COMMITTER,
+        "        left += self._remove(replaced)\n",
+        "",
+    ),
+    Mutant(
+        "the removal of a replaced file is not synced",
+        _COMMITTER,
+        "        self._store.sync_directories(sorted({parent(file.path) for file in replaced}))\n",
+        "",
+    ),
+    Mutant(
+        "a removal that failed counts as done",
+        _COMMITTER,
+        "            log.warning(\"removing '%s' failed and is tried again: %s\", file.path, error)\n            return False\n",
+        "            del error\n            return True\n",
+    ),
+    Mutant(
+        "a file that somebody has changed is removed",
+        "filesink/storage/local.py",
+        "        if found is not None and (found.kind, found.size, found.version) != (Kind.FILE, size, version):\n",
+        "        if found is not None and (found.kind, found.size) != (Kind.FILE, size):\n",
+    ),
+    Mutant(
+        "files of an epoch that is not complete are replaced",
+        _REPLACING,
+        "        replaced = [file for file in visible if file.path not in unfinished]\n",
+        "        replaced = visible\n        del unfinished\n",
+    ),
+    Mutant(
+        "ledgers are read before the files are listed",
+        _REPLACING,
+        "        visible = list(self._visible(directories))\n        unfinished = self._unfinished(epoch.sink_id)\n",
+        "        unfinished = self._unfinished(epoch.sink_id)\n        visible = list(self._visible(directories))\n",
+    ),
+    Mutant(
+        "a completion that power may take is believed",
+        _REPLACING,
+        '        self._store.sync_directories([f"{LEDGER_ROOT}/{name}" for name in others])\n',
+        "",
+    ),
+    Mutant(
+        "buckets without data are replaced",
+        _REPLACING,
+        "sorted({file.bucket for file in pending})",
+        "None if list(pending) else None",
+    ),
+    Mutant(
+        "one file is not replaced",
+        _REPLACING,
+        "[*prepared.committables, *replaced]",
+        "[*prepared.committables, *replaced[1:]]",
+    ),
+    Mutant(
+        "hidden files are replaced",
+        _REPLACING,
+        "entry.kind is Kind.FILE and entry.name[0] not in _HIDDEN",
+        "entry.kind is Kind.FILE",
+    ),
+    Mutant(
+        "overwrites do not exclude each other",
+        "filesink/identity.py",
+        "    return EXCLUSIVE, BatchWrite(",
+        '    return f"{EXCLUSIVE}-{ids.uuid()}", BatchWrite(',
+    ),
+    Mutant(
+        "the txn_id of an overwrite is not remembered",
+        _PUBLISHER,
+        "        remember(record, self._ledger)\n",
+        "",
+    ),
+    Mutant(
+        "a txn_id is remembered after its epoch is complete",
+        _PUBLISHER,
+        "        remember(record, self._ledger)\n        self._ledger.complete(record.slot)\n",
+        "        self._ledger.complete(record.slot)\n        remember(record, self._ledger)\n",
+    ),
+    Mutant(
+        "what a crash leaves beside a remembered txn_id stays",
+        "filesink/transactions.py",
+        "        memory.sweep(0)  # no epoch of its own will\n",
+        "",
+    ),
+)

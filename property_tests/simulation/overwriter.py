@@ -1,0 +1,201 @@
+"""Processes that replace files while a query goes on: batch jobs in any mode but append.
+
+Each write has a ``txn_id`` and is started again until it has succeeded, as a scheduler would.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from filesink.committables import Committable
+from filesink.epoch import EpochLoop, Outcome
+from filesink.errors import FilesinkError
+from filesink.file_tiers import FileTiers
+from filesink.identity import batch_write
+from filesink.ports import Ports, SerialRunner
+from filesink.replay import EpochOptions
+from filesink.save_mode import SaveMode
+from property_tests.simulation import epilogue
+from property_tests.simulation.clock import SimClock
+from property_tests.simulation.jobs import SimJob, SparkError
+from property_tests.simulation.machine import Machine
+from property_tests.simulation.reading import Record, all_files
+from property_tests.simulation.workload import SCHEMA, Source
+from property_tests.simulation.world import Plan, Process
+
+if TYPE_CHECKING:
+    from property_tests.simulation.history import History
+
+_UNFINISHED = re.compile(r"_filesink/txn-[^/]+/\.")
+_MODES = (SaveMode.OVERWRITE, SaveMode.OVERWRITE_PARTITIONS, SaveMode.OVERWRITE_PARTITIONS)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Write:
+    """One batch of new rows and what it replaces."""
+
+    txn_id: str
+    mode: SaveMode
+    rows: list[str]
+
+
+class Overwriter:
+    """One process that carries out one write; the driver of a ``SimJob``."""
+
+    def __init__(self, machine: Machine, sink: FileTiers, *, source: Source, write: Write, keep: int) -> None:
+        self.machine = machine
+        self.source = source
+        self.process = Process(f"overwriter-{write.txn_id}")
+        self.error: Exception | None = None
+        self.outcome: Outcome[Committable] | None = None
+        self._sink = sink
+        self._write = write
+        self._keep = keep
+        machine.world.spawn(self.process.name, self.process, self._main)
+
+    @property
+    def ended(self) -> bool:
+        """Whether this process does nothing more."""
+        return self.process.dead or self.error is not None or self.outcome is not None
+
+    def require_jvm(self) -> None:
+        """See ``jobs.Owner``; this one lives as long as its process."""
+
+    def _main(self) -> None:
+        try:
+            self.outcome = self._run()
+        except (FilesinkError, SparkError) as error:
+            self.error = error
+        except Exception as error:  # noqa: BLE001 - this is the check
+            self.machine.world.fail(f"I8: an overwrite raises {type(error).__name__}: {error}")
+
+    def _run(self) -> Outcome[Committable]:
+        machine, write = self.machine, self._write
+        machine.observer.replacements.begin(self.process)
+        self._sink.prepare(SCHEMA)
+        sink_id, cause = batch_write(write.mode, self._sink.uid, write.txn_id, machine.ids)
+        ports = Ports(clock=SimClock(machine.world), ids=machine.ids, runner=SerialRunner())
+        options = EpochOptions(keep_batches=self._keep)
+        loop = EpochLoop(self._sink, self._sink.open_ledger(sink_id), ports=ports, options=options)
+        outcome = loop.run(cause, SimJob(self, write.rows, run_id=""))
+        machine.observer.replacements.check_success(write.txn_id, write.rows)
+        return outcome
+
+
+class Overwrites:
+    """All writes of a history that replace files.
+
+    Args:
+        history: whose; its observer learns of their rows.
+    """
+
+    def __init__(self, history: History) -> None:
+        self.source = Source(history.scenario.shape)
+        self.processes: list[Overwriter] = []
+        self._history = history
+        self._writes: list[Write] = []
+        history.observer.sources.append(self.source)
+
+    def start_one(self) -> Overwriter:
+        """A new write, beside whatever runs."""
+        random, number = self._history.random, len(self._writes)
+        self.source.add_batch(f"w{number % 10}", self._history.scenario.shape.rows, random)
+        rows = [f"{row[:3]}{number // 10}{row[4:]}" for row in self.source.batches[-1]]
+        for old, new in zip(self.source.batches[-1], rows, strict=True):
+            self.source.buckets[new] = self.source.buckets.pop(old)
+        self.source.batches[-1] = rows
+        self._writes.append(Write(txn_id=f"txn{number}", mode=random.choice(_MODES), rows=rows))
+        return self._run(self._writes[-1])
+
+    def beside(self) -> None:
+        """One or two writes while the query runs; they may outlive it."""
+        history = self._history
+        started = [self.start_one()]
+        if history.random.random() < 0.3:
+            started.append(self.start_one())
+        if history.machine.chance(history.machine.trouble.overwrites_end):
+            history.until(lambda: all(process.ended for process in started))
+
+    def repeat_all(self) -> None:
+        """In peace every write succeeds, and is done once (I7, I9)."""
+        if not self._writes:
+            return
+        writes = list(self._writes)
+        self._history.random.shuffle(writes)
+        for write in writes:
+            self._finish(self._run(write))
+        self._finish(self.start_one())  # removes what those before it have left
+        before = epilogue.picture(self._history)
+        again = self._finish(self._run(self._history.random.choice(writes)))
+        if not again.replayed or epilogue.picture(self._history) != before:
+            self._history.world.fail("I9: a write with a txn_id was repeated")
+        if any(_UNFINISHED.match(path) for path in all_files(self._history.world.disk.root)):
+            # A zombie was noting a txn_id that its successor had noted: no later epoch looks there.
+            self._history.operate("sweep")
+            self._history.until(lambda: not self._history.world._actors)
+
+    def edited(self) -> None:
+        """Somebody replaces a file, under its own name, that is about to be removed: it stays (I15)."""
+        history = self._history
+        history.machine.spoiled = True
+        plan = history.world.plan = Editor(history)
+        self._finish(self.start_one())
+        history.world.plan = None
+        if plan.path and history.world.disk.find(plan.path) is None:
+            history.world.fail(f"I15: {plan.path} was changed by somebody else and removed")
+
+    def _run(self, write: Write) -> Overwriter:
+        history = self._history
+        keep = history.scenario.shape.keep_batches
+        process = Overwriter(history.machine, history.sink, source=self.source, write=write, keep=keep)
+        self.processes.append(process)
+        return process
+
+    def _finish(self, process: Overwriter) -> Outcome[Committable]:
+        self._history.until(lambda: process.ended)
+        if process.outcome is None:
+            self._history.world.fail(f"I7: without faults an overwrite fails: {process.error}")
+        assert process.outcome is not None
+        return process.outcome
+
+
+class Editor(Plan):
+    """Puts another file in the place of one that the next record replaces, before it is removed."""
+
+    def __init__(self, history: History) -> None:
+        self._history = history
+        self._done = history.observer.chains["exclusive"].newest_slot()
+        self._patience = history.random.randrange(6)
+        self.path = ""
+
+    def fault(self, operation: str, path: str, number: int) -> None:
+        """See ``Plan.fault``; nothing fails, but something is not what it was."""
+        del operation, path, number
+        newest = self._history.observer.chains["exclusive"].newest()
+        if self.path or newest is None or newest.slot <= self._done:
+            return
+        self._patience -= 1
+        there = sorted(newest.replaced & set(self._history.observer.visible))
+        if (
+            self._patience < 0
+            and there
+            and newest.slot not in self._history.observer.chains["exclusive"].complete
+        ):
+            self._edit(newest, there[0])
+
+    def _edit(self, record: Record, path: str) -> None:
+        del record
+        self.path = path
+        observer, disk = self._history.observer, self._history.world.disk
+        size = len(disk.file(path).data)
+        inode = disk.file(path)
+        handle = disk.create("edited", None, 1)  # first, so that it does not take the number of the old one
+        disk.write(handle, b"x" * size, inode.mtime_ns)
+        disk.close(handle)
+        disk.unlink(path)
+        disk.link("edited", path)
+        disk.unlink("edited")
+        disk.changed.clear()
+        observer.edit(path, b"x" * size)
