@@ -46,7 +46,8 @@ CANON: dict[str, Scenario] = {
         trouble=_QUIET,
     ),
     "announced": Scenario(
-        shape=Shape(batches=2, rolls=True, buckets=("p=1", "p=2"), announce_after_ms=0), trouble=_QUIET
+        shape=Shape(batches=1, rows=3, partitions=1, rolls=True, buckets=("p=1", "p=2"), announce_after_ms=0),
+        trouble=_QUIET,
     ),
     "overwrites": Scenario(
         shape=Shape(batches=1, rows=2, rolls=True, partitions=1, keep_batches=1, bounds=Bounds(fold_every=1)),
