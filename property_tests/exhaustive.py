@@ -57,7 +57,7 @@ CANON: dict[str, Scenario] = {
     "objects": Scenario(
         shape=Shape(keep_batches=1, bounds=Bounds(fold_every=1), server=Personality.MINIO), trouble=_QUIET
     ),
-    "objects, another server": Scenario(shape=Shape(batches=2, server=Personality.AMAZON), trouble=_QUIET),
+    "objects, another server": Scenario(shape=Shape(batches=1, server=Personality.AMAZON), trouble=_QUIET),
 }
 _SEED = 1
 
