@@ -8,6 +8,8 @@ import pytest
 from hypothesis import settings
 
 from tests.servers import S3Server, moto, rclone
+from tests.storage.azurite import azurite
+from tests.storage.mini_hdfs import MiniHdfs, mini_hdfs
 
 # The first example of a test pays for imports, and machines differ: no test fails by the clock.
 settings.register_profile("no-deadline", deadline=None)
@@ -27,3 +29,17 @@ def rclone_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[S3Server
     root = tmp_path_factory.mktemp("rclone")
     with rclone(root, tmp_path_factory.mktemp("rclone-log")) as server:
         yield server
+
+
+@pytest.fixture(scope="session")
+def hdfs_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MiniHdfs]:
+    """A real cluster; each test takes a directory of its own."""
+    with mini_hdfs(tmp_path_factory.mktemp("hdfs")) as cluster:
+        yield cluster
+
+
+@pytest.fixture(scope="session")
+def azure_connection(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The connection string of one server; each test takes a container of its own."""
+    with azurite(tmp_path_factory.mktemp("azurite")) as connection:
+        yield connection

@@ -9,10 +9,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-import pyspark
 import pytest
 
-_JARS = Path(pyspark.__file__).parent / "jars"
 _PROGRAM = Path(__file__).parent / "programs" / "MiniHdfs.java"
 _FETCH = "org.apache.maven.plugins:maven-dependency-plugin:3.6.1:copy"
 
@@ -32,7 +30,7 @@ def mini_hdfs(directory: Path) -> Iterator[MiniHdfs]:
         if shutil.which(tool) is None:
             pytest.skip(f"a mini cluster needs {tool}, which is not installed")
     names = ("hadoop-client-api-*", "hadoop-client-runtime-*", "slf4j-api-*", "jcl-over-slf4j-*")
-    jars = [next(_JARS.glob(name)) for name in names]
+    jars = [next(_spark_jars().glob(name)) for name in names]
     version = jars[0].stem.rpartition("-")[2]
     class_path = ":".join(str(jar) for jar in [_fetched(version, directory), *jars])
     with (directory / "log").open("w") as log:
@@ -55,6 +53,12 @@ def mini_hdfs(directory: Path) -> Iterator[MiniHdfs]:
         process.stdin.close()
         process.wait(60)
         process.stdout.close()
+
+
+def _spark_jars() -> Path:
+    import pyspark  # takes a moment, and few tests come here
+
+    return Path(pyspark.__file__).parent / "jars"
 
 
 def _fetched(version: str, directory: Path) -> Path:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import uuid
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -19,7 +18,6 @@ from filesink.storage.open import open_store
 from filesink.storage.staged import PendingUpload, Staged
 from tests.contracts.store_contract import StoreContract
 from tests.contracts.store_site import Site, hold, stage
-from tests.storage.azurite import azurite
 
 PREFIX = "base/é a+b"
 _KNOWN = {hashlib.sha256(data).hexdigest()[:16]: data for data in (b"", b"abc")}
@@ -85,13 +83,6 @@ class AzureSite(Site):
         return self.client.get_blob_client(name)
 
 
-@pytest.fixture(scope="session")
-def connection(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """One server for all tests; each takes a container of its own."""
-    with azurite(tmp_path_factory.mktemp("azurite")) as running:
-        yield running
-
-
 @pytest.mark.slow
 class TestAzure(StoreContract):
     """What differs: there are no directories, and blocks that nobody commits are in no listing."""
@@ -99,8 +90,8 @@ class TestAzure(StoreContract):
     outputs = 100
 
     @pytest.fixture
-    def site(self, connection: str) -> AzureSite:
-        return AzureSite(connection)
+    def site(self, azure_connection: str) -> AzureSite:
+        return AzureSite(azure_connection)
 
     def test_absent_is_not_unreadable(self, site: Site, store: Store) -> None:
         """No blob is ``None``, and one without bytes is not absent."""
@@ -131,10 +122,10 @@ class TestAzure(StoreContract):
 
 
 @pytest.mark.slow
-def test_a_container_that_is_not_there_is_named(connection: str) -> None:
+def test_a_container_that_is_not_there_is_named(azure_connection: str) -> None:
     """The first start says so, and what to do."""
     with pytest.raises((ConfigError, StorageError)) as raised:
-        open_store("az://none/base", {"connection_string": connection}).prepare()
+        open_store("az://none/base", {"connection_string": azure_connection}).prepare()
     assert raised.value.code == "NO_BUCKET"
 
 

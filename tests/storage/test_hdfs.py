@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 import pytest
@@ -27,7 +26,7 @@ from filesink.storage.webhdfs import WebNamenode
 from filesink.system import SystemIds
 from tests.contracts.store_contract import StoreContract
 from tests.contracts.store_site import Site, stage
-from tests.storage.mini_hdfs import MiniHdfs, mini_hdfs
+from tests.storage.mini_hdfs import MiniHdfs
 from tests.storage.sim_namenode import Cluster, SimFile, SimNamenode
 
 BASE = "/data/out"
@@ -100,23 +99,16 @@ class RealSite(Site):
         self.oracle.rename(f"{self.base}/{staged.path}", f"{self.base}/{target}")
 
 
-@pytest.fixture(scope="session")
-def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MiniHdfs]:
-    """A real cluster, for all tests that want one."""
-    with mini_hdfs(tmp_path_factory.mktemp("hdfs")) as running:
-        yield running
-
-
 @pytest.fixture
-def native(cluster: MiniHdfs) -> Namenode:
+def native(hdfs_cluster: MiniHdfs) -> Namenode:
     """The namenode's own protocol."""
-    return NativeNamenode(f"hdfs://127.0.0.1:{cluster.rpc_port}", {})
+    return NativeNamenode(f"hdfs://127.0.0.1:{hdfs_cluster.rpc_port}", {})
 
 
 @pytest.fixture
-def web(cluster: MiniHdfs) -> Namenode:
+def web(hdfs_cluster: MiniHdfs) -> Namenode:
     """The namenode's REST interface."""
-    return WebNamenode("127.0.0.1", cluster.web_port, {"user": "root"})
+    return WebNamenode("127.0.0.1", hdfs_cluster.web_port, {"user": "root"})
 
 
 class TestSimulatedHdfs(StoreContract):
