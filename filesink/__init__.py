@@ -1,6 +1,7 @@
 """filesink: exactly-once part files from batch and streaming PySpark DataFrames."""
 
 from filesink.buckets import BucketAssigner
+from filesink.dead_letters import DeadLetters
 from filesink.errors import (
     BucketError,
     CheckpointMismatchError,
@@ -62,6 +63,7 @@ __all__ = [
     "ConcurrentDriverError",
     "ConfigError",
     "DataError",
+    "DeadLetters",
     "DependencyError",
     "EncoderError",
     "EpochReport",

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from filesink.committables import Committable, DiscardFile, HeldFile, PendingFile
 from filesink.part_file import PartFileInfo
-from filesink.part_writer import PartWriter
+from filesink.part_writer import PartWriter, UnwritableRecord
 from filesink.rolling import RollingPolicy
 from filesink.storage.staged import Staged
 
@@ -48,6 +48,10 @@ class Parts(Protocol):
 
         ``target`` is its final path if it is closed as a whole part.
         """
+        ...
+
+    def reject(self, bucket: str, record: pa.RecordBatch, *, position: int, found: UnwritableRecord) -> None:
+        """Put aside, or fail because of, a batch of one row, the ``position``-th of ``bucket``."""
         ...
 
     def signature(self, schema: pa.Schema) -> str:
@@ -122,6 +126,7 @@ class WriterBucket:
     _open: _OpenPart | None = None
     _closed: list[Committable] = field(default_factory=list)
     _counter: int = 0
+    _seen: int = 0  # records
 
     def restore(self, segments: Sequence[HeldFile]) -> None:
         """Go on with the part that ``segments``, in their order, belong to. Called before any write."""
@@ -146,8 +151,14 @@ class WriterBucket:
                 part.writer = self.parts.open(self.bucket, batch.schema, target=target, last=last)
                 part.writer_created_ms = now_ms
             allowance = self.policy.allowance(part.info(self.bucket))
-            taken = part.writer.write(batch, allowance)
-            part.updated_ms = now_ms
+            try:
+                taken = part.writer.write(batch, allowance)
+                part.updated_ms = now_ms
+            except UnwritableRecord as found:
+                taken = 1
+                self._leave_unused(part)
+                self.parts.reject(self.bucket, batch.slice(0, 1), position=self._seen + 1, found=found)
+            self._seen += taken
             batch = batch.slice(taken)
 
     def on_processing_time(self, now_ms: int) -> None:
@@ -193,6 +204,14 @@ class WriterBucket:
     def writer(self) -> PartWriter | None:
         """The file being written, for the one who watches memory and descriptors."""
         return self._open.writer if self._open else None
+
+    def _leave_unused(self, part: _OpenPart) -> None:
+        """A part without any record does not come to be."""
+        if part.writer is not None and not part.writer.rows:
+            part.writer.discard()
+            part.writer = None
+            if not part.segments:
+                self._open = None
 
     def _rolls_now(self, part: _OpenPart) -> bool:
         return self.policy.should_roll_on_checkpoint(part.info(self.bucket))

@@ -139,8 +139,8 @@ class FileTiers(Sink[HeldFile, Committable, Announced]):
     def projection(self, schema: pa.Schema) -> Projection | None:
         """Rendered records, where the format and the assigner allow it."""
         form = self.plan.format
-        if not isinstance(form, RowFormat):
-            return None
+        if not isinstance(form, RowFormat) or self.plan.on_bad_record is not None:
+            return None  # a dead letter has all columns
         watermark = self.plan.watermark_column
         also = () if watermark is None else (watermark,)
         return record_projection(form.encoder, self.plan.assigner, schema, also=also)
@@ -163,6 +163,8 @@ class FileTiers(Sink[HeldFile, Committable, Announced]):
         self.plan.assigner.check_schema(schema)
         kept = [schema.field(i) for i in file_columns(self.plan.assigner, schema)]
         file_format.check_schema(self.plan.format, pa.schema(kept))
+        if self.plan.on_bad_record is not None:
+            self.plan.on_bad_record.check_schema(pa.schema(kept))
         if self.plan.watermark_column is not None:
             check_time_column(schema, self.plan.watermark_column)
 

@@ -23,6 +23,7 @@ from filesink.errors import ConfigError, SecurityError
 from filesink.ports import Ids
 
 LEDGER_ROOT = "_filesink"
+DEAD_LETTERS = "_dead_letters"  # how the directory of records that could not be written begins
 MAX_NAME_BYTES = 255  # NAME_MAX of every common file system; S3 keys are longer
 
 _HIDDEN = re.compile(
@@ -171,6 +172,11 @@ def parse_part(name: str) -> PartName | None:
 def join(directory: str, name: str) -> str:
     """A path below the base from a bucket id (``""`` is the base path) and a name."""
     return f"{directory}/{name}" if directory else name
+
+
+def is_data(bucket: str) -> bool:
+    """Whether readers of the base path look into the bucket; dead letters are in others."""
+    return not bucket.startswith(DEAD_LETTERS)
 
 
 def parent(path: str) -> str:

@@ -21,6 +21,7 @@ from filesink.storage.staged import Staged
 from formats import columns
 from formats.api import BulkWriterFactory, Encoder
 from formats.errors import FormatError
+from formats.sizes import MAX_SIZE
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -44,8 +45,16 @@ class SizeHint:
     per_arrow_byte: float | None = None
 
 
+class UnwritableRecord(Exception):  # noqa: N818 - not an error yet; whoever knows more decides
+    """The first record that ``PartWriter.write`` was given cannot be written; nothing was taken."""
+
+    def __init__(self, error: EncoderError) -> None:
+        super().__init__(error.message)
+        self.error = error
+
+
 class PartWriter(ABC):
-    """Writes one file. Used by one thread; ends with ``close`` or ``hold``, or is dropped with its output."""
+    """Writes one file. Used by one thread; ends with ``close``, ``hold`` or ``discard``, or is dropped."""
 
     #: Bytes of the format's header at the beginning of the file.
     header_size = 0
@@ -71,7 +80,11 @@ class PartWriter(ABC):
         return self._output.tell() > 0
 
     def write(self, batch: pa.RecordBatch, allowance: Allowance) -> int:
-        """Take as many records of ``batch``, from its first, as ``allowance`` permits; at least one."""
+        """Take as many records of ``batch``, from its first, as ``allowance`` permits; at least one.
+
+        Raises:
+            UnwritableRecord: the first cannot be written; row formats only, where each stands for itself.
+        """
         self.state = advance(self.state, Event.WRITE)
         limit = batch.num_rows if allowance.rows is None else min(batch.num_rows, allowance.rows)
         taken = self._write(batch.slice(0, limit), allowance.bytes)
@@ -101,6 +114,11 @@ class PartWriter(ABC):
         self._finish()
         return self._output.close()
 
+    def discard(self) -> None:
+        """Give the file up; no record was written."""
+        self.state = advance(self.state, Event.DISCARD)
+        self._output.discard()
+
 
 class RowPartWriter(PartWriter):
     """Appends what an encoder makes of each slice.
@@ -118,6 +136,7 @@ class RowPartWriter(PartWriter):
         self._hint = hint
         self._waiting: list[Buffer] = [header] if header else []
         self._buffered = self.header_size = len(header)
+        self._most: int | None = None  # records to encode at once, after one that could not be
 
     @property
     def size(self) -> int:
@@ -130,18 +149,22 @@ class RowPartWriter(PartWriter):
         return self._buffered
 
     def _write(self, batch: pa.RecordBatch, room: int | None) -> int:
-        if room is None:
-            self._append(self._encode(batch))
-            return batch.num_rows
-        return self._write_until(batch, room)
-
-    def _write_until(self, batch: pa.RecordBatch, room: int) -> int:
         """Append records up to and with the one that takes the part beyond ``room`` more bytes."""
+        if room is None:
+            room = MAX_SIZE
         done = 0
         step = self._likely(room, batch.num_rows)
         while done < batch.num_rows:
             step = min(step, batch.num_rows - done)
-            data = self._encode(batch.slice(done, step))
+            try:
+                data = self._encode(batch.slice(done, step))
+            except EncoderError as error:
+                if step > 1:
+                    step = self._most = step // 2
+                    continue
+                if done:
+                    break
+                raise UnwritableRecord(error) from error
             length = len(data)
             self._hint.per_record = length / step
             if length > room and step > 1:
@@ -157,6 +180,8 @@ class RowPartWriter(PartWriter):
 
     def _likely(self, room: int, most: int) -> int:
         per_record = self._hint.per_record
+        if self._most is not None:  # twice as many with each success
+            most, self._most = min(most, self._most), self._most * 2
         return most if not per_record else max(1, min(most, int(room / per_record) + 1))
 
     def _encode(self, batch: pa.RecordBatch) -> Buffer:
@@ -295,7 +320,6 @@ def _as_ours(call: Callable[[], T], format_: object) -> T:
         raise kind(error.message, code="FORMAT") from error
     except Exception as error:  # a user's code; the task fails before anything is decided
         raise EncoderError(
-            f"{type(format_).__name__} failed on a batch of records ({type(error).__name__}); the epoch "
-            "was not committed. See the cause above",
+            f"{type(format_).__name__} failed with {type(error).__name__}, see the cause above",
             code="ENCODER",
         ) from error

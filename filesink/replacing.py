@@ -17,7 +17,7 @@ from filesink.api import EpochContext, PreCommitStage, Prepared
 from filesink.committables import Committable, CommittableCodec, HeldFile, PendingFile, ReplacedFile
 from filesink.errors import ConfigError
 from filesink.ledger import Ledger
-from filesink.naming import LEDGER_ROOT, join
+from filesink.naming import LEDGER_ROOT, is_data, join
 from filesink.save_mode import SaveMode
 from filesink.storage.api import Kind, Store
 from filesink.sweep import walk
@@ -56,7 +56,8 @@ class ReplaceFiles(PreCommitStage[HeldFile, Committable]):
             return self._replacing(epoch, prepared, None)
         if epoch.mode is SaveMode.OVERWRITE_PARTITIONS:
             pending = (file for file in prepared.committables if isinstance(file, PendingFile))
-            return self._replacing(epoch, prepared, sorted({file.bucket for file in pending}))
+            buckets = {file.bucket for file in pending if is_data(file.bucket)}
+            return self._replacing(epoch, prepared, sorted(buckets))
         return prepared
 
     def _replacing(
@@ -73,7 +74,7 @@ class ReplaceFiles(PreCommitStage[HeldFile, Committable]):
     def _visible(self, directories: Sequence[str] | None) -> Iterator[ReplacedFile]:
         for directory, entries in walk(self._store, directories):
             for entry in entries:
-                if entry.kind is Kind.FILE and entry.name[0] not in _HIDDEN:
+                if entry.kind is Kind.FILE and entry.name[0] not in _HIDDEN and is_data(directory):
                     yield ReplacedFile(
                         path=join(directory, entry.name), size=entry.size, version=entry.version
                     )

@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 from filesink.bucket import Closed
 from filesink.buckets import BucketAssigner
 from filesink.closed_parts import Compaction, CompactStrategy, Waiting
+from filesink.dead_letters import DeadLetters
 from filesink.durations import Duration, parse_duration_ms
 from filesink.errors import ConfigError
 from filesink.file_format import BulkFormat, FileFormat, RowFormat
@@ -69,6 +70,7 @@ class FileSinkBuilder:
     check_interval_ms: int = 60_000
     storage_options: Mapping[str, Any] = field(default_factory=dict, repr=False)
     epochs: EpochOptions = field(default_factory=EpochOptions)
+    dead_letters: DeadLetters | None = None
     compaction: Compaction | Waiting = Waiting.REFUSED
     partition_commit: PartitionCommit | None = None
     in_order: Callable[[DataFrame], DataFrame] = lambda df: df
@@ -141,6 +143,22 @@ class FileSinkBuilder:
         chosen = _choice(OnReplayMismatch, action, "on_replay_mismatch")
         return replace(self, epochs=replace(self.epochs, on_replay_mismatch=chosen))
 
+    def on_bad_record(self, action: Literal["fail"] | DeadLetters) -> FileSinkBuilder:
+        """Say what happens to a record that the encoder cannot write, such as text that its charset lacks.
+
+        ``"fail"`` (default) fails the epoch with an ``EncoderError`` that says which record it is.
+        ``DeadLetters()`` puts it, with the error, into Parquet files below ``_dead_letters``, published by
+        the same epoch. Row formats only.
+        """
+        if action == "fail":
+            return replace(self, dead_letters=None)
+        if isinstance(self.format, BulkFormat):
+            raise ConfigError(
+                "dead letters need a row format, whose records are written one by one; a bulk format fails",
+                code="CONFLICT",
+            )
+        return replace(self, dead_letters=_instance(action, DeadLetters, "on_bad_record"))
+
     def with_partition_commit(self, commit: PartitionCommit) -> FileSinkBuilder:
         """Announce directories that got files: to a metastore, by success files, to a listener."""
         return replace(self, partition_commit=_instance(commit, PartitionCommit, "with_partition_commit"))
@@ -155,6 +173,7 @@ class FileSinkBuilder:
             names=self.names,
             check_interval_ms=self.check_interval_ms,
             closed=Closed.HELD if isinstance(self.compaction, Compaction) else Closed.PENDING,
+            on_bad_record=self.dead_letters,
             watermark_column=None if commit is None else commit.watermark_column,
         )
         return FileTiers(

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 
-from filesink.naming import LEDGER_ROOT, join, parent, parse_ours, sink_tag
+from filesink.naming import LEDGER_ROOT, is_data, join, parent, parse_ours, sink_tag
 from filesink.storage.api import Entry, Kind, Store
 
 
@@ -111,7 +111,7 @@ def _everywhere(store: Store) -> Iterator[tuple[str, list[Entry]]]:
         waiting += [
             join(directory, entry.name)
             for entry in entries
-            if entry.kind is Kind.DIRECTORY and entry.name[0] not in "._"
+            if entry.kind is Kind.DIRECTORY and (entry.name[0] not in "._" or not is_data(entry.name))
         ]
         yield directory, entries
 

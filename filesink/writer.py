@@ -12,20 +12,21 @@ Rules:
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from filesink import file_format
+from filesink import dead_letters, file_format
 from filesink.api import SinkWriter, WriterContext
 from filesink.bucket import Closed, WriterBucket
 from filesink.buckets import BucketAssigner, BucketContext, find_column
 from filesink.committables import Committable, HeldFile, Watermark
+from filesink.dead_letters import DeadLetters, Rejections
 from filesink.errors import ConfigError, InternalError
 from filesink.event_time import latest_ms
 from filesink.file_format import BulkFormat, FileFormat, RowFormat
 from filesink.local_time import DAY, time_zone
 from filesink.naming import HiddenName, OutputFileConfig, join, new_part_id, sink_tag
-from filesink.part_writer import PartWriter, SizeHint
+from filesink.part_writer import PartWriter, SizeHint, UnwritableRecord
 from filesink.rolling import RollingPolicy
 from filesink.router import Router
 from filesink.storage.api import Output, Store
@@ -59,7 +60,8 @@ class WriterLimits:
 class Plan:
     """How a sink writes: everything a writer needs but its task and its store.
 
-    ``watermark_column``: whose latest time tasks report.
+    ``watermark_column``: whose latest time tasks report. ``on_bad_record``: where records go that the
+    encoder cannot write; ``None`` fails the epoch.
     """
 
     format: FileFormat
@@ -70,6 +72,18 @@ class Plan:
     closed: Closed = Closed.PENDING
     limits: WriterLimits = field(default_factory=WriterLimits)
     watermark_column: str | None = None
+    on_bad_record: DeadLetters | None = None
+
+    def of_dead_letters(self) -> Plan:
+        """How records are written that this plan could not write."""
+        return replace(
+            self,
+            format=BulkFormat(dead_letters.FORMAT),
+            policy=RollingPolicy.on_checkpoint_rolling_policy(),
+            names=OutputFileConfig(part_prefix=self.names.part_prefix),
+            closed=Closed.PENDING,
+            on_bad_record=None,
+        )
 
 
 class AttemptParts:
@@ -86,6 +100,7 @@ class AttemptParts:
         self._files = 0
         self._signature: tuple[pa.Schema, str] | None = None
         self.outputs: list[Output] = []
+        self.rejections = Rejections(plan.on_bad_record, context.subtask_index)
         self.closed = plan.closed
         self.suffix = plan.names.suffix(file_format.code_of(plan.format).extension)
 
@@ -106,6 +121,10 @@ class AttemptParts:
         if last is not None and isinstance(form, RowFormat):
             return form.resume(output, last.carry_over, self._hint)
         return form.start(output, schema, self._hint)
+
+    def reject(self, bucket: str, record: pa.RecordBatch, *, position: int, found: UnwritableRecord) -> None:
+        """See ``Parts.reject``."""
+        self.rejections.add(bucket, record, position=position, found=found)
 
     def signature(self, schema: pa.Schema) -> str:
         """See ``Parts.signature``; asked for every slice, so an equal schema is not hashed again."""
@@ -150,6 +169,7 @@ class FileWriter(SinkWriter[HeldFile, Committable]):
         self._store = store
         self._context = context
         self._parts = AttemptParts(plan, store, context)
+        self._letters: AttemptParts | None = None  # made with the first dead letter
         self._buckets: dict[str, WriterBucket] = {}
         self._surplus: list[Committable] = []
         self._router = Router(plan.assigner)
@@ -181,7 +201,9 @@ class FileWriter(SinkWriter[HeldFile, Committable]):
         if self._latest_ms >= 0:
             committables.append(Watermark(latest_ms=self._latest_ms, time_zone=self._context.time_zone))
         self._store.sync()
-        outputs = self._parts.outputs
+        outputs = self._outputs()
+        if self._parts.rejections.count:
+            self._context.metrics.add("dead_letters", self._parts.rejections.count)
         self._context.metrics.add("buckets", len(self._buckets))
         self._context.metrics.add("files_written", len(outputs))
         self._context.metrics.add("bytes_written", sum(output.tell() for output in outputs))
@@ -194,11 +216,14 @@ class FileWriter(SinkWriter[HeldFile, Committable]):
 
     def abort_prepare(self) -> None:
         """Remove every file of this attempt."""
-        for output in self._parts.outputs:
+        for output in self._outputs():
             output.discard()
 
     def close(self) -> None:
         """Nothing is left open after ``prepare_commit`` or ``abort_prepare``."""
+
+    def _outputs(self) -> list[Output]:
+        return [*self._parts.outputs, *(self._letters.outputs if self._letters else ())]
 
     def _look_for_times(self, batch: pa.RecordBatch, column: str, now_ms: int) -> None:
         times = batch.column(find_column(batch.schema, column))
@@ -223,11 +248,19 @@ class FileWriter(SinkWriter[HeldFile, Committable]):
             self._buckets[bucket] = found
         return found
 
+    def _bucket_of_dead_letters(self, bucket: str) -> WriterBucket:
+        plan = self._plan.of_dead_letters()
+        if self._letters is None:
+            self._letters = AttemptParts(plan, self._store, self._context)
+        return self._buckets.setdefault(bucket, WriterBucket(bucket, self._letters, plan.policy))
+
     def _write_all(self, pieces: Iterable[tuple[str, pa.RecordBatch]], now_ms: int) -> None:
         written = False
         for bucket, piece in pieces:
             self._bucket(bucket).write(piece, now_ms)
             written = True
+        for bucket, letter in self._parts.rejections.drain():
+            self._bucket_of_dead_letters(bucket).write(letter, now_ms)
         if written:
             self._stay_within_limits()
 
@@ -244,7 +277,7 @@ class FileWriter(SinkWriter[HeldFile, Committable]):
     def _close_largest(self, files: list[WriterBucket], goal: int) -> None:
         files.sort(key=lambda bucket: -bucket.writer.size if bucket.writer else 0)
         for bucket in files[: len(files) - goal]:
-            if isinstance(self._plan.format, RowFormat):
+            if isinstance(self._plan.format, RowFormat) and bucket.parts is self._parts:
                 bucket.end_segment()
             else:
                 bucket.close_part()

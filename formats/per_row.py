@@ -34,25 +34,23 @@ class PerRowEncoder(Encoder):
 
         Raises:
             FormatError: kind ``"value"``; the user's encoder raised (its error is the cause) or
-                returned something else than bytes. Names the record by its position in ``batch``.
+                returned something else than bytes.
         """
-        return b"".join(self._one(row, position) for position, row in enumerate(_rows(batch)))
+        return b"".join(map(self._one, _rows(batch)))
 
     def signature(self) -> str:
         """See ``Encoder.signature``; the user's, which names the user's options."""
         return f"per row {self._row_encoder.signature()}"
 
-    def _one(self, row: Mapping[str, Any], position: int) -> bytes:
+    def _one(self, row: Mapping[str, Any]) -> bytes:
         name = type(self._row_encoder).__qualname__
         try:
             encoded = self._row_encoder.encode(row)
         except Exception as error:  # a user's code may raise anything; all of it is raised on
-            raise FormatError(
-                f"{name}.encode raised {type(error).__name__} for row {position} of a batch", kind="value"
-            ) from error
+            raise FormatError(f"{name}.encode raised {type(error).__name__}", kind="value") from error
         if not isinstance(encoded, bytes):
             raise FormatError(
-                f"{name}.encode returned {type(encoded).__name__} for row {position} of a batch, not bytes",
+                f"{name}.encode returned {type(encoded).__name__}, not bytes",
                 kind="value",
             )
         return encoded

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from filesink.errors import EncoderError, InternalError, SchemaError, StorageError
+from filesink.errors import InternalError, SchemaError, StorageError
 from filesink.file_format import BulkFormat, RowFormat
 from filesink.part_file import State
-from filesink.part_writer import SizeHint
+from filesink.part_writer import SizeHint, UnwritableRecord
 from filesink.rolling import UNLIMITED, Allowance, RollingPolicy
 from filesink.storage.memory import MemoryFiles, MemoryStore
 from formats import ParquetWriterFactory
@@ -197,8 +197,6 @@ class Broken(Encoder):
 @pytest.mark.parametrize(
     ("error", "kind", "code"),
     [
-        (ZeroDivisionError("secret value"), EncoderError, "ENCODER"),
-        (FormatError("no nulls", kind="value"), EncoderError, "FORMAT"),
         (FormatError("no maps", kind="schema"), SchemaError, "FORMAT"),
         (StorageError("full", code="NO_SPACE"), StorageError, "NO_SPACE"),
     ],
@@ -210,6 +208,64 @@ def test_errors_of_formats_are_typed(error, kind, code):
     assert raised.value.code == code
     assert "secret value" not in str(raised.value)
     assert raised.value is error or raised.value.__cause__ is error
+
+
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [(ZeroDivisionError("secret value"), "ENCODER"), (FormatError("no nulls", kind="value"), "FORMAT")],
+)
+def test_a_record_that_cannot_be_written_is_named_by_its_writer(error, code):
+    """A user's encoder that fails is named, with its cause; no value gets into our message."""
+    with pytest.raises(UnwritableRecord) as raised:
+        start(RowFormat(Broken(error))).write(batch("a"), UNLIMITED)
+    assert raised.value.error.code == code
+    assert "secret value" not in str(raised.value)
+    assert raised.value.error.__cause__ is error
+
+
+class Picky(Encoder):
+    """Writes single letters, and counts the records it was asked for."""
+
+    def __init__(self):
+        self.asked = 0
+
+    def encode(self, batch):
+        values = batch.column(0).to_pylist()
+        self.asked += len(values)
+        if "bad" in values:
+            raise FormatError("bad", kind="value")
+        return "".join(values).encode()
+
+
+@pytest.mark.parametrize("allowance", [UNLIMITED, Allowance(bytes=100_000, rows=None)])
+def test_what_stands_before_a_bad_record_is_written(allowance):
+    """A call takes what it can; only when the first record is bad nothing is taken."""
+    writer = start(RowFormat(Picky()))
+    records = batch(*"abcdefg", "bad", *"hij")
+    done = 0
+    while done < 7:
+        done += writer.write(records.slice(done), allowance)
+    assert writer.rows == 7
+    with pytest.raises(UnwritableRecord):
+        writer.write(records.slice(7), allowance)
+    assert writer.rows == 7
+    while done < 10:
+        done += writer.write(records.slice(done + 1), allowance)
+    assert writer.rows == 10
+
+
+def test_many_bad_records_do_not_make_the_others_slow():
+    """Whoever has met a bad record goes on in small steps, which grow again."""
+    encoder = Picky()
+    writer = start(RowFormat(encoder))
+    records, done = batch(*(["x"] * 9 + ["bad"]) * 1000), 0
+    while done < records.num_rows:
+        try:
+            done += writer.write(records.slice(done), UNLIMITED)
+        except UnwritableRecord:
+            done += 1
+    assert writer.rows == 9000
+    assert encoder.asked < 10 * records.num_rows
 
 
 def test_a_discarded_bulk_file_stays_silent():

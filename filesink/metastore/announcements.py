@@ -13,7 +13,7 @@ from typing import Any
 from filesink.committables import Committable, PendingFile, Watermark
 from filesink.errors import InternalError, StateCorruptError
 from filesink.framing import check_field, from_json, to_json
-from filesink.naming import check_relative
+from filesink.naming import check_relative, is_data
 
 CODEC_VERSION = 1
 
@@ -57,7 +57,7 @@ def gathered(
         match value:
             case Announcement():
                 found[value.bucket] = replace(value, slot=slot)
-            case PendingFile():
+            case PendingFile(bucket=bucket) if is_data(bucket):
                 files.setdefault(value.bucket, []).append(value)
             case Watermark():
                 latest = value if latest is None else _later(latest, value)

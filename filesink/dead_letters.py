@@ -1,0 +1,121 @@
+"""Records that the encoder of a row format cannot write: they fail the epoch, or are put aside.
+
+Put aside, they go into Parquet files of their own below ``_dead_letters`` of the base path, in the
+tree of buckets they were meant for, with the error in a column. These are part files like others:
+hidden until the same epoch record publishes them, so a bad record is there exactly once as well.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import pyarrow as pa
+
+from filesink.errors import ConfigError, EncoderError, SchemaError
+from filesink.naming import DEAD_LETTERS, check_relative, join
+from filesink.part_writer import UnwritableRecord
+from formats.parquet import ParquetWriterFactory
+
+#: The column of a dead letter that says why; the others are those of the record.
+ERROR_COLUMN: Final = "_error"
+#: Of dead letters; it has all types that row formats take.
+FORMAT: Final = ParquetWriterFactory(compression="zstd")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeadLetters:
+    """Where records go that cannot be written.
+
+    Attributes:
+        path: relative to the base path; begins with ``_dead_letters``, so that readers of the base
+            path do not look there.
+        limit: of one task; with one bad record more the epoch fails, since then something else is
+            wrong than some records.
+
+    Raises:
+        ConfigError: ``BAD_VALUE``.
+    """
+
+    path: str = DEAD_LETTERS
+    limit: int = 10_000
+
+    def __post_init__(self) -> None:
+        check_relative(self.path)
+        if not self.path.startswith(DEAD_LETTERS):
+            raise ConfigError(
+                f"dead letters go below the base path, into a directory that begins with '{DEAD_LETTERS}'",
+                code="BAD_VALUE",
+            )
+        if self.limit < 1:
+            raise ConfigError("the limit of dead letters must be greater than 0", code="BAD_VALUE")
+
+    def check_schema(self, schema: pa.Schema) -> None:
+        """Raise ``SchemaError`` if a record of ``schema`` could not be put aside."""
+        taken = [name for name in schema.names if name.lower() == ERROR_COLUMN]
+        if taken:
+            raise SchemaError(
+                f"column {taken[0]!r} has the name under which dead letters keep the error; rename it",
+                code="DUPLICATE_COLUMN",
+            )
+        FORMAT.check_schema(schema)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rejected:
+    """One record that cannot be written, as a batch of one row, and where it was to go."""
+
+    bucket: str
+    record: pa.RecordBatch
+    error: EncoderError
+
+
+class Rejections:
+    """Collects what one task cannot write.
+
+    Args:
+        dead_letters: ``None`` fails with the first.
+        partition: of the task, for messages.
+    """
+
+    def __init__(self, dead_letters: DeadLetters | None, partition: int) -> None:
+        self._dead_letters = dead_letters
+        self._partition = partition
+        self._waiting: list[Rejected] = []
+        self.count = 0
+
+    def add(self, bucket: str, record: pa.RecordBatch, *, position: int, found: UnwritableRecord) -> None:
+        """Put ``record`` aside, the ``position``-th of its bucket in this task, counted from 1.
+
+        Raises:
+            EncoderError: bad records fail the epoch, or there are too many.
+        """
+        where = f"record {position} of partition {self._partition} in bucket '{bucket}'"
+        error = found.error
+        if self._dead_letters is None:
+            raise EncoderError(f"{error.message}: {where}. Nothing was committed", code=error.code) from error
+        self.count += 1
+        if self.count > self._dead_letters.limit:
+            raise EncoderError(
+                f"more than {self._dead_letters.limit} records of one task cannot be written, the last is "
+                f"{where}: {error.message}. Nothing was committed; raise the limit of DeadLetters if they "
+                "are really bad",
+                code="DEAD_LETTERS",
+            ) from error
+        self._waiting.append(Rejected(bucket=bucket, record=record, error=error))
+
+    def drain(self) -> list[tuple[str, pa.RecordBatch]]:
+        """Bucket and batch of one row of each dead letter that was added since the last call."""
+        waiting, self._waiting = self._waiting, []
+        if self._dead_letters is None:
+            return []
+        path = self._dead_letters.path
+        return [(join(path, one.bucket) if one.bucket else path, _letter(one)) for one in waiting]
+
+
+def _letter(rejected: Rejected) -> pa.RecordBatch:
+    record = rejected.record
+    field = pa.field(ERROR_COLUMN, pa.string(), nullable=False)
+    return pa.RecordBatch.from_arrays(
+        [*record.columns, pa.array([rejected.error.message])], schema=record.schema.append(field)
+    )

@@ -1,0 +1,136 @@
+"""Records that cannot be written: put aside once, or named by the error that fails the epoch."""
+
+from __future__ import annotations
+
+import io
+from dataclasses import replace
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from filesink import DeadLetters, FileSink
+from filesink.bucket import Closed
+from filesink.errors import ConfigError, EncoderError, SchemaError
+from filesink.metastore.announcements import gathered
+from filesink.rolling import RollingPolicy
+from filesink.sweep import hidden_files
+from formats import ParquetWriterFactory
+from formats.api import Encoder
+from tests.fakes import World, keep_open, plan_of, records
+
+
+def world_of(dead_letters=None, **plan):
+    """A world whose encoder has no bytes for what is not ASCII."""
+    made = plan_of(Encoder.simple_string_encoder("ascii"), **plan)
+    return World(plan=replace(made, on_bad_record=dead_letters))
+
+
+def write(world, *batches):
+    """One epoch's files."""
+    writer = world.writer()
+    for batch in batches:
+        writer.write(batch, world.context())
+    return writer, writer.prepare_commit(0)
+
+
+def letters(world, file):
+    """What a dead-letter file holds."""
+    return pq.read_table(io.BytesIO(world.files.files[file.staged.path].content)).to_pylist()
+
+
+def test_bad_records_are_put_aside_with_their_error():
+    """Every other record is written, in order; a bad one is below the tree of dead letters, in its bucket."""
+    world = world_of(DeadLetters())
+    writer, files = write(world, records("a", "é", "b", bucket="x"), records("ü", bucket="y"))
+    found = {file.bucket: file for file in files}
+    assert sorted(found) == ["_dead_letters/x", "_dead_letters/y", "x"]
+    assert world.files.files[found["x"].staged.path].content == b"a\nb\n"
+    (letter,) = letters(world, found["_dead_letters/x"])
+    assert letter["value"] == "é"
+    assert "ascii" in letter["_error"]
+    assert "é" not in letter["_error"]
+    assert found["_dead_letters/x"].target.endswith(".parquet")
+    assert sum(file.rows for file in files) == 4
+    assert writer.snapshot_state(0) == []
+
+
+def test_a_bad_record_fails_the_epoch_and_is_named():
+    """Partition, bucket and position, and never the value."""
+    world = world_of()
+    with pytest.raises(EncoderError, match="record 3 of partition 0 in bucket 'x'") as error:
+        write(world, records("a", bucket="x"), records("b", "é", bucket="x"))
+    assert "é" not in str(error.value)
+    assert error.value.code == "FORMAT"
+
+
+def test_open_parts_stay_open_around_bad_records():
+    """Dead letters are published by their epoch, the part they were meant for goes on."""
+    world = world_of(DeadLetters(path="_dead_letters_of_mine"), policy=keep_open())
+    writer, files = write(world, records("a", "é"))
+    assert [file.bucket for file in files] == ["_dead_letters_of_mine"]
+    assert [held.rows for held in writer.snapshot_state(0)] == [1]
+
+
+def test_dead_letters_do_not_wait_for_compaction():
+    """Though data does."""
+    world = world_of(DeadLetters())
+    world.plan = replace(world.plan, closed=Closed.HELD)
+    _, files = write(world, records("a", "é"))
+    assert sorted(type(file).__name__ for file in files) == ["HeldFile", "PendingFile"]
+
+
+def test_too_many_dead_letters_fail_the_epoch():
+    """An encoder that writes nothing at all is not a matter of some bad records."""
+    world = world_of(DeadLetters(limit=2))
+    with pytest.raises(EncoderError, match="more than 2") as error:
+        write(world, records("é", "é"), records("é"))
+    assert error.value.code == "DEAD_LETTERS"
+
+
+def test_a_failed_attempt_leaves_no_dead_letters():
+    """They are discarded with the rest."""
+    world = world_of(DeadLetters(), policy=RollingPolicy.on_checkpoint_rolling_policy(max_rows=1))
+    writer, files = write(world, records("a", "é", "b"))
+    assert len(files) == 3
+    writer.abort_prepare()
+    assert world.files.files == {}
+
+
+def test_dead_letters_are_swept_and_never_announced():
+    """Hidden files are found in their tree; a metastore does not hear of it."""
+    world = world_of(DeadLetters())
+    _, files = write(world, records("a", "é", bucket="x"))
+    assert {hidden.path for hidden in hidden_files(world.store())} == {file.staged.path for file in files}
+    announced, _ = gathered((), files, slot=0, now_ms=0)
+    assert [one.bucket for one in announced] == ["x"]
+
+
+def test_a_column_named_as_the_error_is_refused():
+    """Before anything is written."""
+    with pytest.raises(SchemaError, match="'_Error'"):
+        DeadLetters().check_schema(pa.schema([("_Error", pa.string())]))
+
+
+@pytest.mark.parametrize("options", [{"path": "letters"}, {"path": "_filesink"}, {"limit": 0}], ids=str)
+def test_places_that_readers_look_into_are_refused(options):
+    """Dead letters are not data."""
+    with pytest.raises(ConfigError):
+        DeadLetters(**options)
+
+
+def test_bulk_formats_have_no_dead_letters(tmp_path):
+    """Their records are not written one by one, so the builder says no."""
+    builder = FileSink.for_bulk_format(tmp_path, ParquetWriterFactory())
+    with pytest.raises(ConfigError) as error:
+        builder.on_bad_record(DeadLetters())
+    assert error.value.code == "CONFLICT"
+    assert builder.on_bad_record("fail").dead_letters is None
+
+
+def test_records_are_not_rendered_where_they_may_be_put_aside(tmp_path):
+    """A dead letter has all columns of its record."""
+    builder = FileSink.for_row_format(tmp_path, Encoder.json_lines())
+    schema = pa.schema([("a", pa.int32())])
+    assert builder.tiers().projection(schema) is not None
+    assert builder.on_bad_record(DeadLetters()).tiers().projection(schema) is None
