@@ -12,7 +12,7 @@ from typing import Generic, TypeVar
 
 from filesink.api import EpochContext, Prepared, Sink
 from filesink.epoch_record import EMPTY, EpochRecord, Section
-from filesink.errors import CommitFailedError
+from filesink.errors import CommitFailedError, StateError
 from filesink.ledger import Ledger
 from filesink.ports import Clock
 from filesink.transactions import remember
@@ -93,8 +93,15 @@ class Publisher(Generic[S, C, A]):
     def announce(self, record: EpochRecord, decider: Decider) -> None:
         """The part of ``publish`` that comes after the files and before the mark."""
         codec = self._sink.aggregated_codec
-        if self._aggregated is None or codec is None or not record.announcement.data:
+        if not record.announcement.data:
             return
+        if self._aggregated is None or codec is None:
+            raise StateError(
+                f"epoch {record.slot} of sink '{record.sink_id}' announces partitions, and this sink is "
+                "built without partition commit: they would stay unannounced. Its files are visible; call "
+                "recover() on a sink that is built as the one that wrote it",
+                code="PARTITION_COMMIT_OFF",
+            )
         commit = self._aggregated.commit
         if decider is Decider.EARLIER_DRIVER:
             commit = self._aggregated.restore_commit

@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from filesink.committables import ReplacedFile
-from filesink.epoch_record import BatchWrite
-from filesink.errors import CommitFailedError, ConcurrentDriverError, ConfigError, IdentityError, StorageError
+from filesink.epoch_record import BatchWrite, Section
+from filesink.errors import (
+    CommitFailedError,
+    ConcurrentDriverError,
+    ConfigError,
+    IdentityError,
+    StateError,
+    StorageError,
+)
 from filesink.identity import EXCLUSIVE, batch_write
 from filesink.maintenance import Lost
+from filesink.publisher import Decider, Publisher
 from filesink.report import report_of
 from filesink.save_mode import SaveMode
 from filesink.storage.faulty import Fault, Moment
@@ -315,6 +325,24 @@ def test_a_txn_id_is_known_in_any_mode(world):
     """What was overwritten is not appended again."""
     write(world, "overwrite", "1", txn_id="day")
     assert write(world, "append", "1", txn_id="day").replayed
+
+
+# --- what an overwrite announces
+
+
+def test_a_sink_that_announces_nothing_does_not_complete_an_epoch_that_does(world):
+    """All sinks on a path share the ledger of overwrites, and not all of them know the metastore."""
+    crash_at(world, "publish")
+    with pytest.raises(Crash):
+        write(world, "overwrite", "new")
+    world.fault = lambda _operation, _path: None
+    record = replace(world.ledger(EXCLUSIVE).head().record, announcement=Section(1, b"[]"))
+    publisher = Publisher(world.tiers(), world.ledger(EXCLUSIVE), world.clock)
+    with pytest.raises(StateError) as raised:
+        publisher.publish(record, Decider.EARLIER_DRIVER)
+    assert raised.value.code == "PARTITION_COMMIT_OFF"
+    assert world.rows() == ["new"]
+    assert not world.ledger(EXCLUSIVE).head().complete
 
 
 # --- taking back

@@ -34,7 +34,7 @@ from filesink.errors import (
 )
 from filesink.naming import LEDGER_ROOT, check_relative, join
 from filesink.ports import Ids, TaskRunner
-from filesink.storage.api import Entry, Kind, PutResult, Store
+from filesink.storage.api import Deletion, Entry, Kind, PutResult, Store
 from filesink.storage.hdfs_output import HdfsFiles, HdfsOutput
 from filesink.storage.namenode import HdfsStatus
 from filesink.storage.os_errors import explaining, storage_error
@@ -179,6 +179,15 @@ class HdfsStore(Store):
         """See ``Store.delete``."""
         self.discard(path)
 
+    def delete_if_unchanged(self, path: str, *, size: int, version: str) -> Deletion:
+        """See ``Store.delete_if_unchanged``; the look and the removal are two calls."""
+        found = self._files.status(path)
+        if found is not None and (found.is_directory or (found.size, found.version) != (size, version)):
+            return Deletion.CHANGED
+        if found is not None:
+            self.delete(path)
+        return Deletion.GONE
+
     def list(self, directory: str) -> list[Entry]:
         """See ``Store.list``."""
         with explaining("list", self._files.where(directory)):
@@ -291,6 +300,6 @@ def _entry(found: HdfsStatus) -> Entry:
         name=found.name,
         size=0 if found.is_directory else found.size,
         mtime_ms=found.mtime_ms,
-        version=str(found.mtime_ms),
+        version=found.version,
         kind=Kind.DIRECTORY if found.is_directory else Kind.FILE,
     )

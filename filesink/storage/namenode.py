@@ -29,6 +29,11 @@ class HdfsStatus:
     mtime_ms: int
     is_directory: bool
 
+    @property
+    def version(self) -> str:
+        """See ``Entry.version``; HDFS tells no more of a file."""
+        return str(self.mtime_ms)
+
 
 class HdfsWriter(Protocol):
     """A new file that is being written."""
