@@ -22,7 +22,7 @@ pytestmark = [pytest.mark.spark, pytest.mark.slow]
 FILES, ROWS = 4, 400
 
 
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(600)
 @pytest.mark.parametrize("kind", ["parquet", "lines"])
 def test_every_row_once_on_s3(kind: str, tmp_path: Path, moto_server: S3Server) -> None:
     """A driver is killed at a random moment, its JVM first; the next one goes on where it stopped.
@@ -50,7 +50,7 @@ def test_every_row_once_on_s3(kind: str, tmp_path: Path, moto_server: S3Server) 
     assert published.items() <= visible.items()
     assert ids(kind, visible) == list(range(FILES * ROWS))
     assert sorted((upload["Key"], upload["UploadId"]) for upload in site.uploads()) == sorted(foreign)
-    assert [path for path in site.files() if ".inprogress." in path] == []
+    assert [path for path in site.names() if ".inprogress." in path] == []
 
 
 def begin_foreign_uploads(site: S3Site) -> list[tuple[str, str]]:
@@ -63,12 +63,13 @@ def begin_foreign_uploads(site: S3Site) -> list[tuple[str, str]]:
 
 def records(site: S3Site) -> list[str]:
     """Epochs that are complete."""
-    return [path for path in site.files() if path.endswith(".complete")]
+    return [path for path in site.names() if path.endswith(".complete")]
 
 
 def data(site: S3Site) -> dict[str, bytes]:
     """What readers take for data: no name on the way begins with ``.`` or ``_``."""
-    return {path: content for path, content in site.visible().items() if not path.startswith("_")}
+    names = [path for path in site.names() if not any(name[0] in "._" for name in path.split("/"))]
+    return site.read(names)
 
 
 def ids(kind: str, files: dict[str, bytes]) -> list[int]:
@@ -79,7 +80,7 @@ def ids(kind: str, files: dict[str, bytes]) -> list[int]:
     return sorted(json.loads(line)["id"] for data in files.values() for line in data.splitlines())
 
 
-@pytest.mark.timeout(200)
+@pytest.mark.timeout(300)
 def test_a_batch_on_the_other_server(tmp_path: Path, rclone_server: S3Server, spark) -> None:
     """The data source and the sink write to a second implementation; pyarrow reads what is there."""
     inputs.add_file(tmp_path, 0, rows=100)

@@ -43,18 +43,22 @@ class S3Site(Site):
         return open_store(self.path, {**self.server.options, **self.options})
 
     def files(self) -> dict[str, bytes]:
-        keys = [key for key in self.keys() if key.startswith(self._key(""))]
-        with ThreadPoolExecutor(8) as pool:
-            found = dict(zip(keys, pool.map(self._get, keys), strict=True))
-        files = {key.removeprefix(self._key("")): data for key, data in found.items()}
+        files = self.read(self.names())
         for upload in self.uploads():
             path = upload_path(upload["Key"].removeprefix(self._key("")), upload["UploadId"])
             files[path] = b"".join(_KNOWN.get(etag, b"?") for etag in self._etags(upload))
         return files
 
-    def keys(self) -> list[str]:
-        pages = self.client.get_paginator("list_objects_v2").paginate(Bucket=self.bucket)
-        return [each["Key"] for page in pages for each in page.get("Contents", ())]
+    def names(self) -> list[str]:
+        """Paths of all objects; may be asked while somebody writes."""
+        prefix = self._key("")
+        pages = self.client.get_paginator("list_objects_v2").paginate(Bucket=self.bucket, Prefix=prefix)
+        return [each["Key"].removeprefix(prefix) for page in pages for each in page.get("Contents", ())]
+
+    def read(self, names: list[str]) -> dict[str, bytes]:
+        """What these objects hold."""
+        with ThreadPoolExecutor(8) as pool:
+            return dict(zip(names, pool.map(self._get, names), strict=True))
 
     def uploads(self) -> list[dict[str, Any]]:
         pages = self.client.get_paginator("list_multipart_uploads").paginate(Bucket=self.bucket)
@@ -84,8 +88,8 @@ class S3Site(Site):
             MultipartUpload={"Parts": [{"PartNumber": p.number, "ETag": p.etag} for p in staged.parts]},
         )
 
-    def _get(self, key: str) -> bytes:
-        data: bytes = self.client.get_object(Bucket=self.bucket, Key=key)["Body"].read()
+    def _get(self, path: str) -> bytes:
+        data: bytes = self.client.get_object(Bucket=self.bucket, Key=self._key(path))["Body"].read()
         return data
 
     def _etags(self, upload: dict[str, Any]) -> list[str]:
