@@ -62,8 +62,8 @@ OVERWRITES = (
     Mutant(
         "buckets without data are replaced",
         _REPLACING,
-        "sorted({file.bucket for file in pending})",
-        "None if list(pending) else None",
+        "prepared, sorted(buckets))",
+        "prepared, None)",
     ),
     Mutant(
         "one file is not replaced",
