@@ -101,11 +101,9 @@ class Overwrites:
     def start_one(self) -> Overwriter:
         """A new write, beside whatever runs."""
         random, number = self._history.random, len(self._writes)
-        self.source.add_batch(f"w{number % 10}", self._history.scenario.shape.rows, random)
-        rows = [f"{row[:3]}{number // 10}{row[4:]}" for row in self.source.batches[-1]]
-        for old, new in zip(self.source.batches[-1], rows, strict=True):
-            self.source.buckets[new] = self.source.buckets.pop(old)
-        self.source.batches[-1] = rows
+        name = f"{'wxyz'[number // 10]}{number % 10}"  # two characters that no other batch has
+        self.source.add_batch(name, self._history.scenario.shape.rows, random)
+        rows = self.source.batches[-1]
         self._writes.append(Write(txn_id=f"txn{number}", mode=random.choice(_MODES), rows=rows))
         return self._run(self._writes[-1])
 
