@@ -31,14 +31,17 @@ class BuiltInEncoders:
         return JsonLinesEncoder()
 
     @staticmethod
-    def csv(
+    def csv(  # noqa: PLR0913 - the options of a dialect, all but two by name
         delimiter: str = ",",
         header: bool = False,  # noqa: FBT001, FBT002 - Spark's name and values
         *,
         quote: str = '"',
         escape: str = "\\",
-        quote_mode: Literal["minimal", "all"] = "minimal",
+        quote_mode: Literal["minimal", "all", "none"] = "minimal",
         null_value: str = "",
+        date_format: str | None = None,
+        timestamp_format: str | None = None,
+        charset: str = "UTF-8",
     ) -> Encoder:
         """Comma-separated values as Spark writes them; see ``formats.csv`` for the rules.
 
@@ -47,16 +50,26 @@ class BuiltInEncoders:
             header: whether every part file begins with the names of the columns.
             quote: around fields that need it.
             escape: before a quote or escape character inside quotes; equal to ``quote`` for RFC 4180.
-            quote_mode: ``"minimal"`` quotes where needed, ``"all"`` every field.
+            quote_mode: ``"minimal"`` quotes where needed, ``"all"`` every field; with ``"none"`` a value
+                that would need quotes cannot be written.
             null_value: what stands for null; an empty string is ``""`` and so differs from it.
+            date_format: a pattern such as ``"dd.MM.yyyy"``, see ``formats.time_patterns``.
+            timestamp_format: the same for timestamps, in the zone of the session.
+            charset: of the files.
 
         Raises:
             FormatError: kind ``"option"``; a value that no reader could take apart.
         """
-        from formats.csv import CsvDialect, CsvEncoder
+        from formats.csv import CsvDialect, CsvEncoder, CsvValues
 
-        dialect = CsvDialect(delimiter=delimiter, quote=quote, escape=escape, quote_mode=quote_mode)
-        return CsvEncoder(dialect=dialect, header_mode="names" if header else "none", null_value=null_value)
+        return CsvEncoder(
+            dialect=CsvDialect(delimiter=delimiter, quote=quote, escape=escape, quote_mode=quote_mode),
+            header_mode="names" if header else "none",
+            values=CsvValues(
+                null_value=null_value, date_format=date_format, timestamp_format=timestamp_format
+            ),
+            charset=charset,
+        )
 
     @staticmethod
     def avro(

@@ -17,13 +17,15 @@ from typing import BinaryIO, Final, Literal, get_args
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.types as pt
 
-from formats import columns, csv_reader, render, sql
-from formats.arrow import Column, Text, pc
+from formats import charsets, columns, csv_reader, render, sql
+from formats.arrow import Column, Mask, Text, pc
 from formats.errors import FormatError
 from formats.lines import MAX_TEXT, LineEncoder
+from formats.time_patterns import Kind, TimePattern
 
-QuoteMode = Literal["minimal", "all"]
+QuoteMode = Literal["minimal", "all", "none"]
 Header = Literal["none", "names"]
 _BREAKS: Final = "\r\n"
 _COMMENT: Final = "#"
@@ -40,7 +42,8 @@ class CsvDialect:
         quote: around fields; one ASCII character.
         escape: before a quote or escape character inside quotes; one ASCII character. Equal to
             ``quote``, it doubles quotes, as RFC 4180 wants; Spark's default is the backslash.
-        quote_mode: ``"minimal"`` quotes where needed, ``"all"`` everywhere.
+        quote_mode: ``"minimal"`` quotes where needed, ``"all"`` everywhere; with ``"none"`` a value that
+            would need quotes cannot be written.
     """
 
     delimiter: str = ","
@@ -64,7 +67,7 @@ class CsvDialect:
                 kind="option",
             )
         if self.quote_mode not in get_args(QuoteMode):
-            raise FormatError("CSV quote_mode must be 'minimal' or 'all'", kind="option")
+            raise FormatError("CSV quote_mode must be 'minimal', 'all' or 'none'", kind="option")
 
     def specials(self) -> str:
         """The characters of which one at least is in every field that needs quotes."""
@@ -85,25 +88,63 @@ class CsvDialect:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class CsvValues:
+    """How values become text.
+
+    Attributes:
+        null_value: what stands for null; quoted by the same rules as strings.
+        date_format: a pattern for dates, see ``formats.time_patterns``; ``None`` for ISO 8601.
+        timestamp_format: the same for timestamps, in the zone of the session.
+    """
+
+    null_value: str = ""
+    date_format: str | None = None
+    timestamp_format: str | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse what is no text or no pattern."""
+        if not isinstance(self.null_value, str):
+            raise FormatError("CSV null_value must be a string", kind="option")
+        self.pattern(pa.date32())
+        self.pattern(pa.timestamp("us"))
+
+    def pattern(self, kind: pa.DataType) -> TimePattern | None:
+        """The pattern for values of ``kind``, if there is one."""
+        if pt.is_date(kind) and self.date_format is not None:
+            return TimePattern(pattern=self.date_format, kind=Kind.DATE)
+        if pt.is_timestamp(kind) and self.timestamp_format is not None:
+            return TimePattern(pattern=self.timestamp_format, kind=Kind.TIMESTAMP)
+        return None
+
+    def text(self, column: Column) -> Text:
+        """The text of each value; null where it is null."""
+        pattern = self.pattern(column.type)
+        return render.text(column, style=render.Style.CSV) if pattern is None else pattern.text(column)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CsvEncoder(LineEncoder):
     """Comma-separated values; see the module for the rules.
 
     Attributes:
         dialect: delimiter and quotes.
         header: ``"names"`` begins every part file with the names of the columns.
-        null_value: what stands for null; quoted by the same rules as strings.
+        values: null, dates and timestamps.
+        charset: a Python codec that needs no byte order mark and no memory between lines.
     """
 
     dialect: CsvDialect = field(default_factory=CsvDialect)
     header_mode: Header = "none"
-    null_value: str = ""
+    values: CsvValues = field(default_factory=CsvValues)
+    charset: str = charsets.UTF_8
 
     extension = ".csv"
 
     def __post_init__(self) -> None:
         """Refuse options of the wrong kind."""
-        if self.header_mode not in get_args(Header) or not isinstance(self.null_value, str):
-            raise FormatError("CSV header must be True or False, and null_value a string", kind="option")
+        if self.header_mode not in get_args(Header):
+            raise FormatError("CSV header must be True or False", kind="option")
+        object.__setattr__(self, "charset", charsets.canonical(self.charset))
 
     def header(self, schema: pa.Schema) -> bytes:
         """The line of column names, or nothing; see ``Encoder.header``."""
@@ -114,28 +155,37 @@ class CsvEncoder(LineEncoder):
 
     def lines(self, batch: pa.RecordBatch) -> Text:
         """See ``LineEncoder.lines``."""
-        first = self._field(batch.column(0), position=0)
-        if batch.num_columns == 1:
+        fields = [self._field(batch, position) for position in range(batch.num_columns)]
+        if len(fields) == 1:
+            if self.dialect.quote_mode == "none" and pc.any(pc.equal(fields[0], "")).as_py():
+                raise FormatError(
+                    f"column {batch.schema.names[0]!r} has a value that would be an empty line, and "
+                    "quote_mode is 'none'",
+                    kind="value",
+                )
             lonely = pa.scalar(self.dialect.quote * 2)
-            return pc.if_else(pc.equal(first, ""), lonely, first)
-        others = [self._field(batch.column(index), position=index) for index in range(1, batch.num_columns)]
-        return pc.binary_join_element_wise(first, *others, self.dialect.delimiter)
+            return pc.if_else(pc.equal(fields[0], ""), lonely, fields[0])
+        return pc.binary_join_element_wise(*fields, self.dialect.delimiter)
 
     def sql_expression(self, schema: pa.Schema) -> str | None:
         """See ``Encoder.sql_expression``; a record of one column may not become an empty line."""
-        if len(schema) == 1:
+        dialect, values = self.dialect, self.values
+        if len(schema) == 1 or dialect.quote_mode == "none":
             return None
-        dialect = self.dialect
         options = {
             "sep": dialect.delimiter,
             "quote": dialect.quote,
             "escape": dialect.escape,
             "quoteAll": str(dialect.quote_mode == "all").lower(),
-            "nullValue": self.null_value,
+            "nullValue": values.null_value,
             "emptyValue": dialect.quote * 2,
             "ignoreLeadingWhiteSpace": "false",
             "ignoreTrailingWhiteSpace": "false",
         }
+        if values.date_format is not None:
+            options["dateFormat"] = values.date_format
+        if values.timestamp_format is not None:
+            options |= dict.fromkeys(("timestampFormat", "timestampNTZFormat"), values.timestamp_format)
         return f"to_csv({sql.struct(schema.names)}, {sql.options(options)})"
 
     def open_reader(self, file: BinaryIO, *, schema: pa.Schema | None = None) -> pa.RecordBatchReader:
@@ -144,7 +194,7 @@ class CsvEncoder(LineEncoder):
 
     def signature(self) -> str:
         """See ``Encoder.signature``."""
-        return f"csv {self.dialect} header={self.header_mode} null={self.null_value!r}"
+        return f"csv {self.dialect} header={self.header_mode} {self.values} charset={self.charset}"
 
     def check_schema(self, schema: pa.Schema) -> None:
         """See ``Encoder.check_schema``: at least one column, and none that is nested."""
@@ -156,31 +206,52 @@ class CsvEncoder(LineEncoder):
                     f"column {column.name!r} of type {column.type} does not fit into CSV: use to_json"
                 )
             render.check_scalar(column.type, path=column.name)
+            pattern = self.values.pattern(column.type)
+            if pattern is not None and pattern.has_offset and column.type.tz is None:
+                raise FormatError(
+                    f"column {column.name!r} has no zone, and timestamp_format wants its offset"
+                )
 
-    def _field(self, column: Column, *, position: int) -> Text:
-        text = render.text(column, style=render.Style.CSV)
+    def _field(self, batch: pa.RecordBatch, position: int) -> Text:
+        column = batch.column(position)
+        text = self.values.text(column)
         if self.dialect.quote_mode == "all":
             text = self.dialect.quoted(text)
-        elif columns.is_text(columns.plain(column).type) or self.dialect.is_in_numbers():
-            text = self._quoted(text, position=position)
-        return text.fill_null(self._null(position=position)) if text.null_count else text
+        elif self._may_be_special(column.type):
+            text = self._quoted(text, position, name=batch.schema.names[position])
+        return text.fill_null(self._null(position)) if text.null_count else text
 
-    def _null(self, *, position: int) -> str:
-        null = pa.array([self.null_value])
+    def _may_be_special(self, kind: pa.DataType) -> bool:
+        is_text = columns.is_text(kind.value_type if pt.is_dictionary(kind) else kind)
+        return is_text or self.values.pattern(kind) is not None or self.dialect.is_in_numbers()
+
+    def _null(self, position: int) -> str:
+        null = pa.array([self.values.null_value])
         if self.dialect.quote_mode == "all":
             return str(self.dialect.quoted(null)[0])
-        return str(self._quoted(null, position=position)[0]) if self.null_value else ""
+        return str(self._quoted(null, position, name="null_value")[0]) if self.values.null_value else ""
 
-    def _quoted(self, text: Text, *, position: int) -> Text:
+    def _quoted(self, text: Text, position: int, *, name: str) -> Text:
         """The text with quotes where needed."""
         if not _may_need_quotes(text, self.dialect.specials() + _COMMENT):
             return text
-        needs = pc.equal(text, "")
+        needs = self._needs_quotes(text, position)
+        if not pc.any(needs).as_py():
+            return text
+        if self.dialect.quote_mode == "none":
+            raise FormatError(
+                f"column {name!r} holds a value that needs quotes, and quote_mode is 'none'", kind="value"
+            )
+        return pc.if_else(needs, self.dialect.quoted(text), text)
+
+    def _needs_quotes(self, text: Text, position: int) -> Mask:
+        # Without quotes an empty string is nothing; whoever asks for none has asked for that.
+        needs = pc.and_(pc.equal(text, ""), self.dialect.quote_mode != "none")
         for special in (self.dialect.delimiter, self.dialect.quote, *_BREAKS):
             needs = pc.or_(needs, pc.match_substring(text, special))
         if position == 0:
             needs = pc.or_(needs, pc.starts_with(text, _COMMENT))
-        return pc.if_else(needs, self.dialect.quoted(text), text) if pc.any(needs).as_py() else text
+        return needs
 
 
 def _may_need_quotes(text: Text, characters: str) -> bool:

@@ -14,6 +14,7 @@ import pyarrow.csv as pc
 import pyarrow.types as pt
 
 from formats import columns, line_reader, reading
+from formats.charsets import UTF_8
 from formats.errors import FormatError
 
 if TYPE_CHECKING:
@@ -26,10 +27,12 @@ def open_reader(file: BinaryIO, *, encoder: CsvEncoder, schema: pa.Schema | None
     """See ``Encoder.open_reader``; ``schema`` is needed, and lists the columns in their order."""
     wanted = line_reader.require_schema(schema, "CSV")
     dialect = encoder.dialect
-    if len(dialect.delimiter.encode()) > 1 or dialect.escape != dialect.quote:
+    patterns = encoder.values.date_format or encoder.values.timestamp_format
+    plain = dialect.escape == dialect.quote and encoder.charset == UTF_8 and not patterns
+    if len(dialect.delimiter.encode()) > 1 or not plain:
         raise FormatError(
-            "only CSV that doubles quotes (escape equal to quote), with a delimiter of one byte, can be read "
-            "back here; Spark reads the others",
+            "only CSV that doubles quotes (escape equal to quote), with a delimiter of one byte, in UTF-8 "
+            "and with times in ISO 8601 can be read back here; Spark reads the others",
             kind="option",
         )
     for field in wanted:
@@ -57,7 +60,7 @@ def _batches(file: BinaryIO, encoder: CsvEncoder, schema: pa.Schema) -> Iterator
         ),
         convert_options=pc.ConvertOptions(
             column_types=_parsed(schema),
-            null_values=[encoder.null_value],
+            null_values=[encoder.values.null_value],
             strings_can_be_null=True,
             quoted_strings_can_be_null=dialect.quote_mode == "all",
         ),

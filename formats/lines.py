@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final, TypeVar
 import numpy as np
 import pyarrow as pa
 
-from formats import columns
+from formats import charsets, columns
 from formats.api import Encoder
 from formats.arrow import Text, pc
 from formats.errors import FormatError
@@ -30,6 +30,9 @@ MAX_TEXT: Final = 2**31 // 6
 class LineEncoder(Encoder):
     """An encoder whose records are lines, rendered as one Arrow string per record."""
 
+    #: Python's canonical name of the charset of the files.
+    charset: str = charsets.UTF_8
+
     @abstractmethod
     def lines(self, batch: pa.RecordBatch) -> Text:
         """Each record without its line feed; no nulls. Called with pieces of what ``encode`` gets."""
@@ -38,14 +41,16 @@ class LineEncoder(Encoder):
         """See ``Encoder.encode``.
 
         Raises:
-            FormatError: kind ``"value"``; a single record is too long.
+            FormatError: kind ``"value"``; a single record is too long, or the charset has no bytes for
+                a character.
         """
         pieces = list(in_pieces(batch, lambda piece: framed(self.lines(piece))))
-        return pieces[0] if len(pieces) == 1 else b"".join(pieces)
+        text = pieces[0] if len(pieces) == 1 else b"".join(pieces)
+        return charsets.in_charset(text, self.charset)
 
     def encode_rendered(self, records: Text) -> Buffer:
         """See ``Encoder.encode_rendered``."""
-        return framed(columns.plain(records))
+        return charsets.in_charset(framed(columns.plain(records)), self.charset)
 
 
 def in_pieces(batch: pa.RecordBatch, render: Callable[[pa.RecordBatch], T]) -> Iterator[T]:

@@ -32,14 +32,19 @@ def time_text(column: Column) -> Text:
 
 def cast_timestamp_text(column: Column) -> Text:
     """``2024-07-01 14:34:56.123456`` in the column's zone, as ``cast(... as string)``."""
-    local, _ = _local(column)
-    return _without_zeros(_with_signed_year(local.cast(pa.string()), length=_TIMESTAMP_LENGTH))
+    text, _ = wall_clock_text(column)
+    return _without_zeros(text)
+
+
+def wall_clock_text(column: Column) -> tuple[Text, Text | str | None]:
+    """``2024-07-01 14:34:56.123456`` in the column's zone, and the offset, ``None`` if it has no zone."""
+    local, offset = _local(column)
+    return _with_signed_year(local.cast(pa.string()), length=_TIMESTAMP_LENGTH), offset
 
 
 def iso_timestamp_text(column: Column) -> Text:
     """``2024-07-01T14:34:56.123+02:00`` in the column's zone, without offset if it has no zone."""
-    local, offset = _local(column)
-    text = _with_signed_year(local.cast(pa.string()), length=_TIMESTAMP_LENGTH)
+    text, offset = wall_clock_text(column)
     text = pc.replace_substring(pc.utf8_slice_codeunits(text, 0, -3), " ", "T", max_replacements=1)
     return text if offset is None else pc.binary_join_element_wise(text, offset, "")
 

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import codecs
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, BinaryIO
+from typing import BinaryIO
 
 import pyarrow as pa
 
-from formats import columns, line_reader, render
+from formats import charsets, columns, line_reader, render
 from formats.arrow import Text, pc
 from formats.errors import FormatError
 from formats.lines import LineEncoder
-
-if TYPE_CHECKING:
-    from formats.api import Buffer
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,29 +31,12 @@ class TextEncoder(LineEncoder):
 
     def __post_init__(self) -> None:
         """Check the charset and take its canonical name, so that equal charsets have equal signatures."""
-        object.__setattr__(self, "charset", _canonical(self.charset))
+        object.__setattr__(self, "charset", charsets.canonical(self.charset))
 
     def lines(self, batch: pa.RecordBatch) -> Text:
         """The column; see ``LineEncoder.lines``."""
         text = render.text(batch.column(0), style=render.Style.CAST)
         return text.fill_null(pa.scalar("", text.type)) if text.null_count else text
-
-    def encode(self, batch: pa.RecordBatch) -> Buffer:
-        """See ``Encoder.encode``.
-
-        Raises:
-            FormatError: kind ``"value"``; the charset has no bytes for a character.
-        """
-        # Plain super() would not do: slots=True makes a second class of that name.
-        encoded = super(TextEncoder, self).encode(batch)
-        if self.charset == "utf-8":
-            return encoded
-        try:
-            return codecs.decode(encoded, "utf-8").encode(self.charset)
-        except UnicodeError as error:
-            raise FormatError(
-                f"a character cannot be written in {self.charset}; use UTF-8", kind="value"
-            ) from error
 
     def open_reader(self, file: BinaryIO, *, schema: pa.Schema | None = None) -> pa.RecordBatchReader:
         """See ``Encoder.open_reader``: one column of strings, ``value`` unless ``schema`` names it."""
@@ -85,17 +64,3 @@ class TextEncoder(LineEncoder):
         if columns.is_nested(field.type):
             raise FormatError(f"column {field.name!r} of type {field.type} has no plain text: use to_json")
         render.check_scalar(field.type, path=field.name)
-
-
-def _canonical(charset: str) -> str:
-    try:
-        name = codecs.lookup(charset).name
-        stateless = "\n\n".encode(name) == "\n".encode(name) * 2 and "\n".encode(name).decode(name) == "\n"
-    except (LookupError, TypeError, ValueError) as error:
-        raise FormatError(f"charset {charset!r} is unknown: use one such as UTF-8", kind="option") from error
-    if not stateless:
-        raise FormatError(
-            f"charset {charset!r} begins every piece with a mark: use UTF-8 or, for UTF-16, UTF-16-LE",
-            kind="option",
-        )
-    return name

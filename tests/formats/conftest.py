@@ -138,7 +138,11 @@ ROW_FORMATS = {
             Encoder.csv(quote="'"),
             Encoder.csv(escape='"'),
             Encoder.csv(quote_mode="all"),
+            Encoder.csv(quote_mode="none"),
             Encoder.csv(null_value="NULL"),
+            Encoder.csv(date_format="yyyy"),
+            Encoder.csv(timestamp_format="yyyy"),
+            Encoder.csv(charset="UTF-16-LE"),
         ),
     ),
     "csv-all": Case(
@@ -146,6 +150,14 @@ ROW_FORMATS = {
         frozenset(scalars().schema.names),
     ),
     "csv-minus": Case(Encoder.csv("-", null_value="-"), frozenset(scalars().schema.names)),
+    "csv-utf16": Case(Encoder.csv(header=True, charset="UTF-16-BE"), frozenset(scalars().schema.names)),
+    "csv-patterns": Case(
+        Encoder.csv(date_format="dd.MM.yyyy", timestamp_format="yyyy-MM-dd'T'HH,mm"),
+        frozenset(scalars().schema.names),
+    ),
+    "csv-unquoted": Case(
+        Encoder.csv("\x01", quote_mode="none", null_value="\\N"), every("int", "bool", "at")
+    ),
     "csv-of-one": Case(Encoder.csv(), every("text")),
     "avro": Case(
         Encoder.avro(),

@@ -78,6 +78,9 @@ def test_the_header_is_a_line_of_names():
         *({"quote": text} for text in ("", "ab", "é", "\n", None)),
         *({"escape": text} for text in ("", "ab", None)),
         {"quote_mode": "some"},
+        *({"date_format": text} for text in ("", "yy", "HH", "yyyy-'", 5)),
+        *({"timestamp_format": text} for text in ("", "EEE", "SSSSSSS", "yyyy-'")),
+        *({"charset": text} for text in ("", "utf-16", "klingon", None)),
         {"null_value": None},
     ],
     ids=str,
@@ -102,3 +105,44 @@ def test_a_schema_without_columns_is_refused():
     """There is no CSV of nothing."""
     with pytest.raises(FormatError, match="one column"):
         Encoder.csv().check_schema(pa.schema([]))
+
+
+def test_patterns_are_those_of_java():
+    """Quoted text stands for itself, years beyond 9999 have a sign, null stays null."""
+    columns = {
+        "d": pa.array([19_000, 5_000_000, None], pa.date32()),
+        "t": pa.array([1_700_000_000_123_456, None, -1], pa.timestamp("us", "Europe/Berlin")),
+        "w": pa.array([0, 1, 2], pa.timestamp("us")),
+    }
+    options = {"date_format": "dd/MM/yyyy", "timestamp_format": "'o''clock' HH:mm:ss.SSS yyyyMMdd"}
+    assert encode(columns, **options).decode() == (
+        "08/01/2022,o'clock 23:13:20.123 20231114,o'clock 00:00:00.000 19700101\n"
+        "15/07/+15659,,o'clock 00:00:00.000 19700101\n"
+        ",o'clock 00:59:59.999 19700101,o'clock 00:00:00.000 19700101\n"
+    )
+    with_offset = {"timestamp_format": "HHXXX"}
+    assert encode({"a": columns["t"], "b": [1, 2, 3]}, **with_offset) == b"23+01:00,1\n,2\n00+01:00,3\n"
+    with pytest.raises(FormatError, match="'w' has no zone"):
+        Encoder.csv(**with_offset).check_schema(pa.schema([("w", pa.timestamp("us"))]))
+
+
+def test_without_quotes_what_needs_them_is_an_error():
+    """Such a value would change the number of fields; the message names the column."""
+    assert encode({"a": ["x y", "", None], "b": [1, 2, 3]}, quote_mode="none") == b"x y,1\n,2\n,3\n"
+    for text in ("a,b", 'a"', "a\n", "#a"):
+        with pytest.raises(FormatError, match="column 'a'") as error:
+            encode({"a": [text], "b": [1]}, quote_mode="none")
+        assert error.value.kind == "value"
+    with pytest.raises(FormatError, match="empty line"):
+        encode({"a": ["x", None]}, quote_mode="none")
+
+
+def test_a_charset_is_that_of_the_whole_file():
+    """Header and records; a character that it lacks is an error."""
+    encoder = Encoder.csv(header=True, charset="latin-1")
+    assert encoder.header(pa.schema([("é", pa.string()), ("b", pa.int32())])) == b"\xe9,b\n"
+    assert encode({"a": ["é"], "b": [1]}, charset="latin-1") == b"\xe9,1\n"
+    assert bytes(encoder.encode_rendered(pa.array(["é,1"]))) == b"\xe9,1\n"
+    with pytest.raises(FormatError, match="iso8859-1") as error:
+        encode({"a": ["漢"], "b": [1]}, charset="latin-1")
+    assert error.value.kind == "value"

@@ -198,6 +198,15 @@ def test_csv_quotes_as_spark(spark: SparkSession, tmp_path: Path, ours: dict, sp
     assert written_by_us(df, Encoder.csv(header=True, **ours)) == expected
 
 
+def test_csv_times_by_patterns_are_sparks(spark: SparkSession, zone: str, tmp_path: Path) -> None:
+    """Dates and timestamps by a user's pattern are those of ``dateFormat`` and ``timestampFormat``."""
+    df = spark.sql(TIMESTAMPS).selectExpr("id", "at", "date(at) AS day").orderBy("id")
+    date_format, timestamp_format = "dd.MM.yyyy 'o''clock'", "yyyy/MM/dd HH-mm-ss.SSSSSS XXX"
+    expected = written_by_spark(df, "csv", tmp_path, dateFormat=date_format, timestampFormat=timestamp_format)
+    encoder = Encoder.csv(date_format=date_format, timestamp_format=timestamp_format)
+    assert written_by_us(df, encoder) == expected, zone
+
+
 def test_csv_of_one_column_loses_no_record(spark: SparkSession, tmp_path: Path) -> None:
     """Spark reads as many records as were written, although one column is null; Spark's writer drops them."""
     rows = [(text,) for text in TRICKY] + [(None,), (None,)]
