@@ -27,15 +27,21 @@ class Mode(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """One call that goes wrong. ``code`` is the errno or HTTP status of modes a to d, else 0."""
+    """One call that goes wrong.
+
+    ``code`` is the errno or HTTP status of modes a to d, else 0; ``delay`` the calls until a late
+    effect, 0 for any number.
+    """
 
     mode: Mode
     code: int = 0
+    delay: int = 0
 
     def __str__(self) -> str:
         return f"{self.mode.name}{f' {errno.errorcode.get(self.code, self.code)}' if self.code else ''}"
 
 
+_LATER = 8  # calls
 CRASHES = (Mode.CRASH_BEFORE, Mode.CRASH_AFTER, Mode.POWER_ORDERED, Mode.POWER_WEAK)
 _MAKES = (Mode.ERROR, Mode.LOST_REPLY, Mode.LATE, Mode.TWICE)
 #: Calls that a full disk refuses.
@@ -144,6 +150,8 @@ def single_faults(operation: str) -> list[Fault]:
     for mode in APPLICABLE[operation]:
         possible = codes(operation, mode)
         faults += [Fault(mode, code) for code in (possible if operation in OBJECT_CALLS else possible[:1])]
+        if mode is Mode.LATE:  # soon, or when its caller has drawn its conclusions
+            faults.append(Fault(mode, possible[0], delay=_LATER))
         if mode is Mode.PARTIAL:
             faults.append(Fault(mode))  # without an error: the caller must look at what came back
     return faults

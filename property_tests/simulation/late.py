@@ -25,9 +25,10 @@ class LateEffects:
         self._random = random
         self._waiting: list[tuple[int, Late]] = []
 
-    def put_off(self, late: Late, *, after: int) -> None:
-        """Have ``late`` carried out some calls after call number ``after``."""
-        delay = 1 + self._random.randrange(self._random.choice((2, 20, 200)))
+    def put_off(self, late: Late, *, after: int, delay: int = 0) -> None:
+        """Have ``late`` carried out ``delay`` calls after call number ``after``; 0 draws a number."""
+        drawn = 1 + self._random.randrange(self._random.choice((2, 20, 200)))
+        delay = delay or drawn
         self._waiting.append((after + delay, late))
 
     def due(self, number: int) -> list[Late]:

@@ -220,9 +220,8 @@ class World:
         if fault.mode is Mode.PARTIAL and partial is not None:
             effect = partial
         if fault.mode is Mode.LATE:
-            self.late.put_off(
-                Late(process, operation, path, lambda: (late or effect)(*arguments)), after=number
-            )
+            put_off = Late(process, operation, path, lambda: (late or effect)(*arguments))
+            self.late.put_off(put_off, after=number, delay=fault.delay)
         return self._strike(process, fault, operation, path, lambda: effect(*arguments))
 
     def _fault(self, plan: Plan, process: Process, operation: str, path: str) -> Fault | None:
