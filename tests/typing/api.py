@@ -113,6 +113,7 @@ own: FileSink = FileSink.for_row_format("/data/own", PipeEncoder()).build()
 def batch(df: DataFrame) -> list[str]:
     """A batch write, repeatable under a name of the user's."""
     report: EpochReport = parquet.write(df, txn_id="2013-01")
+    report = parquet.write(df, mode="overwrite_partitions")
     print(report.epoch, report.rows, report.bytes)
     return [f"{file.bucket}: {file.path} {file.rows} {file.bytes}" for file in report.files]
 
