@@ -8,11 +8,13 @@ from formats.arrow_ipc import ArrowWriterFactory
 from formats.avro import AvroWriterFactory
 from formats.compressed import CompressWriterFactory
 from formats.errors import FormatError
+from formats.excel import ExcelWriterFactory
 from formats.orc import OrcBulkWriterFactory, OrcIndexes
 from formats.parquet import ParquetWriterFactory
 from formats.parquet_encryption import ParquetEncryption
 from formats.parquet_layout import ParquetLayout
 from formats.sequence_file import SequenceFileWriterFactory
+from formats.xml import XmlWriterFactory
 
 __all__ = [
     "ArrowWriterFactory",
@@ -22,6 +24,7 @@ __all__ = [
     "BulkWriterFactory",
     "CompressWriterFactory",
     "Encoder",
+    "ExcelWriterFactory",
     "FormatError",
     "OrcBulkWriterFactory",
     "OrcIndexes",
@@ -30,4 +33,5 @@ __all__ = [
     "ParquetWriterFactory",
     "RowEncoder",
     "SequenceFileWriterFactory",
+    "XmlWriterFactory",
 ]

@@ -15,9 +15,11 @@ from filesink.spark.option_texts import Texts
 from formats.api import BulkWriterFactory, Encoder
 from formats.arrow_ipc import ArrowWriterFactory
 from formats.avro import AvroWriterFactory
+from formats.compressed import CompressWriterFactory
 from formats.errors import FormatError
 from formats.orc import OrcBulkWriterFactory
 from formats.parquet import ParquetWriterFactory
+from formats.sequence_file import SequenceFileWriterFactory
 
 Code = Encoder | BulkWriterFactory
 
@@ -63,8 +65,24 @@ def _quote_mode(given: Texts, name: str) -> str:
     return "all" if given.flag(name) else "minimal"
 
 
+def _compressible(make: Callable[..., Encoder]) -> Callable[..., Code]:
+    """A row format, or with ``compression`` its compressed files."""
+
+    def made(*, compression: Any = "none", compression_level: int | None = None, **options: Any) -> Code:
+        encoder = make(**options)
+        if compression != "none":
+            return CompressWriterFactory(encoder=encoder, codec=compression, level=compression_level)
+        if compression_level is not None:
+            raise FormatError("compressionLevel needs compression", kind="option")
+        return encoder
+
+    return made
+
+
 _COMPRESSION = _Option("compression", _word)
 _LEVEL = _Option("compression_level", _number)
+_CODEC = {"compression": _COMPRESSION, "compressionLevel": _LEVEL}
+_CHARSET = {"charset": _Option("charset", _text)}
 _FORMATS: Final = {
     "parquet": _Format(
         ParquetWriterFactory,
@@ -91,19 +109,32 @@ _FORMATS: Final = {
     "arrow": _Format(
         ArrowWriterFactory, {"compression": _COMPRESSION, "recordBatchSize": _Option("batch_size", _text)}
     ),
-    "json": _Format(Encoder.json_lines, {}),
-    "csv": _Format(
-        Encoder.csv,
+    "sequencefile": _Format(
+        SequenceFileWriterFactory,
         {
+            "keyColumn": _Option("key", _text),
+            "valueColumn": _Option("value", _text),
+            "compressionType": _Option("compression", _word),
+            "compression": _Option("codec", _word),
+        },
+    ),
+    "json": _Format(_compressible(Encoder.json_lines), _CODEC),
+    "csv": _Format(
+        _compressible(Encoder.csv),
+        {
+            **_CODEC,
+            **_CHARSET,
             "delimiter": _Option("delimiter", _delimiter),
             "header": _Option("header", _flag),
             "quote": _Option("quote", _text),
             "escape": _Option("escape", _text),
             "quoteAll": _Option("quote_mode", _quote_mode),
             "nullValue": _Option("null_value", _text),
+            "dateFormat": _Option("date_format", _text),
+            "timestampFormat": _Option("timestamp_format", _text),
         },
     ),
-    "text": _Format(Encoder.simple_string_encoder, {"charset": _Option("charset", _text)}),
+    "text": _Format(_compressible(Encoder.simple_string_encoder), {**_CODEC, **_CHARSET}),
 }
 #: Every option of a format, as users spell it; some belong to several.
 FORMAT_OPTIONS = tuple(dict.fromkeys(name for format_ in _FORMATS.values() for name in format_.options))

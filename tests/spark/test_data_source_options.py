@@ -15,9 +15,11 @@ from filesink.spark.data_source_options import NAMES, DataSourceOptions, parse_o
 from formats import (
     ArrowWriterFactory,
     AvroWriterFactory,
+    CompressWriterFactory,
     Encoder,
     OrcBulkWriterFactory,
     ParquetWriterFactory,
+    SequenceFileWriterFactory,
 )
 
 AVRO_SCHEMA = '{"type": "record", "name": "r", "fields": [{"name": "a", "type": "int"}]}'
@@ -66,6 +68,10 @@ def test_defaults():
         ({"format": "csv", "quote": "'", "escape": "'"}, Encoder.csv(quote="'", escape="'")),
         ({"format": "csv", "quoteAll": "true"}, Encoder.csv(quote_mode="all")),
         ({"format": "csv", "nullValue": "NA"}, Encoder.csv(null_value="NA")),
+        ({"format": "csv", "charset": "UTF-16-LE"}, Encoder.csv(charset="UTF-16-LE")),
+        ({"format": "csv", "dateFormat": "dd.MM."}, Encoder.csv(date_format="dd.MM.")),
+        ({"format": "csv", "timestampFormat": "HH"}, Encoder.csv(timestamp_format="HH")),
+        ({"format": "json", "compression": "none"}, Encoder.json_lines()),
     ],
     ids=str,
 )
@@ -97,6 +103,22 @@ def test_row_formats(options, encoder):
         ({"format": "avro", "blockSize": "1MiB"}, AvroWriterFactory(block_size="1MiB")),
         ({"format": "avro", "avroSchema": AVRO_SCHEMA}, AvroWriterFactory(schema=AVRO_SCHEMA)),
         ({"format": "arrow", "compression": "none"}, ArrowWriterFactory(compression="none")),
+        (
+            {"format": "json", "compression": "GZIP", "compressionLevel": "9"},
+            CompressWriterFactory(encoder=Encoder.json_lines(), codec="gzip", level=9),
+        ),
+        (
+            {"format": "csv", "header": "true", "compression": "zstd"},
+            CompressWriterFactory(encoder=Encoder.csv(header=True), codec="zstd"),
+        ),
+        (
+            {"format": "sequencefile", "keyColumn": "k", "valueColumn": "v", "compressionType": "none"},
+            SequenceFileWriterFactory(key="k", value="v", compression="none"),
+        ),
+        (
+            {"format": "sequencefile", "compression": "bzip2"},
+            SequenceFileWriterFactory(codec="bzip2"),
+        ),
         ({"format": "arrow", "recordBatchSize": "1MiB"}, ArrowWriterFactory(batch_size="1MiB")),
     ],
     ids=str,
@@ -181,8 +203,11 @@ def test_sparks_own_options_are_known():
         ({"bucketColumns": "a", "bucketTimeColumn": "ts"}, "CONFLICT"),
         ({"bucketTimeFormat": "yyyy'"}, "BAD_VALUE"),
         ({"delimiter": ";"}, "CONFLICT"),
-        ({"format": "json", "compression": "gzip"}, "CONFLICT"),
-        ({"format": "csv", "charset": "UTF-8"}, "CONFLICT"),
+        ({"format": "json", "compression": "brotli"}, "BAD_VALUE"),
+        ({"format": "json", "compressionLevel": "3"}, "BAD_VALUE"),
+        ({"format": "json", "charset": "UTF-8"}, "CONFLICT"),
+        ({"format": "csv", "timestampFormat": "EEE"}, "BAD_VALUE"),
+        ({"format": "sequencefile", "compressionType": "all"}, "BAD_VALUE"),
         ({"format": "csv", "delimiter": '"'}, "BAD_VALUE"),
         ({"format": "csv", "header": "1"}, "BAD_VALUE"),
         ({"format": "text", "charset": "klingon"}, "BAD_VALUE"),

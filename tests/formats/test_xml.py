@@ -1,0 +1,87 @@
+"""XML, read by Python's parser."""
+
+from __future__ import annotations
+
+import io
+from xml.etree import ElementTree as ET
+
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from formats import FormatError, XmlWriterFactory
+
+CHARACTERS = st.characters(
+    codec="utf-8", exclude_characters="".join(map(chr, {*range(32)} - {9, 10, 13})) + "\ufffe\uffff"
+)
+
+
+def file_of(factory, *batches, schema=None):
+    """A finished file."""
+    output = io.BytesIO()
+    writer = factory.create(output, schema or batches[0].schema)
+    for batch in batches:
+        writer.write(batch)
+        writer.flush()
+    writer.finish()
+    return output.getvalue()
+
+
+def test_elements_and_attributes():
+    """Null is left out in both layouts."""
+    batch = pa.record_batch({"a": ["x<&>", None], "b": pa.array([1, 2])})
+    start = '<?xml version="1.0" encoding="UTF-8"?>\n'
+    assert file_of(XmlWriterFactory(), batch).decode() == (
+        f"{start}<RECORDS>\n<RECORD><a>x&lt;&amp;&gt;</a><b>1</b></RECORD>\n<RECORD><b>2</b></RECORD>\n</RECORDS>\n"
+    )
+    factory = XmlWriterFactory(root_tag="r", row_tag="row", layout="attributes")
+    assert file_of(factory, batch).decode() == (
+        f'{start}<r>\n<row a="x&lt;&amp;&gt;" b="1"/>\n<row b="2"/>\n</r>\n'
+    )
+
+
+@pytest.mark.parametrize("layout", ["elements", "attributes"])
+@given(values=st.lists(st.one_of(st.none(), st.text(CHARACTERS)), max_size=5))
+def test_any_text_comes_back(layout, values):
+    """Line breaks, quotes and tabs too, from any parser."""
+    batch = pa.record_batch({"a": pa.array(values, pa.string())})
+    root = ET.fromstring(file_of(XmlWriterFactory(layout=layout), batch))  # noqa: S314 - our own bytes
+    if layout == "attributes":
+        assert [record.get("a") for record in root] == values
+    else:
+        found = [record.find("a") for record in root]
+        assert [None if one is None else one.text or "" for one in found] == values
+
+
+@pytest.mark.parametrize("text", ["\0", "a\x1f", "\ufffe"])
+def test_a_character_that_xml_lacks_is_an_error(text):
+    """It could not be read back, not even escaped."""
+    with pytest.raises(FormatError, match="column 'a'") as error:
+        file_of(XmlWriterFactory(), pa.record_batch({"a": [text]}))
+    assert error.value.kind == "value"
+
+
+def test_no_records_are_an_empty_root():
+    """A document all the same."""
+    data = file_of(XmlWriterFactory(), schema=pa.schema([("a", pa.string())]))
+    assert len(ET.fromstring(data)) == 0  # noqa: S314 - our own bytes
+
+
+@pytest.mark.parametrize(
+    "field", [("a b", pa.string()), ("1a", pa.string()), ("xmlx", pa.string()), ("a", pa.list_(pa.int8()))]
+)
+def test_what_is_no_element_is_refused(field):
+    """Names that XML does not allow, and nested columns."""
+    with pytest.raises(FormatError, match=f"'{field[0]}'"):
+        XmlWriterFactory().check_schema(pa.schema([field]))
+
+
+@pytest.mark.parametrize(
+    "options", [{"row_tag": "a b"}, {"root_tag": ""}, {"layout": "table"}, {"block_size": 0}], ids=str
+)
+def test_bad_options_are_refused(options):
+    """At construction."""
+    with pytest.raises(FormatError) as error:
+        XmlWriterFactory(**options)
+    assert error.value.kind == "option"
