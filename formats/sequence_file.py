@@ -13,10 +13,9 @@ from __future__ import annotations
 
 import bz2
 import gzip
-import secrets
 import zlib
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, Literal, cast, get_args
 
 import numpy as np
@@ -26,6 +25,7 @@ import pyarrow.types as pt
 from formats import columns, ragged
 from formats.api import BulkWriter, BulkWriterFactory
 from formats.arrow import Column, Field
+from formats.avro import new_marker
 from formats.collecting import CollectingWriter, Limits
 from formats.errors import FormatError
 from formats.sizes import parse_size
@@ -60,6 +60,7 @@ class SequenceFileWriterFactory(BulkWriterFactory):
             ``"block"`` keys and values of many records.
         codec: Hadoop's DefaultCodec (``"zlib"``), GzipCodec or BZip2Codec.
         block_size: a block is written when this much waits, in Arrow's form.
+        make_sync: makes the sync marker of a file, 16 bytes; random by default.
 
     Raises:
         FormatError: kind ``"option"``; an unknown compression or codec, or no size.
@@ -70,6 +71,7 @@ class SequenceFileWriterFactory(BulkWriterFactory):
     compression: SequenceCompression = "block"
     codec: SequenceCodec = "zlib"
     block_size: int | str = "1MiB"
+    make_sync: Callable[[], bytes] = field(default=new_marker, repr=False)
 
     extension = ".seq"
 
@@ -146,7 +148,7 @@ class SequenceFileWriter(CollectingWriter):
         self._output = output
         self._factory = factory
         self._names = factory.names(schema)
-        self._sync = secrets.token_bytes(16)
+        self._sync = factory.make_sync()
         self._begun = False
         self._since_sync = 0
 
