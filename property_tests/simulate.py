@@ -38,11 +38,12 @@ def run_seed(seed: int, trace: Callable[[str], None] | None = None) -> Result:
     shape = draw_announcing(shape, announcing)
     scenario = Scenario(
         shape=shape,
-        trouble=replace(draw_trouble(random), overwrites=draw_overwrites(seed)),
+        trouble=draw_trouble(random),
         plan=Chance(random, spacing=random.choice((20, 80, 200)), faults=random.choice((0, 1, 2, 3, 5, 8))),
         pace=random.choice((0, 0, 2, 10, 50)),
         neighbour=draw_neighbour(seed),
     )
+    scenario = with_overwrites(scenario, Random(f"overwrites {seed}"))
     if shape.announce_after_ms is not None:
         plan = MetastoreTrouble(announcing, scenario.plan, faults=announcing.choice((0, 1, 3, 20)))
         scenario = replace(scenario, plan=plan)
@@ -68,12 +69,15 @@ def draw_trouble(random: Random) -> Trouble:
     )
 
 
-def draw_overwrites(seed: int) -> float:
-    """Whether jobs that replace files run in the history of a seed; by a source of its own.
+def with_overwrites(scenario: Scenario, random: Random) -> Scenario:
+    """One history in four has jobs that replace files, closely interleaved with the query.
 
-    So a seed without them is the same history that it was before there were any.
+    ``random`` is of their own, so that the others are the histories that they were without them.
     """
-    return 0.6 if Random(f"overwrites {seed}").random() < 0.25 else 0.0
+    if random.random() >= 0.25:
+        return scenario
+    trouble = replace(scenario.trouble, overwrites=0.6, overwrites_end=random.choice((0.0, 0.7)))
+    return replace(scenario, trouble=trouble, pace=random.choice((0, 2, 2, 3, 10)))
 
 
 @dataclass(slots=True)
