@@ -46,7 +46,7 @@ CANON: dict[str, Scenario] = {
         trouble=_QUIET,
     ),
     "announced": Scenario(
-        shape=Shape(batches=1, rows=3, partitions=1, rolls=True, buckets=("p=1", "p=2"), announce_after_ms=0),
+        shape=Shape(batches=2, rows=2, partitions=1, rolls=True, buckets=("p=1", "p=2"), announce_after_ms=0),
         trouble=_QUIET,
     ),
     "overwrites": Scenario(

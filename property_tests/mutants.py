@@ -24,6 +24,10 @@ from itertools import islice
 from pathlib import Path
 from random import Random
 
+import compaction
+import filesink
+import formats
+import property_tests
 from property_tests.exhaustive import Case, singles
 from property_tests.seeded.everything import MUTANTS
 from property_tests.seeded.mutant import Mutant
@@ -32,8 +36,8 @@ from property_tests.simulate import Tally, run_seed
 _SEEDS = 4_000
 _KILLED = 3  # exit code of a hunt that has found something
 _TIMEOUT = 900  # seconds for one mutant
-_HERE = Path(__file__).parent
-_PACKAGES = (*(_HERE.parent / name for name in ("filesink", "compaction", "formats")), _HERE)
+#: The product as it is imported, be it installed or beside us.
+_PACKAGES = tuple(Path(package.__path__[0]) for package in (filesink, compaction, formats, property_tests))
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,8 +51,9 @@ class Verdict:
 
 def is_applicable(mutant: Mutant) -> bool:
     """Whether the text to replace occurs exactly once."""
-    source = _PACKAGES[0].parent / mutant.file
-    return source.read_text().count(mutant.old) == 1
+    package, _, rest = mutant.file.partition("/")
+    directory = next(directory for directory in _PACKAGES if directory.name == package)
+    return (directory / rest).read_text().count(mutant.old) == 1
 
 
 def snapshot(directory: Path) -> None:
