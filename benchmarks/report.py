@@ -1,0 +1,195 @@
+"""Makes ``docs/benchmarks.md`` and its plots from what the other programs left in ``benchmarks/results``.
+
+    python benchmarks/report.py
+
+Nothing is measured here and nothing is left out: every result that is there gets its row.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import statistics
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any
+
+import matplotlib as mpl
+from matplotlib.figure import Figure
+
+from paired import RESULTS, Comparison
+
+DOCS = Path(__file__).resolve().parents[1] / "docs"
+RATIOS, EPOCHS = "images/bench-ratios.svg", "images/bench-epochs.svg"
+_FASTER, _SLOWER = "#2a7f62", "#b5523b"
+_WINDOW = 50  # epochs in one point of the line
+_PARTS_OF_A_COMPARISON = tuple(field.name for field in fields(Comparison))
+_HEAD = """\
+# Benchmarks
+
+Made by `benchmarks/report.py` from the results of `make bench` and `make bench-full`. See also
+[how it is measured](../benchmarks/README.md), [what can be tuned](tuning.md) and
+[what it costs at scale](scale.md). A ratio is the median over pairs of measurements, ours divided by the
+other: below 1 ours is faster. Smallest and largest ratio say how far to trust it.
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Result:
+    """One file of results: its values, and what it was measured on."""
+
+    values: dict[str, Any]
+    on: dict[str, Any]
+
+    @property
+    def comparison(self) -> Comparison | None:
+        """The values of a comparison; ``None`` for other results."""
+        if not {*_PARTS_OF_A_COMPARISON} <= {*self.values}:
+            return None
+        return Comparison(**{name: self.values[name] for name in _PARTS_OF_A_COMPARISON})
+
+
+def main() -> None:
+    """Write the page and its plots."""
+    parser = argparse.ArgumentParser(description="A page of what was measured")
+    parser.add_argument("--results", type=Path, default=RESULTS)
+    parser.add_argument("--docs", type=Path, default=DOCS)
+    arguments = parser.parse_args()
+    write(load(arguments.results), arguments.docs)
+
+
+def load(directory: Path) -> list[Result]:
+    """Every result of ``directory``, those of one program together."""
+    found = []
+    for file in sorted(directory.glob("*.json")):
+        values = json.loads(file.read_text())
+        found.append(Result(values=values, on=values.pop("on")))
+    return sorted(found, key=lambda result: (result.on.get("program", ""), result.values["title"]))
+
+
+def write(results: Sequence[Result], docs: Path) -> None:
+    """The page and its plots below ``docs``."""
+    if not results:
+        raise SystemExit("there are no results: run 'make bench' first")
+    (docs / "images").mkdir(parents=True, exist_ok=True)
+    mpl.rcParams.update({"svg.fonttype": "none", "svg.hashsalt": "filesink", "font.size": 9})
+    compared = [found for result in results if (found := result.comparison) is not None]
+    epochs = [result for result in results if "milliseconds" in result.values]
+    if compared:
+        _save(plot_ratios(compared), docs / RATIOS)
+    if epochs:
+        _save(plot_epochs(epochs), docs / EPOCHS)
+    (docs / "benchmarks.md").write_text("\n".join(page(results)))
+
+
+def page(results: Sequence[Result]) -> Iterator[str]:
+    """The lines of the page."""
+    yield _HEAD
+    yield from settings(results)
+    compared = [(result.on.get("program", ""), found) for result in results if (found := result.comparison)]
+    if compared:
+        yield f"\n## Compared\n\n![Ratios of all comparisons, below 1 where ours is faster]({RATIOS})\n"
+        yield "| program | work | compared with | theirs | ours | ratio | smallest and largest |"
+        yield "|---|---|---|---|---|---|---|"
+        yield from (row(program, comparison) for program, comparison in compared)
+    epochs = [result for result in results if "milliseconds" in result.values]
+    if epochs:
+        yield f"\n## One epoch after the other\n\n![Milliseconds of an epoch by its number]({EPOCHS})\n"
+        yield "| query | epochs | median of 100 to 199 | median of the last 100 | ratio | ledger |"
+        yield "|---|---|---|---|---|---|"
+        yield from map(epoch_row, epochs)
+    facts = [line for result in results for line in fact_rows(result)]
+    if facts:
+        yield "\n## Found\n\n| what | found |\n|---|---|"
+        yield from facts
+    yield ""
+
+
+def settings(results: Iterable[Result]) -> Iterator[str]:
+    """A line for each machine and set of versions that results come from."""
+    seen = []
+    for result in results:
+        on = result.on
+        line = (
+            f"- {on.get('cpu', 'unknown')}, {on.get('cores', '?')} cores; Python {on.get('python', '?')}, "
+            f"PySpark {on.get('pyspark', '?')}, pyarrow {on.get('pyarrow', '?')}, "
+            f"filesink {on.get('filesink', '?')} at {on.get('commit', '?')}, {on.get('date', '?')[:10]}"
+        )
+        if line not in seen:
+            seen.append(line)
+    yield from seen
+
+
+def row(program: str, comparison: Comparison) -> str:
+    """One comparison; the unit of its values is in the cells."""
+    ratios = comparison.ratios
+    unit = {"seconds": "s"}.get(comparison.unit, comparison.unit)
+    theirs, ours = (
+        f"{statistics.median(values):.3g} {unit}"
+        for values in (comparison.baseline_values, comparison.our_values)
+    )
+    return (
+        f"| `{program}.py` | {comparison.title} | {comparison.baseline} | {theirs} | {ours} | "
+        f"{statistics.median(ratios):.2f} | {min(ratios):.2f} to {max(ratios):.2f} |"
+    )
+
+
+def epoch_row(result: Result) -> str:
+    """What became of the cost of an epoch."""
+    taken = result.values["milliseconds"]
+    early, late = statistics.median(taken[100:200] or taken), statistics.median(taken[-100:])
+    ledger = f"{result.values['ledger_files']} files, {result.values['ledger_bytes'] / 1e6:.1f} MB"
+    title = result.values["title"].removeprefix("epochs ")
+    return f"| {title} | {len(taken):,} | {early:.0f} ms | {late:.0f} ms | {late / early:.2f} | {ledger} |"
+
+
+def fact_rows(result: Result) -> Iterator[str]:
+    """What a program found besides times."""
+    title = result.values["title"]
+    for name, value in result.values.get("facts", {}).items():
+        yield f"| {title}: {name} | {value} |"
+
+
+def plot_ratios(comparisons: Sequence[Comparison]) -> Figure:
+    """A bar for each comparison, from 1 to its ratio; a line from the smallest to the largest."""
+    figure = Figure(figsize=(8, 0.9 + 0.32 * len(comparisons)), layout="constrained")
+    axes = figure.subplots()
+    for position, comparison in enumerate(comparisons):
+        ratio = statistics.median(comparison.ratios)
+        axes.barh(position, ratio - 1, left=1, height=0.6, color=_FASTER if ratio <= 1 else _SLOWER)
+        axes.hlines(position, min(comparison.ratios), max(comparison.ratios), color="black", linewidth=1)
+    labels = [f"{comparison.title} / {comparison.baseline}" for comparison in comparisons]
+    axes.set_yticks(range(len(comparisons)), labels)
+    axes.invert_yaxis()
+    axes.axvline(1, color="black", linewidth=1)
+    axes.set_xscale("log", base=2)
+    axes.xaxis.set_major_formatter("{x:g}")
+    axes.set_xlabel("ours / theirs; to the left of 1 ours is faster")
+    axes.spines[["top", "right", "left"]].set_visible(False)
+    return figure
+
+
+def plot_epochs(results: Sequence[Result]) -> Figure:
+    """Medians of so many epochs each, over the number of the epoch."""
+    figure = Figure(figsize=(8, 3), layout="constrained")
+    axes = figure.subplots()
+    for result in results:
+        taken = result.values["milliseconds"]
+        starts = range(0, len(taken), _WINDOW)
+        medians = [statistics.median(taken[start : start + _WINDOW]) for start in starts]
+        axes.plot(starts, medians, label=result.values["title"].removeprefix("epochs "), linewidth=1)
+    axes.set_ylim(bottom=0)
+    axes.set_xlabel(f"number of the epoch (medians of {_WINDOW})")
+    axes.set_ylabel("ms")
+    axes.legend(frameon=False)
+    axes.spines[["top", "right"]].set_visible(False)
+    return figure
+
+
+def _save(figure: Figure, path: Path) -> None:
+    figure.savefig(path, format="svg", metadata={"Date": None})
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,110 @@
+"""What was measured comes out as it was: in the table, in the plots, with the machine beside it."""
+
+from __future__ import annotations
+
+import importlib
+import json
+from pathlib import Path
+from types import ModuleType
+from xml.etree import ElementTree as ET
+
+import pytest
+
+BENCHMARKS = Path(__file__).resolve().parents[1] / "benchmarks"
+ON = {
+    "program": "lineitem",
+    "cpu": "A CPU",
+    "cores": 2,
+    "python": "3.11.7",
+    "pyspark": "4.3.0",
+    "pyarrow": "20.0.0",
+    "filesink": "1.2.3",
+    "commit": "abc1234",
+    "date": "2026-11-21T15:00:00+00:00",
+}
+FLAT = {
+    "title": "lineitem flat",
+    "unit": "seconds",
+    "ours": "filesink",
+    "baseline": "df.write.parquet",
+    "our_values": [3.0, 4.0, 9.0],
+    "baseline_values": [6.0, 5.0, 6.0],
+}
+EPOCHS = {
+    "title": "epochs parts close",
+    "milliseconds": [100] * 200 + [110] * 200,
+    "ledger_files": 30,
+    "ledger_bytes": 2_500_000,
+}
+MEMORY = {"title": "2,000 buckets", "facts": {"largest worker": "300 MB"}}
+
+
+@pytest.fixture
+def report(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    """The program; programs of that directory find one another there."""
+    monkeypatch.syspath_prepend(str(BENCHMARKS))
+    return importlib.import_module("report")
+
+
+@pytest.fixture
+def page(report: ModuleType, tmp_path: Path) -> str:
+    """The page of three results."""
+    for number, values in enumerate((FLAT, EPOCHS, MEMORY)):
+        (tmp_path / f"{number}.json").write_text(json.dumps({**values, "on": ON}))
+    report.write(report.load(tmp_path), tmp_path)
+    return (tmp_path / "benchmarks.md").read_text()
+
+
+def test_a_comparison_is_a_row_with_the_median_of_its_ratios(page: str) -> None:
+    """3/6, 4/5, 9/6: the median of the ratios, not the ratio of the medians."""
+    row = "| `lineitem.py` | lineitem flat | df.write.parquet | 6 s | 4 s | 0.80 | 0.50 to 1.50 |"
+    assert row in page.splitlines()
+
+
+def test_epochs_are_a_row_with_early_and_late_cost(page: str) -> None:
+    """Whoever looks for growth finds both windows, and the size of the ledger."""
+    row = "| parts close | 400 | 100 ms | 110 ms | 1.10 | 30 files, 2.5 MB |"
+    assert row in page.splitlines()
+
+
+def test_other_facts_are_not_left_out(page: str) -> None:
+    """What a program kept besides times is on the page."""
+    assert "| 2,000 buckets: largest worker | 300 MB |" in page.splitlines()
+
+
+def test_the_machine_is_named_once(page: str) -> None:
+    """Three results of one machine and one commit: one line."""
+    assert page.count("A CPU, 2 cores; Python 3.11.7, PySpark 4.3.0") == 1
+    assert "at abc1234, 2026-11-21" in page
+
+
+@pytest.mark.usefixtures("page")
+@pytest.mark.parametrize(
+    ("name", "text"), [("bench-ratios", "lineitem flat"), ("bench-epochs", "parts close")]
+)
+def test_plots_are_vector_graphics_that_name_what_they_show(name: str, text: str, tmp_path: Path) -> None:
+    """A plot without its labels would be a picture of nothing."""
+    drawing = ET.parse(tmp_path / "images" / f"{name}.svg")  # noqa: S314 - written a moment ago
+    assert text in "".join(drawing.getroot().itertext())
+
+
+def test_plots_do_not_change_by_themselves(report: ModuleType, page: str, tmp_path: Path) -> None:
+    """The same results give the same bytes, so a repository shows no change where there is none."""
+    del page
+    before = (tmp_path / "images" / "bench-ratios.svg").read_bytes()
+    report.write(report.load(tmp_path), tmp_path)
+    assert (tmp_path / "images" / "bench-ratios.svg").read_bytes() == before
+
+
+def test_no_results_are_said_to_be_none(report: ModuleType, tmp_path: Path) -> None:
+    """An empty page would look like a benchmark without findings."""
+    with pytest.raises(SystemExit, match="make bench"):
+        report.write(report.load(tmp_path), tmp_path)
+
+
+def test_a_setting_names_machine_versions_and_commit(report: ModuleType) -> None:
+    """What a figure cannot be repeated without."""
+    del report
+    found = importlib.import_module("setting").setting()
+    assert {*ON} <= {*found}
+    assert all(found.values())
