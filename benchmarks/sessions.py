@@ -25,8 +25,6 @@ def start_spark(**settings: str) -> SparkSession:
         .config("spark.driver.extraJavaOptions", f"-Xss16m -Dlog4j2.configurationFile=file:{_LOGGING}")
         .config("spark.sql.parquet.compression.codec", "snappy")
         .config("spark.sql.session.timeZone", "UTC")
-        # docs/tuning.md: with a limit Spark adds up the size of a batch after each row.
-        .config("spark.sql.execution.arrow.maxBytesPerBatch", 2147483647)
         .config("spark.ui.enabled", "false")
         .config("spark.ui.showConsoleProgress", "false")
     )

@@ -20,6 +20,7 @@ from pyspark.sql import functions as F  # noqa: N812 - as all PySpark code does
 from filesink import errors
 from filesink.errors import ConfigError, FilesinkError, InternalError, SchemaError
 from filesink.ports import Losers
+from filesink.spark.arrow_batches import bounded_by_rows
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -71,7 +72,8 @@ class SparkWriteJob:
             df = df.select(*(F.expr(text).alias(name) for name, text in self.projection.columns.items()))
             function = _with_metadata(function, self.projection.metadata)
         try:
-            rows = df.mapInArrow(function, "result binary").collect()
+            with bounded_by_rows(self.df):
+                rows = df.mapInArrow(function, "result binary").collect()
         except PicklingError as error:
             raise not_picklable(error) from error
         except PySparkException as error:
