@@ -37,7 +37,8 @@ class EpochReport:
             the log names it.
         batch_id: Spark's number of the micro-batch; ``None`` for a batch write or an epoch of upkeep.
         already_committed: nothing was written, because an earlier call had committed this input.
-        metrics: counters added up over the tasks.
+        metrics: counters of the tasks, added up, and of merges: ``merged_files_in``, ``merged_bytes_in``,
+            ``merged_files_out``, ``merged_bytes_out`` and ``merge_ms``; absent if nothing was merged.
     """
 
     epoch: int
@@ -49,12 +50,21 @@ class EpochReport:
     replaced: Sequence[str] = ()
     metrics: Mapping[str, int] = field(default_factory=dict)
 
+    @property
+    def write_amplification(self) -> float | None:
+        """How often the bytes of ``files`` were written, on average; ``None`` if there are none.
+
+        1 if each was written once; a file that was merged counts its inputs and itself. Of many
+        epochs: ``1 + sum(merged_bytes_in) / sum(bytes)``.
+        """
+        return 1 + self.metrics.get("merged_bytes_in", 0) / self.bytes if self.bytes else None
+
     def __repr__(self) -> str:
         what = "already committed" if self.already_committed else "committed"
         batch = "" if self.batch_id is None else f", batch {self.batch_id}"
         return (
             f"<EpochReport epoch {self.epoch}{batch}: {what} {self.rows:,} rows, "
-            f"{len(self.files)} files, {size_text(self.bytes)}>"
+            f"{len(self.files)} files, {size_text(self.bytes)}{_merged_text(self.metrics)}>"
         )
 
     def _repr_html_(self) -> str:
@@ -118,6 +128,16 @@ def report_of(outcome: Outcome[Committable]) -> EpochReport:
         replaced=tuple(file.path for file in outcome.committables if isinstance(file, ReplacedFile)),
         metrics=outcome.metrics,
     )
+
+
+def _merged_text(metrics: Mapping[str, int]) -> str:
+    if "merged_files_in" not in metrics:
+        return ""
+    found, made = (
+        f"{metrics[f'merged_files_{way}']:,} ({size_text(metrics[f'merged_bytes_{way}'])})"
+        for way in ("in", "out")
+    )
+    return f"; merged {found} into {made} in {metrics['merge_ms']:,} ms"
 
 
 def size_text(size: int) -> str:

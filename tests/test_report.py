@@ -28,6 +28,17 @@ def test_a_report_of_an_epoch():
     assert repr(report) == "<EpochReport epoch 4, batch 9: committed 3 rows, 1 files, 7 B>"
 
 
+def test_a_report_of_a_merge():
+    """What went in and came out, how long it took, and how often each visible byte was written."""
+    merged = {"merged_files_in": 2, "merged_bytes_in": 2048, "merged_files_out": 1, "merged_bytes_out": 1024}
+    files = [FinishedFile(path=name, bucket="", rows=1, bytes=1024) for name in "ab"]
+    report = EpochReport(epoch=0, rows=2, bytes=2048, files=files, metrics={**merged, "merge_ms": 12})
+    assert repr(report).endswith("2 files, 2.0 KiB; merged 2 (2.0 KiB) into 1 (1.0 KiB) in 12 ms>")
+    assert report.write_amplification == 2.0  # one written once, one made of twice its bytes
+    assert report_of(outcome(micro_batch(9))).write_amplification == 1.0
+    assert EpochReport(epoch=0, rows=2, bytes=0, files=[]).write_amplification is None
+
+
 def test_a_report_of_a_repeated_write():
     """A batch write has no batch id, and one that was committed before says so."""
     report = report_of(outcome(BatchWrite(txn_id="t"), replayed=True))
