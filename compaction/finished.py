@@ -1,13 +1,15 @@
 """Merging files that are visible already: for directories full of small files of ours.
 
-    plan(base_path, form)       what would be merged; touches nothing
-    compact(base_path, form)    merges it, as an epoch of the ledger that overwriting writes use, too
+    plan(base_path)             what would be done; touches nothing
+    compact(base_path, form)    does it, as an epoch of the ledger that overwriting writes use, too
+    files(base_path)            what to read meanwhile (``compaction.superseded``)
 
 Rules:
-1. This is outside of the promise on plain directories: between the publication of a merged file and
-   the removal of its inputs a reader sees rows twice, and one that has listed before may find a file
-   gone. Nothing is ever lost: inputs are removed when what replaces them is visible and durable, and
-   only if they are what they were.
+1. This is outside of the promise on plain directories: from the publication of a merged file to the
+   removal of its inputs a reader sees rows twice, and one that has listed before may then find a file
+   gone. With ``reader_grace`` the first takes longer and the second does not happen to those who ask
+   ``files``, who never see a row twice. Nothing is ever lost: inputs are removed when what replaces
+   them is visible and durable, and only if they are what they were.
 2. Only files of ours are touched, known by their names, and only of epochs that are complete. Who
    decides and publishes meanwhile is not disturbed.
 3. A crash leaves a decided epoch, which the next call, or ``FileSink.recover()``, carries through.
@@ -17,52 +19,40 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from datetime import timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from compaction.swap import FinishedFile, Group, Swap
+from compaction.superseded import outstanding
+from compaction.swap import CompactionPlan, FinishedFile, Group, Swap
 from filesink.api import PreCommitStage
 from filesink.buckets import BucketAssigner
 from filesink.committables import Committable, HeldFile
 from filesink.committer import VerifyStage
-from filesink.epoch import EpochLoop
+from filesink.durations import parse_duration_ms
+from filesink.epoch import EpochLoop, Outcome
 from filesink.errors import ConfigError
-from filesink.file_format import BulkFormat, RowFormat
+from filesink.file_format import BulkFormat, FileFormat, RowFormat
 from filesink.file_tiers import FileTiers, StoreAddress
 from filesink.identity import EXCLUSIVE
 from filesink.ledger import Ledger
 from filesink.naming import LEDGER_ROOT, OutputFileConfig, join, parse_part, sink_tag
-from filesink.ports import Ports, SerialRunner
+from filesink.ports import Ports
 from filesink.replay import EpochOptions
 from filesink.report import EpochReport, report_of
 from filesink.rolling import RollingPolicy
 from filesink.storage.api import Kind, Store
 from filesink.storage.base_path import check_base_path
 from filesink.sweep import walk
-from filesink.system import SystemClock, SystemIds
+from filesink.system import SystemClock, SystemIds, ThreadRunner
 from filesink.writer import Plan
 from formats.api import BulkWriterFactory, Encoder
 from formats.errors import FormatError
 from formats.sizes import parse_size
 
 _FEWEST = 2  # inputs; one file alone is what it would become
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CompactionPlan:
-    """What ``compact`` would do now: the files of each group become one. Sizes in bytes."""
-
-    groups: tuple[Group, ...]
-
-    @property
-    def files(self) -> int:
-        """Files that would be replaced."""
-        return sum(len(group.files) for group in self.groups)
-
-    @property
-    def bytes(self) -> int:
-        """Their size together."""
-        return sum(file.size for group in self.groups for file in group.files)
+_AT_ONCE = 2  # files that are made; each takes two threads and the memory of two row groups
 
 
 def plan(
@@ -72,7 +62,7 @@ def plan(
     target_size: int | str = "128MiB",
     storage_options: Mapping[str, Any] | None = None,
 ) -> CompactionPlan:
-    """What would be merged: finished files of sinks below ``base_path`` that are smaller than wanted.
+    """What ``compact`` would merge, and remove of what it has merged earlier.
 
     Args:
         base_path: of the sinks.
@@ -84,7 +74,7 @@ def plan(
         ConfigError: ``BAD_VALUE``.
     """
     address = StoreAddress(base_path=check_base_path(base_path), storage_options=storage_options or {})
-    return _plan(address(), bucket, _size(target_size))
+    return _plan(address(), bucket, _size(target_size), SystemClock().now_ms())
 
 
 def compact(
@@ -93,71 +83,97 @@ def compact(
     *,
     bucket: str | None = None,
     target_size: int | str = "128MiB",
+    reader_grace: int | str | timedelta = 0,
     storage_options: Mapping[str, Any] | None = None,
 ) -> EpochReport | None:
     """Merge small finished files, in this process; ``None`` if there was nothing to do.
 
-    Readers of plain directories should not read meanwhile: see the head of this module. Bulk formats
-    are merged by records, row formats by bytes. First carries through what an earlier call has left.
+    See the head of this module for what readers see. Bulk formats are merged by records, row formats
+    by bytes. First carries through what an earlier call has left.
 
     Args:
         base_path: see ``plan``.
         form: what the sink was given, such as ``ParquetWriterFactory(compression="zstd")``.
         bucket: see ``plan``.
         target_size: see ``plan``.
+        reader_grace: how long inputs stay beside what they are merged into, ``int`` is milliseconds; the
+            next call after that removes them. By default they go at once: readers of a plain directory
+            see rows twice for as short as can be.
         storage_options: see ``plan``.
 
     Raises:
-        ConfigError: ``COMPACTION``; files of this format cannot be merged afterwards.
+        ConfigError: ``COMPACTION``, files of this format cannot be merged afterwards; ``BAD_VALUE``.
         CompactionError: files do not fit together or cannot be read; nothing was changed.
         ConcurrentDriverError: an overwriting write, or another call, is at work.
     """
     address = StoreAddress(base_path=check_base_path(base_path), storage_options=storage_options or {})
-    size = _size(target_size)
-    tiers = _FinishedTiers(
+    tiers = FinishedTiers(
         address=address,
-        plan=Plan(
-            format=RowFormat(form) if isinstance(form, Encoder) else BulkFormat(form),
-            assigner=BucketAssigner.base_path_bucket_assigner(),
-            policy=RollingPolicy.on_checkpoint_rolling_policy(),
-            names=OutputFileConfig(),
-            check_interval_ms=60_000,
-        ),
+        plan=_writing(RowFormat(form) if isinstance(form, Encoder) else BulkFormat(form)),
         bucket=bucket,
-        target_size=size,
+        target_size=_size(target_size),
+        grace_ms=parse_duration_ms(reader_grace, name="reader_grace", least=0),
     )
-    address().prepare()
-    ports = Ports(clock=SystemClock(), ids=SystemIds(), runner=SerialRunner())
-    loop = EpochLoop(tiers, tiers.open_ledger(EXCLUSIVE), ports=ports, options=EpochOptions())
-    outcome = loop.upkeep()
+    ports = Ports(clock=SystemClock(), ids=SystemIds(), runner=ThreadRunner(_AT_ONCE))
+    outcome = tiers.compact(ports)
     return None if outcome is None else report_of(outcome)
 
 
 @dataclass(frozen=True, kw_only=True)
-class _FinishedTiers(FileTiers):
-    """A sink without input: its epochs replace files by what they are merged into."""
+class FinishedTiers(FileTiers):
+    """A sink without input: its epochs replace files by what they are merged into.
 
-    bucket: str | None
+    Args:
+        bucket: see ``plan``.
+        target_size: bytes.
+        grace_ms: milliseconds.
+    """
+
+    bucket: str | None = None
     target_size: int
+    grace_ms: int
+
+    def compact(self, ports: Ports) -> Outcome[Committable] | None:
+        """One epoch; ``None`` if there is nothing to do."""
+        self.address().prepare()
+        return EpochLoop(self, self.open_ledger(EXCLUSIVE), ports=ports, options=EpochOptions()).compact()
 
     def pre_commit_stages(self) -> tuple[PreCommitStage[HeldFile, Committable], ...]:
+        """Merge, then look at every new file."""
         store = self.address()
-        swap = Swap(store, self.plan.format, plan=lambda: _plan(store, self.bucket, self.target_size).groups)
-        return swap, VerifyStage(store)
+        ask = partial(_plan, store, self.bucket, self.target_size)
+        return Swap(self.address, self.plan.format, plan=ask, grace_ms=self.grace_ms), VerifyStage(store)
 
 
-def _plan(store: Store, bucket: str | None, target_size: int) -> CompactionPlan:
+def _writing(form: FileFormat) -> Plan:
+    """What every sink has; nothing is written here but by the stage."""
+    return Plan(
+        format=form,
+        assigner=BucketAssigner.base_path_bucket_assigner(),
+        policy=RollingPolicy.on_checkpoint_rolling_policy(),
+        names=OutputFileConfig(),
+        check_interval_ms=60_000,
+    )
+
+
+def _plan(store: Store, bucket: str | None, target_size: int, now_ms: int) -> CompactionPlan:
     complete = _complete_slots(store)
+    merged = outstanding(store)
+    paths = {file.path for file in merged}
     groups: dict[tuple[str, str, str], list[FinishedFile]] = {}
     for directory, file, kind in _finished(store, bucket, complete):
-        if file.size < target_size:
+        if file.size < target_size and file.path not in paths:
             groups.setdefault((directory, *kind), []).append(file)
     packed = (
         Group(bucket=directory, prefix=prefix, suffix=suffix, files=tuple(files))
         for (directory, prefix, suffix), found in sorted(groups.items())
         for files in _packed(sorted(found, key=lambda file: file.path), target_size)
     )
-    return CompactionPlan(groups=tuple(group for group in packed if len(group.files) >= _FEWEST))
+    return CompactionPlan(
+        groups=tuple(group for group in packed if len(group.files) >= _FEWEST),
+        expired=tuple(file for file in merged if file.until_ms <= now_ms),
+        waiting=tuple(file for file in merged if file.until_ms > now_ms),
+    )
 
 
 def _finished(

@@ -65,6 +65,16 @@ def rewrite(inputs: Sequence[InputFile], output: BinaryOutput, factory: ParquetW
     return rows
 
 
+def describe(stream: BinaryIO, size: int) -> tuple[str, int]:
+    """Schema and number of records of a file of ``size`` bytes, from its footer.
+
+    Raises:
+        FormatError: it is not a Parquet file.
+    """
+    file = _open(stream, size, [])
+    return file.schema_arrow.to_string(), file.metadata.num_rows
+
+
 class _Tables:
     """The row groups of all inputs, one after the other; texts of few values are dictionaries."""
 

@@ -1,20 +1,25 @@
-"""The stage that merges finished files and names them for removal."""
+"""The stage that merges finished files, and names the inputs for removal, now or later."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import BinaryIO
 
 import pyarrow as pa
 
+from compaction import parquet
 from compaction.record_wise import RecordWiseFileCompactor
 from filesink.api import EpochContext, PreCommitStage, Prepared
-from filesink.committables import Committable, HeldFile, PendingFile, ReplacedFile
+from filesink.committables import Committable, HeldFile, PendingFile, ReplacedFile, SupersededFile
 from filesink.errors import CompactionError, ConfigError
 from filesink.file_format import BulkFormat, FileFormat, RowFormat, code_of
-from filesink.naming import HiddenName, join, new_part_id, sink_tag
-from filesink.storage.api import Output, Store
+from filesink.merging import count_merged
+from filesink.naming import LEDGER_ROOT, HiddenName, join, new_part_id, sink_tag
+from filesink.storage.api import Kind, Output, Store
+from formats.errors import FormatError
+from formats.parquet import ParquetWriterFactory
 
 _COPY = 1 << 20  # bytes at a time
 _ANY = pa.schema([("a", pa.string())])
@@ -40,6 +45,31 @@ class Group:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class CompactionPlan:
+    """What ``compact`` would do now. Sizes in bytes.
+
+    Attributes:
+        groups: the files of each become one.
+        expired: files that were merged by an earlier call and may be removed now.
+        waiting: those that readers may still need.
+    """
+
+    groups: tuple[Group, ...]
+    expired: tuple[SupersededFile, ...] = ()
+    waiting: tuple[SupersededFile, ...] = ()
+
+    @property
+    def files(self) -> int:
+        """Files that would be merged."""
+        return sum(len(group.files) for group in self.groups)
+
+    @property
+    def bytes(self) -> int:
+        """Their size together."""
+        return sum(file.size for group in self.groups for file in group.files)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class _FinishedInput:
     """A finished file as a compactor reads it; implements ``InputFile``."""
 
@@ -60,57 +90,84 @@ class Swap(PreCommitStage[HeldFile, Committable]):
     """Merges finished files.
 
     Args:
-        store: where they are.
+        open_store: where they are; opened for each merge, since several may run at a time.
         form: of all of them.
-        plan: what is to be merged, asked once per epoch.
+        plan: what is to be done at a moment, in milliseconds since 1970 UTC; asked once per epoch.
+        grace_ms: how long inputs stay beside what they are merged into.
     """
 
-    def __init__(self, store: Store, form: FileFormat, *, plan: Callable[[], Sequence[Group]]) -> None:
+    def __init__(
+        self,
+        open_store: Callable[[], Store],
+        form: FileFormat,
+        *,
+        plan: Callable[[int], CompactionPlan],
+        grace_ms: int,
+    ) -> None:
         _check(form)
-        self._store = store
+        self._open_store = open_store
         self._form = form
-        self._plan = plan
-        self._groups: Sequence[Group] = ()
+        self._ask = plan
+        self._grace_ms = grace_ms
+        self._plan = CompactionPlan(groups=())
 
     def is_due(self, epoch: EpochContext, prepared: Prepared[HeldFile, Committable]) -> bool:
-        """Whether there is anything to merge."""
-        del epoch, prepared
-        self._groups = self._plan()
-        return bool(self._groups)
+        """Whether there is anything to merge or to remove."""
+        del prepared
+        self._plan = self._ask(epoch.now_ms)
+        return bool(self._plan.groups or self._plan.expired)
 
     def prepare(
         self, epoch: EpochContext, prepared: Prepared[HeldFile, Committable]
     ) -> Prepared[HeldFile, Committable]:
-        """Merge, and name the inputs for removal."""
-        pending = [self._merged(epoch, group) for group in self._groups]
-        self._store.sync()
-        replaced = [
-            ReplacedFile(path=file.path, size=file.size, version=file.version)
-            for group in self._groups
+        """Merge, and say of every file that was merged, now or earlier, what becomes of it."""
+        _settle_ledgers(self._open_store())
+        start = epoch.clock.now_ms()
+        groups = self._plan.groups
+        made = epoch.runner.run(partial(self._merged, epoch), groups)
+        inputs = [file.size for group in groups for file in group.files]
+        outputs = [file.size for file in made]
+        count_merged(epoch, inputs=inputs, outputs=outputs, taken_ms=epoch.clock.now_ms() - start)
+        by = {
+            file.path: merged.target
+            for group, merged in zip(groups, made, strict=True)
             for file in group.files
-        ]
-        return Prepared([*prepared.committables, *pending, *replaced], prepared.states)
+        }
+        # What stands for a file may have been merged itself.
+        waiting = [replace(file, by=by.get(file.by, file.by)) for file in self._plan.waiting]
+        gone = [_removed(file) for file in self._plan.expired]
+        later = epoch.now_ms + self._grace_ms
+        for file in (file for group in groups for file in group.files):
+            superseded = SupersededFile(
+                path=file.path, size=file.size, version=file.version, by=by[file.path], until_ms=later
+            )
+            if self._grace_ms:
+                waiting.append(superseded)
+            else:
+                gone.append(_removed(superseded))
+        return Prepared([*prepared.committables, *made, *gone, *waiting], prepared.states)
 
     def _merged(self, epoch: EpochContext, group: Group) -> PendingFile:
-        tag = sink_tag(epoch.sink_id)
+        store, tag = self._open_store(), sink_tag(epoch.sink_id)
         name = f"{group.prefix}-{new_part_id(tag, epoch.slot, epoch.ids)}-0{group.suffix}"
         hidden = HiddenName(
             target=f"{group.prefix}-merged", tag=tag, slot=epoch.slot, attempt=epoch.ids.uuid()
         )
         target = join(group.bucket, name)
-        output = self._store.create(join(group.bucket, str(hidden)), target=target)
+        output = store.create(join(group.bucket, str(hidden)), target=target)
         try:
-            rows = self._write(group, output)
+            rows = self._write(store, group, output)
             staged = output.close()
         except BaseException:  # the program may be stopped; what is left has a name of ours and is swept
             output.discard()
             raise
+        store.sync()
         return PendingFile(bucket=group.bucket, target=target, staged=staged, rows=rows, size=staged.size)
 
-    def _write(self, group: Group, output: Output) -> int:
+    def _write(self, store: Store, group: Group, output: Output) -> int:
         if isinstance(self._form, RowFormat):
-            return self._join(group, output)
-        inputs = [self._input(file) for file in group.files]
+            return _joined(store, group, output)
+        inputs = [self._input(store, file) for file in group.files]
         rows = RecordWiseFileCompactor().rewrite(inputs, output, self._form)
         expected = sum(file.rows for file in inputs)
         if rows != expected:
@@ -121,28 +178,53 @@ class Swap(PreCommitStage[HeldFile, Committable]):
             )
         return rows
 
-    def _join(self, group: Group, output: Output) -> int:
-        for file in group.files:
-            with self._store.open_input(file.path) as stream:
-                while data := stream.read(_COPY):
-                    output.write(data)
-        expected = sum(file.size for file in group.files)
-        if output.tell() != expected:
-            raise CompactionError(
-                f"joining {len(group.files)} files of '{group.bucket}' made {output.tell()} bytes of "
-                f"{expected}: one was changed meanwhile. Nothing was changed by this call; try again",
-                code="SIZE",
-            )
-        return 0  # not known of files that are not read
+    def _input(self, store: Store, file: FinishedFile) -> _FinishedInput:
+        """Its schema and number of records: from the footer of a Parquet file, else by reading it once."""
+        code = code_of(self._form)
+        with store.open_input(file.path) as stream:
+            try:
+                if isinstance(code, ParquetWriterFactory) and code.encryption is None:
+                    signature, rows = parquet.describe(stream, file.size)
+                else:
+                    reader = code.open_reader(stream)
+                    rows = sum(batch.num_rows for batch in reader)
+                    signature = reader.schema.to_string()
+            except FormatError as error:
+                raise CompactionError(
+                    f"'{file.path}' could not be read back: {error.message}. Nothing was changed; pass the "
+                    "format that it was written with",
+                    code="INPUT",
+                ) from error
+        return _FinishedInput(store=store, file=file, signature=signature, rows=rows)
 
-    def _input(self, file: FinishedFile) -> _FinishedInput:
-        """Its schema and number of records, by reading it once."""
-        with self._store.open_input(file.path) as stream:
-            reader = code_of(self._form).open_reader(stream)
-            rows = sum(batch.num_rows for batch in reader)
-            return _FinishedInput(
-                store=self._store, file=file, signature=reader.schema.to_string(), rows=rows
-            )
+
+def _joined(store: Store, group: Group, output: Output) -> int:
+    for file in group.files:
+        with store.open_input(file.path) as stream:
+            while data := stream.read(_COPY):
+                output.write(data)
+    expected = sum(file.size for file in group.files)
+    if output.tell() != expected:
+        raise CompactionError(
+            f"joining {len(group.files)} files of '{group.bucket}' made {output.tell()} bytes of "
+            f"{expected}: one was changed meanwhile. Nothing was changed by this call; try again",
+            code="SIZE",
+        )
+    return 0  # not known of files that are not read
+
+
+def _removed(file: SupersededFile) -> ReplacedFile:
+    return ReplacedFile(path=file.path, size=file.size, version=file.version)
+
+
+def _settle_ledgers(store: Store) -> None:
+    """Make it durable which epochs are complete.
+
+    A power cut may take a completion whose driver has died just now: then that driver's successor would
+    look for its files. It must not, once they are removed.
+    """
+    ledgers = [entry.name for entry in store.list(LEDGER_ROOT) if entry.kind is Kind.DIRECTORY]
+    store.sync_directories([f"{LEDGER_ROOT}/{name}" for name in sorted(ledgers) if name[0] not in "._"])
 
 
 def _check(form: FileFormat) -> None:

@@ -3,8 +3,9 @@
 A *pending* file is published by the epoch whose record names it. A *held* file stays hidden: in a
 record's state it is kept for a later epoch; among the committables of a writer it belongs to a part
 that was closed, and a stage decides what becomes of it. A file to *discard* is removed after
-publication; so is a finished one that an overwrite has *replaced*. A *watermark* names no file. Codecs
-are versioned; ``tests/golden`` holds old bytes.
+publication; so is a finished one that has been *replaced*, and one that is *superseded* stays for a
+while beside the file that holds its rows. A *watermark* names no file. Codecs are versioned;
+``tests/golden`` holds old bytes.
 """
 
 from __future__ import annotations
@@ -78,6 +79,21 @@ class ReplacedFile:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SupersededFile:
+    """A visible file whose rows are in another one, ``by``, and that stays until readers have had time.
+
+    Nothing is done to it by the epoch that names it; a later one replaces it. ``until_ms``: not
+    before this moment, in milliseconds since 1970 UTC. The rest is as in ``ReplacedFile``.
+    """
+
+    path: str
+    size: int
+    version: str
+    by: str
+    until_ms: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Watermark:
     """No file: the latest time that a task has seen in the watermark column.
 
@@ -90,12 +106,13 @@ class Watermark:
     time_zone: str
 
 
-Committable = PendingFile | HeldFile | DiscardFile | ReplacedFile | Watermark
+Committable = PendingFile | HeldFile | DiscardFile | ReplacedFile | SupersededFile | Watermark
 _KINDS: dict[str, type[Any]] = {
     "pending": PendingFile,
     "held": HeldFile,
     "discard": DiscardFile,
     "replaced": ReplacedFile,
+    "superseded": SupersededFile,
     "watermark": Watermark,
 }
 _NAMES = {kind: name for name, kind in _KINDS.items()}
@@ -189,6 +206,6 @@ def _checked(kind: type[Any], values: dict[str, Any]) -> dict[str, Any]:
     for field in fields(kind):
         value: Any = values[field.name]
         check_field(field.name, value, _TYPES.get(str(field.type), type(value)))
-        if field.name in {"path", "target"} or (field.name == "bucket" and value):
+        if field.name in {"path", "target", "by"} or (field.name == "bucket" and value):
             check_relative(value)
     return values

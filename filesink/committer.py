@@ -18,7 +18,15 @@ from functools import partial
 from typing import assert_never
 
 from filesink.api import EpochContext, PreCommitStage, Prepared, SinkCommitter
-from filesink.committables import Committable, DiscardFile, HeldFile, PendingFile, ReplacedFile, Watermark
+from filesink.committables import (
+    Committable,
+    DiscardFile,
+    HeldFile,
+    PendingFile,
+    ReplacedFile,
+    SupersededFile,
+    Watermark,
+)
 from filesink.errors import CommitConflictError, InternalError, SecurityError, StagedDataLost, StorageError
 from filesink.naming import parent, parse_ours
 from filesink.part_file import Event, State, advance
@@ -164,7 +172,7 @@ class VerifyStage(PreCommitStage[HeldFile, Committable]):
                     raise InternalError(
                         "a closed part was not put together before its epoch; please report this", code="HELD"
                     )
-                case DiscardFile() | ReplacedFile() | Watermark():
+                case DiscardFile() | ReplacedFile() | SupersededFile() | Watermark():
                     pass
                 case _:
                     assert_never(committable)
@@ -217,7 +225,7 @@ def _sorted(
                 discards.append(committable)
             case ReplacedFile():
                 replaced.append(committable)
-            case Watermark():
+            case SupersededFile() | Watermark():
                 pass
             case HeldFile():
                 raise InternalError("a held file cannot be committed; please report this", code="HELD")

@@ -24,7 +24,17 @@ from dataclasses import dataclass, field, replace
 from typing import Generic, TypeVar
 
 from filesink.api import OF_STAGES, EpochContext, Input, Prepared, Sink
-from filesink.epoch_record import EMPTY, BatchWrite, Cause, EpochRecord, Finish, MicroBatch, Section, Upkeep
+from filesink.epoch_record import (
+    EMPTY,
+    BatchWrite,
+    Cause,
+    EpochRecord,
+    Finish,
+    MicroBatch,
+    OfflineCompaction,
+    Section,
+    Upkeep,
+)
 from filesink.errors import CommitStateUnknown, ConcurrentDriverError, FilesinkError, StorageError
 from filesink.gathering import Gathered, gather, states_of
 from filesink.ledger import Head, Ledger
@@ -108,6 +118,11 @@ class EpochLoop(Generic[S, C, A]):
             return self._without_input(Upkeep(), Input.GOES_ON)
         finally:
             self._lock.release()
+
+    def compact(self) -> Outcome[C] | None:
+        """Replace finished files, if a stage finds any that are due. Waits for an epoch at work."""
+        with self._lock:
+            return self._without_input(OfflineCompaction(), Input.GOES_ON)
 
     def finish(self) -> Outcome[C] | None:
         """Close everything: the input has ended. ``None`` if nothing was open."""
@@ -256,7 +271,7 @@ class EpochLoop(Generic[S, C, A]):
             check_rows(decided, cause.batch_id, count_rows(), self._options.on_replay_mismatch)
         return _outcome(decided, committables, replayed=True)
 
-    def _without_input(self, cause: Upkeep | Finish, source: Input) -> Outcome[C] | None:
+    def _without_input(self, cause: Upkeep | Finish | OfflineCompaction, source: Input) -> Outcome[C] | None:
         head = self._settle()
         prepared: Prepared[S, C] = Prepared((), states_of(self._sink, _kept(head)))
         epoch = self._begin(head, cause, source)

@@ -64,12 +64,18 @@ class Finish:
     """The end of input: closes everything that is open."""
 
 
-Cause = MicroBatch | BatchWrite | Upkeep | Finish
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OfflineCompaction:
+    """An epoch that replaces finished files by what they are merged into."""
+
+
+Cause = MicroBatch | BatchWrite | Upkeep | Finish | OfflineCompaction
 _CAUSES: dict[str, type[Any]] = {
     "micro-batch": MicroBatch,
     "batch-write": BatchWrite,
     "upkeep": Upkeep,
     "finish": Finish,
+    "offline-compaction": OfflineCompaction,
 }
 _CAUSE_NAMES = {kind: name for name, kind in _CAUSES.items()}
 

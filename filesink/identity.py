@@ -6,6 +6,8 @@
                          batch-<uuid>       without: every call is new
     … but to append      exclusive          one chain for all that replace files, or want to be the
                                             first: who decides a slot has seen what the last one did
+    offline compaction   exclusive          too, since it replaces files; what it has left for readers
+                                            to finish with is known from a copy in    compaction
 
 Rule: never silent duplicates. A stream that cannot be told to be the one that wrote here before is
 refused, and the message names the way to go on.

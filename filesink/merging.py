@@ -170,7 +170,13 @@ class Merging:
         requests = [self._request(epoch, group) for group in groups]
         start = epoch.clock.now_ms()
         pending = self._run(epoch, requests)
-        _count(epoch, requests, pending, epoch.clock.now_ms() - start)
+        copies = {request.target: request for request in _copies(requests)}
+        count_merged(
+            epoch,
+            inputs=[held.size for request in copies.values() for held in request.segments],
+            outputs=[file.size for file in pending if file.target in copies],
+            taken_ms=epoch.clock.now_ms() - start,
+        )
         others = [other for other in prepared.committables if not isinstance(other, HeldFile)]
         states = {subtask: values for subtask, values in prepared.states.items() if subtask != OF_STAGES}
         left = [held for part in waiting for held in part]
@@ -241,19 +247,17 @@ def _discards(requests: Sequence[MergeRequest], pending: Sequence[PendingFile]) 
     return [DiscardFile(path=path) for path in inputs if path not in published]
 
 
-def _count(
-    epoch: EpochContext, requests: Sequence[MergeRequest], pending: Sequence[PendingFile], taken_ms: int
+def count_merged(
+    epoch: EpochContext, *, inputs: Sequence[int], outputs: Sequence[int], taken_ms: int
 ) -> None:
-    copies = {request.target: request for request in _copies(requests)}
-    if not copies:
+    """Add to the metrics of ``epoch`` the sizes in bytes of what was merged, unless nothing was."""
+    if not inputs:
         return
-    made = [file for file in pending if file.target in copies]
-    inputs = [held for request in copies.values() for held in request.segments]
     for name, amount in (
         ("merged_files_in", len(inputs)),
-        ("merged_bytes_in", sum(held.size for held in inputs)),
-        ("merged_files_out", len(made)),
-        ("merged_bytes_out", sum(file.size for file in made)),
+        ("merged_bytes_in", sum(inputs)),
+        ("merged_files_out", len(outputs)),
+        ("merged_bytes_out", sum(outputs)),
         ("merge_ms", taken_ms),
     ):
         epoch.metrics.add(name, amount)

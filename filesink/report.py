@@ -33,8 +33,8 @@ class EpochReport:
         rows: records that came in. Under a policy that keeps parts open, some are still hidden.
         bytes: size of ``files`` together.
         files: what has become visible in this epoch.
-        replaced: paths that an overwrite has removed. One that was changed meanwhile stays; a warning in
-            the log names it.
+        replaced: paths that an overwrite, or ``compaction.compact``, has removed. One that was changed
+            meanwhile stays; a warning in the log names it.
         batch_id: Spark's number of the micro-batch; ``None`` for a batch write or an epoch of upkeep.
         already_committed: nothing was written, because an earlier call had committed this input.
         metrics: counters of the tasks, added up, and of merges: ``merged_files_in``, ``merged_bytes_in``,

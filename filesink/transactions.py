@@ -1,17 +1,21 @@
-"""Where a batch write with a ``txn_id`` is found again.
+"""Where a batch write with a ``txn_id`` is found again, and the last offline compaction.
 
 A write that appends stands in a ledger of its own, made from its ``txn_id``: that it is there says
 that it is decided. Writes in any other mode share one ledger, so that they exclude each other
 (``filesink.identity``); there a ``txn_id`` would be folded away with its record. So the epoch, before
-it is complete, leaves a copy of its record in the ledger where the ``txn_id`` is looked for.
+it is complete, leaves a copy of its record in the ledger where the ``txn_id`` is looked for. Offline
+compaction shares that ledger, and leaves its copies in one of its own, in the same slots.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
 
-from filesink.epoch_record import BatchWrite, EpochRecord
+from filesink.epoch_record import BatchWrite, EpochRecord, OfflineCompaction
 from filesink.ledger import Ledger
+
+#: The ledger that holds a copy of each record of offline compaction.
+COMPACTION = "compaction"
 
 
 def find_write(cause: BatchWrite, ledger: Ledger) -> EpochRecord | None:
@@ -24,19 +28,31 @@ def find_write(cause: BatchWrite, ledger: Ledger) -> EpochRecord | None:
 
 
 def remember(record: EpochRecord, ledger: Ledger) -> None:
-    """Have the ``txn_id`` of ``record`` found. Called before the epoch is complete; replayable."""
-    if isinstance(record.cause, BatchWrite) and record.cause.remembered_in:
-        memory = _memory(record.cause, ledger)
-        cause = replace(record.cause, remembered_in="")
-        memory.decide(replace(record, sink_id=memory.sink_id, slot=0, cause=cause))
-        memory.complete(0)
-        memory.sweep(0)  # no epoch of its own will
+    """Have ``record`` found. Called before the epoch is complete; replayable."""
+    match record.cause:
+        case BatchWrite(remembered_in=name) as cause if name:
+            memory = ledger.beside(name)
+            copy = replace(record, sink_id=name, slot=0, cause=replace(cause, remembered_in=""))
+        case OfflineCompaction():
+            memory = ledger.beside(COMPACTION)
+            copy = replace(record, sink_id=COMPACTION)
+        case _:
+            return
+    memory.decide(copy)
+    memory.complete(copy.slot)
+    memory.fold(newest=copy.slot, keep=1)
+    memory.sweep(copy.slot)  # no epoch of its own will
 
 
 def forget(record: EpochRecord, ledger: Ledger) -> None:
     """Undo ``remember``, because the epoch is taken back."""
-    if isinstance(record.cause, BatchWrite) and record.cause.remembered_in:
-        _memory(record.cause, ledger).retract(0)
+    match record.cause:
+        case BatchWrite(remembered_in=name) if name:
+            ledger.beside(name).retract(0)
+        case OfflineCompaction():
+            ledger.beside(COMPACTION).retract(record.slot)
+        case _:
+            pass
 
 
 def _memory(cause: BatchWrite, ledger: Ledger) -> Ledger:

@@ -16,8 +16,17 @@ from filesink.committables import (
     HeldFileCodec,
     PendingFile,
     ReplacedFile,
+    SupersededFile,
 )
-from filesink.epoch_record import BatchWrite, EpochRecord, Finish, MicroBatch, Section, Upkeep
+from filesink.epoch_record import (
+    BatchWrite,
+    EpochRecord,
+    Finish,
+    MicroBatch,
+    OfflineCompaction,
+    Section,
+    Upkeep,
+)
 from filesink.errors import SecurityError, StateCorruptError, StateError, StateVersionError
 from filesink.framing import frame, unframe
 from filesink.save_mode import SaveMode
@@ -45,7 +54,9 @@ HELD = st.builds(
     carry_over=st.binary(max_size=20),
 )
 DISCARDS = st.builds(DiscardFile, path=PATHS)
-REPLACED = st.builds(ReplacedFile, path=PATHS, size=SIZES, version=NAMES)
+REPLACED = st.builds(ReplacedFile, path=PATHS, size=SIZES, version=NAMES) | st.builds(
+    SupersededFile, path=PATHS, size=SIZES, version=NAMES, by=PATHS, until_ms=SIZES
+)
 COMMITTABLES = st.lists(PENDING | HELD | DISCARDS | REPLACED, max_size=5)
 SECTIONS = st.builds(Section, st.integers(0, 9), st.binary(max_size=50))
 BATCHES = st.builds(MicroBatch, query_id=NAMES, batch_id=SIZES, fingerprint=NAMES)
@@ -55,7 +66,7 @@ RECORDS = st.builds(
     slot=st.integers(0, 10**12 - 1),
     nonce=NAMES,
     sink_id=NAMES,
-    cause=st.one_of(BATCHES, WRITES, st.just(Upkeep()), st.just(Finish())),
+    cause=st.one_of(BATCHES, WRITES, st.sampled_from([Upkeep(), Finish(), OfflineCompaction()])),
     last_batch=st.none() | BATCHES,
     decided_ms=SIZES,
     rows=SIZES,

@@ -17,6 +17,7 @@ from filesink.committables import (
     HeldFileCodec,
     PendingFile,
     ReplacedFile,
+    SupersededFile,
 )
 from filesink.errors import FilesinkError, InternalError, SecurityError, StateCorruptError
 from filesink.framing import to_json
@@ -62,7 +63,9 @@ held_files = st.builds(
     header_size=numbers,
 )
 discards = st.builds(DiscardFile, path=paths)
-replaced_files = st.builds(ReplacedFile, path=paths, size=numbers, version=st.text(max_size=5))
+replaced_files = st.builds(ReplacedFile, path=paths, size=numbers, version=st.text(max_size=5)) | st.builds(
+    SupersededFile, path=paths, size=numbers, version=st.text(max_size=5), by=paths, until_ms=numbers
+)
 
 EXAMPLES = [
     PendingFile(

@@ -10,7 +10,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from filesink.epoch_record import EMPTY, BatchWrite, EpochRecord, Finish, MicroBatch, Section, Upkeep
+from filesink.epoch_record import (
+    EMPTY,
+    BatchWrite,
+    EpochRecord,
+    Finish,
+    MicroBatch,
+    OfflineCompaction,
+    Section,
+    Upkeep,
+)
 from filesink.errors import StateCorruptError, StateError, StateVersionError
 from filesink.framing import frame, to_json
 from filesink.save_mode import SaveMode
@@ -34,8 +43,7 @@ epoch_records = st.builds(
         mode=st.sampled_from(SaveMode),
         remembered_in=st.text(max_size=5),
     )
-    | st.just(Upkeep())
-    | st.just(Finish()),
+    | st.sampled_from([Upkeep(), Finish(), OfflineCompaction()]),
     last_batch=st.none() | micro_batches,
     decided_ms=numbers,
     rows=numbers,

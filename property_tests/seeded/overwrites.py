@@ -98,7 +98,7 @@ OVERWRITES = (
     Mutant(
         "what a crash leaves beside a remembered txn_id stays",
         "filesink/transactions.py",
-        "        memory.sweep(0)  # no epoch of its own will\n",
+        "    memory.sweep(copy.slot)  # no epoch of its own will\n",
         "",
     ),
 )

@@ -1,0 +1,224 @@
+"""Inputs of offline compaction that stay for readers, and who else may be at work meanwhile."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import compaction
+from compaction.finished import FinishedTiers
+from compaction.superseded import current, outstanding
+from compaction.swap import Swap
+from filesink.committables import ReplacedFile
+from filesink.errors import CompactionError, ConcurrentDriverError, ConfigError
+from filesink.file_tiers import StoreAddress
+from filesink.identity import batch_write
+from filesink.maintenance import Lost
+from filesink.ports import Ports, SerialRunner
+from filesink.publisher import Publisher
+from filesink.save_mode import SaveMode
+from formats import Encoder, ParquetWriterFactory
+from tests.fakes import World, micro_batch, plan_of, records
+
+GRACE = 1000
+
+
+@pytest.fixture
+def world():
+    """Four small files in bucket x, written by a stream."""
+    world = World()
+    for number in range(4):
+        stream(world, number)
+    return world
+
+
+def stream(world, number):
+    """One micro-batch of one row, which is its number."""
+    world.driver().run(micro_batch(number), world.job(records(str(number), bucket="x")))
+
+
+def overwrite(world, *values, mode=SaveMode.OVERWRITE):
+    """A batch write that replaces all."""
+    sink_id, cause = batch_write(mode, world.uid, "", world.ids)
+    return world.driver(sink_id).run(cause, world.job(records(*values, bucket="x")))
+
+
+def compact(world, grace_ms=GRACE):
+    """Offline compaction by the clock of the test."""
+    tiers = FinishedTiers(
+        address=world.store, plan=plan_of(), bucket=None, target_size=1 << 20, grace_ms=grace_ms
+    )
+    return tiers.compact(Ports(clock=world.clock, ids=world.ids, runner=SerialRunner()))
+
+
+def rows_once(world):
+    """What a reader finds who asks for the names of files."""
+    data = world.visible()
+    return sorted(line for path in current(world.store(), None) for line in data[path].decode().splitlines())
+
+
+def test_inputs_stay_for_the_grace(world):
+    """Who asks sees each row once at any time; the call after the grace removes the inputs."""
+    outcome = compact(world)
+    assert outcome.metrics["merged_files_in"] == 4
+    assert len(world.visible()) == 5
+    assert rows_once(world) == ["0", "1", "2", "3"]
+    world.clock.now += GRACE - 1
+    assert compact(world) is None
+    world.clock.now += 1
+    outcome = compact(world)
+    assert sum(isinstance(file, ReplacedFile) for file in outcome.committables) == 4
+    assert (len(world.visible()), world.rows()) == (1, ["0", "1", "2", "3"])
+    assert rows_once(world) == world.rows()
+    assert compact(world) is None
+    assert outstanding(world.store()) == []
+
+
+def test_by_default_inputs_go_at_once(world):
+    """So that readers of a plain directory see rows twice for as short as can be."""
+    compact(world, 0)
+    assert (len(world.visible()), world.rows()) == (1, ["0", "1", "2", "3"])
+
+
+def test_what_stands_for_others_may_be_merged_itself(world):
+    """Then the last file stands for all of them, whatever graces they have."""
+    compact(world, 10 * GRACE)
+    for number in range(4, 6):
+        stream(world, number)
+    compact(world, 0)
+    assert rows_once(world) == [str(number) for number in range(6)]
+    assert len(world.visible()) == 5  # the four first ones have been promised to readers
+    world.clock.now += 10 * GRACE
+    compact(world, 0)
+    assert (len(world.visible()), world.rows()) == (1, [str(number) for number in range(6)])
+
+
+def test_without_what_stands_for_it_a_file_is_data_again(world):
+    """Somebody has removed the merged file: its inputs are not removed, and are read."""
+    compact(world)
+    for path in set(world.visible()) & set(current(world.store(), None)):
+        del world.files.files[path]
+    assert rows_once(world) == ["0", "1", "2", "3"]
+    world.clock.now += GRACE
+    compact(world, 0)
+    assert world.rows() == ["0", "1", "2", "3"]
+
+
+@pytest.mark.parametrize("step", ["announce", "commit"])
+def test_a_crash_leaves_nothing_to_be_read_twice(world, step, monkeypatch):
+    """Between decision and end: who asks sees each row once, and recover() carries the rest through."""
+
+    def crash(*_):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        name = "announce" if step == "announce" else "_until_done"
+        patched.setattr(Publisher, name, crash)
+        with pytest.raises(KeyboardInterrupt):
+            compact(world)
+    assert rows_once(world) == ["0", "1", "2", "3"]
+    assert len(world.visible()) == (5 if step == "announce" else 4)
+    world.maintenance().recover(Lost.RAISE, None)
+    assert rows_once(world) == ["0", "1", "2", "3"]
+    assert len(world.visible()) == 5
+    world.clock.now += GRACE
+    compact(world)
+    assert (len(world.visible()), world.rows()) == (1, ["0", "1", "2", "3"])
+
+
+def meanwhile(monkeypatch, work):
+    """``work`` is done between the plan of a compaction and its decision."""
+    prepare = Swap.prepare
+
+    def interrupted(stage, epoch, prepared):
+        done = prepare(stage, epoch, prepared)
+        monkeypatch.setattr(Swap, "prepare", prepare)
+        work()
+        return done
+
+    monkeypatch.setattr(Swap, "prepare", interrupted)
+
+
+@pytest.mark.parametrize("mode", [SaveMode.OVERWRITE, SaveMode.OVERWRITE_PARTITIONS])
+def test_an_overwrite_comes_first(world, mode, monkeypatch):
+    """Compaction gives up, and does not bring back what was replaced."""
+    meanwhile(monkeypatch, lambda: overwrite(world, "new", mode=mode))
+    with pytest.raises(ConcurrentDriverError):
+        compact(world)
+    assert (world.rows(), rows_once(world)) == (["new"], ["new"])
+    assert compact(world) is None
+    overwrite(world, "newer")
+    assert world.hidden() == []
+
+
+@pytest.mark.parametrize("grace_ms", [0, GRACE])
+def test_compaction_comes_before_an_overwrite(world, grace_ms):
+    """The overwrite gives up; repeated, it replaces merged files and those that stay for readers."""
+    sink_id, cause = batch_write(SaveMode.OVERWRITE, world.uid, "", world.ids)
+
+    def batches():
+        compact(world, grace_ms)
+        yield records("new", bucket="x")
+
+    with pytest.raises(ConcurrentDriverError):
+        world.driver(sink_id).run(cause, world.job(batches()))
+    assert rows_once(world) == ["0", "1", "2", "3"]
+    overwrite(world, "new")
+    assert (world.rows(), rows_once(world)) == (["new"], ["new"])
+    assert outstanding(world.store()) == []
+
+
+def test_a_stream_goes_on(world, monkeypatch):
+    """Its epochs of meanwhile are neither merged nor disturbed; the next call takes them."""
+    meanwhile(monkeypatch, lambda: stream(world, 4))
+    compact(world, 0)
+    assert (len(world.visible()), world.rows()) == (2, ["0", "1", "2", "3", "4"])
+    stream(world, 5)
+    compact(world, 0)
+    assert (len(world.visible()), world.rows()) == (1, ["0", "1", "2", "3", "4", "5"])
+
+
+def test_another_call_at_the_same_time_gives_up(world, monkeypatch):
+    """Two compactions never merge the same files."""
+    meanwhile(monkeypatch, lambda: compact(world, 0))
+    with pytest.raises(ConcurrentDriverError):
+        compact(world, 0)
+    assert world.rows() == ["0", "1", "2", "3"]
+
+
+def test_many_compactions_leave_a_short_ledger(world):
+    """Copies of records are folded away, but for the last ones."""
+    for number in range(4, 80):
+        stream(world, number)
+        compact(world, 10 * GRACE)
+    copies = [path for path in world.files.files if path.startswith("_filesink/compaction/")]
+    assert len(copies) < 80
+    assert rows_once(world) == sorted(str(number) for number in range(80))
+
+
+def test_the_public_names(tmp_path):
+    """plan, compact and files by their paths; a grace is a duration."""
+    world = World(open_store=StoreAddress(base_path=str(tmp_path)))
+    for number in range(3):
+        stream(world, number)
+    text = Encoder.simple_string_encoder()
+    compaction.compact(tmp_path, text, reader_grace="1 h")
+    assert len(list(tmp_path.rglob("part-*"))) == 4
+    (path,) = compaction.files(tmp_path)
+    assert sorted(Path(path).read_text().split()) == ["0", "1", "2"]
+    planned = compaction.plan(tmp_path)
+    assert (planned.files, len(planned.expired), len(planned.waiting)) == (0, 0, 3)
+    with pytest.raises(ConfigError, match="reader_grace"):
+        compaction.compact(tmp_path, text, reader_grace="soon")
+
+
+def test_the_wrong_format_changes_nothing(tmp_path):
+    """Lines are no Parquet: the error says so, and the files are what they were."""
+    world = World(open_store=StoreAddress(base_path=str(tmp_path)))
+    for number in range(3):
+        stream(world, number)
+    before = sorted(tmp_path.rglob("part-*"))
+    with pytest.raises(CompactionError, match="the format that it was written with"):
+        compaction.compact(tmp_path, ParquetWriterFactory())
+    assert sorted(tmp_path.rglob("part-*")) == before
