@@ -1,7 +1,7 @@
 """What a record says about partitions: those to announce with its epoch, and those that wait.
 
-One value for each partition that got files since it was announced last, and one watermark. Bounded:
-counts instead of names, except for the files of the epoch that announces.
+One value for each partition that got files since it was announced last, or lost some to an overwrite, and
+one watermark. Bounded: counts instead of names, except for the files of the epoch that announces.
 """
 
 from __future__ import annotations
@@ -10,17 +10,17 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any
 
-from filesink.committables import Committable, PendingFile, Watermark
+from filesink.committables import Committable, PendingFile, ReplacedFile, Watermark
 from filesink.errors import InternalError, StateCorruptError
 from filesink.framing import check_field, from_json, to_json
-from filesink.naming import check_relative, is_data
+from filesink.naming import check_relative, is_data, parent
 
 CODEC_VERSION = 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Announcement:
-    """A partition with files that nobody was told of.
+    """A partition with news that nobody was told of: files, or that an overwrite has left it none.
 
     Attributes:
         bucket: its directory; ``""`` is the base path.
@@ -59,6 +59,8 @@ def gathered(
                 found[value.bucket] = replace(value, slot=slot)
             case PendingFile(bucket=bucket) if is_data(bucket):
                 files.setdefault(value.bucket, []).append(value)
+            case ReplacedFile(path=path):
+                files.setdefault(parent(path), [])
             case Watermark():
                 latest = value if latest is None else _later(latest, value)
             case _:

@@ -106,10 +106,13 @@ class MetastorePolicy(CommitPolicy):
 
     def _announce(self, batch: Sequence[CommittedPartition], site: Site) -> None:
         table = self._existing()
+        batch = [one for one in batch if one.file_count or _is_of(table, one)]
         if not table.partition_keys:
             self._describe_table(table, batch, site)
             return
-        wanted = {_values(table, one): one for one in batch}
+        # Two directories may mean one partition, if the order of the columns was changed: files win.
+        by_files = sorted(batch, key=lambda one: one.file_count)
+        wanted = {_values(table, one): one for one in by_files}
         known = self._known(table, wanted, site)
         new = [
             Partition(
@@ -118,7 +121,7 @@ class MetastorePolicy(CommitPolicy):
                 parameters=statistics(one, site.store, {}),
             )
             for values, one in wanted.items()
-            if values not in known
+            if one.file_count and values not in known
         ]
         if new:
             self.metastore.add_partitions(self.table, new)
@@ -130,17 +133,20 @@ class MetastorePolicy(CommitPolicy):
     def _known(
         self, table: Table, wanted: Mapping[Values, CommittedPartition], site: Site
     ) -> dict[Values, Partition]:
-        """The partitions that exist, each where it should be."""
+        """The partitions that exist, each where it should be; one that was emptied may be elsewhere."""
         found = {one.values: one for one in self.metastore.get_partitions(self.table, list(wanted))}
-        for values, partition in found.items():
+        for values, partition in list(found.items()):
             ours = bucket_location(table.location, site.base_path, wanted[values].bucket)
-            if not same_place(partition.location, ours):
+            if same_place(partition.location, ours):
+                continue
+            if wanted[values].file_count:
                 raise MetastoreConflictError(
                     f"{self.table} has a partition at '{partition.location}' whose files were written to "
                     f"'{ours}'. The files are visible there, the table was not changed. Move the "
                     "partition, or write to the table's own directory",
                     code="OTHER_LOCATION",
                 )
+            del found[values]
         return found
 
     def _check_added(self, table: Table, added: Mapping[Values, CommittedPartition], site: Site) -> None:
@@ -178,6 +184,14 @@ def _changed(
         changed = statistics(wanted[partition.values], site.store, partition.parameters)
         if any(partition.parameters.get(name) != value for name, value in changed.items()):
             yield Partition(values=partition.values, location=partition.location, parameters=changed)
+
+
+def _is_of(table: Table, partition: CommittedPartition) -> bool:
+    """Whether a directory that an overwrite has emptied can be a partition, or the whole table."""
+    keys = {key.name.lower() for key in table.partition_keys}
+    if not keys:
+        return not partition.bucket
+    return set(values_of(partition.bucket)) == keys and partition.bucket.count("/") == len(keys) - 1
 
 
 def _values(table: Table, partition: CommittedPartition) -> Values:

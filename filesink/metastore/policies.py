@@ -38,7 +38,8 @@ class CommittedPartition:
         location: of its directory, as a URI.
         epoch: the slot that announces it.
         files: paths, relative to the base path, that this epoch has made visible.
-        file_count, rows, bytes: since it was announced last.
+        file_count, rows, bytes: since it was announced last; ``0`` if an overwrite has taken all files of
+            the directory, which may be any below the base path that had some.
         may_be_repeated: whether this announcement may have been made before, in part or whole.
     """
 
@@ -146,6 +147,8 @@ class SuccessFilePolicy(CommitPolicy):
         """See ``CommitPolicy.commit_all``."""
         left = []
         for partition in partitions:
+            if not partition.file_count:
+                continue  # emptied by an overwrite: nothing new is whole
             try:
                 site.store.put_if_absent(join(partition.bucket, self._name), b"")
             except StorageError as error:  # unknown too: the next call finds it there, or not

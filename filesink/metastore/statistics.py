@@ -1,8 +1,8 @@
 """What planners are told of a partition: files and bytes as listed, rows where they are known.
 
 Never counted up: what was announced twice must not count twice. The number of rows is known if the
-files are those of this announcement, alone or together with those that the metastore has counted; else
-it is said to be unknown, as Hive does with -1.
+files are those of this announcement, alone or together with those that the metastore has counted, by
+number and by bytes; else it is said to be unknown, as Hive does with -1.
 """
 
 from __future__ import annotations
@@ -18,27 +18,33 @@ _ACCURATE = "COLUMN_STATS_ACCURATE"  # says that queries may be answered from st
 
 def statistics(partition: CommittedPartition, store: Store, known: Mapping[str, str]) -> dict[str, str]:
     """The parameters to set, given those that are ``known`` now."""
-    entries = [
-        entry
+    sizes = [
+        entry.size
         for entry in store.list(partition.bucket)
         if entry.kind is Kind.FILE and entry.name[0] not in "._"
     ]
-    found = {"numFiles": str(len(entries)), "totalSize": str(sum(entry.size for entry in entries))}
-    if all(known.get(name) == value for name, value in found.items()) and "numRows" in known:
-        return {}  # as they should be, rows included
-    found["numRows"] = _rows(partition, len(entries), known)
+    rows = _rows(partition, len(sizes), sum(sizes), known)
+    found = {"numFiles": str(len(sizes)), "totalSize": str(sum(sizes)), "numRows": rows}
+    if all(known.get(name) == value for name, value in found.items()):
+        return {}
     if _ACCURATE in known:
         found[_ACCURATE] = "{}"
     return found
 
 
-def _rows(partition: CommittedPartition, files: int, known: Mapping[str, str]) -> str:
-    if partition.file_count == files:
+def _rows(partition: CommittedPartition, files: int, size: int, known: Mapping[str, str]) -> str:
+    if (partition.file_count, partition.bytes) == (files, size):
         return str(partition.rows)
-    before, rows = _number(known.get("numFiles")), _number(known.get("numRows"))
-    if before is not None and rows is not None and before + partition.file_count == files:
-        return str(rows + partition.rows)
-    return _UNKNOWN
+    counted, counted_size, rows = (_number(known.get(name)) for name in ("numFiles", "totalSize", "numRows"))
+    if counted is None or counted_size is None or rows is None:
+        return _UNKNOWN
+    match files - counted, size - counted_size:
+        case 0, 0:
+            return str(rows)
+        case new if new == (partition.file_count, partition.bytes):
+            return str(rows + partition.rows)
+        case _:
+            return _UNKNOWN
 
 
 def _number(text: str | None) -> int | None:

@@ -78,4 +78,16 @@ METASTORE = (
         "return f\"{base.rstrip('/')}/{bucket}\" if bucket else base",
         "return base",
     ),
+    Mutant(
+        "a partition that an overwrite empties is not announced",
+        _WAITING,
+        "            case ReplacedFile(path=path):\n                files.setdefault(parent(path), [])\n",
+        "",
+    ),
+    Mutant(
+        "an emptied partition keeps its statistics",
+        _POLICY,
+        "        changed = list(_changed(known.values(), wanted, site))\n",
+        "        changed = [one for one in _changed(known.values(), wanted, site) if wanted[one.values].file_count]\n",
+    ),
 )

@@ -6,6 +6,7 @@ Each write has a ``txn_id`` and is started again until it has succeeded, as a sc
 from __future__ import annotations
 
 import re
+import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -23,6 +24,7 @@ from property_tests.simulation.jobs import SimJob, SparkError
 from property_tests.simulation.machine import Machine
 from property_tests.simulation.nodes import Inode
 from property_tests.simulation.reading import Record, all_files
+from property_tests.simulation.replacements import EXCLUSIVE
 from property_tests.simulation.workload import SCHEMA, Source
 from property_tests.simulation.world import Plan, Process
 
@@ -125,7 +127,9 @@ class Overwrites:
         self._history.random.shuffle(writes)
         for write in writes:
             self._finish(self._run(write))
+        self._history.metastore.carry_out_late(sys.maxsize)
         self._finish(self.start_one())  # removes what those before it have left
+        self._check_statistics()
         before = epilogue.picture(self._history)
         again = self._finish(self._run(self._history.random.choice(writes)))
         if not again.replayed or epilogue.picture(self._history) != before:
@@ -134,6 +138,11 @@ class Overwrites:
         if any(self._is_late(files, path) for path in files):
             self._history.operate("sweep")
             self._history.until(lambda: not self._history.world._actors)
+
+    def _check_statistics(self) -> None:
+        record = self._history.observer.chains[EXCLUSIVE].newest()
+        if record is not None and self._history.sink.publishing is not None:
+            self._history.metastore.check_statistics(record)
 
     def _is_late(self, files: dict[str, Inode], path: str) -> bool:
         """Whether a zombie was noting a txn_id that its successor had noted: no later epoch looks there."""

@@ -7,7 +7,7 @@ are, nothing of others. It reads the tree and the observer's picture of the ledg
 from __future__ import annotations
 
 import errno
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar
 
@@ -18,8 +18,9 @@ from filesink.metastore.metastore_policy import MetastorePolicy
 from filesink.metastore.partition_commit import PartitionCommit
 from filesink.metastore.policies import CommittedPartition, ListenerPolicy
 from filesink.metastore.table_formats import HIVE_FORMATS
+from filesink.naming import parent
 from property_tests.simulation.observer import Observer
-from property_tests.simulation.reading import Chain, visible_files
+from property_tests.simulation.reading import Chain, Record, visible_files
 from property_tests.simulation.world import Killed, World
 
 R = TypeVar("R")
@@ -88,16 +89,36 @@ class Service:
     def check_complete(self, chain: Chain, slot: int) -> None:
         """I12: what a record announces has been announced when its epoch is complete."""
         record = chain.records.get(slot)
-        for bucket in record.announced if record is not None else ():
+        if record is None:
+            return
+        emptied = _buckets(record.replaced) - _buckets(record.pending)
+        for bucket in emptied - record.announced:
+            self.world.fail(f"I12: slot {slot} has emptied {bucket!r} and does not announce it")
+        for bucket in record.announced - emptied:
             if bucket not in self.registered:
                 self.world.fail(f"I12: slot {slot} is complete and {bucket} is not announced")
+
+    def check_statistics(self, record: Record) -> None:
+        """I12: when nothing else goes on, planners are told what is there after an overwrite."""
+        found = {f"p={one.values[0]}": one.parameters for one in self._partitions()}
+        for bucket in sorted(_buckets(record.replaced | record.pending.keys()) & found.keys()):
+            files = {name: seen for name, seen in self.observer.visible.items() if parent(name) == bucket}
+            told = [found[bucket].get(name) for name in ("numFiles", "totalSize")]
+            if told != [str(len(files)), str(sum(len(seen.data) for seen in files.values()))]:
+                self.world.fail(f"I12: {bucket} has {len(files)} files, and the metastore was told {told}")
+            rows = str(sum(len(seen.rows) for seen in files.values()))
+            if (
+                found[bucket]["numRows"] not in {"-1", rows}
+                and not files.keys() & self.observer.foreign.keys()
+            ):
+                self.world.fail(f"I12: {bucket} has {rows} rows and not {found[bucket]['numRows']}")
 
     def check_end(self) -> None:
         """I12: every bucket with files is a partition, and those of others are as they were."""
         self.carry_out_late(1 << 62)
         visible = visible_files(self.world.disk.root)
         ours = {name.rpartition("/")[0] for name in visible if name not in self.observer.foreign}
-        found = {one.values: one for one in self.memory.tables.find(_NAME).partitions.values()}
+        found = {one.values: one for one in self._partitions()}
         for bucket in sorted(ours):
             if (bucket.removeprefix("p="),) not in found:
                 self.world.fail(f"I12: {bucket} has files and is not announced at the end")
@@ -107,7 +128,10 @@ class Service:
 
     def _replaced(self) -> set[str]:
         """Buckets that an overwrite may have emptied, before they were announced or after."""
-        return {name.rpartition("/")[0] for name in self.observer.replacements.files}
+        return _buckets(self.observer.replacements.files)
+
+    def _partitions(self) -> list[Partition]:
+        return list(self.memory.tables.find(_NAME).partitions.values())
 
     def _has_files(self, bucket: str) -> bool:
         by_record: dict[str, list[str]] = {}
@@ -118,6 +142,10 @@ class Service:
             for targets in by_record.values()
             if any(target.rpartition("/")[0] == bucket for target in targets)
         )
+
+
+def _buckets(names: Iterable[str]) -> set[str]:
+    return {parent(name) for name in names}
 
 
 class SimMetastore(Metastore):

@@ -1,0 +1,122 @@
+"""What a metastore is told of an overwrite: partitions that lost all their files have none, and stay."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from filesink.identity import batch_write
+from filesink.metastore.api import Partition
+from filesink.metastore.partition_commit import PartitionCommit
+from filesink.metastore.policies import CommittedPartition, ListenerPolicy, SuccessFilePolicy
+from filesink.metastore.statistics import statistics
+from filesink.save_mode import SaveMode
+from filesink.storage.memory import MemoryFiles, MemoryStore
+from tests.fakes import World, records
+from tests.metastore.test_metastore_policy import NAME, TABLE, Metastores
+
+GONE = {"numFiles": "0", "totalSize": "0", "numRows": "0"}
+
+
+@pytest.fixture
+def sut() -> Metastores:
+    """A sink and its metastore."""
+    return Metastores()
+
+
+def overwrite(world: World, *buckets: str, mode: SaveMode = SaveMode.OVERWRITE) -> None:
+    """A batch write of one row in each bucket, by a driver that starts now."""
+    sink_id, cause = batch_write(mode, world.uid, "", world.ids)
+    world.driver(sink_id).run(cause, world.job([records("new", bucket=bucket) for bucket in buckets]))
+
+
+def test_an_emptied_partition_stays_and_has_nothing(sut: Metastores) -> None:
+    """Its statistics are those of no file; what else is said of it stays, and so does its location."""
+    sut.write(0, "day=1/k=a", "day=2/k=a")
+    theirs = sut.partitions["1", "a"]
+    sut.partitions["1", "a"] = replace(theirs, parameters={**theirs.parameters, "mine": "1"})
+    overwrite(sut.world, "day=2/k=a")
+    assert sut.partitions["1", "a"] == replace(theirs, parameters={**GONE, "mine": "1"})
+    assert sut.partitions["2", "a"].parameters["numRows"] == "1"
+
+
+def test_partitions_without_data_are_not_touched_by_dynamic_overwrite(sut: Metastores) -> None:
+    """Neither their files nor what the metastore says of them."""
+    sut.write(0, "day=1/k=a", "day=2/k=a")
+    before = sut.partitions["1", "a"]
+    overwrite(sut.world, "day=2/k=a", mode=SaveMode.OVERWRITE_PARTITIONS)
+    assert sut.partitions["1", "a"] == before
+
+
+def test_a_table_without_partitions_may_lose_everything(sut: Metastores) -> None:
+    """An overwrite with no rows: the table has no files, and says so."""
+    sut.tables.tables[NAME].table = replace(TABLE, partition_keys=())
+    sut.write(0, "")
+    overwrite(sut.world)
+    assert sut.tables.tables[NAME].table.parameters == GONE
+
+
+def test_what_is_no_partition_is_replaced_and_not_told(sut: Metastores) -> None:
+    """Directories of others lose their files in an overwrite of everything; no table has them."""
+    theirs = Partition(values=("8", "a"), location="file:/elsewhere", parameters={"numFiles": "7"})
+    sut.partitions["8", "a"] = theirs
+    for bucket in ("export", "day=1", "x/day=1/k=a", "day=8/k=a", "day=9/k=z"):
+        sut.world.files.make(f"{bucket}/file", b"theirs")
+    overwrite(sut.world, "day=2/k=a")
+    assert set(sut.partitions) == {("2", "a"), ("8", "a")}
+    assert sut.partitions["8", "a"] == theirs
+
+
+def test_files_win_where_two_directories_mean_one_partition(sut: Metastores) -> None:
+    """The order of the columns was changed: the emptied directory does not stand for the new one."""
+    sut.world.files.make("k=a/day=1/file", b"theirs")
+    overwrite(sut.world, "day=1/k=a")
+    assert sut.partitions["1", "a"].location == "file:/base/day=1/k=a"
+
+
+def test_listeners_hear_of_it_and_success_files_do_not() -> None:
+    """No files and no rows; nothing new is whole."""
+    told: list[CommittedPartition] = []
+    world = World(
+        partition_commit=PartitionCommit(policies=[SuccessFilePolicy(), ListenerPolicy(told.append)])
+    )
+    world.files.make("day=1/file", b"theirs")
+    overwrite(world, "day=2")
+    assert [(one.bucket, one.file_count, one.rows, one.files[1:]) for one in told] == [
+        ("day=1", 0, 0, ()),
+        ("day=2", 1, 1, ()),
+    ]
+    assert [path for path in world.contents() if path.endswith("_SUCCESS")] == ["day=2/_SUCCESS"]
+
+
+@pytest.mark.parametrize(
+    ("known", "rows"),
+    [
+        ({}, "-1"),
+        ({"numFiles": "1", "totalSize": "3", "numRows": "10"}, "15"),  # was there, and ours came
+        ({"numFiles": "2", "totalSize": "8", "numRows": "15"}, None),  # ours was counted
+        ({"numFiles": "2", "totalSize": "8", "numRows": "-1"}, None),
+        ({"numFiles": "1", "totalSize": "2", "numRows": "10"}, "-1"),  # another file was there
+        ({"numFiles": "2", "totalSize": "7", "numRows": "10"}, "-1"),
+        ({"numFiles": "1", "totalSize": "3", "numRows": "x"}, "-1"),
+    ],
+)
+def test_rows_are_known_only_if_files_and_bytes_add_up(known: dict[str, str], rows: str | None) -> None:
+    """A file of 5 rows and 5 bytes beside one of 3 bytes: are its rows known?"""
+    files = MemoryFiles()
+    files.make("d/ours", b"12345")
+    files.make("d/other", b"123")
+    ours = CommittedPartition(
+        bucket="d",
+        values={},
+        location="file:/base/d",
+        epoch=0,
+        files=("d/ours",),
+        file_count=1,
+        rows=5,
+        bytes=5,
+        may_be_repeated=False,
+    )
+    told = statistics(ours, MemoryStore(files), known)
+    assert told == ({} if rows is None else {"numFiles": "2", "totalSize": "8", "numRows": rows})
