@@ -23,7 +23,13 @@ from property_tests.simulation.history import History, Result, Scenario
 from property_tests.simulation.machine import Trouble
 from property_tests.simulation.neighbours import draw_neighbour
 from property_tests.simulation.plans import Chance, MetastoreTrouble
-from property_tests.simulation.workload import draw_announcing, draw_server, draw_shape, with_compaction
+from property_tests.simulation.workload import (
+    draw_announcing,
+    draw_growth,
+    draw_server,
+    draw_shape,
+    with_compaction,
+)
 
 _CHUNK = 500  # histories between two looks at the clock
 
@@ -31,7 +37,7 @@ _CHUNK = 500  # histories between two looks at the clock
 def run_seed(seed: int, trace: Callable[[str], None] | None = None) -> Result:
     """The history of a seed."""
     random = Random(seed)
-    shape = replace(draw_shape(random), server=draw_server(seed))
+    shape = replace(draw_shape(random), server=draw_server(seed), grows_at=draw_growth(seed))
     if seed % 3 == 0:
         shape = with_compaction(shape, Random(seed + 1))
     announcing = Random(f"announcing {seed}")

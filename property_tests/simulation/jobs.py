@@ -14,7 +14,7 @@ from filesink.errors import FilesinkError
 from filesink.ports import Losers
 from property_tests.simulation.clock import SimClock
 from property_tests.simulation.machine import Machine
-from property_tests.simulation.workload import Source
+from property_tests.simulation.workload import UNFIT, Source
 from property_tests.simulation.world import Process
 
 _MAX_ATTEMPTS = 4  # spark.task.maxFailures
@@ -76,6 +76,11 @@ class SimJob:
         self.run_id = run_id
         self._started: list[Attempt] = []
         self.quiet = True  # whether no attempt has gone on behind the back of the job when it ended
+
+    @property
+    def schema(self) -> pa.Schema:
+        """See ``WriteJob.schema``."""
+        return self._driver.source.schema(self._rows)
 
     def write(self, task: Callable[[int, int, Iterable[pa.RecordBatch]], bytes]) -> list[bytes]:
         """See ``WriteJob.write``."""
@@ -192,6 +197,18 @@ class SimJob:
             start = end
         if self._machine.chance(self._machine.trouble.task_fails):
             raise SparkError("the task was asked to fail at its end")
+
+
+class UnfitJob(SimJob):
+    """The same batch, offered with columns that cannot follow those of the batches before."""
+
+    schema = UNFIT
+
+    def write(self, task: Callable[[int, int, Iterable[pa.RecordBatch]], bytes]) -> list[bytes]:
+        """See ``WriteJob.write``; it must not come to that."""
+        del task
+        self._machine.world.fail("I16: tasks run although their columns cannot follow")
+        return []
 
 
 class _ItemsJob(SimJob):
