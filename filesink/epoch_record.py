@@ -16,7 +16,7 @@ from filesink.errors import StateCorruptError
 from filesink.framing import check_field, frame, from_json, to_json, unframe
 from filesink.save_mode import SaveMode
 
-RECORD_VERSION = 2  # 1 had no schema
+RECORD_VERSION = 2  # 1 had neither schema nor offline compaction
 _FIELDS = {"slot": int, "nonce": str, "sink_id": str, "decided_ms": int, "rows": int}
 _CAUSE_FIELDS = {
     "query_id": str, "batch_id": int, "fingerprint": str, "txn_id": str, "mode": str, "remembered_in": str,
