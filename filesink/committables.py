@@ -82,8 +82,9 @@ class ReplacedFile:
 class SupersededFile:
     """A visible file whose rows are in another one, ``by``, and that stays until readers have had time.
 
-    Nothing is done to it by the epoch that names it; a later one replaces it. ``until_ms``: not
-    before this moment, in milliseconds since 1970 UTC. The rest is as in ``ReplacedFile``.
+    Nothing is done to it by the epoch that names it; a later one replaces it. It may be named several
+    times, with each file that holds its rows. ``until_ms``: not before this moment, in milliseconds
+    since 1970 UTC. The rest is as in ``ReplacedFile``.
     """
 
     path: str

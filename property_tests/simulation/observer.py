@@ -20,12 +20,13 @@ from property_tests.simulation.reading import (
     all_files,
     is_hidden,
     read_record,
-    staged_bytes,
+    read_staged,
     staged_path,
     tag_of,
     visible_files,
 )
 from property_tests.simulation.replacements import EXCLUSIVE, Replacements
+from property_tests.simulation.superseded import CAUSE, Superseded
 from property_tests.simulation.uploads import UploadWatch
 from property_tests.simulation.workload import Source, rows_in, rows_in_segment
 from property_tests.simulation.world import Process, World
@@ -53,6 +54,7 @@ class Observer:
         self.on_complete: Callable[[Chain, int], None] = lambda _chain, _slot: None
         self.uploads: UploadWatch | None = None  # of an object store, whose objects are files here
         self.replacements = Replacements(self)
+        self.superseded = Superseded(self)
         world.watch = self.look
         world.on_cut = lambda: look_after_power_cut(self)
 
@@ -91,6 +93,7 @@ class Observer:
                 self._appeared(name, inode)
             elif seen.inode is not inode or seen.data != inode.data or seen.mtime_ns != inode.mtime_ns:
                 self.world.fail(f"I4: {name} has changed")
+        self.superseded.check_once()
 
     def _appeared(self, name: str, inode: Inode) -> None:
         if name in self.foreign:
@@ -111,7 +114,8 @@ class Observer:
         except ValueError as error:
             self.world.fail(f"I3: {name} is not whole: {error}")
             return
-        if len(rows) != record.pending[name]["rows"]:
+        unknown = record.cause["kind"] == CAUSE and not record.pending[name]["rows"]  # joined by bytes
+        if len(rows) != record.pending[name]["rows"] and not unknown:
             self.world.fail(f"I3: {name} has {len(rows)} rows, decided were {record.pending[name]['rows']}")
         self.replacements.appeared(name, rows)
         self._take_rows(name, rows, sink)
@@ -120,10 +124,14 @@ class Observer:
     def forget(self, name: str) -> None:
         """A file is gone, and with it its rows; a replaced one may come back if power fails."""
         rows = self.visible.pop(name).rows
-        for row in rows:
-            del self.rows[row]
+        others = {row: self.superseded.other_with(row, name) for row in rows}
+        for row, other in others.items():
+            if other is None:
+                del self.rows[row]
+            else:
+                self.rows[row] = other
         if self.replacements.is_named(name):
-            self.replacements.rows.update(rows)
+            self.replacements.rows.update(row for row, other in others.items() if other is None)
 
     def edit(self, name: str, content: bytes) -> None:
         """Somebody has put another file in the place of one."""
@@ -136,7 +144,7 @@ class Observer:
         del sink
         bucket = name.rpartition("/")[0]
         for row in rows:
-            if row in self.rows:
+            if row in self.rows and not self.superseded.may_double(name, self.rows[row]):
                 self.world.fail(f"I2: row {row} is in {self.rows[row]} and in {name}")
             right = next((source.buckets[row] for source in self.sources if row in source.buckets), None)
             if right != bucket:
@@ -201,7 +209,7 @@ class Observer:
 
     def _check_staged(self, name: str, entry: dict[str, Any]) -> None:
         path = staged_path(entry)
-        if self._staged_bytes(entry) is None:
+        if self.staged_bytes(entry) is None:
             self.world.fail(f"I1: {name} is decided and {path} is not there as it was closed")
             return
         node = self.world.disk.find(path)
@@ -306,8 +314,9 @@ class Observer:
 
     def _pending_rows(self, record: Record) -> set[str]:
         waiting = [entry for target, entry in record.pending.items() if target not in self.visible]
-        return {row for entry in waiting for row in rows_in_segment(self._staged_bytes(entry) or b"")}
+        return {row for entry in waiting for row in rows_in_segment(self.staged_bytes(entry) or b"")}
 
-    def _staged_bytes(self, entry: dict[str, Any]) -> bytes | None:
+    def staged_bytes(self, entry: dict[str, Any]) -> bytes | None:
+        """What is there under the hidden name of an entry of a record, as it was recorded."""
         uploads = self.uploads.bucket.uploads if self.uploads else {}
-        return staged_bytes(self.world.disk, uploads, entry)
+        return read_staged(self.world.disk, uploads, entry)
