@@ -35,7 +35,7 @@ def main() -> None:
     monthly = lineitem.withColumn("l_shipmonth", F.date_format("l_shipdate", "yyyy-MM"))
     out = arguments.cache / "lineitem-out"
     rows = lineitem.count()
-    run = partial(_measure, out=out, rows=rows)
+    run = partial(seconds_to_write, out=out, rows=rows)
     compare(
         f"lineitem SF{arguments.scale} flat",
         baseline=Contender(name="df.write.parquet", measure=partial(run, lambda: spark_flat(lineitem, out))),
@@ -88,11 +88,8 @@ def generate(cache: Path, scale: int) -> Path:
     return source / "lineitem"
 
 
-def _builder(out: Path) -> FileSinkBuilder:
-    return FileSink.for_bulk_format(str(out), ParquetWriterFactory(compression="snappy"))
-
-
-def _measure(work: Callable[[], object], *, out: Path, rows: int) -> float:
+def seconds_to_write(work: Callable[[], object], *, out: Path, rows: int) -> float:
+    """How long ``work`` takes to write Parquet files below ``out``; they must hold ``rows`` rows."""
     shutil.rmtree(out, ignore_errors=True)
     taken = seconds(work)
     pattern = f"{out}/**/*.parquet"
@@ -101,6 +98,10 @@ def _measure(work: Callable[[], object], *, out: Path, rows: int) -> float:
         raise SystemExit(f"{out} holds {found:,} rows instead of {rows:,}: nothing was measured")
     shutil.rmtree(out)
     return taken
+
+
+def _builder(out: Path) -> FileSinkBuilder:
+    return FileSink.for_bulk_format(str(out), ParquetWriterFactory(compression="snappy"))
 
 
 def _arguments() -> argparse.Namespace:

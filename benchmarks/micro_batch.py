@@ -1,7 +1,10 @@
-"""Cost of a micro-batch: 10,000 rows into one bucket as Parquet, against Spark's own file sink.
+"""Cost of a micro-batch of so many rows, into one bucket as Parquet, against Spark's own file sink.
 
 Each measurement is one query over the same files, one file per micro-batch; its value is the
 median of durationMs.addBatch over its micro-batches but the first ten, which warm up.
+
+10,000 rows are what a stream gets that is looked at every second; ten show what an epoch costs by
+itself, a million what its rows cost.
 """
 
 from __future__ import annotations
@@ -25,7 +28,6 @@ from formats import ParquetWriterFactory
 from paired import Contender, compare
 from sessions import start_spark
 
-ROWS = 10_000
 WARM_UP = 10
 SCHEMA = "id bigint, user int, amount double, category string, note string, time timestamp"
 
@@ -34,12 +36,12 @@ def main() -> None:
     """Make the input, then measure both sinks."""
     arguments = _arguments()
     work = Path(tempfile.mkdtemp(prefix="filesink-micro-batch-"))
-    make_source(work / "source", batches=arguments.batches + WARM_UP)
+    make_source(work / "source", batches=arguments.batches + WARM_UP, rows=arguments.rows)
     spark = start_spark()
     try:
         run = partial(_measure, spark=spark, work=work)
         compare(
-            "micro-batch of 10,000 rows",
+            f"micro-batch of {arguments.rows:,} rows",
             baseline=Contender(name="Spark's parquet sink", measure=partial(run, start=start_spark_sink)),
             ours=Contender(name="filesink", measure=partial(run, start=start_ours)),
             unit="ms per addBatch",
@@ -66,24 +68,24 @@ def start_ours(stream: DataFrame, work: Path) -> StreamingQuery:
     return sink.start(stream, checkpoint_location=str(work / "checkpoint"), available_now=True)
 
 
-def make_source(directory: Path, *, batches: int) -> None:
-    """``batches`` files of ROWS rows."""
+def make_source(directory: Path, *, batches: int, rows: int) -> None:
+    """``batches`` files of ``rows`` rows."""
     directory.mkdir()
     random = np.random.default_rng(7)
     for number in range(batches):
-        pq.write_table(_rows(random, first=number * ROWS), directory / f"{number:06}.parquet")
+        pq.write_table(_rows(random, first=number * rows, rows=rows), directory / f"{number:06}.parquet")
 
 
-def _rows(random: np.random.Generator, *, first: int) -> pa.Table:
-    ids = np.arange(first, first + ROWS)
+def _rows(random: np.random.Generator, *, first: int, rows: int) -> pa.Table:
+    ids = np.arange(first, first + rows)
     words = np.array([f"category-{number}" for number in range(50)])
     return pa.table(
         {
             "id": ids,
-            "user": random.integers(0, 100_000, ROWS, dtype=np.int32),
-            "amount": random.random(ROWS),
-            "category": random.choice(words, ROWS),
-            "note": random.integers(0, 1 << 62, ROWS).astype(str),
+            "user": random.integers(0, 100_000, rows, dtype=np.int32),
+            "amount": random.random(rows),
+            "category": random.choice(words, rows),
+            "note": random.integers(0, 1 << 62, rows).astype(str),
             "time": pa.array(1_357_000_000_000_000 + ids * 1000, pa.timestamp("us", tz="UTC")),
         }
     )
@@ -102,7 +104,8 @@ def _measure(*, spark: SparkSession, work: Path, start: Callable[[DataFrame, Pat
 
 
 def _arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description="Cost of a micro-batch of 10,000 rows")
+    parser = argparse.ArgumentParser(description="Cost of a micro-batch")
+    parser.add_argument("--rows", type=int, default=10_000, help="of a micro-batch")
     parser.add_argument(
         "--batches", type=int, default=40, help="measured micro-batches of each query, at most 90"
     )
