@@ -60,6 +60,9 @@ class Ledger:
         self.sink_id = sink_id
         self._store = store
         self._directory = f"{LEDGER_ROOT}/{sink_id}"
+        # Of slots whose record was written or read here: whether ``fold`` counts it. Records do not
+        # change, and reading a hundred again at each fold is a pause where a store answers slowly.
+        self._counted: dict[int, bool] = {}
 
     def head(self) -> Head | None:
         """The newest record, or ``None`` for a new chain."""
@@ -107,6 +110,8 @@ class Ledger:
             if standing is None:
                 raise
             return standing
+        if result is PutResult.CREATED:
+            self._counted[record.slot] = _counts(record)
         return record if result is PutResult.CREATED else self._require(record.slot)
 
     def read(self, slot: int) -> EpochRecord | None:
@@ -194,6 +199,7 @@ class Ledger:
         if newest % _FOLD_EVERY:
             return
         listing = self._list()
+        self._counted = {slot: self._counted[slot] for slot in listing.records if slot in self._counted}
         mark = self._last_to_fold(listing, keep)
         if mark is not None:
             self._store.put_if_absent(self._path(mark, "mark"), b"")
@@ -214,6 +220,7 @@ class Ledger:
     def retract(self, slot: int) -> None:
         """Take back a record whose bytes are lost. Only for ``recover(lost="rewrite")``."""
         self._store.delete(self._path(slot, "record"))
+        self._counted.pop(slot, None)
 
     def _last_to_fold(self, listing: _Listing, keep: int) -> int | None:
         if len(listing.records) <= keep + _FOLD_EVERY:
@@ -222,8 +229,13 @@ class Ledger:
         for kept, slot in enumerate(reversed(listing.records)):
             if (seen >= keep or kept >= keep * _MOST_KEPT) and slot in listing.complete:
                 return slot
-            seen += _counts(self._require(slot))
+            seen += self._is_counted(slot)
         return None
+
+    def _is_counted(self, slot: int) -> bool:
+        if slot not in self._counted:
+            self._counted[slot] = _counts(self._require(slot))
+        return self._counted[slot]
 
     def _delete_folded(self, listing: _Listing) -> None:
         # A record may be deleted only below a mark that is durable; the newest mark stays.

@@ -181,6 +181,17 @@ def test_folding_counts_micro_batches_only(ledger):
     assert len(kept) < 140
 
 
+def test_folding_reads_no_record_twice(files, monkeypatch):
+    """The driver that wrote them needs none; one that came later reads each once, not at every fold."""
+    reads = []
+    read = MemoryStore.read
+    monkeypatch.setattr(MemoryStore, "read", lambda store, path: reads.append(path) or read(store, path))
+    run(Ledger(MemoryStore(files), "uid-u"), range(300), keep=20)
+    assert reads == []
+    run(Ledger(MemoryStore(files), "uid-u"), range(300, 600), keep=20)
+    assert len(reads) == len(set(reads)) < 50
+
+
 def test_batch_writes_are_folded_where_no_stream_is(files, ledger):
     """A sink that only batch writes use stays small as well."""
     run(ledger, range(400), lambda _slot: BatchWrite())
