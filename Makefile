@@ -72,9 +72,17 @@ bench: java $(VENV)/.bench ## measure what the README claims; takes less than 20
 	$(BIN)/python benchmarks/lineitem.py --rounds 3
 	$(BIN)/python benchmarks/micro_batch.py --rounds 3
 	$(BIN)/python benchmarks/file_formats.py --rounds 2
+	$(BIN)/python benchmarks/overhead.py --rounds 3
+	$(BIN)/python benchmarks/many_buckets.py --rounds 2
 	$(BIN)/python benchmarks/report.py
 
 bench-full: bench ## measure everything else, too, with all peers; takes some two hours
+	$(BIN)/python benchmarks/micro_batch.py --rows 10 --rounds 3
+	$(BIN)/python benchmarks/micro_batch.py --rows 1000000 --batches 10 --rounds 3
+	$(BIN)/python benchmarks/shapes.py
+	$(BIN)/python benchmarks/peers.py
+	$(BIN)/python benchmarks/flink.py
+	$(BIN)/python benchmarks/scale.py
 	$(BIN)/python benchmarks/compacting.py
 	$(BIN)/python benchmarks/s3.py
 	$(BIN)/python benchmarks/partitions.py
