@@ -59,7 +59,7 @@ class Job:
         self.run_id = run_id
 
     def write(self, task: Callable[[int, int, Iterable[pa.RecordBatch]], bytes]) -> list[bytes]:
-        return [task(subtask, 0, [batch(self._rows[subtask::2])]) for subtask in range(2)]
+        return [task(subtask, 0, [self._batch(self._rows[subtask::2])]) for subtask in range(2)]
 
     def count_rows(self) -> int:
         return len(self._rows)
@@ -67,10 +67,12 @@ class Job:
     def losers(self) -> Losers:
         return Losers.NONE
 
+    def bucket_of(self, row: str) -> str:
+        return "a" if int(row[-1]) % 2 else "b/c"
 
-def batch(rows: list[str]) -> pa.RecordBatch:
-    buckets = ["a" if int(row[-1]) % 2 else "b/c" for row in rows]
-    return pa.RecordBatch.from_arrays([pa.array(buckets), pa.array(rows)], schema=SCHEMA)
+    def _batch(self, rows: list[str]) -> pa.RecordBatch:
+        buckets = [self.bucket_of(row) for row in rows]
+        return pa.RecordBatch.from_arrays([pa.array(buckets), pa.array(rows)], schema=SCHEMA)
 
 
 def killing_sink(base: Path, deadline: int, shape: Shape) -> FileTiers:

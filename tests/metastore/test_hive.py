@@ -14,6 +14,7 @@ from typing import Self
 
 import puresasl.mechanisms
 import pytest
+from pymetastore.hive_metastore.ttypes import MetaException
 
 from examples.hive_server import HiveServer
 from filesink.errors import ConfigError, DependencyError, MetastoreConflictError, MetastoreError
@@ -163,6 +164,20 @@ def test_an_order_is_never_repeated() -> None:
             client.create_table(MemoryMetastoreSite().fresh_table())
     assert caught.value.code == "METASTORE_UNKNOWN"
     assert hangs_up.accepted == 1
+
+
+def test_what_the_service_could_not_do_is_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Trouble of its own, such as with its database, is no conflict. Its text may hold values."""
+
+    def fail(*_: object) -> None:
+        raise MetaException("day=secret")
+
+    monkeypatch.setattr(HiveConnection, "ask", fail)
+    with pytest.raises(MetastoreError) as caught:
+        HiveMetastore("thrift://127.0.0.1:1").get_table(TableName.parse("a.b"))
+    assert caught.value.code == "METASTORE_FAILED"
+    assert not isinstance(caught.value, MetastoreConflictError)
+    assert "secret" not in str(caught.value)
 
 
 def test_no_server_at_all() -> None:

@@ -101,6 +101,22 @@ def test_a_call_that_fails_is_found_out_and_repeated(
     assert sut.partitions["2", "b"].parameters["numRows"] == "1"
 
 
+def test_what_was_added_in_part_is_not_added_again(sut: Metastores, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The metastore takes the first partition and fails; the next round adds the second, and only that."""
+    add, asked = MemoryMetastore.add_partitions, []
+
+    def in_part(self: MemoryMetastore, name: TableName, partitions: list[Partition]) -> None:
+        asked.append([one.values for one in partitions])
+        add(self, name, partitions[:1])
+        if len(partitions) > 1:
+            raise MetastoreError("simulated", code="METASTORE_UNKNOWN")
+
+    monkeypatch.setattr(MemoryMetastore, "add_partitions", in_part)
+    sut.write(0, "day=1/k=a", "day=2/k=a")
+    assert asked == [[("1", "a"), ("2", "a")], [("2", "a")]]
+    assert [one.parameters["numRows"] for one in sut.partitions.values()] == ["1", "1"]
+
+
 @pytest.mark.parametrize(
     ("operation", "moment"),
     [
