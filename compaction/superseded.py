@@ -2,7 +2,8 @@
 
 Rules:
 1. The newest record of offline compaction names all of them, not only those of its own epoch.
-2. A file is superseded only while the one that holds its rows is there; else it is data again.
+2. A file is superseded only while one that holds its rows is there; else it is data again. There may
+   be several, of which the last one was made of those before.
 3. Who lists files and then asks for their names drops what is superseded by a file of the list: so
    each row is read once, whenever the one and the other happen.
 """

@@ -133,9 +133,10 @@ class Swap(PreCommitStage[HeldFile, Committable]):
             for group, merged in zip(groups, made, strict=True)
             for file in group.files
         }
-        # What stands for a file may have been merged itself.
-        waiting = [replace(file, by=by.get(file.by, file.by)) for file in self._plan.waiting]
-        gone = [_removed(file) for file in self._plan.expired]
+        waiting = list(self._plan.waiting)
+        # What stands for a file may have been merged itself: then both do, until the new one is there.
+        waiting += [replace(file, by=by[file.by]) for file in waiting if file.by in by]
+        gone = {file.path: _removed(file) for file in self._plan.expired}
         later = epoch.now_ms + self._grace_ms
         for file in (file for group in groups for file in group.files):
             superseded = SupersededFile(
@@ -144,8 +145,8 @@ class Swap(PreCommitStage[HeldFile, Committable]):
             if self._grace_ms:
                 waiting.append(superseded)
             else:
-                gone.append(_removed(superseded))
-        return Prepared([*prepared.committables, *made, *gone, *waiting], prepared.states)
+                gone[file.path] = _removed(superseded)
+        return Prepared([*prepared.committables, *made, *gone.values(), *waiting], prepared.states)
 
     def _merged(self, epoch: EpochContext, group: Group) -> PendingFile:
         store, tag = self._open_store(), sink_tag(epoch.sink_id)

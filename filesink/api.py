@@ -350,6 +350,15 @@ class Sink(ABC, Generic[StateT, CommittableT, AggregatedT]):
         batch write. Must not write data.
         """
 
+    def check_continues(self, old: pa.Schema, new: pa.Schema) -> None:
+        """Raise ``SchemaError`` if records of ``new`` may not lie beside those of ``old``; by default never.
+
+        Called on the driver before the tasks of an epoch (where Spark starts the tasks by itself, in
+        each task before it writes) if its input has other columns than the last one had. Derived
+        columns are in neither.
+        """
+        del old, new
+
     def sweep(self, record: EpochRecord, touched: Sequence[CommittableT] | None) -> int:
         """Remove what attempts for slots up to that of ``record`` left behind.
 

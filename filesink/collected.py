@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from filesink.api import Input, Prepared, Sink
 from filesink.epoch import EpochLoop, Outcome
@@ -25,8 +25,12 @@ from filesink.errors import ConcurrentDriverError
 from filesink.gathering import Gathered, gather, states_of
 from filesink.ledger import Head, Ledger
 from filesink.ports import Losers
+from filesink.recorded_schema import next_schema
 from filesink.replay import EpochOptions, find_decided
 from filesink.task import TaskResult
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 S = TypeVar("S")
 C = TypeVar("C")
@@ -37,7 +41,12 @@ class CollectedEpochs(EpochLoop[S, C, A]):
     """Commits and aborts what tasks have written already; see the rules above."""
 
     def commit(
-        self, cause: MicroBatch | BatchWrite, results: Sequence[bytes], *, slot: int | None
+        self,
+        cause: MicroBatch | BatchWrite,
+        results: Sequence[bytes],
+        *,
+        slot: int | None,
+        schema: pa.Schema,
     ) -> Outcome[C]:
         """Commit the epoch, or recognise it as decided and compare the rows.
 
@@ -45,6 +54,7 @@ class CollectedEpochs(EpochLoop[S, C, A]):
             cause: what the tasks ran for.
             results: one per partition.
             slot: what ``slot_for`` told all of them; ``None`` too if it told them different ones.
+            schema: of the input.
 
         Raises:
             ConcurrentDriverError: the chain has moved since; nothing of these results was decided.
@@ -65,7 +75,8 @@ class CollectedEpochs(EpochLoop[S, C, A]):
                     "what they wrote was discarded. Stop one of them; a restart goes on from the new state",
                     code="CONCURRENT_DRIVER",
                 )
-            return self._commit(epoch, head, cause, gathered)
+            kept = next_schema(self._sink, schema, cause=cause, head=head, ledger=self.ledger)
+            return self._commit(epoch, head, cause, gathered, kept)
 
     def _gather(self, head: Head | None, results: Sequence[bytes]) -> Gathered[S, C]:
         """Tasks were given no state here, so what they report of it is new and replaces nothing."""
@@ -86,17 +97,26 @@ class CollectedEpochs(EpochLoop[S, C, A]):
                 self._publisher.discard(gather(self._sink, {}, results, Losers.POSSIBLE).reported)
 
 
-def slot_for(cause: MicroBatch | BatchWrite, ledger: Ledger, options: EpochOptions) -> int | None:
-    """The slot that a task writes for, or ``None`` if this very epoch is decided.
+def slot_for(
+    cause: MicroBatch | BatchWrite,
+    ledger: Ledger,
+    *,
+    sink: Sink[Any, Any, Any],
+    schema: pa.Schema,
+    options: EpochOptions,
+) -> int | None:
+    """The slot that a task writes records of ``schema`` for; ``None`` if this very epoch is decided.
 
     Called by each task before it writes.
 
     Raises:
         IdentityError: the query may not write here; nothing has been written yet.
+        SchemaError: nor may these columns.
     """
     head = ledger.head()
     if find_decided(cause, head, ledger, options) is not None:
         return None
+    next_schema(sink, schema, cause=cause, head=head, ledger=ledger)
     return 0 if head is None else head.record.slot + 1
 
 

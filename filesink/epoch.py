@@ -2,9 +2,10 @@
 
     state    = the last record's                       one lock in the process, from here to complete
     decided? → publish what is left, drain the input and compare the rows; nothing is written
+    schema   = the columns of the input, if they may follow those of the last one
     results  = the tasks write their partitions
     stages   close what is due and merge it
-    record   = committables, announcement, next state
+    record   = committables, announcement, schema, next state
     ledger.decide(record)                              the one point of no return
     publish → complete → sweep what losers left
 
@@ -40,6 +41,7 @@ from filesink.gathering import Gathered, gather, states_of
 from filesink.ledger import Head, Ledger
 from filesink.ports import Losers, NotedRunner, Ports, WriteJob
 from filesink.publisher import Decider, Publisher
+from filesink.recorded_schema import next_schema, schema_of
 from filesink.replay import (
     EpochOptions,
     History,
@@ -151,10 +153,11 @@ class EpochLoop(Generic[S, C, A]):
         decided = find_decided(cause, head, self.ledger, self._options)
         if decided is not None:
             return self._replay(decided, cause, job.count_rows)
+        schema = next_schema(self._sink, job.schema, cause=cause, head=head, ledger=self.ledger)
         epoch = self._begin(head, cause, Input.ENDED if isinstance(cause, BatchWrite) else Input.GOES_ON)
         for stage in self._stages:
             stage.begin(epoch)
-        return self._commit(epoch, head, cause, self._write(epoch, head, job))
+        return self._commit(epoch, head, cause, self._write(epoch, head, job), schema)
 
     def _settle(self) -> Head | None:
         """The newest record, its epoch complete."""
@@ -201,11 +204,11 @@ class EpochLoop(Generic[S, C, A]):
             raise
 
     def _commit(
-        self, epoch: EpochContext, head: Head | None, cause: Cause, gathered: Gathered[S, C]
+        self, epoch: EpochContext, head: Head | None, cause: Cause, gathered: Gathered[S, C], schema: Section
     ) -> Outcome[C]:
         record = None
         try:
-            record = self._record(epoch, head, cause, gathered)
+            record = self._record(epoch, head, cause, gathered, schema)
             standing = self.ledger.decide(record)
         except CommitStateUnknown:
             raise  # what stands in the slot may be our own record
@@ -226,7 +229,7 @@ class EpochLoop(Generic[S, C, A]):
         return replace(_outcome(record, committables), metrics={**gathered.metrics, **epoch.metrics.values})
 
     def _record(
-        self, epoch: EpochContext, head: Head | None, cause: Cause, gathered: Gathered[S, C]
+        self, epoch: EpochContext, head: Head | None, cause: Cause, gathered: Gathered[S, C], schema: Section
     ) -> EpochRecord:
         prepared = gathered.prepared
         for stage in self._stages:
@@ -247,6 +250,7 @@ class EpochLoop(Generic[S, C, A]):
             committables=Section(codec.version, codec.encode(prepared.committables)),
             announcement=announcement,
             waiting=waiting,
+            schema=schema,
             states={subtask: section for subtask, section in states.items() if section.data},
         )
 
@@ -276,7 +280,7 @@ class EpochLoop(Generic[S, C, A]):
         prepared: Prepared[S, C] = Prepared((), states_of(self._sink, _kept(head)))
         epoch = self._begin(head, cause, source)
         if any(stage.is_due(epoch, prepared) for stage in self._stages):
-            return self._commit(epoch, head, cause, Gathered(prepared=prepared))
+            return self._commit(epoch, head, cause, Gathered(prepared=prepared), schema_of(head))
         self._head = head
         return None
 

@@ -16,7 +16,7 @@ from filesink.errors import StateCorruptError
 from filesink.framing import check_field, frame, from_json, to_json, unframe
 from filesink.save_mode import SaveMode
 
-RECORD_VERSION = 1
+RECORD_VERSION = 2  # 1 had neither schema nor offline compaction
 _FIELDS = {"slot": int, "nonce": str, "sink_id": str, "decided_ms": int, "rows": int}
 _CAUSE_FIELDS = {
     "query_id": str, "batch_id": int, "fingerprint": str, "txn_id": str, "mode": str, "remembered_in": str,
@@ -102,6 +102,8 @@ class EpochRecord:
         decided_ms: the driver's clock, milliseconds since 1970 UTC.
         rows: records that the epoch's tasks took in; those now in held files are counted too.
         waiting: what the aggregated committer has put off to a later epoch.
+        schema: columns of the newest input in this chain, for the next one to be compared with; ``EMPTY``
+            if there was none, or no release before this one wrote them down.
         states: a writer's state by subtask index.
     """
 
@@ -115,13 +117,14 @@ class EpochRecord:
     committables: Section
     announcement: Section = EMPTY
     waiting: Section = EMPTY
+    schema: Section = EMPTY
     states: Mapping[int, Section] = field(default_factory=dict)
 
     def to_bytes(self) -> bytes:
         """Durable form: a framed JSON line, then the sections one after the other."""
         sections = [("committables", self.committables), ("announcement", self.announcement)]
-        if self.waiting.data:
-            sections.append(("waiting", self.waiting))
+        rare = (("waiting", self.waiting), ("schema", self.schema))
+        sections += [(name, section) for name, section in rare if section.data]
         sections += [(f"state {subtask}", state) for subtask, state in sorted(self.states.items())]
         head = {
             "slot": self.slot,
@@ -158,6 +161,7 @@ class EpochRecord:
                 committables=sections.pop("committables"),
                 announcement=sections.pop("announcement"),
                 waiting=sections.pop("waiting", EMPTY),
+                schema=sections.pop("schema", EMPTY),
                 states={_subtask(name): section for name, section in sections.items()},
             )
         except (TypeError, ValueError, KeyError, AttributeError) as error:

@@ -5,17 +5,16 @@ from __future__ import annotations
 import hashlib
 from collections import Counter
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+
+import pyarrow as pa
 
 from filesink.errors import SchemaError
 from filesink.part_writer import BulkPartWriter, PartWriter, RowPartWriter, SizeHint
 from filesink.projection import rendered_schema
 from filesink.storage.api import Output
+from formats import columns
 from formats.api import BulkWriterFactory, Encoder
 from formats.errors import FormatError
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +77,22 @@ def check_schema(format_: FileFormat, schema: pa.Schema) -> None:
         code_of(format_).check_schema(schema)
     except FormatError as error:
         raise SchemaError(error.message, code="TYPE") from error
+
+
+def check_continues(format_: FileFormat, old: pa.Schema, new: pa.Schema) -> None:
+    """Raise ``SchemaError`` if files of ``old`` and ``new`` cannot be read as ``new`` side by side.
+
+    No format of ours says in its files that a column is never null, so a new one always may be.
+    """
+    before, after = (pa.schema([columns.nullable(field) for field in schema]) for schema in (old, new))
+    try:
+        code_of(format_).check_continues(before, after)
+    except FormatError as error:
+        raise SchemaError(
+            f"{error.message}. Or write to another path: together with the files of earlier batches nobody "
+            "could read it as one table. Nothing was written",
+            code="SCHEMA_CHANGE",
+        ) from error
 
 
 def carry_over(writer: PartWriter) -> bytes:

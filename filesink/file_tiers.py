@@ -168,6 +168,14 @@ class FileTiers(Sink[HeldFile, Committable, Announced]):
         if self.plan.watermark_column is not None:
             check_time_column(schema, self.plan.watermark_column)
 
+    def check_continues(self, old: pa.Schema, new: pa.Schema) -> None:
+        """See ``Sink.check_continues``; compared is what is in the files."""
+        in_path = self.plan.assigner.partition_columns()
+        before, after = (
+            pa.schema([field for field in schema if field.name not in in_path]) for schema in (old, new)
+        )
+        file_format.check_continues(self.plan.format, before, after)
+
     def _site(self) -> Site:
         return Site(
             store=self.address(),

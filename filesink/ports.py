@@ -113,6 +113,11 @@ class WriteJob(Protocol):
         """Of the session, as Spark's own functions use it."""
         ...
 
+    @property
+    def schema(self) -> pa.Schema:
+        """Of the input, without the columns that are derived for the writers."""
+        ...
+
     def write(self, task: Callable[[int, int, Iterable[pa.RecordBatch]], bytes]) -> list[bytes]:
         """Run ``task(subtask, attempt, batches)`` for each partition; one result of each."""
         ...

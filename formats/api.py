@@ -15,6 +15,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, BinaryIO, Protocol
 
+from formats import evolution
 from formats.built_in import BuiltInEncoders
 from formats.errors import FormatError
 
@@ -99,6 +100,13 @@ class Encoder(BuiltInEncoders, ABC):
         Called on the driver before anything is written, and again by each task.
         """
         del schema
+
+    def check_continues(self, old: pa.Schema, new: pa.Schema) -> None:
+        """Raise ``FormatError`` if files of ``old`` and ``new`` cannot be read as ``new`` side by side.
+
+        Called before anything of ``new`` is written; see ``formats.evolution``.
+        """
+        evolution.check_continues(old, new)
 
     def sql_expression(self, schema: pa.Schema) -> str | None:
         """A Spark SQL expression that renders one record of ``schema`` as text.
@@ -200,6 +208,10 @@ class BulkWriterFactory(ABC):
     def check_schema(self, schema: pa.Schema) -> None:
         """Raise ``formats.errors.FormatError`` if records of ``schema`` cannot be written."""
         del schema
+
+    def check_continues(self, old: pa.Schema, new: pa.Schema) -> None:
+        """See ``Encoder.check_continues``."""
+        evolution.check_continues(old, new)
 
     def open_reader(self, file: BinaryIO, *, schema: pa.Schema | None = None) -> pa.RecordBatchReader:
         """The records of one finished file, in their order, batch by batch.

@@ -84,6 +84,10 @@ class CompressWriterFactory(BulkWriterFactory):
         """See ``BulkWriterFactory.check_schema``."""
         self.encoder.check_schema(schema)
 
+    def check_continues(self, old: pa.Schema, new: pa.Schema) -> None:
+        """See ``BulkWriterFactory.check_continues``."""
+        self.encoder.check_continues(old, new)
+
     def open_reader(self, file: BinaryIO, *, schema: pa.Schema | None = None) -> pa.RecordBatchReader:
         """See ``BulkWriterFactory.open_reader``."""
         return self.encoder.open_reader(expanding.expanded(file, self.codec), schema=schema)

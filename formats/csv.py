@@ -19,7 +19,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.types as pt
 
-from formats import charsets, columns, csv_reader, render, sql
+from formats import charsets, columns, csv_reader, evolution, render, sql
 from formats.arrow import Column, Mask, Text, pc
 from formats.errors import FormatError
 from formats.lines import MAX_TEXT, LineEncoder
@@ -211,6 +211,11 @@ class CsvEncoder(LineEncoder):
                 raise FormatError(
                     f"column {column.name!r} has no zone, and timestamp_format wants its offset"
                 )
+
+    def check_continues(self, old: pa.Schema, new: pa.Schema) -> None:
+        """See ``Encoder.check_continues``: readers tell columns by their place."""
+        evolution.check_continues(old, new)
+        evolution.check_places(old, new)
 
     def _field(self, batch: pa.RecordBatch, position: int) -> Text:
         column = batch.column(position)

@@ -36,6 +36,19 @@ def check_continues(old: pa.Schema, new: pa.Schema) -> None:
         raise FormatError(f"column {gone[0]!r} is gone: keep it, with nulls if need be")
 
 
+def check_places(old: pa.Schema, new: pa.Schema) -> None:
+    """Raise unless the columns of ``old`` are the first of ``new``, in their order.
+
+    Raises:
+        FormatError: kind ``"schema"``; names the first column that has another place.
+    """
+    for place, (before, after) in enumerate(zip(old.names, new.names, strict=False)):
+        if before != after:
+            raise FormatError(
+                f"column {place + 1} was {before!r} and is {after!r}: keep the order, and put new ones last"
+            )
+
+
 def check_readable_as(file: pa.Schema, wanted: pa.Schema) -> None:
     """Raise unless records of ``file`` can be read as ``wanted``; what it does not name is left out.
 

@@ -54,6 +54,10 @@ class TextEncoder(LineEncoder):
         """See ``Encoder.signature``."""
         return f"text charset={self.charset}"
 
+    def check_continues(self, old: pa.Schema, new: pa.Schema) -> None:
+        """See ``Encoder.check_continues``: a line is a line, whatever the column was."""
+        del old, new
+
     def check_schema(self, schema: pa.Schema) -> None:
         """See ``Encoder.check_schema``: exactly one column that is not nested."""
         if len(schema) != 1:

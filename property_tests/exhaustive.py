@@ -5,7 +5,7 @@
 
 The canonical history has three batches, two partitions and two buckets; parts roll inside an epoch and
 stay open across epochs, are merged, and records are folded away. In another, small files wait for
-each other.
+each other, in one more they are merged when they are visible.
 """
 
 from __future__ import annotations
@@ -52,6 +52,10 @@ CANON: dict[str, Scenario] = {
     "overwrites": Scenario(
         shape=Shape(batches=1, rows=2, rolls=True, partitions=1, keep_batches=1, bounds=Bounds(fold_every=1)),
         trouble=Trouble(upkeep=0.0, overwrites=1.0, overwrites_end=1.0),
+    ),
+    "finished files": Scenario(
+        shape=Shape(batches=1, rows=2, rolls=True, format="json", buckets=("a",)),
+        trouble=Trouble(upkeep=0.0, tidies=1.0, overwrites_end=1.0),
     ),
     "parquet": Scenario(shape=Shape(batches=1, rolls=True, format="parquet"), trouble=_QUIET),
     "objects": Scenario(

@@ -52,6 +52,7 @@ class Batch:
     number: int
     run_id: str = "run"
     time_zone: str = "UTC"
+    schema: pa.Schema = SCHEMA
 
     def write(self, task: Callable[[int, int, Iterable[pa.RecordBatch]], bytes]) -> list[bytes]:
         """See ``WriteJob.write``."""

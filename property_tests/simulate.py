@@ -23,7 +23,13 @@ from property_tests.simulation.history import History, Result, Scenario
 from property_tests.simulation.machine import Trouble
 from property_tests.simulation.neighbours import draw_neighbour
 from property_tests.simulation.plans import Chance, MetastoreTrouble
-from property_tests.simulation.workload import draw_announcing, draw_server, draw_shape, with_compaction
+from property_tests.simulation.workload import (
+    draw_announcing,
+    draw_growth,
+    draw_server,
+    draw_shape,
+    with_compaction,
+)
 
 _CHUNK = 500  # histories between two looks at the clock
 
@@ -31,7 +37,7 @@ _CHUNK = 500  # histories between two looks at the clock
 def run_seed(seed: int, trace: Callable[[str], None] | None = None) -> Result:
     """The history of a seed."""
     random = Random(seed)
-    shape = replace(draw_shape(random), server=draw_server(seed))
+    shape = replace(draw_shape(random), server=draw_server(seed), grows_at=draw_growth(seed))
     if seed % 3 == 0:
         shape = with_compaction(shape, Random(seed + 1))
     announcing = Random(f"announcing {seed}")
@@ -44,6 +50,7 @@ def run_seed(seed: int, trace: Callable[[str], None] | None = None) -> Result:
         neighbour=draw_neighbour(seed),
     )
     scenario = with_overwrites(scenario, Random(f"overwrites {seed}"))
+    scenario = with_tidying(scenario, Random(f"tidying {seed}"))
     if shape.announce_after_ms is not None:
         plan = MetastoreTrouble(announcing, scenario.plan, faults=announcing.choice((0, 1, 3, 20)))
         scenario = replace(scenario, plan=plan)
@@ -78,6 +85,17 @@ def with_overwrites(scenario: Scenario, random: Random) -> Scenario:
         return scenario
     trouble = replace(scenario.trouble, overwrites=0.6, overwrites_end=random.choice((0.0, 0.7)))
     return replace(scenario, trouble=trouble, pace=random.choice((0, 2, 2, 3, 10)))
+
+
+def with_tidying(scenario: Scenario, random: Random) -> Scenario:
+    """One history in six merges what is visible; of formats that can be merged without a ledger."""
+    shape = scenario.shape
+    if random.random() >= 1 / 6 or shape.announce_after_ms is not None:
+        return scenario
+    if shape.format == "lines":
+        shape = replace(shape, format="json")
+    trouble = replace(scenario.trouble, tidies=0.7)
+    return replace(scenario, shape=shape, trouble=trouble, pace=random.choice((0, 2, 2, 10)))
 
 
 @dataclass(slots=True)

@@ -19,6 +19,7 @@ from filesink.committables import (
     SupersededFile,
 )
 from filesink.epoch_record import (
+    EMPTY,
     BatchWrite,
     EpochRecord,
     Finish,
@@ -72,6 +73,7 @@ RECORDS = st.builds(
     rows=SIZES,
     committables=SECTIONS,
     announcement=SECTIONS,
+    schema=st.just(EMPTY) | SECTIONS.filter(lambda section: section.data),
     states=st.dictionaries(st.integers(0, 10**6), SECTIONS, max_size=3),
 )
 RECORD = EpochRecord(

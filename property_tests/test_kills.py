@@ -53,6 +53,7 @@ class Job:
     """A batch in two partitions, run in this process; implements ``WriteJob``."""
 
     time_zone = "UTC"
+    schema = SCHEMA
 
     def __init__(self, rows: list[str], run_id: str) -> None:
         self._rows = rows

@@ -70,6 +70,9 @@ class ByColumn(BucketAssigner):
         return ("bucket",)
 
 
+SCHEMA = pa.schema([("bucket", pa.string()), ("value", pa.string())])
+
+
 def records(*values: str, bucket: str = "") -> pa.RecordBatch:
     """One record for each value, all for one bucket."""
     return pa.RecordBatch.from_pydict({"bucket": [bucket] * len(values), "value": list(values)})
@@ -87,6 +90,7 @@ class FakeJob:
     attempts: Sequence[tuple[int, int]] | None = None  # (subtask, attempt); the last of a subtask wins
     twins: Losers = Losers.NONE
     executions: int = 0
+    schema: pa.Schema = SCHEMA
 
     def write(self, task: Callable[[int, int, Iterable[pa.RecordBatch]], bytes]) -> list[bytes]:
         self.executions += 1

@@ -11,7 +11,7 @@ from filesink.ports import Ports, SerialRunner
 from filesink.replay import EpochOptions
 from filesink.storage.faulty import Fault, Moment
 from filesink.task import WriteTask
-from tests.fakes import World, keep_open, micro_batch, plan_of, records
+from tests.fakes import SCHEMA, World, keep_open, micro_batch, plan_of, records
 
 
 class Engine:
@@ -19,6 +19,7 @@ class Engine:
 
     def __init__(self, world):
         self.world = world
+        self.schema = SCHEMA
 
     def write(self, cause, *batches):
         """One task per batch; the slot that they were told and their results."""
@@ -27,7 +28,8 @@ class Engine:
 
     def slot(self, cause):
         """What a task asks for first."""
-        return slot_for(cause, self.world.ledger(), EpochOptions())
+        world = self.world
+        return slot_for(cause, world.ledger(), sink=world.tiers(), schema=self.schema, options=EpochOptions())
 
     def run(self, slot, *batches):
         """What it does then."""
@@ -42,7 +44,7 @@ class Engine:
         ]
 
     def commit(self, cause, slot, results):
-        return self._loop().commit(cause, results, slot=slot)
+        return self._loop().commit(cause, results, slot=slot, schema=self.schema)
 
     def abort(self, slot, results):
         self._loop().abort(results, slot=slot)

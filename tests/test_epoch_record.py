@@ -50,6 +50,7 @@ epoch_records = st.builds(
     committables=sections,
     announcement=sections,
     waiting=st.just(EMPTY) | sections.filter(lambda section: section.data),  # left out if there is nothing
+    schema=st.just(EMPTY) | sections.filter(lambda section: section.data),
     states=st.dictionaries(st.integers(0, 300), sections, max_size=3),
 )
 
@@ -67,6 +68,9 @@ EXAMPLE = EpochRecord(
 )
 
 
+WITH_SCHEMA = replace(EXAMPLE, schema=Section(1, b"columns, as Arrow writes them\n"))
+
+
 def read(data):
     """The record in ``data``."""
     return EpochRecord.from_bytes(data, where="_filesink/x/7.record")
@@ -79,13 +83,18 @@ def test_records_come_back(record):
 
 
 def test_a_record_of_version_1_is_read():
-    """The checked-in record of the first release gives the same values for ever."""
+    """A checked-in record, from before records had a schema, gives the same values for ever."""
     assert read((GOLDEN / "epoch-record-1").read_bytes()) == EXAMPLE
 
 
-def test_a_record_of_version_1_is_written():
+def test_a_record_of_version_2_is_read():
+    """The checked-in record with a schema gives the same values for ever."""
+    assert read((GOLDEN / "epoch-record-2").read_bytes()) == WITH_SCHEMA
+
+
+def test_a_record_of_version_2_is_written():
     """Writing the same record gives the same bytes; else the version has to go up."""
-    assert EXAMPLE.to_bytes() == (GOLDEN / "epoch-record-1").read_bytes()
+    assert WITH_SCHEMA.to_bytes() == (GOLDEN / "epoch-record-2").read_bytes()
 
 
 def test_every_flipped_byte_is_noticed():
@@ -102,9 +111,9 @@ def test_every_flipped_byte_is_noticed():
 def test_a_newer_record_is_refused_with_a_sentence():
     """An older release does not guess what a newer one meant."""
     with pytest.raises(
-        StateVersionError, match=r"7\.record has version 2, this release reads 1 to 1; upgrade"
+        StateVersionError, match=r"7\.record has version 3, this release reads 1 to 2; upgrade"
     ):
-        read(frame("epoch-record", 2, b"{}\n"))
+        read(frame("epoch-record", 3, b"{}\n"))
 
 
 def head_and_body():

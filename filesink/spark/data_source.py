@@ -65,12 +65,14 @@ class Door:
 
     Attributes:
         sink: the tiers.
+        schema: of the input.
         epochs: see ``EpochOptions``.
         time_zone: the user's; ``None`` for the session's.
         made_ms: the driver's clock when Spark made the data source.
     """
 
     sink: FileTiers
+    schema: pa.Schema
     epochs: EpochOptions
     time_zone: str | None
     made_ms: int
@@ -81,7 +83,8 @@ class Door:
         """Write one partition, or count it if its epoch is decided. Called in the task."""
         context = task_context()
         subtask, attempt = context.partitionId(), context.attemptNumber()
-        slot = slot_for(cause, self.sink.open_ledger(sink_id), self.epochs)
+        ledger = self.sink.open_ledger(sink_id)
+        slot = slot_for(cause, ledger, sink=self.sink, schema=self.schema, options=self.epochs)
         if slot is None:
             rows = sum(batch.num_rows for batch in batches)
             result = counted(self.sink, rows, subtask=subtask, attempt=attempt)
@@ -101,7 +104,8 @@ class Door:
         """Commit what all tasks have reported. Called on the driver."""
         slots = {report.slot for report in reports}
         slot = slots.pop() if len(slots) == 1 else None
-        self._loop(sink_id).commit(cause, [report.result for report in reports], slot=slot)
+        results = [report.result for report in reports]
+        self._loop(sink_id).commit(cause, results, slot=slot, schema=self.schema)
 
     def abort(self, sink_id: str, reports: Sequence[Report]) -> None:
         """Discard what tasks have reported, unless it is decided. Called on the driver."""
@@ -231,9 +235,12 @@ class FileSinkDataSource(DataSource):
     def open_door(self, options: DataSourceOptions, schema: StructType) -> Door:
         """Check everything that can be known before data is read."""
         sink = options.builder.tiers()
-        sink.prepare(arrow_schema(schema))
+        columns = arrow_schema(schema)
+        sink.prepare(columns)
         epochs = replace(options.builder.epochs, on_gap=OnGap.REFUSE)  # every batch comes through here
-        return Door(sink=sink, epochs=epochs, time_zone=options.time_zone, made_ms=self._made_ms)
+        return Door(
+            sink=sink, schema=columns, epochs=epochs, time_zone=options.time_zone, made_ms=self._made_ms
+        )
 
 
 def task_context() -> TaskContext:

@@ -65,7 +65,7 @@ class SparkEngine(Generic[S, C, A]):
         self._loops: dict[str, EpochLoop[S, C, A]] = {}
         self._lock = threading.Lock()
         self._on_gap = OnGap.LOG
-        self._run: tuple[QueryRun, SparkWriteJob] | None = None  # with the job of its first batch
+        self._run: tuple[QueryRun, SparkWriteJob] | None = None  # with the job of a batch
         self._timers: dict[str, UpkeepTimer] = {}
         self._streams: dict[str, SparkSession] = {}  # every stream of this process, also one that ended
         self.outcomes: deque[Outcome[C]] = deque(maxlen=_REPORTS)
@@ -225,12 +225,17 @@ class SparkEngine(Generic[S, C, A]):
             run = open_run(df, ids)  # refuses before the base path is made
             self.check(df)
             self._run = run, self._job(df, run_id=ids.run_id)
+        run, job = self._run
+        if df.schema != job.df.schema:  # the user's function may hand on other columns with each batch
+            self.check(df)
+            self._run = run, self._job(df, run_id=ids.run_id)
         return self._run
 
     def _job(self, df: DataFrame, *, run_id: str) -> SparkWriteJob:
         session = df.sparkSession
         return SparkWriteJob(
             df=df,
+            schema=arrow_schema(df.schema, time_zone=_time_zone(session)),
             derived=self.sink.derived_columns(),
             projection=self.sink.projection(self._schema(df)),
             run_id=run_id,

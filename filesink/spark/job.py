@@ -40,6 +40,7 @@ class SparkWriteJob:
 
     Attributes:
         df: the input.
+        schema: its columns as Arrow has them.
         derived: columns that Spark computes for the writer.
         projection: what of all that crosses to the writer; ``None`` for everything.
         run_id: of the streaming query's run; ``""`` for a batch write.
@@ -47,6 +48,7 @@ class SparkWriteJob:
     """
 
     df: DataFrame
+    schema: pa.Schema
     derived: Mapping[str, str]
     projection: Projection | None
     run_id: str

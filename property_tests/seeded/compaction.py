@@ -62,4 +62,28 @@ COMPACTION = (
         "        self.used = True\n",
         "",
     ),
+    Mutant(
+        "offline, what was merged already is merged again",
+        "compaction/finished.py",
+        " and file.path not in paths:",
+        ":",
+    ),
+    Mutant(
+        "offline, files are removed whose epoch a power cut makes incomplete",
+        "compaction/swap.py",
+        "        _settle_ledgers(self._open_store())\n",
+        "",
+    ),
+    Mutant(
+        "offline, only the last merged file stands for its inputs",
+        "compaction/swap.py",
+        "        waiting += [replace(file, by=by[file.by]) for file in waiting if file.by in by]\n",
+        "        waiting = [replace(file, by=by.get(file.by, file.by)) for file in waiting]\n",
+    ),
+    Mutant(
+        "offline, what waits for readers is forgotten",
+        "filesink/transactions.py",
+        "            copy = replace(record, sink_id=COMPACTION)\n",
+        "            return\n",
+    ),
 )

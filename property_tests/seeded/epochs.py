@@ -98,6 +98,18 @@ EPOCHS = (
         "last_batch=cause if isinstance(cause, MicroBatch) else None,",
     ),
     Mutant(
+        "columns are noted and not compared",
+        "filesink/recorded_schema.py",
+        "    if last in (EMPTY, section):\n",
+        "    if True:\n",
+    ),
+    Mutant(
+        "upkeep forgets the columns",
+        _EPOCH,
+        "Gathered(prepared=prepared), schema_of(head))",
+        "Gathered(prepared=prepared), schema_of(None))",
+    ),
+    Mutant(
         "states of tasks that did not run are lost",
         "filesink/gathering.py",
         "    sections = {**kept, **{",

@@ -36,7 +36,8 @@ class CollectingJob(SimJob):
         """Run the tasks; one message of each."""
 
         def body(attempt: Attempt, batches: Iterator[pa.RecordBatch]) -> bytes:
-            slot = slot_for(cause, driver.sink.open_ledger(_sink_id(driver)), _OPTIONS)
+            ledger = driver.sink.open_ledger(_sink_id(driver))
+            slot = slot_for(cause, ledger, sink=driver.sink, schema=self.schema, options=_OPTIONS)
             if slot is None:
                 rows = sum(batch.num_rows for batch in batches)
                 return b"\n" + counted(driver.sink, rows, subtask=attempt.subtask, attempt=attempt.number)
@@ -67,21 +68,22 @@ class DataSourceDriver(Driver):
             self.require_jvm()
             rows = self.checkpoint.offsets.setdefault(number, ("", self.source.batches[number]))[1]
             cause = MicroBatch(query_id=self.checkpoint.query_id, batch_id=number, fingerprint="")
-            messages = CollectingJob(self, rows, run_id=run_id).collect(self, cause)
+            job = CollectingJob(self, rows, run_id=run_id)
+            messages = job.collect(self, cause)
             if not messages:
-                messages = CollectingJob(self, rows, run_id=run_id).collect(self, cause)
-            outcome = self._commit(cause, messages)
+                messages = job.collect(self, cause)
+            outcome = self._commit(cause, messages, job.schema)
             self.machine.observer.check_success({"sink": _sink_id(self), "slot": outcome.slot}, rows)
             self.checkpoint.commits.add(number)
 
-    def _commit(self, cause: MicroBatch, messages: list[Message]) -> Outcome[object]:
+    def _commit(self, cause: MicroBatch, messages: list[Message], schema: pa.Schema) -> Outcome[object]:
         slots = {slot for slot, _ in messages}
         slot = slots.pop() if len(slots) == 1 else None
         outcomes: list[Outcome[object]] = []
 
         def commit() -> None:
             results = [result for _, result in messages]
-            outcomes.append(self._epochs().commit(cause, results, slot=slot))
+            outcomes.append(self._epochs().commit(cause, results, slot=slot, schema=schema))
 
         error = self._in_a_process("commit", commit)
         if outcomes:

@@ -12,13 +12,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from filesink.api import Sink
-from filesink.epoch import EpochLoop
+from filesink.epoch import EpochLoop, Outcome
 from filesink.epoch_record import MicroBatch
-from filesink.errors import FilesinkError, StagedDataLost
+from filesink.errors import FilesinkError, SchemaError, StagedDataLost
 from filesink.ports import Ports
 from filesink.replay import EpochOptions
 from property_tests.simulation.clock import SimClock
-from property_tests.simulation.jobs import SimJob, SimRunner, SparkError
+from property_tests.simulation.jobs import SimJob, SimRunner, SparkError, UnfitJob
 from property_tests.simulation.machine import Machine, SimLock
 from property_tests.simulation.workload import SCHEMA, Source
 from property_tests.simulation.world import Killed, Process
@@ -133,7 +133,7 @@ class Driver:
             self._maybe_upkeep(loop)
             cause = MicroBatch(query_id=self.checkpoint.query_id, batch_id=number, fingerprint=known[0])
             job = SimJob(self, known[1], run_id=run_id)
-            outcome = loop.run(cause, job)
+            outcome = self._offer_unfit(cause, known[1], run_id) or loop.run(cause, job)
             machine.observer.check_success(
                 {"sink": loop.ledger.sink_id, "batch": number, "slot": outcome.slot}, known[1]
             )
@@ -146,6 +146,15 @@ class Driver:
             if machine.chance(machine.trouble.clock_jumps):
                 machine.world.now_ms += machine.world.random.choice((-3_600_000, 3_600_000))
         loop.finish()
+
+    def _offer_unfit(self, cause: MicroBatch, rows: list[str], run_id: str) -> Outcome[Any] | None:
+        """First with wrong columns, now and then; the outcome is that of a batch which is decided."""
+        if self.source.shape.grows_at is None or cause.batch_id == 0:
+            return None
+        try:
+            return self.loop().run(cause, UnfitJob(self, rows, run_id=run_id))
+        except SchemaError:
+            return None
 
     def _is_alone(self) -> bool:
         """Whether this is a driver that nothing has happened to, with no other beside it."""

@@ -25,6 +25,7 @@ from property_tests.simulation.observer import Observer
 from property_tests.simulation.overwriter import Overwriter, Overwrites
 from property_tests.simulation.reading import all_files, is_hidden
 from property_tests.simulation.sim_metastore import BASE, Service
+from property_tests.simulation.tidying import Tidier, Tidying
 from property_tests.simulation.uploads import UploadWatch
 from property_tests.simulation.workload import REAL_BOUNDS, Shape, Source, plan_of
 from property_tests.simulation.world import Plan, Process, Violation, World
@@ -95,6 +96,7 @@ class History:
         self.drivers: list[Driver] = []
         self.neighbours = Neighbours.of(self, scenario.neighbour)
         self.overwrites = Overwrites(self)
+        self.tidying = Tidying(self)
         self._days_passed = False
         self.clones: list[Checkpoint] = []
         self.calm_after = 0
@@ -158,6 +160,7 @@ class History:
             (lambda _: self.clone(), trouble.second_driver),
             (lambda _: self.operate("sweep"), trouble.operator),
             (lambda _: self.overwrites.beside(), trouble.overwrites),
+            (lambda _: self.tidying.beside(), trouble.tidies),
         ):
             if self.machine.chance(probability):
                 moment = self.world.operations + self.random.randrange(300)
@@ -205,8 +208,8 @@ class History:
         self.machine.trouble = Trouble(upkeep=0.0)
         if self.random.random() < 0.5:
             self.until(lambda: not world._actors)  # zombies end by themselves
-        processes: list[Driver | Overwriter] = [*self.drivers, *self.neighbours.drivers]
-        for process in (*processes, *self.overwrites.processes):
+        processes: list[Driver | Overwriter | Tidier] = [*self.drivers, *self.neighbours.drivers]
+        for process in (*processes, *self.overwrites.processes, *self.tidying.processes):
             self.end_process(process, workers=True)
         world.run(lambda: True)
         if self.random.random() < 0.2:
@@ -226,6 +229,7 @@ class History:
             self.world.fail(f"I7: without faults the query fails: {type(error).__name__}: {error}")
         self.until(lambda: not world._actors)
         self.overwrites.repeat_all()
+        self.tidying.finish()
         self._check_end()
 
     # --- pieces
@@ -258,7 +262,7 @@ class History:
         if self.world.operations - start > _ENOUGH:
             self.world.fail("I7: a history that does not come to its end")
 
-    def end_process(self, driver: Driver | Overwriter, *, workers: bool = False) -> None:
+    def end_process(self, driver: Driver | Overwriter | Tidier, *, workers: bool = False) -> None:
         """Kill a driver, and with it all of its workers or some."""
         if not driver.process.dead:
             self.world.kill(driver.process)
@@ -281,7 +285,6 @@ class History:
         return driver
 
     def _check_end(self) -> None:
-        self.observer.look_at_all()
         expected = {row for source in self.observer.sources for batch in source.batches for row in batch}
         replaced = self.observer.replacements
         missing = expected - self.observer.rows.keys() - replaced.rows

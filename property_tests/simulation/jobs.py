@@ -14,7 +14,7 @@ from filesink.errors import FilesinkError
 from filesink.ports import Losers
 from property_tests.simulation.clock import SimClock
 from property_tests.simulation.machine import Machine
-from property_tests.simulation.workload import Source
+from property_tests.simulation.workload import UNFIT, Source
 from property_tests.simulation.world import Process
 
 _MAX_ATTEMPTS = 4  # spark.task.maxFailures
@@ -55,7 +55,7 @@ class Attempt:
 
 def _has_news(attempts: list[Attempt], known: int) -> bool:
     """Whether an attempt has ended since ``known`` were running."""
-    return not known or len([one for one in attempts if not one.ended]) < known
+    return not known or sum(not attempt.ended for attempt in attempts) < known
 
 
 class SimJob:
@@ -76,6 +76,11 @@ class SimJob:
         self.run_id = run_id
         self._started: list[Attempt] = []
         self.quiet = True  # whether no attempt has gone on behind the back of the job when it ended
+
+    @property
+    def schema(self) -> pa.Schema:
+        """See ``WriteJob.schema``."""
+        return self._driver.source.schema(self._rows)
 
     def write(self, task: Callable[[int, int, Iterable[pa.RecordBatch]], bytes]) -> list[bytes]:
         """See ``WriteJob.write``."""
@@ -183,16 +188,27 @@ class SimJob:
 
     def _batches(self, rows: list[str]) -> Iterator[pa.RecordBatch]:
         random = self._machine.world.random
-        whole = self._driver.source.arrow(rows) if rows else None
         start = 0
-        while whole is not None and start < len(rows):
+        while start < len(rows):
             if self._machine.chance(self._machine.trouble.task_fails):
                 raise SparkError("the task was asked to fail")
             end = start + random.randint(1, len(rows))
-            yield whole.slice(start, end - start)
+            yield self._driver.source.arrow(rows[start:end])
             start = end
         if self._machine.chance(self._machine.trouble.task_fails):
             raise SparkError("the task was asked to fail at its end")
+
+
+class UnfitJob(SimJob):
+    """The same batch, offered with columns that cannot follow those of the batches before."""
+
+    schema = UNFIT
+
+    def write(self, task: Callable[[int, int, Iterable[pa.RecordBatch]], bytes]) -> list[bytes]:
+        """See ``WriteJob.write``; it must not come to that."""
+        del task
+        self._machine.world.fail("I16: tasks run although their columns cannot follow")
+        return []
 
 
 class _ItemsJob(SimJob):

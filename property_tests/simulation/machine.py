@@ -29,7 +29,8 @@ class Trouble:
     second_driver: float = 0.0
     operator: float = 0.0
     overwrites: float = 0.0  # batch jobs that replace files
-    overwrites_end: float = 0.7  # before the query goes on
+    tidies: float = 0.0  # offline compaction
+    overwrites_end: float = 0.7  # as does offline compaction, before the query goes on
     workers_die: float = 0.5  # with their driver
 
 

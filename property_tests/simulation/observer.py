@@ -20,12 +20,13 @@ from property_tests.simulation.reading import (
     all_files,
     is_hidden,
     read_record,
-    staged_bytes,
+    read_staged,
     staged_path,
     tag_of,
     visible_files,
 )
 from property_tests.simulation.replacements import EXCLUSIVE, Replacements
+from property_tests.simulation.superseded import CAUSE, Superseded
 from property_tests.simulation.uploads import UploadWatch
 from property_tests.simulation.workload import Source, rows_in, rows_in_segment
 from property_tests.simulation.world import Process, World
@@ -53,6 +54,7 @@ class Observer:
         self.on_complete: Callable[[Chain, int], None] = lambda _chain, _slot: None
         self.uploads: UploadWatch | None = None  # of an object store, whose objects are files here
         self.replacements = Replacements(self)
+        self.superseded = Superseded(self)
         world.watch = self.look
         world.on_cut = lambda: look_after_power_cut(self)
 
@@ -75,26 +77,23 @@ class Observer:
             if ledger is not None:
                 self._ledger(process, ledger, made=kind == "made")
             elif not is_hidden(name):
-                self._look_at(name)
+                self.look_at_all()
             elif kind == "removed" and inode is not None:
                 self._removed(process, name, inode)
 
     def look_at_all(self) -> None:
         """List and read everything that readers see: I2, I3, I4."""
-        for name in {**self.visible, **visible_files(self.world.disk.root)}:
-            self._look_at(name)
-
-    def _look_at(self, name: str) -> None:
-        """The same for one name. A call changes no other: bytes of a visible file are looked at apart."""
-        inode, seen = self.world.disk.find(name), self.visible.get(name)
-        if not isinstance(inode, Inode):
-            if seen is not None:
-                self.replacements.check_removed(name)
-                self.forget(name)
-        elif seen is None:
-            self._appeared(name, inode)
-        elif seen.inode is not inode or seen.data != inode.data or seen.mtime_ns != inode.mtime_ns:
-            self.world.fail(f"I4: {name} has changed")
+        found = visible_files(self.world.disk.root)
+        for name in [name for name in self.visible if name not in found]:
+            self.replacements.check_removed(name)
+            self.forget(name)
+        for name, inode in found.items():
+            seen = self.visible.get(name)
+            if seen is None:
+                self._appeared(name, inode)
+            elif seen.inode is not inode or seen.data != inode.data or seen.mtime_ns != inode.mtime_ns:
+                self.world.fail(f"I4: {name} has changed")
+        self.superseded.check_once()
 
     def _appeared(self, name: str, inode: Inode) -> None:
         if name in self.foreign:
@@ -115,7 +114,8 @@ class Observer:
         except ValueError as error:
             self.world.fail(f"I3: {name} is not whole: {error}")
             return
-        if len(rows) != record.pending[name]["rows"]:
+        unknown = record.cause["kind"] == CAUSE and not record.pending[name]["rows"]  # joined by bytes
+        if len(rows) != record.pending[name]["rows"] and not unknown:
             self.world.fail(f"I3: {name} has {len(rows)} rows, decided were {record.pending[name]['rows']}")
         self.replacements.appeared(name, rows)
         self._take_rows(name, rows, sink)
@@ -124,10 +124,14 @@ class Observer:
     def forget(self, name: str) -> None:
         """A file is gone, and with it its rows; a replaced one may come back if power fails."""
         rows = self.visible.pop(name).rows
-        for row in rows:
-            del self.rows[row]
+        others = {row: self.superseded.other_with(row, name) for row in rows}
+        for row, other in others.items():
+            if other is None:
+                del self.rows[row]
+            else:
+                self.rows[row] = other
         if self.replacements.is_named(name):
-            self.replacements.rows.update(rows)
+            self.replacements.rows.update(row for row, other in others.items() if other is None)
 
     def edit(self, name: str, content: bytes) -> None:
         """Somebody has put another file in the place of one."""
@@ -140,7 +144,7 @@ class Observer:
         del sink
         bucket = name.rpartition("/")[0]
         for row in rows:
-            if row in self.rows:
+            if row in self.rows and not self.superseded.may_double(name, self.rows[row]):
                 self.world.fail(f"I2: row {row} is in {self.rows[row]} and in {name}")
             right = next((source.buckets[row] for source in self.sources if row in source.buckets), None)
             if right != bucket:
@@ -151,14 +155,17 @@ class Observer:
 
     def _ledger(self, process: Process, found: re.Match[str], *, made: bool) -> None:
         sink, slot, kind = found["sink"], int(found["slot"]), found["kind"]
-        record = self._read(found[0]) if kind == "record" and made else None
-        if self.replacements.is_copy(sink, record):
+        path = f"_filesink/{sink}/{slot:012d}.{kind}"
+        new = kind == "record" and made
+        if sink in self.replacements.copies or (
+            new and self.replacements.is_copy(sink, self.world.disk.file(path))
+        ):
             return
-        chain = self.chains.get(sink) or self.chains.setdefault(sink, Chain())
+        chain = self.chains.setdefault(sink, Chain())
         if not made:
             self._removed_from_ledger(sink, chain, slot, kind)
-        elif record is not None:
-            self._decided(sink, chain, record)
+        elif kind == "record":
+            self._decided(sink, chain, slot, path)
             if sink == EXCLUSIVE and slot > chain.mark:
                 self.replacements.decided(process, chain.records[slot])
         elif kind == "complete":
@@ -168,20 +175,17 @@ class Observer:
                 self.world.fail(f"I5: slot {slot} is folded away and not complete")
             chain.mark = max(chain.mark, slot)
 
-    def _read(self, path: str) -> Record:
+    def _decided(self, sink: str, chain: Chain, slot: int, path: str) -> None:
+        if slot in chain.records:
+            self.world.fail(f"I4: record {slot} was replaced")
         inode = self.world.disk.file(path)
         if not inode.durable:
             self.world.fail(f"I13: {path} is there before its bytes are durable")
         try:
-            return read_record(path, inode)
+            record = read_record(path, inode)
         except (ValueError, KeyError, TypeError) as error:
             self.world.fail(f"I13: {path} cannot be read: {error}")
-            raise
-
-    def _decided(self, sink: str, chain: Chain, record: Record) -> None:
-        slot = record.slot
-        if slot in chain.records:
-            self.world.fail(f"I4: record {slot} was replaced")
+            return
         chain.records[slot] = record
         if slot <= chain.mark:
             return  # void; its driver finds out
@@ -205,7 +209,7 @@ class Observer:
 
     def _check_staged(self, name: str, entry: dict[str, Any]) -> None:
         path = staged_path(entry)
-        if self._staged_bytes(entry) is None:
+        if self.staged_bytes(entry) is None:
             self.world.fail(f"I1: {name} is decided and {path} is not there as it was closed")
             return
         node = self.world.disk.find(path)
@@ -310,8 +314,9 @@ class Observer:
 
     def _pending_rows(self, record: Record) -> set[str]:
         waiting = [entry for target, entry in record.pending.items() if target not in self.visible]
-        return {row for entry in waiting for row in rows_in_segment(self._staged_bytes(entry) or b"")}
+        return {row for entry in waiting for row in rows_in_segment(self.staged_bytes(entry) or b"")}
 
-    def _staged_bytes(self, entry: dict[str, Any]) -> bytes | None:
+    def staged_bytes(self, entry: dict[str, Any]) -> bytes | None:
+        """What is there under the hidden name of an entry of a record, as it was recorded."""
         uploads = self.uploads.bucket.uploads if self.uploads else {}
-        return staged_bytes(self.world.disk, uploads, entry)
+        return read_staged(self.world.disk, uploads, entry)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from property_tests.simulation.nodes import Directory
 from property_tests.simulation.reading import Chain, visible_files
+from property_tests.simulation.replacements import EXCLUSIVE
 
 if TYPE_CHECKING:
     from property_tests.simulation.observer import Observer
@@ -36,6 +37,8 @@ def _reread(observer: Observer, sink: str, chain: Chain) -> None:
     for slot in [slot for slot in chain.records if f"{slot:012d}.record" not in names]:
         record = chain.records.pop(slot)
         observer.replacements.taken_back(record)
+        if sink == EXCLUSIVE:
+            observer.superseded.taken_back(record)
         if slot in chain.complete and slot > chain.mark:
             observer.world.fail(f"I1: record {slot} was complete and is gone after a power cut")
         for target in record.pending:

@@ -29,6 +29,7 @@ class Record:
     replaced: frozenset[str]
     held: dict[str, dict[str, Any]]  # by hidden path
     announced: frozenset[str] = frozenset()  # buckets
+    superseded: frozenset[tuple[str, str]] = frozenset()  # with what stands for it
 
 
 @dataclass(slots=True)
@@ -67,7 +68,7 @@ def tag_of(sink: str) -> str:
 
 def is_hidden(path: str) -> bool:
     """Whether readers skip a path."""
-    return path[0] in "._" or "/." in path or "/_" in path
+    return any(part[0] in "._" for part in path.split("/"))
 
 
 def visible_files(root: Directory, prefix: str = "") -> dict[str, Inode]:
@@ -118,6 +119,9 @@ def read_record(path: str, inode: Inode) -> Record:
         discards=frozenset(entry["path"] for entry in entries if entry["kind"] == "discard"),
         replaced=frozenset(entry["path"] for entry in entries if entry["kind"] == "replaced"),
         held={staged_path(entry): entry for entry in held},
+        superseded=frozenset(
+            (entry["path"], entry["by"]) for entry in entries if entry["kind"] == "superseded"
+        ),
         announced=frozenset(entry["bucket"] for entry in announced if entry["kind"] == "partition"),
     )
 
@@ -131,7 +135,7 @@ def staged_path(entry: dict[str, Any]) -> str:
     return f"{above}{slash}.{name}.upload.{staged['upload_id']}"
 
 
-def staged_bytes(disk: Disk, uploads: Mapping[str, Upload], entry: dict[str, Any]) -> bytes | None:
+def read_staged(disk: Disk, uploads: Mapping[str, Upload], entry: dict[str, Any]) -> bytes | None:
     """What is there under the name of ``entry``, as it was recorded; ``None`` if it is gone or changed."""
     staged = entry["staged"]
     if staged["kind"] == "upload":

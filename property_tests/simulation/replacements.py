@@ -8,9 +8,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from property_tests.simulation.reading import Record
+from property_tests.simulation.reading import Record, read_record
+from property_tests.simulation.superseded import CAUSE
 
 if TYPE_CHECKING:
+    from property_tests.simulation.nodes import Inode
     from property_tests.simulation.observer import Observer
     from property_tests.simulation.world import Process
 
@@ -38,10 +40,14 @@ class Replacements:
 
     def begin(self, process: Process) -> None:
         """A write begins: what is there now and belongs to a complete epoch must go."""
-        self._before[process] = {name for name in self._observer.visible if self._is_settled(name)}
+        self._before[process] = {name for name in self._observer.visible if self.is_settled(name)}
 
     def decided(self, process: Process, record: Record) -> None:
         """Check what a record of the exclusive ledger names."""
+        self.files |= record.replaced
+        if record.cause["kind"] == CAUSE:
+            self._observer.superseded.decided(record)
+            return
         txn_id = record.cause["txn_id"]
         if self._txns.setdefault(txn_id, record.slot) != record.slot:
             self._fail(f"I2: {txn_id} is decided in slots {self._txns[txn_id]} and {record.slot}")
@@ -50,7 +56,7 @@ class Replacements:
         for name in record.replaced:
             if name not in self._observer.visible:
                 self._fail(f"I15: slot {record.slot} replaces {name}, which no reader sees")
-            if not self._is_settled(name):
+            if not self.is_settled(name):
                 self._fail(f"I15: slot {record.slot} replaces {name}, whose epoch is not complete for good")
             if not everywhere and name.rpartition("/")[0] not in buckets:
                 self._fail(f"I15: slot {record.slot} replaces {name} in a bucket without data")
@@ -58,12 +64,13 @@ class Replacements:
             due = everywhere or name.rpartition("/")[0] in buckets
             if due and name not in record.replaced:
                 self._fail(f"I15: slot {record.slot} does not replace {name}, which was there before")
-        self.files |= record.replaced
 
-    def is_copy(self, sink: str, record: Record | None) -> bool:
-        """Whether a ledger, or its new ``record``, only remembers what the exclusive one has decided."""
-        if sink != EXCLUSIVE and record is not None and record.cause.get("mode", "append") != "append":
-            self.copies.add(sink)
+    def is_copy(self, sink: str, record: Inode) -> bool:
+        """Whether a record only remembers what the exclusive ledger has decided."""
+        if sink != EXCLUSIVE:
+            cause = read_record("", record).cause
+            if cause["kind"] == CAUSE or cause.get("mode", "append") != "append":
+                self.copies.add(sink)
         return sink in self.copies
 
     def check_removed(self, name: str) -> None:
@@ -76,6 +83,8 @@ class Replacements:
             inode = self._world.disk.find(target)
             if inode is None or self._world.disk.find_synced(target) is not inode:
                 self._fail(f"I15: {name} is gone before {target} is there for good")
+        if record.cause["kind"] == CAUSE:
+            self._observer.superseded.check_removed(name)
 
     def is_named(self, name: str) -> bool:
         """Whether the newest record lets a power cut take a file."""
@@ -109,7 +118,7 @@ class Replacements:
         if missing:
             self._fail(f"I1: row {missing[0]} of {txn_id} is not visible")
 
-    def _is_settled(self, name: str) -> bool:
+    def is_settled(self, name: str) -> bool:
         """Whether nobody needs a visible file any more to carry its epoch through, power cut or not."""
         observer = self._observer
         if name not in observer.decided:

@@ -34,6 +34,8 @@ HEADER = b"#rows##\n"
 ROW_BYTES = 8  # of LinesEncoder, line feed included
 _TEXT = pa.string()
 SCHEMA = pa.schema([("bucket", _TEXT), ("row", _TEXT)])
+GROWN = SCHEMA.append(pa.field("note", _TEXT))
+UNFIT = pa.schema([("bucket", _TEXT), ("line", _TEXT)])  # its files could not be read with the others
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,6 +137,7 @@ class Shape:
     limits: WriterLimits = field(default_factory=WriterLimits)
     bounds: Bounds = field(default_factory=Bounds)
     compacting: Compacting | None = None
+    grows_at: int | None = None  # number of the first batch with a column more
 
 
 def draw_shape(random: Random) -> Shape:
@@ -181,6 +184,11 @@ def draw_announcing(shape: Shape, random: Random) -> Shape:
 def draw_server(seed: int) -> Personality | None:
     """Where the files of a seed live: every fourth has an object store."""
     return Random(f"server {seed}").choice(list(Personality)) if seed % 4 == 1 else None
+
+
+def draw_growth(seed: int) -> int | None:
+    """When the columns of a seed's input become more; for three in four they stay."""
+    return Random(f"columns {seed}").choice((None, None, None, None, None, None, 1, 2))
 
 
 def plan_of(shape: Shape) -> Plan:
@@ -234,12 +242,17 @@ class Source:
             self.buckets[row] = random.choice(self.shape.buckets)
         self.batches.append(batch)
 
+    def schema(self, rows: Sequence[str]) -> pa.Schema:
+        """The columns of the batch that ``rows`` are of."""
+        grows_at, name = self.shape.grows_at, rows[0][:2] if rows else ""
+        return GROWN if grows_at is not None and name.isdigit() and int(name) >= grows_at else SCHEMA
+
     def arrow(self, rows: Sequence[str]) -> pa.RecordBatch:
         """Rows as a writer gets them."""
-        return pa.RecordBatch.from_arrays(
-            [pa.array([self.buckets[row] for row in rows], _TEXT), pa.array(rows, _TEXT)],
-            schema=SCHEMA,
-        )
+        columns = [pa.array([self.buckets[row] for row in rows], _TEXT), pa.array(rows, _TEXT)]
+        schema = self.schema(rows)
+        notes = [pa.nulls(len(rows), _TEXT)] * (len(schema) - len(columns))
+        return pa.RecordBatch.from_arrays([*columns, *notes], schema=schema)
 
 
 def rows_in(data: bytes, name: str) -> list[str]:

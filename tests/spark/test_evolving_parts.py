@@ -8,7 +8,10 @@ from typing import TYPE_CHECKING
 import fastavro
 import pyarrow.parquet as pq
 import pytest
+from pyspark.errors import PySparkException, StreamingQueryException
+from pyspark.sql import functions
 
+import filesink
 from filesink import BucketAssigner, FileSink
 from formats import Encoder, ParquetWriterFactory
 from tests.spark import inputs, outside
@@ -50,6 +53,43 @@ def test_avro_parts_go_on_over_micro_batches(spark: SparkSession, tmp_path: Path
     avro_run(df, tmp_path, available_now=True)
     (part,) = parts(tmp_path)
     assert [record["id"] for record in records(part)] == list(range(3 * ROWS))
+
+
+def test_columns_are_compared_through_every_door(spark: SparkSession, tmp_path: Path) -> None:
+    """A batch, a stream and foreachBatch of one uid: what is added goes on, what is lost is named."""
+    filesink.register(spark)
+    base = tmp_path / "out"
+    flat = BucketAssigner.base_path_bucket_assigner()
+    builder = FileSink.for_bulk_format(base, ParquetWriterFactory()).with_bucket_assigner(flat)
+    sink = builder.with_uid("u").build()
+    one = spark.range(1).select("id")
+    two = spark.range(1, 2).selectExpr("id", "CAST(id AS STRING) AS name")
+    sink.write(one)
+    sink.write(two)
+
+    inputs.add_file(tmp_path / "source", 0, rows=1)
+    stream = inputs.flights(spark, tmp_path / "source").select("id")
+    query = sink.start(stream, checkpoint_location=str(tmp_path / "checkpoint"), available_now=True)
+    with pytest.raises(StreamingQueryException, match=r"SchemaError: \[SCHEMA_CHANGE\] column 'name'"):
+        query.awaitTermination()
+
+    def widen(df: DataFrame, batch_id: int) -> None:
+        """The first batch is what the table is, the second has lost a column."""
+        sink.foreach_batch(df.withColumn("name", functions.lit("x")) if batch_id == 0 else df, batch_id)
+
+    inputs.add_file(tmp_path / "source", 1, rows=1)
+    stream = inputs.flights(spark, tmp_path / "source").select("id")
+    writer = stream.writeStream.foreachBatch(widen).trigger(availableNow=True)
+    query = writer.option("checkpointLocation", str(tmp_path / "other")).start()
+    with pytest.raises(StreamingQueryException, match=r"SCHEMA_CHANGE\] column 'name' is gone"):
+        query.awaitTermination()
+
+    writer = one.write.format("filesink").option("path", str(base))
+    with pytest.raises(PySparkException, match=r"SCHEMA_CHANGE\] column 'name' is gone"):
+        writer.option("uid", "u").mode("append").save()
+    names = spark.read.schema(two.schema).parquet(*map(str, parts(tmp_path))).select("name").collect()
+    assert sorted(str(row["name"]) for row in names) == ["1", "None", "x"]
+    assert not [path for path in outside.files(base) if path.name.startswith(".part-")]
 
 
 def test_a_schema_that_grows_begins_new_files(spark: SparkSession, tmp_path: Path) -> None:

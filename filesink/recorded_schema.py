@@ -1,0 +1,82 @@
+"""The columns of the input in the ledger, and whether those of a new epoch may follow them.
+
+Whoever reads the directory meets files of all epochs side by side, so what a batch has for columns is
+settled before a task writes. What may follow what is the sink's to say; here is only what it is asked.
+
+Rules:
+1. The record of every epoch carries the columns of the newest input, as it carries all other state.
+2. A batch write that replaces all that is there, or finds nothing, starts anew.
+3. A chain hears of such a write in another chain only when it is about to refuse its own input.
+"""
+
+from __future__ import annotations
+
+from itertools import takewhile
+from typing import Any
+
+import pyarrow as pa
+
+from filesink.api import Sink
+from filesink.epoch_record import EMPTY, BatchWrite, Cause, Section
+from filesink.errors import InternalError, SchemaError, StateCorruptError
+from filesink.identity import EXCLUSIVE
+from filesink.ledger import Head, Ledger
+from filesink.save_mode import SaveMode
+
+SCHEMA_VERSION = 1  # Arrow's own form of a schema, as in its files
+_ANEW = frozenset({SaveMode.OVERWRITE, SaveMode.ERROR_IF_DATA_EXISTS})
+
+
+def schema_of(head: Head | None) -> Section:
+    """The columns that the chain knows; ``EMPTY`` before its first input."""
+    return EMPTY if head is None else head.record.schema
+
+
+def next_schema(
+    sink: Sink[Any, Any, Any], schema: pa.Schema, *, cause: Cause, head: Head | None, ledger: Ledger
+) -> Section:
+    """The columns of an epoch's input, for its record. Called before anything is written.
+
+    Raises:
+        SchemaError: the sink says that records of ``schema`` cannot follow those of the chain.
+    """
+    section = Section(SCHEMA_VERSION, _to_bytes(schema))
+    last = EMPTY if _starts_anew(cause) else schema_of(head)
+    if last in (EMPTY, section):
+        return section
+    try:
+        sink.check_continues(_from_bytes(last), schema)
+    except SchemaError:
+        newer = _replaced_by(head, ledger)
+        if newer is None:
+            raise
+        if newer != EMPTY:
+            sink.check_continues(_from_bytes(newer), schema)
+    return section
+
+
+def _starts_anew(cause: Cause) -> bool:
+    return isinstance(cause, BatchWrite) and cause.mode in _ANEW
+
+
+def _replaced_by(head: Head | None, ledger: Ledger) -> Section | None:
+    """The newest columns below the base path if nothing is left of what this chain has written."""
+    since = -1 if head is None else head.record.decided_ms
+    exclusive = ledger.beside(EXCLUSIVE).newest_first()
+    later = list(takewhile(lambda record: record.decided_ms > since, exclusive))
+    return later[0].schema if any(_starts_anew(record.cause) for record in later) else None
+
+
+def _to_bytes(schema: pa.Schema) -> bytes:
+    plain = pa.schema([field.remove_metadata() for field in schema])
+    data: bytes = plain.serialize().to_pybytes()
+    return data
+
+
+def _from_bytes(section: Section) -> pa.Schema:
+    if section.version != SCHEMA_VERSION:
+        raise InternalError(f"columns of version {section.version} passed a version check", code="VERSION")
+    try:
+        return pa.ipc.read_schema(pa.py_buffer(section.data))
+    except (pa.ArrowException, OSError) as error:
+        raise StateCorruptError("the columns in a record are malformed", code="JSON") from error

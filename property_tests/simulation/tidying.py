@@ -1,0 +1,97 @@
+"""Processes that merge visible files while others write: ``compaction.compact``, with any grace."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from compaction.finished import FinishedTiers
+from filesink.errors import FilesinkError
+from filesink.ports import Ports, SerialRunner
+from property_tests.simulation.clock import SimClock
+from property_tests.simulation.machine import Address, Machine
+from property_tests.simulation.workload import plan_of
+from property_tests.simulation.world import Process
+
+if TYPE_CHECKING:
+    from property_tests.simulation.history import History
+
+_GRACES_MS = (0, 0, 300, 5000)
+_TARGETS = (30, 60, 1000)  # bytes
+
+
+class Tidier:
+    """One process that calls ``compact`` once."""
+
+    def __init__(self, machine: Machine, tiers: FinishedTiers, *, number: int) -> None:
+        self.process = Process(f"tidier-{number}")
+        self.error: Exception | None = None
+        self.found_work = False
+        self._machine = machine
+        self._tiers = tiers
+        self._done = False
+        machine.world.spawn(self.process.name, self.process, self._main)
+
+    @property
+    def ended(self) -> bool:
+        """Whether this process does nothing more."""
+        return self.process.dead or self._done
+
+    def _main(self) -> None:
+        machine = self._machine
+        ports = Ports(clock=SimClock(machine.world), ids=machine.ids, runner=SerialRunner())
+        try:
+            self.found_work = self._tiers.compact(ports) is not None
+        except FilesinkError as error:
+            self.error = error
+        except Exception as error:  # noqa: BLE001 - this is the check
+            machine.world.fail(f"I8: offline compaction raises {type(error).__name__}: {error}")
+        self._done = True
+
+
+class Tidying:
+    """All offline compactions of a history."""
+
+    def __init__(self, history: History) -> None:
+        self.processes: list[Tidier] = []
+        self._history = history
+
+    def beside(self) -> None:
+        """One or two at once, beside the query and whoever else writes; they may outlive it."""
+        for _ in range(self._history.random.choice((1, 1, 2))):
+            self._start(self._history.random.choice(_GRACES_MS))
+        if self._history.machine.chance(self._history.machine.trouble.overwrites_end):
+            self._history.until(lambda: all(process.ended for process in self.processes))
+
+    def finish(self) -> None:
+        """In peace it succeeds, and when the graces are over each row is in one file."""
+        if not self.processes:
+            return
+        history = self._history
+        self._to_its_end(history.random.choice(_GRACES_MS))
+        history.world.now_ms += max(_GRACES_MS)
+        self._to_its_end(0)
+        if self._to_its_end(0).found_work:
+            history.world.fail("I16: offline compaction does not come to its end")
+        history.operate("sweep")  # what crashed calls have left, if the last one had nothing to do
+        history.until(lambda: not history.world._actors)
+        if not history.scenario.trouble.clock_jumps:  # else a grace may end in a far future
+            history.observer.superseded.check_end()
+
+    def _to_its_end(self, grace_ms: int) -> Tidier:
+        process = self._start(grace_ms, target_size=1000)
+        self._history.until(lambda: process.ended)
+        if process.error is not None:
+            self._history.world.fail(f"I7: without faults offline compaction fails: {process.error}")
+        return process
+
+    def _start(self, grace_ms: int, *, target_size: int | None = None) -> Tidier:
+        history = self._history
+        tiers = FinishedTiers(
+            address=Address(history.machine),
+            plan=plan_of(history.scenario.shape),
+            bucket=None,
+            target_size=target_size or history.random.choice(_TARGETS),
+            grace_ms=grace_ms,
+        )
+        self.processes.append(Tidier(history.machine, tiers, number=len(self.processes)))
+        return self.processes[-1]
