@@ -45,14 +45,16 @@ class Comparison:
         return [ours / theirs for ours, theirs in zip(self.our_values, self.baseline_values, strict=True)]
 
 
-def compare(title: str, *, baseline: Contender, ours: Contender, unit: str, rounds: int) -> Comparison:
+def compare(
+    title: str, *, baseline: Contender, ours: Contender, unit: str, rounds: int, warm_ups: int = 1
+) -> Comparison:
     """Measure in pairs, print one table, keep the raw values in ``benchmarks/results``."""
     values: dict[str, list[float]] = {baseline.name: [], ours.name: []}
-    for number in range(rounds + 1):
+    for number in range(warm_ups + rounds):
         for contender in (baseline, ours):
             os.sync()
             value = contender.measure()
-            if number:  # the first pair warms up JVM, page cache and Python workers
+            if number >= warm_ups:  # the first pair warms up JVM, page cache and Python workers
                 values[contender.name].append(value)
     comparison = Comparison(
         title=title,

@@ -24,6 +24,7 @@ from filesink.naming import OutputFileConfig
 from filesink.ports import Losers, Ports, SerialRunner
 from filesink.replay import EpochOptions
 from filesink.rolling import RollingPolicy
+from filesink.storage.api import Store
 from filesink.system import SystemClock, SystemIds
 from filesink.writer import Plan
 from formats.api import Encoder
@@ -76,31 +77,37 @@ class Batch:
 
 def main(base: str) -> None:
     """Write every batch into each format's directory, then end the input."""
-    for name, (form, policy) in FORMATS.items():
-        tiers = FileTiers(
-            address=StoreAddress(base_path=f"{base}/{name}"),
-            plan=Plan(
-                format=form,
-                assigner=BucketAssigner.partition_bucket_assigner("bucket"),
-                policy=policy,
-                names=OutputFileConfig(),
-                check_interval_ms=60_000,
-            ),
-            uid="real",
-        )
-        tiers.prepare(SCHEMA)
-        ports = Ports(clock=SystemClock(), ids=SystemIds(), runner=SerialRunner())
-        loop = EpochLoop(tiers, tiers.open_ledger("uid-real"), ports=ports, options=EpochOptions())
-        for number in range(BATCHES):
-            loop.run(MicroBatch(query_id="query", batch_id=number, fingerprint=f"{number}"), Batch(number))
-        loop.finish()
+    for name in FORMATS:
+        run_query(name, StoreAddress(base_path=f"{base}/{name}"))
 
 
-def expected() -> list[str]:
-    """Every row of the input, sorted."""
+def run_query(name: str, address: Callable[[], Store], *, batches: int = BATCHES) -> None:
+    """Write the batches as one of ``FORMATS``, then end the input, as one driver process would."""
+    form, policy = FORMATS[name]
+    tiers = FileTiers(
+        address=address,
+        plan=Plan(
+            format=form,
+            assigner=BucketAssigner.partition_bucket_assigner("bucket"),
+            policy=policy,
+            names=OutputFileConfig(),
+            check_interval_ms=60_000,
+        ),
+        uid="real",
+    )
+    tiers.prepare(SCHEMA)
+    ports = Ports(clock=SystemClock(), ids=SystemIds(), runner=SerialRunner())
+    loop = EpochLoop(tiers, tiers.open_ledger("uid-real"), ports=ports, options=EpochOptions())
+    for number in range(batches):
+        loop.run(MicroBatch(query_id="query", batch_id=number, fingerprint=f"{number}"), Batch(number))
+    loop.finish()
+
+
+def expected(batches: int = BATCHES) -> list[str]:
+    """Every row of these batches, sorted."""
     return sorted(
         str(row)
-        for number in range(BATCHES)
+        for number in range(batches)
         for partition in range(PARTITIONS)
         for records in Batch(number).records(partition)
         for row in records.column("row").to_pylist()
@@ -127,13 +134,17 @@ def hidden_files(base: Path) -> list[Path]:
 
 def rows_of(path: Path) -> list[str]:
     """The rows of one file; raises if it is not whole."""
-    if path.suffix == ".parquet":
-        table = pq.ParquetFile(path).read()
+    return rows_in(path.name, path.read_bytes())
+
+
+def rows_in(name: str, data: bytes) -> list[str]:
+    """The rows of one file's bytes; raises if it is not whole."""
+    if name.endswith(".parquet"):
+        table = pq.ParquetFile(pa.BufferReader(data)).read()
         return [str(row) for row in table.column("row").to_pylist()]
-    text = path.read_text()
-    if not text.endswith("\n"):
-        raise ValueError(f"{path} ends in the middle of a line")
-    return text.splitlines()
+    if not data.endswith(b"\n"):
+        raise ValueError(f"{name} ends in the middle of a line")
+    return data.decode().splitlines()
 
 
 if __name__ == "__main__":

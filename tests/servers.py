@@ -69,7 +69,7 @@ def moto(logs: Path) -> Iterator[S3Server]:
     """moto: knows If-None-Match; answers a repeated completion with success."""
     port = free_port()
     program = str(Path(__file__).with_name("moto_program.py"))
-    with _running([sys.executable, program, str(port)], logs / "moto.log", port):
+    with running([sys.executable, program, str(port)], logs / "moto.log", port):
         yield S3Server(name="moto", port=port)
 
 
@@ -80,7 +80,7 @@ def rclone(root: Path, logs: Path) -> Iterator[S3Server]:
     program = Path(sys.executable).with_name("rclone")
     command = [str(program), "serve", "s3", str(root), "--addr", f"127.0.0.1:{port}"]
     command += ["--auth-key", f"{KEY},{SECRET}", "--config", "/dev/null", "--vfs-cache-mode", "off"]
-    with _running(command, logs / "rclone.log", port):
+    with running(command, logs / "rclone.log", port):
         yield S3Server(
             name="rclone",
             port=port,
@@ -98,7 +98,8 @@ def free_port() -> int:
 
 
 @contextlib.contextmanager
-def _running(command: list[str], log: Path, port: int) -> Iterator[None]:
+def running(command: list[str], log: Path, port: int) -> Iterator[None]:
+    """A server's process, from its first answer on."""
     with log.open("wb") as output:
         server = subprocess.Popen(command, stdout=output, stderr=subprocess.STDOUT)  # noqa: S603 - our own
     try:

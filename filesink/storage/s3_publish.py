@@ -80,7 +80,7 @@ def is_published(bucket: Bucket, upload: PendingUpload) -> bool:
 def complete(bucket: Bucket, upload: PendingUpload) -> None:
     """Make ``upload`` an object under its target; see ``Store.publish``."""
     key = bucket.key(upload.target)
-    if bucket.conditional is ConditionalWrites.ONE_DRIVER and _settled(bucket, upload):
+    if bucket.conditional is ConditionalWrites.ONE_DRIVER and _is_ours(bucket, upload):
         return
     for number, condition in enumerate(_TRIES, start=1):
         try:
