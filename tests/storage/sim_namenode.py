@@ -64,6 +64,18 @@ class SimNamenode:
 
         return self._do("create", path, effect)
 
+    def append(self, path: str, data, /) -> None:
+        """What only the REST interface does: to a closed file, which is closed again."""
+
+        def effect() -> None:
+            if path not in self._cluster.files:
+                raise _error(errno.ENOENT, path)
+            file = self._cluster.files[path]
+            file.content += bytes(data)
+            file.mtime_ms = self._tick()
+
+        self._do("append", path, effect)
+
     def status(self, path: str, /) -> HdfsStatus | None:
         return self._do("status", path, lambda: self._status(path) if self._cluster.has(path) else None)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import uuid
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 import pytest
@@ -28,6 +29,7 @@ from tests.contracts.store_contract import StoreContract
 from tests.contracts.store_site import Site, stage
 from tests.storage.mini_hdfs import MiniHdfs
 from tests.storage.sim_namenode import Cluster, SimFile, SimNamenode
+from tests.storage.sim_webhdfs import web_namenode
 
 BASE = "/data/out"
 
@@ -43,9 +45,10 @@ class SimulatedSite(Site):
     """The dictionary of the simulated namenode is the oracle."""
 
     cluster: Cluster = field(default_factory=Cluster)
+    door: Namenode | None = None
 
     def store(self) -> Store:
-        return hdfs_store(SimNamenode(self.cluster), BASE)
+        return hdfs_store(self.door or SimNamenode(self.cluster), BASE)
 
     def files(self) -> dict[str, bytes]:
         return {path.removeprefix(f"{BASE}/"): file.content for path, file in self.cluster.files.items()}
@@ -115,6 +118,18 @@ class TestSimulatedHdfs(StoreContract):
     @pytest.fixture
     def site(self) -> Site:
         return SimulatedSite()
+
+
+class TestSimulatedWebHdfs(StoreContract):
+    """The client of the REST interface, against a server of it that is the simulated namenode."""
+
+    outputs = 100
+
+    @pytest.fixture
+    def site(self) -> Iterator[Site]:
+        cluster = Cluster()
+        with web_namenode(cluster) as port:
+            yield SimulatedSite(cluster, WebNamenode("127.0.0.1", port, {}))
 
 
 @pytest.mark.slow
