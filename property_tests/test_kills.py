@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import time
+import traceback
 from collections import Counter
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -114,6 +115,9 @@ def in_a_process(body: Callable[[], None]) -> int:
         try:
             body()
             status = 0
+        except BaseException:
+            traceback.print_exc()
+            raise
         finally:
             os._exit(status)
     _, status = os.waitpid(child, 0)

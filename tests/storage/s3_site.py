@@ -62,7 +62,10 @@ class S3Site(Site):
 
     def uploads(self) -> list[dict[str, Any]]:
         pages = self.client.get_paginator("list_multipart_uploads").paginate(Bucket=self.bucket)
-        return [each for page in pages for each in page.get("Uploads", ())]
+        try:
+            return [each for page in pages for each in page.get("Uploads", ())]
+        except self.client.exceptions.NoSuchUpload:  # rclone, of a bucket that has never had one
+            return []
 
     def plant(self, path: str, data: bytes) -> None:
         upload = self._upload(path)

@@ -1,0 +1,199 @@
+"""Writers onto object stores and HDFS, killed at a change: each row once after one more start.
+
+A whole sink without Spark, in a process that is forked for each run.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from multiprocessing.sharedctypes import RawValue
+from threading import Lock
+from typing import Any
+
+import pytest
+
+from filesink.storage import azure_client, s3_client
+from filesink.storage.api import Store
+from filesink.storage.azure import AzureStore
+from filesink.storage.objects import Objects
+from filesink.storage.s3 import S3Store
+from filesink.storage.webhdfs import WebNamenode
+from filesink.system import SystemClock, SystemIds
+from property_tests.real_epochs import FORMATS, expected, rows_in, run_query
+from property_tests.test_kills import in_a_process
+from tests.contracts.store_site import Site
+from tests.storage.s3_site import S3Site
+from tests.storage.sim_namenode import Cluster
+from tests.storage.sim_webhdfs import web_namenode
+from tests.storage.test_azure import PREFIX, AzureSite
+from tests.storage.test_hdfs import BASE, SimulatedSite, hdfs_store
+
+pytestmark = pytest.mark.slow  # together; each kill takes a second
+
+KILLS = int(os.environ.get("FILESINK_STORE_KILLS", "2"))  # for each format on each store
+BATCHES = 2
+CHANGES = {"put", "delete", "create_upload", "upload_part", "copy_part", "complete", "abort"}
+
+
+class Countdown:
+    """Kills its own process before the n-th change, by whichever thread; 0 for never."""
+
+    def __init__(self, deadline: int) -> None:
+        self._deadline = deadline
+        self._begun = RawValue("i", 0)  # which the parent can read, too
+        self._lock = Lock()
+
+    @property
+    def begun(self) -> int:
+        """Changes so far."""
+        return int(self._begun.value)
+
+    def change(self) -> None:
+        """Called before each."""
+        with self._lock:
+            self._begun.value += 1
+            if self._begun.value == self._deadline:
+                os.kill(os.getpid(), signal.SIGKILL)
+
+
+#: An empty place to write to, and the store there, its changes counted.
+Place = tuple[Site, Callable[[Countdown], Store]]
+
+
+class CountedObjects:
+    """See ``filesink.storage.objects.Objects``."""
+
+    def __init__(self, objects: Objects, countdown: Countdown) -> None:
+        self._objects = objects
+        self._countdown = countdown
+
+    def __getattr__(self, name: str) -> Any:
+        if name in CHANGES:
+            self._countdown.change()
+        return getattr(self._objects, name)
+
+
+class CountedNamenode(WebNamenode):
+    """Creating and appending are two changes each, of namenode and datanode."""
+
+    def __init__(self, port: int, countdown: Countdown) -> None:
+        super().__init__("127.0.0.1", port, {})
+        self._countdown = countdown
+
+    def _request(self, method: str, url: str, path: str, **arguments: Any) -> Any:
+        if method != "GET":
+            self._countdown.change()
+        return super()._request(method, url, path, **arguments)
+
+
+@pytest.fixture(params=["moto", "rclone"])
+def s3(request: pytest.FixtureRequest) -> Callable[[], Place]:
+    """Two servers, with and without conditions."""
+    server = request.getfixturevalue(f"{request.param}_server")
+
+    def place() -> Place:
+        site = S3Site(server, prefix="out")
+        bucket, options = site.bucket, s3_client.options_of(server.options)
+
+        def store(countdown: Countdown) -> Store:
+            objects = CountedObjects(s3_client.connect(bucket, options), countdown)
+            return S3Store(objects, "out", options=options, clock=SystemClock(), ids=SystemIds())
+
+        return site, store
+
+    return place
+
+
+@pytest.fixture
+def azure(azure_connection: str) -> Callable[[], Place]:
+    """Microsoft's emulator."""
+
+    def place() -> Place:
+        site = AzureSite(azure_connection)
+
+        def store(countdown: Countdown) -> Store:
+            client = azure_client.connect(site.container, "", {"connection_string": azure_connection})
+            objects, options = CountedObjects(client, countdown), s3_client.options_of({})
+            return AzureStore(objects, PREFIX, options=options, clock=SystemClock(), ids=SystemIds())
+
+        return site, store
+
+    return place
+
+
+@pytest.fixture
+def webhdfs() -> Iterator[Callable[[], Place]]:
+    """The simulated namenode; each place is a cluster of its own."""
+    cluster = Cluster()
+    with web_namenode(cluster) as port:
+
+        def place() -> Place:
+            cluster.files.clear()
+            site = SimulatedSite(cluster)
+            return site, lambda countdown: hdfs_store(CountedNamenode(port, countdown), BASE)
+
+        yield place
+
+
+@pytest.mark.parametrize("kind", FORMATS)
+def test_kills_on_s3(s3: Callable[[], Place], kind: str) -> None:
+    """Neither a row nor an upload is left behind, wherever between two requests the driver died."""
+    check(s3, kind)
+
+
+@pytest.mark.parametrize("kind", FORMATS)
+def test_kills_on_hdfs(webhdfs: Callable[[], Place], kind: str) -> None:
+    """The same for files that are renamed."""
+    check(webhdfs, kind)
+
+
+@pytest.mark.parametrize("kind", FORMATS)
+def test_kills_on_azure(azure: Callable[[], Place], kind: str) -> None:
+    """The same for lists of blocks, but for blocks that nobody can remove."""
+    check(azure, kind)
+
+
+def check(place: Callable[[], Place], kind: str) -> None:
+    """Kill at some of the changes that an undisturbed run makes, each time in a new place."""
+    seed = time.time_ns()
+    print(f"seed {seed}")  # noqa: T201 - shown if an assertion fails
+    _, store = place()
+    undisturbed = run(store, kind, deadline=0)
+    moments = random.Random(seed).sample(range(1, undisturbed + 1), KILLS)  # noqa: S311 - no secrets
+    for deadline in moments:
+        site, store = place()
+        assert run(store, kind, deadline=deadline) == deadline, "it was killed there"
+        assert Counter(rows(site)) <= Counter(expected(BATCHES))
+        run(store, kind, deadline=0)
+        assert rows(site) == expected(BATCHES)
+        assert hidden_files(site) == []
+
+
+def run(store: Callable[[Countdown], Store], kind: str, *, deadline: int) -> int:
+    """One driver process, to its end or its death; how many changes it began."""
+    countdown = Countdown(deadline)
+    ended_by = in_a_process(lambda: run_query(kind, lambda: store(countdown), batches=BATCHES))
+    assert ended_by == (signal.SIGKILL if deadline else 0)
+    return countdown.begun
+
+
+def rows(site: Site) -> list[str]:
+    """What readers find, sorted."""
+    files = {path: data for path, data in site.files().items() if not is_hidden(path)}
+    return sorted(row for path, data in files.items() for row in rows_in(path, data))
+
+
+def hidden_files(site: Site) -> list[str]:
+    """What should have been removed; blocks on Azure and probes of dead starts go by themselves."""
+    left = (path for path in site.files() if path.rpartition("/")[2][0] == "." and ".probe." not in path)
+    return [path for path in left if not isinstance(site, AzureSite)]
+
+
+def is_hidden(path: str) -> bool:
+    """Whether readers skip it."""
+    return any(name[0] in "._" for name in path.split("/"))
