@@ -13,7 +13,7 @@ How uploads are told on a service that has none:
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +23,7 @@ from azure.identity import DefaultAzureCredential
 from azure.storage.blob import BlobBlock, BlobPrefix, BlobServiceClient
 
 from filesink.errors import CommitConflictError, ConfigError, StorageError
+from filesink.storage.azure_options import AzureOptions
 from filesink.storage.objects import (
     BAD_PARTS,
     EXISTS,
@@ -45,7 +46,6 @@ _TOKEN = "filesink_token"  # noqa: S105 - the name of it; Azure takes letters, d
 _FOLDER = "hdi_isfolder"  # how accounts with directories show them
 _DIGEST = 16  # hexadecimal digits of a block's digest in its name
 _LIFE_MS = 7 * 24 * 3600 * 1000
-_OPTIONS = ("account_name", "account_key", "sas_token", "connection_string", "account_host", "credential")
 _CODES = {
     "BlobAlreadyExists": EXISTS,
     "ConditionNotMet": EXISTS,
@@ -66,7 +66,7 @@ _ADVICE = {
 }
 
 
-def connect(container: str, account: str, options: Mapping[str, Any]) -> AzureObjects:
+def connect(container: str, account: str, options: AzureOptions) -> AzureObjects:
     """A client for one container.
 
     Args:
@@ -75,33 +75,23 @@ def connect(container: str, account: str, options: Mapping[str, Any]) -> AzureOb
         options: the names of adlfs. Without a key, a token or a connection string Azure's default chain
             of credentials is asked: environment, workload, managed identity, command line.
     """
-    unknown = sorted(set(options) - set(_OPTIONS))
-    if unknown:
-        raise ConfigError(
-            f"unknown storage options {unknown} for Azure; known are {', '.join(_OPTIONS)}",
-            code="UNKNOWN_OPTION",
-        )
-    connection = options.get("connection_string")
-    if connection:
-        service = BlobServiceClient.from_connection_string(connection)
+    if options.connection_string:
+        service = BlobServiceClient.from_connection_string(options.connection_string)
     else:
-        name = account or options.get("account_name")
+        name = account or options.account_name
         if not name:
             raise ConfigError(
                 "the storage account is not known; pass storage option account_name, or a path like "
                 "'abfss://container@account.dfs.core.windows.net/data'",
                 code="BAD_VALUE",
             )
-        host = options.get("account_host") or f"{name}.blob.core.windows.net"
+        host = options.account_host or f"{name}.blob.core.windows.net"
         service = BlobServiceClient(f"https://{host}", credential=_credential(options))
     return AzureObjects(service.get_container_client(container), container)
 
 
-def _credential(options: Mapping[str, Any]) -> Any:
-    for name in ("credential", "account_key", "sas_token"):
-        if options.get(name):
-            return options[name]
-    return DefaultAzureCredential()
+def _credential(options: AzureOptions) -> Any:
+    return options.credential or options.account_key or options.sas_token or DefaultAzureCredential()
 
 
 class AzureObjects:

@@ -25,9 +25,9 @@ if TYPE_CHECKING:
 _STEP = 1000  # parts of one size
 
 
-def size_of_part(number: int, first: int) -> int:
-    """Bytes of part ``number``, from 1, where the first has ``first``."""
-    return int(min(first << ((number - 1) // _STEP), LARGEST_PART))
+def size_of_part(number: int, first: int, largest: int = LARGEST_PART) -> int:
+    """Bytes of part ``number``, from 1, where the first has ``first`` and none more than ``largest``."""
+    return min(int(first << ((number - 1) // _STEP)), largest)
 
 
 class CannotCopy(Exception):  # noqa: N818 - an answer, not an error

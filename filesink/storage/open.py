@@ -95,13 +95,14 @@ def _open_azure(path: str, options: Mapping[str, Any]) -> Store:
             code="DEPENDENCY",
         ) from error
     from filesink.storage.azure import AzureStore
-    from filesink.storage.s3_options import S3Options
+    from filesink.storage.azure_options import azure_options
 
     container, prefix = _split(path)
     name, _, host = container.partition("@")
-    objects = azure_client.connect(name, host.replace(".dfs.", ".blob."), options)
+    checked = azure_options(options)
+    objects = azure_client.connect(name, host.replace(".dfs.", ".blob."), checked)
     prefix = prefix.strip("/")
-    return AzureStore(objects, prefix, options=S3Options(), clock=SystemClock(), ids=SystemIds())
+    return AzureStore(objects, prefix, options=checked, clock=SystemClock(), ids=SystemIds())
 
 
 def _split(path: str) -> tuple[str, str]:

@@ -22,11 +22,12 @@ from filesink.storage.multipart import Senders
 from filesink.storage.objects import LONGEST_KEY, FoundObject, Objects
 from filesink.storage.s3_concat import concat
 from filesink.storage.s3_input import open_object
-from filesink.storage.s3_options import SMALL_REQUESTS, S3Options
+from filesink.storage.s3_options import SMALL_REQUESTS
 from filesink.storage.s3_output import S3Output, Uploads
 from filesink.storage.s3_probe import prove
 from filesink.storage.s3_publish import Bucket, complete, is_published, put_if_absent, verify
 from filesink.storage.staged import HiddenObject, PendingUpload, Piece, Staged, own
+from filesink.storage.upload_options import UploadOptions
 from filesink.system import ThreadRunner
 
 
@@ -43,7 +44,9 @@ class S3Store(Store):
 
     name = "s3"
 
-    def __init__(self, objects: Objects, prefix: str, *, options: S3Options, clock: Clock, ids: Ids) -> None:
+    def __init__(
+        self, objects: Objects, prefix: str, *, options: UploadOptions, clock: Clock, ids: Ids
+    ) -> None:
         self._objects = objects
         self._bucket = Bucket(
             objects=objects,
@@ -58,6 +61,7 @@ class S3Store(Store):
             ids=ids,
             runner=self.runner,
             part_size=options.part_size,
+            largest_part=options.largest_part,
         )
 
     def prepare(self) -> None:

@@ -8,37 +8,22 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, fields
-from enum import Enum
+from dataclasses import dataclass, fields
 from typing import Any
 from urllib.parse import urlsplit
 
 from filesink.errors import ConfigError
-from filesink.storage.objects import LARGEST_PART, MIB, SMALLEST_PART
+from filesink.storage.objects import LARGEST_PART, SMALLEST_PART
+from filesink.storage.upload_options import ConditionalWrites, UploadOptions, concurrency, whole_number
 
-_MOST_CONCURRENCY = 256
 #: At a time, of those that carry hardly a byte: completing, looking, removing.
 SMALL_REQUESTS = 32
 _ALIASES = {"username": "key", "password": "secret", "default_block_size": "part_size"}
 
 
-class ConditionalWrites(Enum):
-    """Whether the store makes a key only if it is absent when asked to."""
-
-    REQUIRED = "required"
-    #: The user vouches that one driver at a time writes here: two could overwrite each other.
-    ONE_DRIVER = "one_driver"
-
-
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class S3Options:
-    """Options, checked. Hashable, so that a process keeps one client for all that are equal.
-
-    Attributes:
-        part_size: bytes of the first thousand parts of an upload; also what each open file may hold
-            in memory before it is sent.
-        max_concurrency: requests of one task, or of the driver, at a time.
-    """
+class S3Options(UploadOptions):
+    """See ``UploadOptions``. Hashable, so that a process keeps one client for all that are equal."""
 
     key: str | None = None
     secret: str | None = None
@@ -51,12 +36,6 @@ class S3Options:
     client_kwargs: tuple[tuple[str, Any], ...] = ()
     config_kwargs: tuple[tuple[str, Any], ...] = ()
     s3_additional_kwargs: tuple[tuple[str, Any], ...] = ()
-    part_size: int = 8 * MIB
-    max_concurrency: int = 10
-    conditional_writes: ConditionalWrites = field(default=ConditionalWrites.REQUIRED)
-
-    def __repr__(self) -> str:
-        return "S3Options(...)"
 
 
 def s3_options(given: Mapping[str, Any]) -> S3Options:
@@ -82,14 +61,6 @@ def s3_options(given: Mapping[str, Any]) -> S3Options:
 def _checked(name: str, value: Any) -> Any:
     check = _CHECKS.get(name)
     return _of_kind(name, value, str) if check is None else check(name, value)
-
-
-def _number(name: str, value: Any, least: int, most: int) -> int:
-    if type(value) is not int or not least <= value <= most:
-        raise ConfigError(
-            f"storage option '{name}' must be a whole number from {least} to {most}", code="BAD_VALUE"
-        )
-    return value
 
 
 def _pairs(name: str, value: Any) -> tuple[tuple[str, Any], ...]:
@@ -143,8 +114,8 @@ def _flag(name: str, value: Any) -> Any:
 
 
 _CHECKS: Mapping[str, Callable[[str, Any], Any]] = {
-    "part_size": lambda name, value: _number(name, value, SMALLEST_PART, LARGEST_PART),
-    "max_concurrency": lambda name, value: _number(name, value, 1, _MOST_CONCURRENCY),
+    "part_size": lambda name, value: whole_number(name, value, SMALLEST_PART, LARGEST_PART),
+    "max_concurrency": concurrency,
     "client_kwargs": _pairs,
     "config_kwargs": _pairs,
     "s3_additional_kwargs": _pairs,

@@ -13,7 +13,7 @@ from filesink.errors import CommitConflictError, InternalError, StorageError
 from filesink.ports import Ids, TaskRunner
 from filesink.storage.api import PutResult
 from filesink.storage.multipart import MultipartUpload, Senders, size_of_part
-from filesink.storage.objects import EXISTS
+from filesink.storage.objects import EXISTS, LARGEST_PART
 from filesink.storage.s3_publish import Bucket, make_object, put_if_absent
 from filesink.storage.staged import HiddenObject, PendingUpload
 
@@ -30,6 +30,7 @@ class Uploads:
     ids: Ids
     runner: TaskRunner
     part_size: int
+    largest_part: int = LARGEST_PART
 
     def begin(self, path: str) -> MultipartUpload:
         """A new upload that becomes ``path``."""
@@ -139,4 +140,4 @@ class S3Output:
 
     def _part_size(self) -> int:
         number = 1 if self._upload is None else self._upload.next_number
-        return size_of_part(number, self._uploads.part_size)
+        return size_of_part(number, self._uploads.part_size, self._uploads.largest_part)

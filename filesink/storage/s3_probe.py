@@ -7,9 +7,9 @@ from contextlib import suppress
 from filesink.errors import ConfigError, StorageError
 from filesink.naming import LEDGER_ROOT, join
 from filesink.storage.objects import EXISTS, Condition
-from filesink.storage.s3_options import ConditionalWrites
 from filesink.storage.s3_output import Uploads
 from filesink.storage.s3_publish import Bucket
+from filesink.storage.upload_options import ConditionalWrites
 
 _DAY_MS = 24 * 3600 * 1000
 _LEAST_LIFE_MS = 2 * _DAY_MS  # of an upload: a weekend in which a decided epoch waits for its restart

@@ -28,8 +28,8 @@ from filesink.naming import check_relative
 from filesink.ports import Clock
 from filesink.storage.api import PutResult
 from filesink.storage.objects import EXISTS, RACE, UNAVAILABLE, Condition, ObjectInfo, Objects
-from filesink.storage.s3_options import ConditionalWrites
 from filesink.storage.staged import HiddenObject, PendingUpload
+from filesink.storage.upload_options import ConditionalWrites
 
 if TYPE_CHECKING:
     from formats.api import Buffer

@@ -13,11 +13,17 @@ from azure.storage.blob import BlobBlock, BlobServiceClient
 from filesink.errors import CommitConflictError, ConfigError, StorageError
 from filesink.naming import join, parent, parse_upload, upload_path
 from filesink.storage.api import Store
+from filesink.storage.azure import AzureStore
+from filesink.storage.azure_options import azure_options
 from filesink.storage.base_path import check_base_path
+from filesink.storage.multipart import size_of_part
+from filesink.storage.objects import MIB
 from filesink.storage.open import open_store
 from filesink.storage.staged import PendingUpload, Staged
+from filesink.system import SystemClock, SystemIds
 from tests.contracts.store_contract import StoreContract
 from tests.contracts.store_site import Site, hold, stage
+from tests.storage.fake_objects import FakeObjects
 
 PREFIX = "base/é a+b"
 _KNOWN = {hashlib.sha256(data).hexdigest()[:16]: data for data in (b"", b"abc")}
@@ -153,6 +159,35 @@ def test_odd_azure_paths_are_refused(given: str) -> None:
     with pytest.raises(ConfigError) as raised:
         check_base_path(given)
     assert "hunter2" not in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"part_size": MIB - 1},
+        {"part_size": 4000 * MIB + 1},
+        {"part_size": "8MiB"},
+        {"max_concurrency": 0},
+        {"max_concurrency": 257},
+    ],
+)
+def test_options_are_checked(options: dict[str, Any]) -> None:
+    """What Azure takes as one block, and what a machine can send at a time."""
+    with pytest.raises(ConfigError) as raised:
+        open_store("az://data/x", {"account_name": "lake", **options})
+    assert raised.value.code == "BAD_VALUE"
+
+
+def test_files_are_sent_in_blocks_of_the_size_that_was_chosen() -> None:
+    """Three blocks and a rest; none ever has more than 4,000 MiB, and 50,000 hold more than a blob may."""
+    options = azure_options({"account_name": "lake", "part_size": MIB, "max_concurrency": 2})
+    store = AzureStore(FakeObjects(), "", options=options, clock=SystemClock(), ids=SystemIds())
+    staged = stage(store, "a/part-0", b"x" * (3 * MIB + 1))
+    assert isinstance(staged, PendingUpload)
+    assert [part.size for part in staged.parts] == [MIB, MIB, MIB, 1]
+    sizes = [size_of_part(number, MIB, options.largest_part) for number in range(1, 50_001)]
+    assert max(sizes) == 4000 * MIB
+    assert sum(sizes) > 100 << 40
 
 
 def test_unknown_options_are_refused_without_values() -> None:

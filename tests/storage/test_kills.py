@@ -20,6 +20,7 @@ import pytest
 from filesink.storage import azure_client, s3_client
 from filesink.storage.api import Store
 from filesink.storage.azure import AzureStore
+from filesink.storage.azure_options import azure_options
 from filesink.storage.objects import Objects
 from filesink.storage.s3 import S3Store
 from filesink.storage.webhdfs import WebNamenode
@@ -117,8 +118,8 @@ def azure(azure_connection: str) -> Callable[[], Place]:
         site = AzureSite(azure_connection)
 
         def store(countdown: Countdown) -> Store:
-            client = azure_client.connect(site.container, "", {"connection_string": azure_connection})
-            objects, options = CountedObjects(client, countdown), s3_client.options_of({})
+            options = azure_options({"connection_string": azure_connection})
+            objects = CountedObjects(azure_client.connect(site.container, "", options), countdown)
             return AzureStore(objects, PREFIX, options=options, clock=SystemClock(), ids=SystemIds())
 
         return site, store

@@ -18,7 +18,8 @@ from filesink.storage.objects import (
     Condition,
 )
 from filesink.storage.s3 import S3Store
-from filesink.storage.s3_options import ConditionalWrites, S3Options
+from filesink.storage.s3_options import S3Options
+from filesink.storage.upload_options import ConditionalWrites
 from filesink.system import SystemIds
 from tests.contracts.store_site import hold, stage
 from tests.fakes import SettableClock

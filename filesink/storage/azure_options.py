@@ -1,0 +1,48 @@
+"""Storage options of Azure: the names of adlfs, and how blocks are sent. Values are repeated nowhere."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import Any, ClassVar
+
+from filesink.errors import ConfigError
+from filesink.storage.objects import MIB
+from filesink.storage.upload_options import UploadOptions, concurrency, whole_number
+
+_SMALLEST_BLOCK = MIB  # ours; Azure takes any
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class AzureOptions(UploadOptions):
+    """See ``UploadOptions``; a part is a block, of which Azure takes 50,000 of 4,000 MiB for a blob."""
+
+    largest_part: ClassVar[int] = 4000 * MIB
+
+    account_name: str | None = None
+    account_key: str | None = None
+    sas_token: str | None = None
+    connection_string: str | None = None
+    account_host: str | None = None
+    credential: Any = None
+
+
+def azure_options(given: Mapping[str, Any]) -> AzureOptions:
+    """Check what the user has given.
+
+    Raises:
+        ConfigError: ``UNKNOWN_OPTION`` or ``BAD_VALUE``.
+    """
+    known = [each.name for each in fields(AzureOptions) if each.name != "conditional_writes"]
+    unknown = sorted(set(given) - set(known))
+    if unknown:
+        raise ConfigError(
+            f"unknown storage options {unknown} for Azure; known are {', '.join(known)}",
+            code="UNKNOWN_OPTION",
+        )
+    values = {name: value for name, value in given.items() if value is not None}
+    if "part_size" in values:
+        whole_number("part_size", values["part_size"], _SMALLEST_BLOCK, AzureOptions.largest_part)
+    if "max_concurrency" in values:
+        concurrency("max_concurrency", values["max_concurrency"])
+    return AzureOptions(**values)
