@@ -11,7 +11,7 @@ while beside the file that holds its rows. A *watermark* names no file. Codecs a
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass, fields
 from typing import Any, TypeVar
 
 from filesink.errors import InternalError, StateCorruptError
@@ -120,6 +120,11 @@ _NAMES = {kind: name for name, kind in _KINDS.items()}
 _STAGED: dict[str, type[Any]] = {"file": HiddenFile, "object": HiddenObject, "upload": PendingUpload}
 _STAGED_NAMES = {kind: name for name, kind in _STAGED.items()}
 _TYPES: dict[str, type[Any]] = {"str": str, "int": int, "bytes": bytes}  # others have been made here
+#: Each field's name and type. Made once: an epoch may have many thousands of files.
+_FIELDS: dict[type[Any], tuple[tuple[str, type[Any] | None], ...]] = {
+    kind: tuple((field.name, _TYPES.get(str(field.type))) for field in fields(kind))
+    for kind in (*_NAMES, *_STAGED_NAMES, UploadedPart)
+}
 _T = TypeVar("_T", bound=Committable)
 
 
@@ -131,7 +136,7 @@ class CommittableCodec:
 
     def encode(self, values: Sequence[Committable]) -> bytes:
         """Canonical JSON; made to be read by people too."""
-        return to_json([{"kind": _NAMES[type(value)], **_plain(value)} for value in values])
+        return to_json([_plain_file(value) for value in values])
 
     def decode(self, version: int, data: bytes) -> list[Committable]:
         """What ``encode`` of ``version`` was given.
@@ -170,13 +175,24 @@ def _expect(value: Committable, kind: type[_T]) -> _T:
     return value
 
 
-def _plain(value: Committable) -> dict[str, Any]:
-    plain = asdict(value)
+def _plain_file(value: Committable) -> dict[str, Any]:
+    plain = {"kind": _NAMES[type(value)], **_plain(value)}
     if isinstance(value, PendingFile | HeldFile):
-        plain["staged"]["kind"] = _STAGED_NAMES[type(value.staged)]
+        plain["staged"] = _plain_staged(value.staged)
     if isinstance(value, HeldFile):
         plain["carry_over"] = value.carry_over.hex()
     return plain
+
+
+def _plain_staged(staged: Staged) -> dict[str, Any]:
+    plain = {"kind": _STAGED_NAMES[type(staged)], **_plain(staged)}
+    if isinstance(staged, PendingUpload):
+        plain["parts"] = [_plain(part) for part in staged.parts]
+    return plain
+
+
+def _plain(value: Any) -> dict[str, Any]:
+    return {name: getattr(value, name) for name, _ in _FIELDS[type(value)]}
 
 
 def _value(entry: Any) -> Committable:
@@ -204,9 +220,9 @@ def _staged(entry: Any) -> Staged:
 
 def _checked(kind: type[Any], values: dict[str, Any]) -> dict[str, Any]:
     """Types and paths of one entry; annotations are the specification."""
-    for field in fields(kind):
-        value: Any = values[field.name]
-        check_field(field.name, value, _TYPES.get(str(field.type), type(value)))
-        if field.name in {"path", "target", "by"} or (field.name == "bucket" and value):
+    for name, expected in _FIELDS[kind]:
+        value: Any = values[name]
+        check_field(name, value, expected or type(value))
+        if name in {"path", "target", "by"} or (name == "bucket" and value):
             check_relative(value)
     return values

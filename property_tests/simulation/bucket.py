@@ -30,7 +30,7 @@ from filesink.storage.objects import (
 )
 from filesink.storage.staged import UploadedPart
 from property_tests.simulation.disk import Disk
-from property_tests.simulation.nodes import Inode
+from property_tests.simulation.nodes import Directory, Inode
 from property_tests.simulation.reading import all_files
 
 DAY_MS = 24 * 3600 * 1000
@@ -78,6 +78,7 @@ class Bucket:
     uploads: dict[str, Upload] = field(default_factory=dict)
     aborted: list[Upload] = field(default_factory=list)
     _tokens: dict[Inode, str] = field(default_factory=dict)
+    _etags: dict[Inode, str] = field(default_factory=dict)  # of objects, which never change
     _completed: dict[str, Inode] = field(default_factory=dict)  # upload id to what it became
     _made: int = 0
 
@@ -95,7 +96,7 @@ class Bucket:
             return None
         return ObjectInfo(
             size=len(inode.data),
-            etag=_etag(bytes(inode.data)),
+            etag=self._etag_of(inode),
             mtime_ms=inode.mtime_ns // 1_000_000,
             token=self._tokens.get(inode, ""),
         )
@@ -105,10 +106,9 @@ class Bucket:
         inode = self.find(key)
         if inode is None:
             raise FileNotFoundError(key)
-        data = bytes(inode.data)
-        if etag and etag != _etag(data):
+        if etag and etag != self._etag_of(inode):
             raise _error(EXISTS)
-        return data[start:end]
+        return bytes(inode.data[start:end])
 
     def put(self, key: str, data: bytes, token: str, condition: Condition, owner: object) -> None:
         """See ``Objects.put``."""
@@ -128,23 +128,20 @@ class Bucket:
 
     def list_objects(self, prefix: str) -> tuple[list[FoundObject], list[str]]:
         """See ``Objects.list_objects``."""
+        above, _, start = prefix.rpartition("/")
+        directory = self.disk.find(above)
         found: list[FoundObject] = []
-        below: dict[str, None] = {}
-        for key, inode in all_files(self.disk.root).items():
-            if key.startswith(prefix):
-                name, slash, _ = key.removeprefix(prefix).partition("/")
-                if slash:
-                    below[f"{prefix}{name}/"] = None
-                else:
-                    found.append(
-                        FoundObject(
-                            key=key,
-                            size=len(inode.data),
-                            etag=f'"{_etag(bytes(inode.data))}"',
-                            mtime_ms=inode.mtime_ns // 1_000_000,
-                        )
-                    )
-        return found, list(below)
+        below: list[str] = []
+        for name, node in directory.entries.items() if isinstance(directory, Directory) else ():
+            if not name.startswith(start):
+                continue
+            key = f"{above}/{name}" if above else name
+            if isinstance(node, Inode):
+                mtime_ms, etag = node.mtime_ns // 1_000_000, f'"{self._etag_of(node)}"'
+                found.append(FoundObject(key=key, size=len(node.data), etag=etag, mtime_ms=mtime_ms))
+            elif all_files(node):  # a server has no empty directories
+                below.append(f"{key}/")
+        return found, below
 
     # --- uploads
 
@@ -220,11 +217,17 @@ class Bucket:
 
     def expire(self) -> None:
         """Let the bucket's rule abort what is too old; nobody asks for it."""
-        if self.life_days:
-            oldest = self.now_ms() - self.life_days * DAY_MS
+        oldest = self.now_ms() - self.life_days * DAY_MS
+        if self.life_days and any(one.begun_ms <= oldest for one in self.uploads.values()):
             self.uploads = {name: one for name, one in self.uploads.items() if one.begun_ms > oldest}
 
     # --- inside
+
+    def _etag_of(self, inode: Inode) -> str:
+        known = self._etags.get(inode)
+        if known is None:
+            self._etags[inode] = known = _etag(bytes(inode.data))
+        return known
 
     def _is_repeated(self, key: str, upload_id: str) -> bool:
         made = self._completed.get(upload_id)

@@ -47,6 +47,7 @@ class Disk:
         self._next_handle = 3
         self._next_inode = 2
         self._free: list[int] = []
+        self._known: dict[str, Directory] = {"": self.root}  # only a power cut takes a directory away
 
     # --- names
 
@@ -93,14 +94,13 @@ class Disk:
 
     def find(self, path: str) -> Inode | Directory | None:
         """What stands under a name."""
-        node: Inode | Directory | None = self.root
-        for name in path.split("/") if path else ():
-            if not isinstance(node, Directory):
-                raise _error(errno.ENOTDIR, path)
-            node = node.entries.get(name)
-            if node is None:
-                return None
-        return node
+        above, _, name = path.rpartition("/")
+        directory = self._known.get(above) or self._look_up(above)
+        if isinstance(directory, Directory):
+            return directory.entries.get(name) if name else directory
+        if directory is not None:
+            raise _error(errno.ENOTDIR, path)
+        return None
 
     def find_synced(self, path: str) -> Inode | Directory | None:
         """What would certainly stand under a name after a power cut."""
@@ -122,7 +122,10 @@ class Disk:
 
     def directory(self, path: str) -> Directory:
         """The directory under a name."""
-        node = self.find(path)
+        known = self._known.get(path)
+        if known is not None:
+            return known
+        node = self._look_up(path)
         if node is None:
             raise _error(errno.ENOENT, path)
         if isinstance(node, Inode):
@@ -195,6 +198,7 @@ class Disk:
     def cut(self, policy: Cut, random: Random) -> None:
         """Lose what a power cut may lose; descriptors are gone, the rest is on disk."""
         self.handles.clear()
+        self._known = {"": self.root}
         seen: dict[Inode, int] = {}
         self._cut_directory(self.root, policy, random, seen)
         for inode, links in seen.items():
@@ -219,6 +223,18 @@ class Disk:
                 seen[node] = seen.get(node, 0) + 1
 
     # --- inside
+
+    def _look_up(self, path: str) -> Inode | Directory | None:
+        node: Inode | Directory | None = self.root
+        for name in path.split("/") if path else ():
+            if not isinstance(node, Directory):
+                raise _error(errno.ENOTDIR, path)
+            node = node.entries.get(name)
+            if node is None:
+                return None
+        if isinstance(node, Directory):
+            self._known[path] = node
+        return node
 
     def _above(self, path: str) -> tuple[Directory, str]:
         above, _, name = path.rpartition("/")

@@ -285,6 +285,7 @@ class History:
         return driver
 
     def _check_end(self) -> None:
+        self.observer.look_at_all()
         expected = {row for source in self.observer.sources for batch in source.batches for row in batch}
         replaced = self.observer.replacements
         missing = expected - self.observer.rows.keys() - replaced.rows

@@ -55,7 +55,7 @@ class Attempt:
 
 def _has_news(attempts: list[Attempt], known: int) -> bool:
     """Whether an attempt has ended since ``known`` were running."""
-    return not known or sum(not attempt.ended for attempt in attempts) < known
+    return not known or len([one for one in attempts if not one.ended]) < known
 
 
 class SimJob:
@@ -188,12 +188,13 @@ class SimJob:
 
     def _batches(self, rows: list[str]) -> Iterator[pa.RecordBatch]:
         random = self._machine.world.random
+        whole = self._driver.source.arrow(rows) if rows else None
         start = 0
-        while start < len(rows):
+        while whole is not None and start < len(rows):
             if self._machine.chance(self._machine.trouble.task_fails):
                 raise SparkError("the task was asked to fail")
             end = start + random.randint(1, len(rows))
-            yield self._driver.source.arrow(rows[start:end])
+            yield whole.slice(start, end - start)
             start = end
         if self._machine.chance(self._machine.trouble.task_fails):
             raise SparkError("the task was asked to fail at its end")

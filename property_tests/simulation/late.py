@@ -23,22 +23,20 @@ class LateEffects:
 
     def __init__(self, random: Random) -> None:
         self._random = random
-        self._waiting: list[tuple[int, Late]] = []
+        self.waiting: list[tuple[int, Late]] = []
 
     def put_off(self, late: Late, *, after: int, delay: int = 0) -> None:
         """Have ``late`` carried out ``delay`` calls after call number ``after``; 0 draws a number."""
         drawn = 1 + self._random.randrange(self._random.choice((2, 20, 200)))
         delay = delay or drawn
-        self._waiting.append((after + delay, late))
+        self.waiting.append((after + delay, late))
 
     def due(self, number: int) -> list[Late]:
         """What is to be carried out before call ``number``; given once."""
-        if not self._waiting:
-            return []
-        due = sorted((item for item in self._waiting if item[0] <= number), key=lambda item: item[0])
-        self._waiting = [item for item in self._waiting if item[0] > number]
+        due = sorted((item for item in self.waiting if item[0] <= number), key=lambda item: item[0])
+        self.waiting = [item for item in self.waiting if item[0] > number]
         return [late for _, late in due]
 
     def clear(self) -> None:
         """The server has lost its power, too."""
-        self._waiting.clear()
+        self.waiting.clear()

@@ -28,7 +28,7 @@ class Inode:
         return len(self.synced) == len(self.data) and self.synced == self.data
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Change:
     """One name made or removed."""
 

@@ -77,23 +77,28 @@ class Observer:
             if ledger is not None:
                 self._ledger(process, ledger, made=kind == "made")
             elif not is_hidden(name):
-                self.look_at_all()
+                self._look_at(name)
+                self.superseded.check_once()
             elif kind == "removed" and inode is not None:
                 self._removed(process, name, inode)
 
     def look_at_all(self) -> None:
         """List and read everything that readers see: I2, I3, I4."""
-        found = visible_files(self.world.disk.root)
-        for name in [name for name in self.visible if name not in found]:
-            self.replacements.check_removed(name)
-            self.forget(name)
-        for name, inode in found.items():
-            seen = self.visible.get(name)
-            if seen is None:
-                self._appeared(name, inode)
-            elif seen.inode is not inode or seen.data != inode.data or seen.mtime_ns != inode.mtime_ns:
-                self.world.fail(f"I4: {name} has changed")
+        for name in {**self.visible, **visible_files(self.world.disk.root)}:
+            self._look_at(name)
         self.superseded.check_once()
+
+    def _look_at(self, name: str) -> None:
+        """The same for one name. A call changes no other: bytes of a visible file are looked at apart."""
+        inode, seen = self.world.disk.find(name), self.visible.get(name)
+        if not isinstance(inode, Inode):
+            if seen is not None:
+                self.replacements.check_removed(name)
+                self.forget(name)
+        elif seen is None:
+            self._appeared(name, inode)
+        elif seen.inode is not inode or seen.data != inode.data or seen.mtime_ns != inode.mtime_ns:
+            self.world.fail(f"I4: {name} has changed")
 
     def _appeared(self, name: str, inode: Inode) -> None:
         if name in self.foreign:
@@ -155,17 +160,14 @@ class Observer:
 
     def _ledger(self, process: Process, found: re.Match[str], *, made: bool) -> None:
         sink, slot, kind = found["sink"], int(found["slot"]), found["kind"]
-        path = f"_filesink/{sink}/{slot:012d}.{kind}"
-        new = kind == "record" and made
-        if sink in self.replacements.copies or (
-            new and self.replacements.is_copy(sink, self.world.disk.file(path))
-        ):
+        record = self._read(found[0]) if kind == "record" and made else None
+        if self.replacements.is_copy(sink, record):
             return
-        chain = self.chains.setdefault(sink, Chain())
+        chain = self.chains.get(sink) or self.chains.setdefault(sink, Chain())
         if not made:
             self._removed_from_ledger(sink, chain, slot, kind)
-        elif kind == "record":
-            self._decided(sink, chain, slot, path)
+        elif record is not None:
+            self._decided(sink, chain, record)
             if sink == EXCLUSIVE and slot > chain.mark:
                 self.replacements.decided(process, chain.records[slot])
         elif kind == "complete":
@@ -175,17 +177,20 @@ class Observer:
                 self.world.fail(f"I5: slot {slot} is folded away and not complete")
             chain.mark = max(chain.mark, slot)
 
-    def _decided(self, sink: str, chain: Chain, slot: int, path: str) -> None:
-        if slot in chain.records:
-            self.world.fail(f"I4: record {slot} was replaced")
+    def _read(self, path: str) -> Record:
         inode = self.world.disk.file(path)
         if not inode.durable:
             self.world.fail(f"I13: {path} is there before its bytes are durable")
         try:
-            record = read_record(path, inode)
+            return read_record(path, inode)
         except (ValueError, KeyError, TypeError) as error:
             self.world.fail(f"I13: {path} cannot be read: {error}")
-            return
+            raise
+
+    def _decided(self, sink: str, chain: Chain, record: Record) -> None:
+        slot = record.slot
+        if slot in chain.records:
+            self.world.fail(f"I4: record {slot} was replaced")
         chain.records[slot] = record
         if slot <= chain.mark:
             return  # void; its driver finds out

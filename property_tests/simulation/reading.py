@@ -68,7 +68,7 @@ def tag_of(sink: str) -> str:
 
 def is_hidden(path: str) -> bool:
     """Whether readers skip a path."""
-    return any(part[0] in "._" for part in path.split("/"))
+    return path[0] in "._" or "/." in path or "/_" in path
 
 
 def visible_files(root: Directory, prefix: str = "") -> dict[str, Inode]:

@@ -8,11 +8,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from property_tests.simulation.reading import Record, read_record
+from property_tests.simulation.reading import Record
 from property_tests.simulation.superseded import CAUSE
 
 if TYPE_CHECKING:
-    from property_tests.simulation.nodes import Inode
     from property_tests.simulation.observer import Observer
     from property_tests.simulation.world import Process
 
@@ -65,12 +64,11 @@ class Replacements:
             if due and name not in record.replaced:
                 self._fail(f"I15: slot {record.slot} does not replace {name}, which was there before")
 
-    def is_copy(self, sink: str, record: Inode) -> bool:
-        """Whether a record only remembers what the exclusive ledger has decided."""
-        if sink != EXCLUSIVE:
-            cause = read_record("", record).cause
-            if cause["kind"] == CAUSE or cause.get("mode", "append") != "append":
-                self.copies.add(sink)
+    def is_copy(self, sink: str, record: Record | None) -> bool:
+        """Whether a ledger, or its new ``record``, only remembers what the exclusive one has decided."""
+        cause = {} if sink == EXCLUSIVE or record is None else record.cause
+        if cause.get("kind") == CAUSE or cause.get("mode", "append") != "append":
+            self.copies.add(sink)
         return sink in self.copies
 
     def check_removed(self, name: str) -> None:

@@ -10,7 +10,7 @@ from filesink.storage.fs import FsStat, Handle
 from property_tests.simulation.disk import Disk
 from property_tests.simulation.world import Process, World
 
-_NO_COMPONENT = frozenset(("", ".", ".."))
+NO_COMPONENT = frozenset(("", ".", ".."))
 
 
 class SimFs:
@@ -159,6 +159,6 @@ class SimFs:
 
     def _inside(self, path: str) -> str:
         """I10: no path leads out of the base."""
-        if not _NO_COMPONENT.isdisjoint(path.split("/")):
+        if not NO_COMPONENT.isdisjoint(path.split("/")):
             self._world.fail(f"I10: path {path!r} leaves the base")
         return path

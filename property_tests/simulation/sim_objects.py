@@ -25,6 +25,7 @@ from filesink.storage.s3_options import S3Options
 from filesink.storage.staged import UploadedPart
 from property_tests.simulation.bucket import Bucket
 from property_tests.simulation.clock import SimClock, SimIds
+from property_tests.simulation.sim_fs import NO_COMPONENT
 from property_tests.simulation.world import Process, World
 
 if TYPE_CHECKING:
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 
 R = TypeVar("R")
 _PART_BYTES = 16  # of an upload's parts: two rows
+_OPTIONS = S3Options()
 
 #: HTTP status of a fault to the code of the error that the client makes of it; others are no answer.
 _CODES = {403: "PERMISSION", 409: RACE}
@@ -40,7 +42,7 @@ _CODES = {403: "PERMISSION", 409: RACE}
 def open_sim_store(world: World, bucket: Bucket, ids: SimIds) -> S3Store:
     """The store as the process that runs now opens it."""
     objects = SimObjects(world, world.current, bucket)
-    store = S3Store(objects, "", options=S3Options(), clock=SimClock(world), ids=ids)
+    store = S3Store(objects, "", options=_OPTIONS, clock=SimClock(world), ids=ids)
     store.runner = SerialRunner()
     store._uploads = replace(
         store._uploads, senders=InlineSenders(1), runner=store.runner, part_size=_PART_BYTES
@@ -122,7 +124,7 @@ class SimObjects:
         self._call("abort", key, self._bucket.abort, key, upload_id)
 
     def _call(self, operation: str, key: str, effect: Callable[..., R], *arguments: Any) -> R:
-        if any(part in {"", ".", ".."} for part in key.split("/")) and key:
+        if key and not NO_COMPONENT.isdisjoint(key.split("/")):
             self._world.fail(f"I10: key {key!r} leaves the base")
         self._bucket.expire()
         try:

@@ -225,8 +225,9 @@ class World:
         return self._strike(process, fault, operation, path, lambda: effect(*arguments))
 
     def _fault(self, plan: Plan, process: Process, operation: str, path: str) -> Fault | None:
-        for late in self.late.due(self.operations):
-            self.carry_out(late)
+        if self.late.waiting:
+            for late in self.late.due(self.operations):
+                self.carry_out(late)
         return process.sticky.get(operation) or plan.fault(operation, path, self.operations)
 
     def carry_out(self, late: Late) -> None:
