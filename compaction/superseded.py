@@ -77,7 +77,7 @@ def superseded(store: Store) -> list[SupersededFile]:
 def outstanding(store: Store) -> list[SupersededFile]:
     """Those that are there as they were listed, each beside the file that holds its rows."""
     named = superseded(store)
-    listing = _entries(store, {parent(file.path) for file in named})
+    listing = _entries(store, sorted({parent(file.path) for file in named}))
     return [file for file in named if file.by in listing and _is_same(listing.get(file.path), file)]
 
 

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+
 import pytest
 
 from property_tests.regressions.seeds import SEEDS
@@ -33,3 +37,18 @@ def test_a_seed_is_the_whole_history() -> None:
         run_seed(seed, second.append)
         assert first == second
         assert len(first) > 50
+
+
+@pytest.mark.parametrize("seed", [89, 193])
+def test_a_seed_is_the_whole_history_in_every_process(seed: int) -> None:
+    """No order of calls comes from the hashes of texts, which differ from process to process."""
+    command = [sys.executable, "-m", "property_tests.simulate", "--seed", str(seed), "--trace"]
+    runs = [
+        subprocess.Popen(  # noqa: S603 - our own interpreter and module
+            command, env={**os.environ, "PYTHONHASHSEED": hashes}, stdout=subprocess.PIPE
+        )
+        for hashes in ("1", "2")
+    ]
+    first, second = (run.communicate(timeout=120)[0] for run in runs)
+    assert first == second
+    assert len(first.splitlines()) > 50

@@ -169,7 +169,7 @@ class S3Store(Store):
                 else:
                     hidden = upload_path(name, each.upload_id)
                     entries.append(Entry(name=hidden, size=0, mtime_ms=each.begun_ms, kind=Kind.FILE))
-        entries += [Entry(name=name, size=0, mtime_ms=0, kind=Kind.DIRECTORY) for name in names]
+        entries += [Entry(name=name, size=0, mtime_ms=0, kind=Kind.DIRECTORY) for name in sorted(names)]
         return [entry for entry in entries if entry.name]  # a key may end with '/'
 
     def open_input(self, path: str) -> BinaryIO:
