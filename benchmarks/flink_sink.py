@@ -48,7 +48,7 @@ def run(source: str, interval: int, path: str, *, compacts: bool) -> float:
         strategy = strategy.set_size_threshold(128 << 20).build()
         sink = sink.enable_compact(strategy, FileCompactor.concat_file_compactor())
     stream = environment.from_source(lines, WatermarkStrategy.no_watermarks(), "lines")
-    stream.sink_to(sink.build())
+    stream.sink_to(sink.build()).uid("sink")  # a compacting sink must have one
     return environment.execute("lines").get_net_runtime() / 1000
 
 

@@ -17,6 +17,8 @@ from dataclasses import dataclass
 from filesink.naming import LEDGER_ROOT, is_data, join, parent, parse_ours, sink_tag
 from filesink.storage.api import Entry, Kind, Store
 
+_AT_A_TIME = 64  # directories listed together, in so far as the store runs several requests at a time
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hidden:
@@ -104,16 +106,16 @@ def walk(store: Store, directories: Iterable[str] | None = None) -> Iterator[tup
 def _everywhere(store: Store) -> Iterator[tuple[str, list[Entry]]]:
     waiting = [""]
     while waiting:
-        directory = waiting.pop()
-        entries = store.list(directory)
-        if directory and _holds_ledgers(entries):
-            continue
-        waiting += [
-            join(directory, entry.name)
-            for entry in entries
-            if entry.kind is Kind.DIRECTORY and (entry.name[0] not in "._" or not is_data(entry.name))
-        ]
-        yield directory, entries
+        now, waiting = waiting[-_AT_A_TIME:], waiting[:-_AT_A_TIME]
+        for directory, entries in zip(now, store.runner.run(store.list, now), strict=True):
+            if directory and _holds_ledgers(entries):
+                continue
+            waiting += [
+                join(directory, entry.name)
+                for entry in entries
+                if entry.kind is Kind.DIRECTORY and (entry.name[0] not in "._" or not is_data(entry.name))
+            ]
+            yield directory, entries
 
 
 def _there(store: Store, directories: Iterable[str]) -> Iterator[tuple[str, list[Entry]]]:

@@ -100,6 +100,12 @@ def test_nested_buckets_are_searched(files):
     assert dead(files) == sorted(inside)
 
 
+def test_many_directories_are_searched_in_bundles(files):
+    """However many there are on two levels, each is listed, and none twice."""
+    paths = [hide(files, bucket=f"a={number % 7}/b={number}") for number in range(200)]
+    assert dead(files) == sorted(paths)
+
+
 def test_the_search_can_be_limited(files):
     """Given directories are looked at, and not what is below them."""
     hide(files)
