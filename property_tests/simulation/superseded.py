@@ -1,4 +1,4 @@
-"""What the observer asks of offline compaction (I16).
+"""What the observer asks of offline compaction (I17).
 
 A row may be seen twice only while one of its files is named as merged by the other's record; readers
 who leave out what is named see each row once, at any time. A merged file has the rows of its inputs,
@@ -31,10 +31,10 @@ class Superseded:
         observer = self._observer
         for name in _named(record):
             if name not in observer.visible:
-                observer.world.fail(f"I16: slot {record.slot} merges {name}, which no reader sees")
+                observer.world.fail(f"I17: slot {record.slot} merges {name}, which no reader sees")
             if not observer.replacements.is_settled(name):
                 observer.world.fail(
-                    f"I16: slot {record.slot} merges {name}, whose epoch is not complete for good"
+                    f"I17: slot {record.slot} merges {name}, whose epoch is not complete for good"
                 )
         before = self._rows(self.left_out())
         self._records[record.slot] = record
@@ -42,7 +42,7 @@ class Superseded:
         for entry in record.pending.values():
             after.update(rows_in_segment(observer.staged_bytes(entry) or b""))
         if before != after:
-            observer.world.fail(f"I16: slot {record.slot} has other rows than what it merges")
+            observer.world.fail(f"I17: slot {record.slot} has other rows than what it merges")
 
     def taken_back(self, record: Record) -> None:
         """A power cut has taken a record that was not complete."""
@@ -68,7 +68,7 @@ class Superseded:
             owner = self.other_with(row, name)
             inode = None if owner is None else observer.world.disk.find(owner)
             if owner is None or observer.world.disk.find_synced(owner) is not inode:
-                observer.world.fail(f"I16: {name} is gone and row {row} is in no other file for good")
+                observer.world.fail(f"I17: {name} is gone and row {row} is in no other file for good")
 
     def other_with(self, row: str, name: str) -> str | None:
         """A visible file but ``name`` that has ``row``."""
@@ -80,13 +80,13 @@ class Superseded:
         if self._records:
             doubled = [row for row, times in self._rows(self.left_out()).items() if times > 1]
             if doubled:
-                self._observer.world.fail(f"I16: row {doubled[0]} is read twice")
+                self._observer.world.fail(f"I17: row {doubled[0]} is read twice")
 
     def check_end(self) -> None:
         """When all graces are over, nobody at all does."""
         doubled = [row for row, times in self._rows(set()).items() if times > 1]
         if doubled:
-            self._observer.world.fail(f"I16: row {doubled[0]} is in two files at the end")
+            self._observer.world.fail(f"I17: row {doubled[0]} is in two files at the end")
 
     def _rows(self, left_out: set[str]) -> Counter[str]:
         visible = self._observer.visible

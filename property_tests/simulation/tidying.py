@@ -71,7 +71,7 @@ class Tidying:
         history.world.now_ms += max(_GRACES_MS)
         self._to_its_end(0)
         if self._to_its_end(0).found_work:
-            history.world.fail("I16: offline compaction does not come to its end")
+            history.world.fail("I17: offline compaction does not come to its end")
         history.operate("sweep")  # what crashed calls have left, if the last one had nothing to do
         history.until(lambda: not history.world._actors)
         if not history.scenario.trouble.clock_jumps:  # else a grace may end in a far future

@@ -132,6 +132,20 @@ def test_a_changed_strategy_applies_to_what_waits():
     assert world.rows() == ["a", "b"]
 
 
+def test_a_changed_compactor_applies_to_what_waits():
+    """After a restart it is the new one that makes a file of what the old one has let wait."""
+    world = World(compaction=compacting(size_threshold=100))
+    write(world, world.driver(), 0, "a", "b")
+    world.compaction = compacting(Dashes(), checkpoints=2)
+    write(world, world.driver(), 1, "c")
+    assert list(world.visible().values()) == [b"-a\nb\n-c\n"]
+    write(world, world.driver(), 2, "d")
+    world.compaction = compacting(FileCompactor.identical_file_compactor(), checkpoints=2)
+    write(world, world.driver(), 3, "e")
+    assert sorted(world.visible().values()) == [b"-a\nb\n-c\n", b"d\n", b"e\n"]
+    assert world.hidden() == []
+
+
 def test_on_off_on():
     """Each row once through every change; what waits is refused unless it is said what becomes of it."""
     world = World(compaction=compacting(size_threshold=100))

@@ -1,6 +1,6 @@
 """Streams a directory of flights into a sink until nothing is left. Killed and restarted by tests.
 
-    python -m tests.spark.programs.flights_stream <parquet|text> <directory>
+    python -m tests.spark.programs.flights_stream <parquet|compacted|text> <directory>
 
 Says ``started`` when the query runs and ``done`` when everything is visible.
 """
@@ -10,6 +10,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+from compaction import FileCompactor, FileCompactStrategy
 from filesink import BucketAssigner, FileSink, OutputFileConfig, RollingPolicy
 from formats import Encoder, ParquetWriterFactory
 from tests.spark import inputs
@@ -26,6 +27,19 @@ def parquet_sink(base: Path) -> FileSink:
     )
 
 
+def compacted_sink(base: Path) -> FileSink:
+    """The same, but files of two epochs are merged before they are seen, each time by a Spark job."""
+    compactor = FileCompactor.record_wise_file_compactor()
+    compactor.on_driver = 0
+    return (
+        FileSink.for_bulk_format(base, ParquetWriterFactory())
+        .with_bucket_assigner(BucketAssigner.partition_bucket_assigner("day"))
+        .with_uid("flights")
+        .enable_compact(FileCompactStrategy(checkpoints=2), compactor)
+        .build()
+    )
+
+
 def text_sink(base: Path) -> FileSink:
     """Small parts that stay open across epochs, in a directory per day."""
     return (
@@ -37,14 +51,15 @@ def text_sink(base: Path) -> FileSink:
     )
 
 
+SINKS = {"parquet": parquet_sink, "compacted": compacted_sink, "text": text_sink}
+
+
 def main(kind: str, directory: Path) -> None:
     """Run the stream once, to the end of its input."""
     spark = sessions.start()
     df = inputs.flights(spark, directory / "source").repartition(2)
-    if kind == "parquet":
-        sink = parquet_sink(directory / "out")
-    else:
-        df, sink = inputs.as_lines(df), text_sink(directory / "out")
+    df = inputs.as_lines(df) if kind == "text" else df
+    sink = SINKS[kind](directory / "out")
     query = sink.start(df, checkpoint_location=directory / "checkpoint", available_now=True)
     sessions.say("started")
     query.awaitTermination()
