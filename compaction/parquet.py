@@ -5,6 +5,9 @@ encoded, hashed again. Columns that have few values come from their pages as a d
 numbers, and go back as such; only the dictionaries of a row group are made one. The file is the
 same, byte for byte in its footer's schema, as one that was written from plain texts.
 
+A dictionary of values that hardly repeat is the column once more, and numbers beside it: what a first
+sample says of a column is taken for all of it, unless the format's layout names the columns.
+
 One thread decodes the next row group while another encodes the last one, so at most two are in
 memory, however large and many the files are.
 """
@@ -13,9 +16,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, BinaryIO, Final, cast
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pyarrow.types as pt
 
@@ -30,6 +35,8 @@ if TYPE_CHECKING:
 _GROUPS: Final = 5  # row groups that a file is cut into if they are large enough, so that both threads work
 _SMALLEST_GROUP: Final = 16 << 20  # bytes of Arrow data
 _WHOLE: Final = 32 << 20  # bytes; a file of that size is read at once
+_SAMPLE: Final = 20_000  # records
+_UNIQUE: Final = 0.9  # of the records of a sample have a value of their own
 _FEW_VALUES: Final = 16 << 10  # bytes of a compressed dictionary page
 _TEXT: Final = (pt.is_string, pt.is_large_string, pt.is_string_view)
 
@@ -46,13 +53,14 @@ def rewrite(inputs: Sequence[InputFile], output: BinaryOutput, factory: ParquetW
         FormatError: an input is not a Parquet file, or is one of another schema.
     """
     tables = _Tables(inputs)
-    writer = factory.create(output, tables.schema)
+    writer: BulkWriter | None = None
     limit = min(cast("int", factory.row_group_size), max(_SMALLEST_GROUP, tables.size // _GROUPS))
     total, rows = sum(file.rows for file in inputs), 0
     with ThreadPoolExecutor(1) as encoder:
         encoding: Future[None] | None = None
         for group in _groups(tables, limit):
             rows += group.num_rows
+            writer = writer or _lean(factory, group).create(output, tables.schema)
             if encoding is not None:
                 encoding.result()
             if rows < total:
@@ -61,8 +69,28 @@ def rewrite(inputs: Sequence[InputFile], output: BinaryOutput, factory: ParquetW
                 _write(writer, group)
     if encoding is not None:
         encoding.result()
-    writer.finish()
+    (writer or factory.create(output, tables.schema)).finish()
     return rows
+
+
+def _lean(factory: ParquetWriterFactory, group: pa.Table) -> ParquetWriterFactory:
+    """``factory`` without dictionaries for columns of which a sample hardly repeats a value."""
+    is_flat = not any(pt.is_nested(field.type) for field in group.schema)
+    if factory.layout.dictionary != "all" or not is_flat or group.num_rows < _SAMPLE:
+        return factory
+    sample = group.slice(0, _SAMPLE)
+    names = [name for name in sample.column_names if _repeats(sample.column(name))]
+    return replace(factory, layout=replace(factory.layout, dictionary=names))
+
+
+def _repeats(column: pa.ChunkedArray[Any]) -> bool:
+    if pt.is_dictionary(column.type) or pt.is_boolean(column.type):
+        return True
+    values = column.cast(pa.string()) if pt.is_string_view(column.type) else column
+    try:
+        return pc.count_distinct(values).as_py() <= _UNIQUE * len(column)
+    except pa.ArrowNotImplementedError:  # of this type distinct values cannot be counted
+        return True
 
 
 def describe(stream: BinaryIO, size: int) -> tuple[str, int]:
@@ -109,10 +137,15 @@ class _Tables:
 
 def _open(stream: BinaryIO, size: int, few: Sequence[str]) -> pq.ParquetFile:
     stream.seek(0)
-    source: Any = pa.BufferReader(stream.read()) if size <= _WHOLE else stream
+    is_whole = size <= _WHOLE
+    source: Any = pa.BufferReader(stream.read()) if is_whole else stream
     try:
         return pq.ParquetFile(
-            source, read_dictionary=list(few), coerce_int96_timestamp_unit="us", **FOOTER_LIMITS
+            source,
+            read_dictionary=list(few),
+            coerce_int96_timestamp_unit="us",
+            pre_buffer=not is_whole,
+            **FOOTER_LIMITS,
         )
     except (pa.ArrowException, OSError) as error:
         raise FormatError(f"no readable Parquet file ({type(error).__name__})", kind="value") from error

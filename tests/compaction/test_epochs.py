@@ -259,6 +259,35 @@ def test_parquet_of_any_layout(tmp_path, layout):
     assert pq.ParquetFile(path).num_row_groups == 1
 
 
+@pytest.mark.parametrize(
+    ("layout", "unique"), [(ParquetLayout(), False), (ParquetLayout(dictionary=("value", "few")), True)]
+)
+def test_a_dictionary_that_does_not_pay_is_left_out(tmp_path, layout, unique):
+    """A column whose values do not repeat gets none in a merged file, unless the layout names it."""
+    world = World(
+        plan=plan_of(BulkFormat(ParquetWriterFactory(layout=layout))),
+        compaction=compacting(FileCompactor.record_wise_file_compactor(), checkpoints=2),
+        open_store=lambda: open_store(tmp_path, {}),
+    )
+    driver = world.driver()
+    for number in range(2):
+        table = pa.table(
+            {
+                "bucket": [""] * 10_000,
+                "value": [f"{number}-{n}" for n in range(10_000)],
+                "few": [n % 7 for n in range(10_000)],
+            }
+        )
+        (batch,) = table.to_batches()
+        driver.run(micro_batch(number), world.job(batch))
+    (path,) = tmp_path.glob("*.parquet")
+    group = pq.ParquetFile(path).metadata.row_group(0)
+    columns = [group.column(index) for index in range(group.num_columns)]
+    found = {column.path_in_schema: column.has_dictionary_page for column in columns}
+    assert found == {"value": unique, "few": True}
+    assert pq.read_table(path).column("value").to_pylist()[-1] == "1-9999"
+
+
 def test_sorted_files_are_not_merged():
     """What a file says of its order would not be true of a merged one."""
     factory = ParquetWriterFactory(layout=ParquetLayout(sorted_by=("a",)))

@@ -15,8 +15,14 @@ from formats import Encoder, ParquetWriterFactory
 from tests.spark import inputs, outside
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
+
+    from compaction import InputFile
+    from filesink.file_format import FileFormat
+    from formats.api import BinaryOutput
 
 pytestmark = pytest.mark.spark
 BATCHES = 60
@@ -34,36 +40,34 @@ def flights_source(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return directory
 
 
-def run(
-    spark: SparkSession, builder: FileSinkBuilder, source: Path, checkpoint: Path
-) -> list[dict[str, int]]:
-    """The stream to its end, one file per micro-batch; the metrics of its epochs."""
-    schema = spark.read.parquet(str(source)).schema
-    df = spark.readStream.schema(schema).option("maxFilesPerTrigger", 1).parquet(str(source))
-    query = builder.build().start(df, checkpoint_location=checkpoint, available_now=True)
-    query.awaitTermination()
-    return [dict(report.metrics) for report in query.reports]
-
-
 @pytest.mark.slow
-@pytest.mark.timeout(900)
+@pytest.mark.timeout(600)
 def test_sixty_micro_batches_of_flights_make_one_file(
     spark: SparkSession, flights_source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The same rows with and without compaction, in 60 files and in one; merged by a Spark job."""
+    """The same rows with and without compaction, in 60 files and in one; merged by a Spark job.
+
+    One query feeds both sinks, so that its own work is done once.
+    """
     monkeypatch.setattr(RewritingFileCompactor, "on_driver", 0)
     plain = FileSink.for_bulk_format(tmp_path / "plain", ParquetWriterFactory())
-    plain = plain.with_bucket_assigner(BASE_PATH)
-    run(spark, plain, flights_source, tmp_path / "checkpoint-plain")
-    merged = FileSink.for_bulk_format(tmp_path / "merged", ParquetWriterFactory())
-    merged = merged.with_bucket_assigner(BASE_PATH).enable_compact(
+    merged = FileSink.for_bulk_format(tmp_path / "merged", ParquetWriterFactory()).enable_compact(
         FileCompactStrategy(checkpoints=BATCHES), FileCompactor.record_wise_file_compactor()
     )
-    metrics = run(spark, merged, flights_source, tmp_path / "checkpoint-merged")
+    sinks = [builder.with_bucket_assigner(BASE_PATH).build() for builder in (plain, merged)]
+
+    def both(df: DataFrame, batch_id: int) -> None:
+        for sink in sinks:
+            sink.foreach_batch(df, batch_id)
+
+    schema = spark.read.parquet(str(flights_source)).schema
+    df = spark.readStream.schema(schema).option("maxFilesPerTrigger", 1).parquet(str(flights_source))
+    writer = df.writeStream.foreachBatch(both).trigger(availableNow=True)
+    writer.option("checkpointLocation", str(tmp_path / "checkpoint")).start().awaitTermination()
+    assert [sink.finish() for sink in sinks] == [None, None]
     assert len(outside.visible(tmp_path / "plain")) == BATCHES
     assert len(outside.visible(tmp_path / "merged")) == 1
     assert outside.hidden(tmp_path / "merged") == []
-    assert sum(values.get("merged_files_in", 0) for values in metrics) == BATCHES
     before, after = (sorted_table(tmp_path / name) for name in ("plain", "merged"))
     assert before.num_rows == 336_776
     assert before.equals(after)
@@ -80,8 +84,28 @@ def lines(spark: SparkSession, source: Path) -> DataFrame:
     return inputs.flights(spark, source).selectExpr("lpad(id, 9, '0') AS value")
 
 
+class Counting(RewritingFileCompactor):
+    """A user's own: joins files of lines, and counts them. Always as a Spark job."""
+
+    on_driver = 0
+
+    def rewrite(self, inputs: Sequence[InputFile], output: BinaryOutput, form: FileFormat) -> int:
+        """See ``RewritingFileCompactor.rewrite``."""
+        del form
+        lines = 0
+        for file in inputs:
+            with file.open() as stream:
+                data = stream.read()
+            output.write(data)
+            lines += data.count(b"\n")
+        return lines
+
+
 def test_on_off_on(spark: SparkSession, tmp_path: Path) -> None:
-    """A stream that is restarted with and without compaction has each row once; forgetting it is refused."""
+    """A stream that is restarted with compaction, without, and with another one has each row once.
+
+    The last compactor is a user's own, and merges in a Spark job. Forgetting compaction is refused.
+    """
     base, source, checkpoint = tmp_path / "out", tmp_path / "source", tmp_path / "checkpoint"
     plain = FileSink.for_row_format(base, Encoder.simple_string_encoder()).with_bucket_assigner(BASE_PATH)
     plain = plain.with_uid("lines").with_output_file_config(OutputFileConfig(part_suffix=".txt"))
@@ -89,20 +113,27 @@ def test_on_off_on(spark: SparkSession, tmp_path: Path) -> None:
     compacting = plain.enable_compact(
         FileCompactStrategy(size_threshold="1MiB"), FileCompactor.concat_file_compactor()
     )
-    for number, builder in enumerate((compacting, plain.disable_compact(), compacting)):
-        inputs.add_file(source, number, rows=20)
+    own = plain.enable_compact(FileCompactStrategy(checkpoints=2), Counting())
+
+    def run(builder: FileSinkBuilder, *files: int) -> int:
+        for number in files:
+            inputs.add_file(source, number, rows=20)
         query = builder.build().start(lines(spark, source), checkpoint_location=checkpoint)
         query.processAllAvailable()
         query.stop()
-        if number == 0:
-            with pytest.raises(StateError, match="disable_compact"):
-                plain.build().finish()
-            assert outside.visible(base) == {}
-        if number == 1:
-            plain.disable_compact().build().finish()
-            assert outside.lines(base, ".txt") == expected(2)
-    compacting.build().finish()
-    assert outside.lines(base, ".txt") == expected(3)
+        return sum(report.metrics.get("merged_files_in", 0) for report in query.reports)
+
+    run(compacting, 0)
+    with pytest.raises(StateError, match="disable_compact"):
+        plain.build().finish()
+    assert outside.visible(base) == {}
+    run(plain.disable_compact(), 1)
+    plain.disable_compact().build().finish()
+    assert outside.lines(base, ".txt") == expected(2)
+    assert run(own, 2, 3) == 2
+    own.build().finish()
+    assert outside.lines(base, ".txt") == expected(4)
+    assert len(outside.visible(base)) == 3
     assert outside.hidden(base) == []
 
 

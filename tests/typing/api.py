@@ -9,7 +9,8 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
-from compaction import FileCompactor, FileCompactStrategy
+import compaction
+from compaction import CompactionPlan, FileCompactor, FileCompactStrategy
 from filesink import (
     BucketAssigner,
     CheckpointRollingPolicy,
@@ -165,3 +166,15 @@ compacted = (
     .build()
 )
 drained = FileSink.for_row_format("/data/x", Encoder.json_lines()).disable_compact().build()
+
+
+def tidy_up(spark: SparkSession) -> DataFrame:
+    """Visible files are merged, and readers get time."""
+    planned: CompactionPlan = compaction.plan("/data/events", bucket="day=2024-01-01")
+    if planned.files > 10:
+        report: EpochReport | None = compaction.compact(
+            "/data/events", ParquetWriterFactory(), target_size="128MiB", reader_grace=timedelta(hours=1)
+        )
+        amplification: float | None = report.write_amplification if report else None
+        print(amplification)
+    return spark.read.parquet(*compaction.files("/data/events"))
