@@ -5,7 +5,7 @@
 
 The canonical history has three batches, two partitions and two buckets; parts roll inside an epoch and
 stay open across epochs, are merged, and records are folded away. In another, small files wait for
-each other, in one more they are merged when they are visible.
+each other, in one more they are merged when they are visible; and one has a query through the data source.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from random import Random
 
 from compaction import FileCompactor, FileCompactStrategy
@@ -23,6 +23,7 @@ from property_tests.simulation.compacting import Compacting
 from property_tests.simulation.faults import CRASHES, Fault, Mode, single_faults
 from property_tests.simulation.history import History, Scenario
 from property_tests.simulation.machine import Trouble
+from property_tests.simulation.neighbours import Neighbour
 from property_tests.simulation.plans import OneFault, Recorder, TwoFaults
 from property_tests.simulation.workload import Bounds, Shape
 from property_tests.simulation.world import Plan
@@ -57,6 +58,12 @@ CANON: dict[str, Scenario] = {
         shape=Shape(batches=1, rows=2, rolls=True, format="json", buckets=("a",)),
         trouble=Trouble(upkeep=0.0, tidies=1.0, overwrites_end=1.0),
     ),
+    "data source": Scenario(
+        shape=Shape(batches=4, rows=0, rolls=True, partitions=1, buckets=("a",)),
+        trouble=_QUIET,
+        neighbour=Neighbour.DATA_SOURCE,
+        pace=10,
+    ),
     "parquet": Scenario(shape=Shape(batches=1, rolls=True, format="parquet"), trouble=_QUIET),
     "objects": Scenario(
         shape=Shape(keep_batches=1, bounds=Bounds(fold_every=1), server=Personality.MINIO), trouble=_QUIET
@@ -82,9 +89,7 @@ class Case:
         plan: Plan = OneFault(self.number, self.fault, sticky=self.sticky)
         if self.then is not None:
             plan = TwoFaults(self.number, self.fault, second=self.second, fault=self.then)
-        scenario = CANON[self.canon]
-        scenario = Scenario(shape=scenario.shape, trouble=scenario.trouble, pace=scenario.pace, plan=plan)
-        result = History(_SEED, scenario).run()
+        result = History(_SEED, replace(CANON[self.canon], plan=plan)).run()
         tally.add(self.number, result)
         if result.violation is not None:
             tally.cases.append(f"{self}: {result.violation}")
@@ -92,11 +97,8 @@ class Case:
 
 def calls(canon: str) -> list[str]:
     """The calls of a canonical history, in order, up to the end of its source."""
-    scenario = CANON[canon]
     recorder = Recorder()
-    history = History(
-        _SEED, Scenario(shape=scenario.shape, trouble=scenario.trouble, pace=scenario.pace, plan=recorder)
-    )
+    history = History(_SEED, replace(CANON[canon], plan=recorder))
     history.run()
     return recorder.operations[: history.calm_after]
 

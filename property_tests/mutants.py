@@ -42,7 +42,10 @@ _PACKAGES = tuple(Path(package.__path__[0]) for package in (filesink, compaction
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What became of a mutant: the history that found it, or ``""`` if it lives."""
+    """What became of a mutant: the history that found it, or ``""`` if it lives.
+
+    ``seconds`` of processor time, so that they are the same on a machine with other work.
+    """
 
     mutant: Mutant
     killer: str
@@ -74,7 +77,6 @@ def apply(mutant: Mutant, sources: Path, copy: Path) -> None:
 
 def judge(mutant: Mutant, sources: Path) -> Verdict:
     """Hunt in a mutated copy."""
-    start = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="mutant-") as directory:
         apply(mutant, sources, Path(directory))
         command = [sys.executable, "-m", "property_tests.mutants", "--hunt"]
@@ -83,11 +85,11 @@ def judge(mutant: Mutant, sources: Path) -> Verdict:
                 command, cwd=directory, capture_output=True, text=True, timeout=_TIMEOUT, check=False
             )
         except subprocess.TimeoutExpired:
-            return Verdict(mutant, "", time.monotonic() - start)
+            return Verdict(mutant, "", _TIMEOUT)
     if found.returncode not in {0, _KILLED}:
         raise RuntimeError(f"the hunt for {mutant.name!r} broke: {found.stderr[-500:]}")
-    killer = found.stdout.strip() if found.returncode else ""
-    return Verdict(mutant, killer, time.monotonic() - start)
+    killer, _, seconds = found.stdout.strip().rpartition("\n")
+    return Verdict(mutant, killer, float(seconds))
 
 
 def hunt() -> str:
@@ -126,7 +128,7 @@ def main() -> int:
     arguments = parser.parse_args()
     if arguments.hunt:
         killer = hunt()
-        print(killer)
+        print(killer, time.process_time(), sep="\n")
         return _KILLED if killer else 0
     chosen = [mutant for mutant in MUTANTS if arguments.only in mutant.name]
     alive = 0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from property_tests.seeded.mutant import Mutant
 
+_IDENTITY = "filesink/identity.py"
 _COLLECTED = "filesink/collected.py"
 
 NEIGHBOURS = (
@@ -24,5 +25,29 @@ NEIGHBOURS = (
         _COLLECTED,
         "    if find_decided(cause, head, ledger, options) is not None:\n        return None\n",
         "",
+    ),
+    Mutant(
+        "a new query is not refused",
+        _IDENTITY,
+        '        raise _refusal("NEW_QUERY_OLD_DATA", _known_uid(ledger, last, batch))\n    _check',
+        "        return None\n    _check",
+    ),
+    Mutant(
+        "batches of another query are taken for those of the same number",
+        _IDENTITY,
+        "    if last is not None and last.query_id == batch.query_id:\n",
+        "    if last is not None:\n",
+    ),
+    Mutant(
+        "what a query has written before another came is forgotten",
+        _IDENTITY,
+        "        return earlier\n",
+        "        return None\n",
+    ),
+    Mutant(
+        "what was written before records were folded away is forgotten",
+        _IDENTITY,
+        "        if earlier is None and batch.batch_id > 0 and ledger.has_folded():\n",
+        "        if earlier is None and batch.batch_id < 0:\n",
     ),
 )

@@ -15,6 +15,7 @@ from filesink.errors import (
     ReplayMismatchError,
     StagedDataLost,
 )
+from property_tests.simulation import another_query
 from property_tests.simulation.bucket import DAY_MS, Bucket
 from property_tests.simulation.disk import Disk
 from property_tests.simulation.faults import Fault, Mode
@@ -41,6 +42,8 @@ def ask(history: History) -> None:
         spoiled(history)
     elif which < 0.8 and history.overwrites.processes:
         history.overwrites.edited()
+    elif 0.8 <= which < 0.9:
+        another_query.comes(history)
 
 
 def replays(history: History) -> None:
@@ -53,9 +56,9 @@ def replays(history: History) -> None:
         history.world.fail(f"I9: a replay of batch {last} was not a no-op: {error}")
     history.source.buckets["no-such"] = ""
     checkpoint.offsets[last] = (fingerprint, [*rows, "no-such"])
-    _expect(history, _replay(history, last), ReplayMismatchError)
+    expect(history, _replay(history, last), ReplayMismatchError)
     checkpoint.offsets[last] = (f"{fingerprint}'", rows)
-    _expect(history, _replay(history, last), CheckpointMismatchError)
+    expect(history, _replay(history, last), CheckpointMismatchError)
     checkpoint.offsets[last] = (fingerprint, rows)
     if picture(history) != before:
         history.world.fail("I14: a refused replay has changed something")
@@ -69,7 +72,7 @@ def not_shared(history: History) -> None:
     history.one_more_batch("98")
     error = _run(history)
     history.machine.workers_disk = None
-    _expect(history, error, StagedDataLost)
+    expect(history, error, StagedDataLost)
     if history.observer.visible != before:
         history.world.fail("I8: files were published that the driver has never seen")
 
@@ -77,7 +80,7 @@ def not_shared(history: History) -> None:
 def expired(history: History, bucket: Bucket) -> None:
     """A rule that aborts uploads too soon is refused; and an epoch waits for longer than any rule allows."""
     bucket.life_days = 1
-    _expect(history, _run(history), ConfigError)
+    expect(history, _run(history), ConfigError)
     bucket.life_days = 7
     plan = DiesWhenDecided(history)
     history.world.plan = plan
@@ -89,7 +92,7 @@ def expired(history: History, bucket: Bucket) -> None:
         return
     visible = dict(history.observer.visible)
     history.world.now_ms += (bucket.life_days + 1) * DAY_MS
-    _expect(history, _run(history), StagedDataLost)
+    expect(history, _run(history), StagedDataLost)
     if history.observer.visible != visible:
         history.world.fail("I8: files of an epoch were published although others of it are lost")
 
@@ -199,6 +202,7 @@ def _run(history: History) -> Exception | None:
     return driver.error
 
 
-def _expect(history: History, error: Exception | None, kind: type[FilesinkError]) -> None:
+def expect(history: History, error: Exception | None, kind: type[FilesinkError]) -> None:
+    """Fail unless ``error`` is of ``kind``."""
     if not isinstance(error, kind):
         history.world.fail(f"I14: {kind.__name__} was due, and there was {type(error).__name__}: {error}")

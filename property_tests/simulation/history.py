@@ -11,6 +11,7 @@ from typing import Any
 
 from filesink.errors import FilesinkError, ReplayTooOldError
 from filesink.file_tiers import FileTiers, Publishing
+from filesink.identity import OnNewQuery
 from filesink.maintenance import Lost, Maintenance
 from filesink.replay import EpochOptions
 from property_tests.simulation import epilogue
@@ -240,15 +241,21 @@ class History:
         self.observer.on_complete = self.metastore.check_complete
         return Publishing(commit=self.metastore.commit(delay_ms), base_path=BASE)
 
-    def start(self, checkpoint: Checkpoint | None = None) -> Driver:
-        """A new driver process that runs the query."""
+    def start(
+        self,
+        checkpoint: Checkpoint | None = None,
+        *,
+        source: Source | None = None,
+        on_new_query: OnNewQuery = OnNewQuery.REFUSE,
+    ) -> Driver:
+        """A new driver process that runs the query, or one of another ``source``."""
         compacting = self.scenario.shape.compacting
         driver = Driver(
             self.machine,
             self.sink if compacting is None else compacting.choose(self.sink, self.random),
-            source=self.source,
+            source=source or self.source,
             checkpoint=checkpoint or self.checkpoint,
-            options=EpochOptions(keep_batches=self.scenario.shape.keep_batches),
+            options=EpochOptions(keep_batches=self.scenario.shape.keep_batches, on_new_query=on_new_query),
             number=len(self.drivers),
         )
         self.drivers.append(driver)
