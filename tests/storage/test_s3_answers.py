@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 
 import pytest
 
@@ -292,6 +293,32 @@ def test_one_driver_may_do_without_conditions():
     with pytest.raises(CommitConflictError):
         store.publish(staged, TARGET)
     assert objects.objects[TARGET] == (b"abc", "")
+
+
+def test_memory_is_written_over_when_its_part_was_sent_and_not_before(objects):
+    """Two files grow beside one another: each has its own bytes, in the memory of four parts at most."""
+    store = store_of(objects, part_size=SMALLEST_PART, max_concurrency=2)
+    send, places = objects.upload_part, set()
+
+    def upload_part(key, upload_id, *, number, data):
+        before = bytes(data)
+        places.add(id(data))
+        time.sleep(0.01)  # long enough for the next part to be written
+        assert data == before
+        return send(key, upload_id, number=number, data=before)
+
+    objects.upload_part = upload_part
+    outputs = {f"t{number}": store.create(f".{number}", target=f"t{number}") for number in range(2)}
+    expected = dict.fromkeys(outputs, b"")
+    for piece in range(14):
+        for target, output in outputs.items():
+            data = bytes([piece]) + target.encode() * 700_000
+            output.write(data)
+            expected[target] += data
+    for target, output in outputs.items():
+        store.publish(output.close(), target)
+        assert objects.objects[target][0] == expected[target]
+    assert len(places) <= 4
 
 
 def test_a_task_holds_a_part_for_each_open_file_and_those_on_their_way(objects):
