@@ -23,7 +23,7 @@ FILES = max(12, 4 * KILLS)  # so that each driver has something to publish befor
 SUFFIXES = {"parquet": ".parquet", "compacted": ".parquet", "text": ".txt"}
 
 
-@pytest.mark.timeout(120 + 60 * KILLS)
+@pytest.mark.timeout(300 + 60 * KILLS)
 @pytest.mark.parametrize("kind", SUFFIXES)
 def test_every_row_once_whatever_is_killed(kind: str, tmp_path: Path) -> None:
     """Kills of workers, JVM and driver at random moments; a reader polls all the time.
