@@ -48,6 +48,12 @@ class _RawObject(io.RawIOBase):
         self._position = max(0, start + offset)
         return self._position
 
+    def readall(self) -> bytes:
+        """The rest in one request; what is inherited asks for 8 KiB at a time."""
+        rest = bytearray(max(0, self._size - self._position))
+        self.readinto(rest)
+        return bytes(rest)
+
     def readinto(self, buffer: Buffer, /) -> int:  # type: ignore[override]
         view = memoryview(buffer).cast("B")
         end = min(self._position + view.nbytes, self._size)

@@ -321,6 +321,19 @@ def test_memory_is_written_over_when_its_part_was_sent_and_not_before(objects):
     assert len(places) <= 4
 
 
+def test_what_is_left_of_an_object_is_read_at_once(objects, store):
+    """``read()`` without a length is one request, from wherever the reader stands."""
+    objects.objects[TARGET] = (bytes(range(256)) * 400, "")
+    read = objects.get
+    asked = []
+    objects.get = lambda key, **part: asked.append(part) or read(key, **part)
+    with store.open_input(TARGET) as opened:
+        opened.seek(100_000)
+        assert opened.read() == (bytes(range(256)) * 400)[100_000:]
+        assert opened.read() == b""
+    assert len(asked) == 1
+
+
 def test_a_task_holds_a_part_for_each_open_file_and_those_on_their_way(objects):
     """Whoever has a part too many waits, so memory has a bound that does not grow with the data."""
     before = set(threading.enumerate())  # those of other tests' stores end by and by
