@@ -23,6 +23,7 @@ Rules:
 from __future__ import annotations
 
 from collections.abc import Iterator, MutableMapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar
 
@@ -44,7 +45,7 @@ from filesink.metastore.announcements import Announced
 from filesink.ports import Ports
 from filesink.replay import EpochOptions, History, OnGap
 from filesink.save_mode import SaveMode
-from filesink.spark.data_source_options import DataSourceOptions, parse_options
+from filesink.spark.data_source_options import DataSourceOptions, HiveTable, announcing, parse_options
 from filesink.spark.schema import arrow_schema
 from filesink.spark.streams import BATCH_ID, QUERY_ID
 from filesink.spark.task_message import Report, TaskMessage
@@ -64,7 +65,8 @@ class Door:
     """What both writers do. Pickled.
 
     Attributes:
-        sink: the tiers.
+        sink: the tiers; a pickle has them without whom they tell of partitions.
+        table: that is told of partitions, if any.
         schema: of the input.
         epochs: see ``EpochOptions``.
         time_zone: the user's; ``None`` for the session's.
@@ -72,6 +74,7 @@ class Door:
     """
 
     sink: FileTiers
+    table: HiveTable | None
     schema: pa.Schema
     epochs: EpochOptions
     time_zone: str | None
@@ -104,8 +107,8 @@ class Door:
         """Commit what all tasks have reported. Called on the driver."""
         slots = {report.slot for report in reports}
         slot = slots.pop() if len(slots) == 1 else None
-        results = [report.result for report in reports]
-        self._loop(sink_id).commit(cause, results, slot=slot, schema=self.schema)
+        with closing(self._loop(sink_id)) as loop:
+            loop.commit(cause, [report.result for report in reports], slot=slot, schema=self.schema)
 
     def abort(self, sink_id: str, reports: Sequence[Report]) -> None:
         """Discard what tasks have reported, unless it is decided. Called on the driver."""
@@ -122,7 +125,7 @@ class Door:
         later = head is not None and head.complete and head.record.decided_ms >= self.made_ms
         alone = later or is_fresh(sink_id)
         return CollectedEpochs(
-            self.sink,
+            announcing(self.sink, self.table),
             ledger,
             ports=Ports(clock=SystemClock(), ids=SystemIds(), runner=ThreadRunner()),
             options=replace(self.epochs, history=History.NONE if alone else History.POSSIBLE),
@@ -234,12 +237,17 @@ class FileSinkDataSource(DataSource):
 
     def open_door(self, options: DataSourceOptions, schema: StructType) -> Door:
         """Check everything that can be known before data is read."""
-        sink = options.builder.tiers()
+        sink, table = options.builder.tiers(), options.table
         columns = arrow_schema(schema)
-        sink.prepare(columns)
+        announcing(sink, table).prepare(columns)
         epochs = replace(options.builder.epochs, on_gap=OnGap.REFUSE)  # every batch comes through here
         return Door(
-            sink=sink, schema=columns, epochs=epochs, time_zone=options.time_zone, made_ms=self._made_ms
+            sink=sink,
+            table=table,
+            schema=columns,
+            epochs=epochs,
+            time_zone=options.time_zone,
+            made_ms=self._made_ms,
         )
 
 

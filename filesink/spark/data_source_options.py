@@ -8,13 +8,17 @@ the options; a test compares it with ``NAMES``.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from typing import Any, cast
 
 from filesink.buckets import BucketAssigner
 from filesink.errors import ConfigError
+from filesink.file_tiers import FileTiers, Publishing
 from filesink.local_time import time_zone
+from filesink.metastore.hive import HiveMetastore
+from filesink.metastore.metastore_policy import MetastorePolicy
+from filesink.metastore.partition_commit import PartitionCommit
 from filesink.naming import OutputFileConfig
 from filesink.rolling import RollingPolicy
 from filesink.save_mode import SaveMode
@@ -26,7 +30,7 @@ from formats.api import Encoder
 _OWN = (
     "path", "format", "bucketColumns", "bucketColumnsInFile", "bucketTimeFormat", "bucketTimeColumn",
     "timeZone", "partSize", "maxRows", "partPrefix", "partSuffix", "uid", "txnId", "onNewQuery",
-    "onReplayMismatch", "partitionOverwriteMode",
+    "onReplayMismatch", "partitionOverwriteMode", "table", "metastore",
 )  # fmt: skip
 #: Every option of ours, as users spell it.
 NAMES = (*_OWN, *FORMAT_OPTIONS)
@@ -49,6 +53,10 @@ _MEANT = {
     "filenameextension": "partSuffix",
     "txnappid": "uid",
     "txnversion": "txnId",
+    "tablename": "table",
+    "metastoreuri": "metastore",
+    "metastoreuris": "metastore",
+    "hivemetastoreuris": "metastore",
 }
 # A part of an unknown name, and the feature it stands for.
 _REFUSED = {
@@ -66,6 +74,31 @@ _REFUSED = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class HiveTable:
+    """A table that is told of partitions: texts, since each commit is handed a pickle and no connection.
+
+    Attributes:
+        name: ``"database.table"``.
+        metastore: URIs of a Hive metastore.
+        base_path: where the sink writes.
+    """
+
+    name: str
+    metastore: str
+    base_path: str
+
+    def publishing(self) -> Publishing:
+        """Announce with each epoch. Nothing is connected before the first call to the metastore."""
+        policy = MetastorePolicy(self.name, HiveMetastore(self.metastore))
+        return Publishing(commit=PartitionCommit(policies=[policy]), base_path=self.base_path)
+
+
+def announcing(sink: FileTiers, table: HiveTable | None) -> FileTiers:
+    """``sink``, and whom it tells of partitions."""
+    return sink if table is None else replace(sink, publishing=table.publishing())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class DataSourceOptions:
     """What a user has chosen.
 
@@ -74,12 +107,14 @@ class DataSourceOptions:
         txn_id: the user's name for the data of a batch write, or ``""``.
         time_zone: for buckets; ``None`` for the session's.
         overwrite_mode: what ``.mode("overwrite")`` does.
+        table: that is told of partitions, if any.
     """
 
     builder: FileSinkBuilder
     txn_id: str
     time_zone: str | None
     overwrite_mode: SaveMode
+    table: HiveTable | None
 
 
 def parse_options(options: Mapping[str, str]) -> DataSourceOptions:
@@ -107,7 +142,23 @@ def parse_options(options: Mapping[str, str]) -> DataSourceOptions:
         txn_id=txn_id or "",
         time_zone=zone,
         overwrite_mode=_overwrite_mode(given),
+        table=_table(given, builder.base_path),
     )
+
+
+def _table(given: Texts, base_path: str) -> HiveTable | None:
+    name, metastore = given.get("table"), given.get("metastore")
+    if name is None and metastore is None:
+        return None
+    if name is None or metastore is None:
+        raise ConfigError(
+            "'table' and 'metastore' go together: the table that is told of partitions, as 'database.table', "
+            "and the URIs of its Hive metastore, as 'thrift://host:9083'. Give both or neither",
+            code="CONFLICT",
+        )
+    table = HiveTable(name=name, metastore=metastore, base_path=base_path)
+    table.publishing()  # raises if it cannot be
+    return table
 
 
 def _overwrite_mode(given: Texts) -> SaveMode:

@@ -14,11 +14,12 @@ from pathlib import Path
 import pytest
 from pyspark.sql import Row, SparkSession
 
+import filesink
 from examples.hive_server import HiveServer
 from filesink import FileSink
 from filesink.buckets import BucketAssigner
 from filesink.errors import ConfigError, SchemaError
-from filesink.metastore.api import Metastore, TableKind
+from filesink.metastore.api import Metastore, TableKind, TableName
 from filesink.metastore.hive import HiveMetastore
 from filesink.metastore.metastore_policy import MetastorePolicy
 from filesink.metastore.partition_commit import PartitionCommit
@@ -183,3 +184,24 @@ def test_a_stream_announces_as_it_goes(session: SparkSession, tmp_path: Path) ->
     with pytest.raises(ConfigError) as caught:
         FileSink.for_hive_table(text, metastore=HiveMetastore(URI))
     assert caught.value.code == "TABLE_FORMAT"
+
+
+def test_the_data_source_announces_with_each_epoch(session: SparkSession, tmp_path: Path) -> None:
+    """Its commit gets a pickle of the writer: a batch, a stream and an overwrite are seen by the table."""
+    filesink.register(session)
+    name = hive_table(session, "default.by_data_source", "parquet", tmp_path / "t")
+    options = {"table": name, "metastore": URI, "bucketColumns": "day"}
+    frame = session.createDataFrame(ROWS).selectExpr("id", "name", "day")
+    frame.write.format("filesink").mode("append").options(**options).save(str(tmp_path / "t"))
+    assert session.table(name).count() == 30
+    frame.selectExpr("id + 30 as id", "name", "'2025-01-01' as day").write.parquet(str(tmp_path / "in"))
+    stream = session.readStream.schema(frame.schema).parquet(str(tmp_path / "in"))
+    query = stream.writeStream.format("filesink").options(**options, checkpointLocation=str(tmp_path / "cp"))
+    query.trigger(availableNow=True).start(str(tmp_path / "t")).awaitTermination()
+    assert session.table(name).where("day = '2025-01-01'").count() == 30
+    overwritten = frame.limit(1).write.format("filesink").mode("overwrite").options(**options)
+    overwritten.save(str(tmp_path / "t"))
+    session.catalog.refreshTable(name)
+    assert session.table(name).count() == 1
+    told = HiveMetastore(URI).get_partitions(TableName.parse(name), [("2025-01-01",)])
+    assert [one.parameters["numRows"] for one in told] == ["0"]

@@ -37,6 +37,21 @@ def code_of(**options: str) -> str:
     return refused.value.code
 
 
+def test_a_table_and_its_metastore_go_together():
+    """Both or neither; what could never be reached is refused before Spark does anything."""
+    uri = "thrift://metastore:9083"
+    table = parsed(table="db.t", metastore=uri).table
+    assert table is not None
+    assert (table.name, table.metastore, table.base_path) == ("db.t", uri, "/data/out")
+    assert parsed().table is None
+    assert code_of(table="db.t") == "CONFLICT"
+    assert code_of(metastore=uri) == "CONFLICT"
+    assert code_of(table="t", metastore=uri) == "TABLE_NAME"
+    assert code_of(table="db.t", metastore="metastore:9083") == "METASTORE_URI"
+    with pytest.raises(ConfigError, match="did you mean 'metastore'"):
+        parsed(metastoreUri=uri)
+
+
 def test_defaults():
     """Without options: Parquet, directly below the path, one part per task and epoch."""
     options = parsed()
