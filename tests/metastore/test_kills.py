@@ -40,7 +40,7 @@ from tests.metastore.test_hive import HiveSite
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
-KILLS = int(os.environ.get("FILESINK_KILLS", "4"))  # of each test; hundreds are for a night
+KILLS = int(os.environ.get("FILESINK_KILLS", "3"))  # of each test; hundreds are for a night
 _IN_FLIGHT = 0.02  # seconds; a call to the server takes some milliseconds
 
 
