@@ -204,7 +204,7 @@ class World:
         """
         if process.dead:
             raise Killed
-        if self.operations >= self._next_turn and self._current is not None:
+        if self.operations >= self._next_turn and self._is_an_actors_own():
             self._hub.switch()
             if process.dead:
                 raise Killed
@@ -223,6 +223,10 @@ class World:
             put_off = Late(process, operation, path, lambda: (late or effect)(*arguments))
             self.late.put_off(put_off, after=number, delay=fault.delay)
         return self._strike(process, fault, operation, path, lambda: effect(*arguments))
+
+    def _is_an_actors_own(self) -> bool:
+        """Whether an actor calls by itself: Arrow reads columns in threads of its own, which cannot wait."""
+        return self._current is not None and self._current.thread is greenlet.getcurrent()
 
     def _fault(self, plan: Plan, process: Process, operation: str, path: str) -> Fault | None:
         if self.late.waiting:
