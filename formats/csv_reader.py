@@ -14,7 +14,6 @@ import pyarrow.csv as pc
 import pyarrow.types as pt
 
 from formats import columns, line_reader, reading
-from formats.charsets import UTF_8
 from formats.errors import FormatError
 
 if TYPE_CHECKING:
@@ -28,16 +27,22 @@ def open_reader(file: BinaryIO, *, encoder: CsvEncoder, schema: pa.Schema | None
     wanted = line_reader.require_schema(schema, "CSV")
     dialect = encoder.dialect
     patterns = encoder.values.date_format or encoder.values.timestamp_format
-    plain = dialect.escape == dialect.quote and encoder.charset == UTF_8 and not patterns
-    if len(dialect.delimiter.encode()) > 1 or not plain:
+    if len(dialect.delimiter.encode()) > 1 or dialect.escape != dialect.quote or patterns:
         raise FormatError(
-            "only CSV that doubles quotes (escape equal to quote), with a delimiter of one byte, in UTF-8 "
-            "and with times in ISO 8601 can be read back here; Spark reads the others",
+            "only CSV that doubles quotes (escape equal to quote), with a delimiter of one byte and with "
+            "times in ISO 8601 can be read back here; Spark reads the others",
             kind="option",
         )
     for field in wanted:
         _check(field.type, field.name)
-    return reading.reader(wanted, lambda: _batches(file, encoder, wanted), wanted=None)
+    return reading.reader(wanted, lambda: _decoded(file, encoder, wanted), wanted=None)
+
+
+def _decoded(file: BinaryIO, encoder: CsvEncoder, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+    try:
+        yield from _batches(file, encoder, schema)
+    except UnicodeError as error:
+        raise FormatError(f"the file is not text in {encoder.charset}", kind="value") from error
 
 
 def _batches(file: BinaryIO, encoder: CsvEncoder, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
@@ -47,6 +52,7 @@ def _batches(file: BinaryIO, encoder: CsvEncoder, schema: pa.Schema) -> Iterator
         read_options=pc.ReadOptions(
             use_threads=False,
             block_size=_BLOCK,
+            encoding=encoder.charset,
             column_names=schema.names,
             skip_rows=0 if encoder.header_mode == "none" else 1,
         ),

@@ -75,6 +75,38 @@ def test_text_is_read_in_its_charset(charset, monkeypatch):
     assert reader.read_all().to_pydict() == {"value": ["a", "é" * 5, "", "", "x"]}
 
 
+@pytest.mark.parametrize("charset", ["UTF-8", "UTF-16-LE", "latin-1"])
+@pytest.mark.parametrize("header", [False, True])
+def test_csv_is_read_in_its_charset(charset, header):
+    """Line feeds, quotes and delimiters inside of values included."""
+    encoder = Encoder.csv(";", header=header, escape='"', charset=charset)
+    batch = pa.record_batch({"é": ["a\nb", 'é;"ü"', None, "", " x "], "n": [1, 2, 3, 4, None]})
+    file = io.BytesIO(encoder.header(batch.schema) + bytes(encoder.encode(batch)))
+    assert encoder.open_reader(file, schema=batch.schema).read_all().to_pylist() == batch.to_pylist()
+
+
+def test_csv_in_another_charset_is_an_error():
+    """Not a character in place of what is not understood."""
+    plain, schema = Encoder.csv(escape='"', charset="ASCII"), pa.schema([("c", pa.string())])
+    with pytest.raises(FormatError, match="not text in ascii") as error:
+        plain.open_reader(io.BytesIO("é\n".encode()), schema=schema).read_all()
+    assert error.value.kind == "value"
+
+
+def test_nested_json_is_read():
+    """Structs in lists in structs, with line feeds and quotes in their strings, and fields left out."""
+    inner = pa.struct([("s", pa.string()), ("n", pa.int32()), ("at", pa.timestamp("us", "UTC"))])
+    schema = pa.schema([("a", pa.struct([("list", pa.list_(inner)), ("x", pa.float64())]))])
+    rows = [
+        {"a": {"list": [{"s": 'line\n"é"', "n": None, "at": None}, None], "x": 1.5}},
+        {"a": {"list": [], "x": None}},
+        {"a": None},
+    ]
+    batch = pa.RecordBatch.from_pylist(rows, schema=schema)
+    file = io.BytesIO(bytes(Encoder.json_lines().encode(batch)))
+    assert Encoder.json_lines().open_reader(file, schema=schema).read_all().to_pylist() == rows
+
+
 @pytest.mark.parametrize(
     "encoder", [Encoder.json_lines(), Encoder.simple_string_encoder()], ids=["json", "text"]
 )
