@@ -49,15 +49,20 @@ class Router:
 
     def drain(self, context: BucketContext) -> Iterator[tuple[str, pa.RecordBatch]]:
         """Route everything that waits."""
-        waiting, self._waiting, self._rows, self._bytes = self._waiting, [], 0, 0
-        if not waiting:
+        if not self._waiting:
             return
-        batch = waiting[0] if len(waiting) == 1 else pa.concat_batches(waiting)  # type: ignore[attr-defined]
-        ids = assign_ids(self.assigner, batch, context)
-        pieces = split(self._for_files(batch), ids)
-        mixed = len(pieces) * _GOOD_SLICE > batch.num_rows and len(pieces) > 1
+        rows = self._rows
+        pieces = self._split(context)
+        mixed = len(pieces) * _GOOD_SLICE > rows and len(pieces) > 1
         self._wanted = len(pieces) * _GOOD_SLICE if mixed or (self._wanted and len(pieces) > 1) else 0
         yield from pieces
+
+    def _split(self, context: BucketContext) -> list[tuple[str, pa.RecordBatch]]:
+        """Split what waits; a function of its own, so that nobody holds the rows while copies are written."""
+        waiting, self._waiting, self._rows, self._bytes = self._waiting, [], 0, 0
+        batch = waiting[0] if len(waiting) == 1 else pa.concat_batches(waiting)  # type: ignore[attr-defined]
+        del waiting  # three times what was gathered would be in memory
+        return split(self._for_files(batch), assign_ids(self.assigner, batch, context))
 
     def _for_files(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         if self._columns is None:

@@ -267,27 +267,41 @@ class FileWriter(SinkWriter[HeldFile, Committable]):
     def _stay_within_limits(self) -> None:
         """Write out the largest buffers, then close the largest files, until both limits hold."""
         limits = self._plan.limits
-        writers = [bucket.writer for bucket in self._buckets.values() if bucket.writer is not None]
-        if sum(writer.buffered for writer in writers) > limits.memory:
-            _flush_largest(writers, limits.memory // 2)
-        files = [bucket for bucket in self._buckets.values() if bucket.writer and bucket.writer.is_open]
-        if len(files) > limits.open_files:
-            self._close_largest(files, limits.open_files // 2)
+        if self._waiting_bytes() > limits.memory:
+            self._flush_largest(limits.memory // 2)
+        self._close_largest()
 
-    def _close_largest(self, files: list[WriterBucket], goal: int) -> None:
+    def _waiting_bytes(self) -> int:
+        return sum(writer.buffered for writer in self._writers())
+
+    def _writers(self) -> list[PartWriter]:
+        return [bucket.writer for bucket in self._buckets.values() if bucket.writer is not None]
+
+    def _flush_largest(self, goal: int) -> None:
+        """Flush the fullest until at most ``goal`` bytes wait.
+
+        What was flushed is an open file, and an open file takes more memory than the records of a small
+        part: so only few are flushed before some are closed.
+        """
+        step = max(1, self._plan.limits.open_files // 2)
+        while self._waiting_bytes() > goal:
+            excess = self._waiting_bytes() - goal
+            for writer in sorted(self._writers(), key=lambda writer: -writer.buffered)[:step]:
+                if excess <= 0:
+                    break
+                excess -= writer.buffered
+                writer.flush()
+            self._close_largest()
+
+    def _close_largest(self) -> None:
+        """Close the largest files if more are open than may be."""
+        limit = self._plan.limits.open_files
+        files = [bucket for bucket in self._buckets.values() if bucket.writer and bucket.writer.is_open]
+        if len(files) <= limit:
+            return
         files.sort(key=lambda bucket: -bucket.writer.size if bucket.writer else 0)
-        for bucket in files[: len(files) - goal]:
+        for bucket in files[: len(files) - limit // 2]:
             if isinstance(self._plan.format, RowFormat) and bucket.parts is self._parts:
                 bucket.end_segment()
             else:
                 bucket.close_part()
-
-
-def _flush_largest(writers: list[PartWriter], goal: int) -> None:
-    """Flush the fullest of ``writers`` until at most ``goal`` bytes wait."""
-    waiting = sum(writer.buffered for writer in writers)
-    for writer in sorted(writers, key=lambda writer: -writer.buffered):
-        if waiting <= goal:
-            return
-        waiting -= writer.buffered
-        writer.flush()

@@ -15,7 +15,7 @@ from formats.sizes import MAX_SIZE
 # A slice keeps the whole batch it is from alive, however few rows it has, and costs some 5 KB of its
 # own with 16 columns. Small ones are copied together when this many wait; fewer at a time take less
 # memory and more copying.
-_SMALL_SLICES: Final = 16
+_SMALL_SLICES: Final = 4
 _SMALL_ROWS: Final = 1024
 
 
