@@ -61,8 +61,7 @@ class Service:
 
         A driver that slept may repeat an event long after others have completed the epoch.
         """
-        known = self.observer.visible.keys() | self.observer.replacements.files
-        missing = [path for path in event.files if path not in known]
+        missing = [path for path in event.files if not self._has_been_visible(path)]
         if missing:
             self.world.fail(f"I12: {missing[0]} is announced and not visible")
 
@@ -137,12 +136,16 @@ class Service:
     def _partitions(self) -> list[Partition]:
         return list(self.memory.tables.find(_NAME).partitions.values())
 
+    def _has_been_visible(self, path: str) -> bool:
+        """What a write has replaced may be gone again."""
+        return path in self.observer.visible or path in self.observer.replacements.files
+
     def _has_files(self, bucket: str) -> bool:
         by_record: dict[str, list[str]] = {}
         for target, (_, record) in self.observer.decided.items():
             by_record.setdefault(record.path, []).append(target)
         return any(
-            all(target in self.observer.visible for target in targets)
+            all(self._has_been_visible(target) for target in targets)
             for targets in by_record.values()
             if any(target.rpartition("/")[0] == bucket for target in targets)
         )
