@@ -7,8 +7,8 @@ Rules:
 1. Files made for a slot can be decided in that slot only: once it is taken, whoever took it may
    sweep them at any moment. So a task reads the slot from the ledger, reports it, and ``commit``
    refuses any other.
-2. The engine calls ``abort`` after ``commit`` has returned or its process has ended, never beside
-   it: nobody else holds the results, so what is not decided by then never will be.
+2. The engine calls ``commit`` with the results of all tasks or not at all, and ``abort`` never beside
+   it: what a task is missing from was never to be decided.
 3. No process keeps anything for the next one. What must be known is in results and ledger.
 """
 
@@ -86,15 +86,20 @@ class CollectedEpochs(EpochLoop[S, C, A]):
             states[subtask] = [*states.get(subtask, ()), *new]
         return replace(gathered, prepared=Prepared(gathered.prepared.committables, states))
 
-    def abort(self, results: Sequence[bytes], *, slot: int) -> None:
-        """Discard what tasks have reported, unless their slot is taken.
+    def abort(self, results: Sequence[bytes | None]) -> None:
+        """Discard what tasks have reported, unless ``commit`` may have been called with it.
 
-        A slot that is taken is decided, perhaps by these very results, whose files may be visible
-        in part: then nothing is touched.
+        Args:
+            results: one per partition, ``None`` for a task without. ``commit`` is called only with all
+                of them, and discards by itself what it knows to be undecided.
+
+        A record whose creation has failed may still appear: a server may carry out late what it has
+        answered with an error. So what was handed to ``commit`` is left to the sweep of the next epoch.
         """
-        with self._lock:
-            if self.ledger.read(slot) is None and not self.ledger.is_void(slot):
-                self._publisher.discard(gather(self._sink, {}, results, Losers.POSSIBLE).reported)
+        if None in results:
+            reported = [result for result in results if result is not None]
+            with self._lock:
+                self._publisher.discard(gather(self._sink, {}, reported, Losers.POSSIBLE).reported)
 
 
 def slot_for(

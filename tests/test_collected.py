@@ -46,8 +46,8 @@ class Engine:
     def commit(self, cause, slot, results):
         return self._loop().commit(cause, results, slot=slot, schema=self.schema)
 
-    def abort(self, slot, results):
-        self._loop().abort(results, slot=slot)
+    def abort(self, results):
+        self._loop().abort(results)
 
     def _loop(self):
         world = self.world
@@ -131,14 +131,29 @@ def test_results_without_a_slot_are_never_a_new_epoch(engine):
     assert engine.world.ledger().head() is None
 
 
-def test_abort_before_the_decision_discards(engine):
-    """What tasks have reported is gone, and the next attempt is the epoch."""
-    slot, results = engine.write(micro_batch(0), records("1"), records("2"))
+def test_abort_of_a_job_that_has_failed_discards(engine):
+    """What tasks have reported is gone if one has no result, and the next attempt is the epoch."""
+    _, results = engine.write(micro_batch(0), records("1"), records("2"))
     assert len(engine.world.hidden()) == 2
-    engine.abort(slot, results)
+    engine.abort([*results, None])
     assert engine.world.hidden() == []
     engine.commit(micro_batch(0), *engine.write(micro_batch(0), records("1"), records("2")))
     assert engine.world.rows() == ["1", "2"]
+
+
+def test_abort_after_a_commit_touches_nothing(engine):
+    """A record that could not be created may appear later; the next epoch sweeps what it does not need."""
+    slot, results = engine.write(micro_batch(0), records("1"))
+    engine.world.fault = failing("put_if_absent")
+    with pytest.raises(StorageError):
+        engine.commit(micro_batch(0), slot, results)
+    before = engine.world.contents()
+    engine.abort(results)
+    assert engine.world.contents() == before
+    engine.world.fault = lambda _operation, _path: None
+    engine.commit(micro_batch(0), *engine.write(micro_batch(0), records("1")))
+    assert engine.world.rows() == ["1"]
+    assert engine.world.hidden() == []
 
 
 def test_abort_after_the_decision_touches_nothing(engine):
@@ -148,31 +163,12 @@ def test_abort_after_the_decision_touches_nothing(engine):
     with pytest.raises(Exception, match="could not be committed"):
         engine.commit(micro_batch(0), slot, results)
     before = engine.world.contents()
-    engine.abort(slot, results)
+    engine.abort(results)
     assert engine.world.contents() == before
     engine.world.fault = lambda _operation, _path: None
     assert engine.commit(micro_batch(0), *engine.write(micro_batch(0), records("1"), records("2"))).replayed
     assert engine.world.rows() == ["1", "2"]
     assert engine.world.hidden() == []
-
-
-def test_abort_of_a_folded_slot_touches_nothing(engine):
-    """A slot whose record is folded away was decided once."""
-    slot, results = engine.write(micro_batch(0), records("1"))
-    engine.world.store().put_if_absent(f"_filesink/{engine.world.sink_id}/{0:012d}.mark", b"")
-    before = engine.world.contents()
-    engine.abort(slot, results)
-    assert engine.world.contents() == before
-
-
-def test_an_unreadable_ledger_discards_nothing(engine):
-    """If it cannot be known whether the slot is taken, nothing is removed."""
-    slot, results = engine.write(micro_batch(0), records("1"))
-    before = engine.world.contents()
-    engine.world.fault = failing("read")
-    with pytest.raises(StorageError):
-        engine.abort(slot, results)
-    assert engine.world.contents() == before
 
 
 def test_a_foreign_query_is_refused_before_it_writes(engine):

@@ -110,12 +110,10 @@ class Door:
         with closing(self._loop(sink_id)) as loop:
             loop.commit(cause, [report.result for report in reports], slot=slot, schema=self.schema)
 
-    def abort(self, sink_id: str, reports: Sequence[Report]) -> None:
-        """Discard what tasks have reported, unless it is decided. Called on the driver."""
-        loop = self._loop(sink_id)
-        for slot in {report.slot for report in reports}:
-            if slot is not None:
-                loop.abort([report.result for report in reports if report.slot == slot], slot=slot)
+    def abort(self, sink_id: str, reports: Sequence[Report | None]) -> None:
+        """Discard what tasks have reported, unless commit has been tried. Called on the driver."""
+        with closing(self._loop(sink_id)) as loop:
+            loop.abort([None if report is None else report.result for report in reports])
 
     def _loop(self, sink_id: str) -> CollectedEpochs[HeldFile, Committable, Announced]:
         ledger = self.sink.open_ledger(sink_id)
@@ -190,8 +188,9 @@ class StreamWriter(DataSourceStreamArrowWriter):
     def abort(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803, ARG002
         """Called after a task or ``commit`` has failed; ``None`` stands for a task without result."""
         reports = _reports(messages)
-        if reports:
-            self._door.abort(self._sink_id(reports[0].query_id), reports)
+        known = next((report for report in reports if report is not None), None)
+        if known is not None:
+            self._door.abort(self._sink_id(known.query_id), reports)
 
     def _sink_id(self, query_id: str) -> str:
         return stream_sink_id(self._door.sink.uid, query_id)
@@ -283,15 +282,16 @@ def _session_zone(context: TaskContext) -> str:
     return zone
 
 
-def _reports(messages: Sequence[WriterCommitMessage | None]) -> list[Report]:
-    return [Report.from_message(message) for message in messages if message is not None]
+def _reports(messages: Sequence[WriterCommitMessage | None]) -> list[Report | None]:
+    return [None if message is None else Report.from_message(message) for message in messages]
 
 
 def _all_reports(messages: Sequence[WriterCommitMessage | None]) -> list[Report]:
     """Reports of every task. Continuous processing commits without any."""
-    if not messages or None in messages:
+    reports = [report for report in _reports(messages) if report is not None]
+    if not reports or len(reports) < len(messages):
         raise _continuous()
-    return _reports(messages)
+    return reports
 
 
 def _continuous() -> ConfigError:

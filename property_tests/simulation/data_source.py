@@ -93,9 +93,7 @@ class DataSourceDriver(Driver):
         raise error or SparkError("the process that commits has died")
 
     def _abort(self, messages: list[Message]) -> None:
-        for slot in {slot for slot, _ in messages}:
-            if slot is not None:
-                self._epochs().abort([result for other, result in messages if other == slot], slot=slot)
+        self._epochs().abort([result for _, result in messages])
 
     def _epochs(self) -> CollectedEpochs[object, object, object]:
         machine = self.machine
