@@ -280,7 +280,7 @@ class Observer:
                 self.world.fail(f"I1: {path} was removed and its other name, {target}, is not durable")
         if path in newest.discards:
             for target in newest.pending:
-                if self.world.disk.find(target) is None:
+                if self.world.disk.find(target) is None and target not in self.replacements.files:
                     self.world.fail(f"I5: {path} was removed before {target} was published")
 
     # --- asked by the driver's script
