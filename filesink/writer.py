@@ -272,10 +272,10 @@ class FileWriter(SinkWriter[HeldFile, Committable]):
         self._close_largest()
 
     def _waiting_bytes(self) -> int:
-        return sum(writer.buffered for writer in self._writers())
+        return sum(map(_buffered, self._buckets.values()))
 
-    def _writers(self) -> list[PartWriter]:
-        return [bucket.writer for bucket in self._buckets.values() if bucket.writer is not None]
+    def _writing(self) -> list[WriterBucket]:
+        return [bucket for bucket in self._buckets.values() if bucket.writer is not None]
 
     def _flush_largest(self, goal: int) -> None:
         """Flush the fullest until at most ``goal`` bytes wait.
@@ -284,13 +284,15 @@ class FileWriter(SinkWriter[HeldFile, Committable]):
         part: so only few are flushed before some are closed.
         """
         step = max(1, self._plan.limits.open_files // 2)
-        while self._waiting_bytes() > goal:
+        fullest = sorted(self._writing(), key=lambda bucket: -_buffered(bucket))
+        for start in range(0, len(fullest), step):
             excess = self._waiting_bytes() - goal
-            for writer in sorted(self._writers(), key=lambda writer: -writer.buffered)[:step]:
+            for bucket in fullest[start : start + step]:
                 if excess <= 0:
-                    break
-                excess -= writer.buffered
-                writer.flush()
+                    return
+                excess -= _buffered(bucket)
+                if bucket.writer is not None:  # else it was closed meanwhile
+                    bucket.writer.flush()
             self._close_largest()
 
     def _close_largest(self) -> None:
@@ -305,3 +307,7 @@ class FileWriter(SinkWriter[HeldFile, Committable]):
                 bucket.end_segment()
             else:
                 bucket.close_part()
+
+
+def _buffered(bucket: WriterBucket) -> int:
+    return bucket.writer.buffered if bucket.writer else 0

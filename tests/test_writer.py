@@ -17,7 +17,7 @@ from filesink.naming import OutputFileConfig, parse_hidden, sink_tag
 from filesink.rolling import RollingPolicy
 from filesink.writer import WriterLimits
 from formats import ParquetWriterFactory
-from formats.api import Encoder
+from formats.api import BulkWriter, BulkWriterFactory, Encoder
 from tests.fakes import World, keep_open, plan_of, records
 
 UUID = "[0-9a-f]{8}-[0-9a-f]{4}-[48][0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}"
@@ -200,6 +200,48 @@ def test_descriptors_stay_within_their_limit(row_format):
     files = writer.prepare_commit(0)
     assert sum(file.rows for file in files) == 100
     assert all(isinstance(file, PendingFile) for file in files) is not row_format
+
+
+class Hoarder(BulkWriter):
+    """A user's writer that keeps everything to itself until the end."""
+
+    def __init__(self, output):
+        self._output, self._rows = output, 0
+
+    @property
+    def buffered_bytes(self):
+        return self._rows * 1000
+
+    def write(self, batch):
+        self._rows += batch.num_rows
+
+    def flush(self):
+        pass
+
+    def finish(self):
+        self._output.write(b"x" * self._rows)
+
+
+class HoarderFactory(BulkWriterFactory):
+    """Makes such writers."""
+
+    extension = ".x"
+
+    def create(self, output, schema):
+        del schema
+        return Hoarder(output)
+
+    def signature(self):
+        return "hoarder"
+
+
+def test_a_writer_that_frees_nothing_is_asked_once():
+    """Memory that a user's format does not give back is no reason to ask for it forever."""
+    world = World(plan=plan_of(BulkFormat(HoarderFactory()), limits=WriterLimits(memory=1, open_files=4)))
+    writer = world.writer()
+    for number in range(20):
+        writer.write(records(str(number), bucket=f"b{number}"), world.context())
+    assert sum(file.rows for file in writer.prepare_commit(0)) == 20
 
 
 # Peak memory is this program's own: ru_maxrss would count that of the process it was forked from.
