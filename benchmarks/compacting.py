@@ -36,7 +36,7 @@ from filesink.storage.staged import HiddenFile
 from filesink.system import SystemIds
 from formats import Encoder, ParquetWriterFactory
 from lineitem import generate
-from paired import Contender, compare, seconds
+from paired import Contender, compare, options, seconds
 from sessions import start_spark
 
 FILES, ROWS = 60, 10_000
@@ -283,10 +283,8 @@ def stream(spark: SparkSession, source: Path, work: Path, *, compacts: bool) -> 
 
 
 def _arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description="Merging of small files")
-    parser.add_argument("--cache", type=Path, default=Path.home() / ".cache" / "filesink-benchmarks")
+    parser = options("Merging of small files", rounds=5)
     parser.add_argument("--only", choices=["", "records", "bytes", "plan", "stream"], default="")
-    parser.add_argument("--rounds", type=int, default=5)
     return parser.parse_args()
 
 

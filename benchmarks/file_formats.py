@@ -26,7 +26,7 @@ from pyspark.sql import DataFrame
 from filesink import BucketAssigner, FileSink, FileSinkBuilder
 from formats import AvroWriterFactory, Encoder, OrcBulkWriterFactory, ParquetWriterFactory
 from lineitem import generate
-from paired import Contender, compare, seconds
+from paired import Contender, compare, options, seconds
 from sessions import start_spark
 
 _PIECE = 16 << 20
@@ -164,12 +164,10 @@ def _measure(work: Callable[[], object], *, out: Path, rows: int, count: Callabl
 
 
 def _arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description="Batch throughput of each format on TPC-H lineitem")
-    parser.add_argument("--cache", type=Path, default=Path.home() / ".cache" / "filesink-benchmarks")
+    parser = options("Batch throughput of each format on TPC-H lineitem", rounds=5)
     parser.add_argument(
         "--format", action="append", choices=[_AVRO, *CASES], help="only this; may be repeated"
     )
-    parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--scale", type=int, default=1)
     return parser.parse_args()
 

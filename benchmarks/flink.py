@@ -26,7 +26,7 @@ from pyspark.sql import DataFrame, SparkSession
 from compaction import FileCompactor, FileCompactStrategy
 from filesink import BucketAssigner, FileSink, FileSinkBuilder, RollingPolicy
 from formats import Encoder
-from paired import Contender, compare, seconds
+from paired import Contender, compare, options, seconds
 from sessions import start_spark
 
 FLINK = "apache-flink>=2.2,<3"
@@ -168,10 +168,8 @@ def _without_pythonpath() -> dict[str, str]:
 
 
 def _arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description="Lines of text against Flink's FileSink")
-    parser.add_argument("--cache", type=Path, default=Path.home() / ".cache" / "filesink-benchmarks")
+    parser = options("Lines of text against Flink's FileSink", rounds=3)
     parser.add_argument("--files", type=int, default=FILES, help=f"of {FILES}, to write less")
-    parser.add_argument("--rounds", type=int, default=3)
     return parser.parse_args()
 
 

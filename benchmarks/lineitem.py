@@ -20,7 +20,7 @@ from pyspark.sql import functions as F  # noqa: N812 - as all PySpark code does
 
 from filesink import BucketAssigner, FileSink, FileSinkBuilder
 from formats import ParquetWriterFactory
-from paired import Contender, compare, seconds
+from paired import Contender, compare, options, seconds
 from sessions import start_spark
 
 PARTS = 8
@@ -105,9 +105,7 @@ def _builder(out: Path) -> FileSinkBuilder:
 
 
 def _arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description="Batch throughput on TPC-H lineitem")
-    parser.add_argument("--cache", type=Path, default=Path.home() / ".cache" / "filesink-benchmarks")
-    parser.add_argument("--rounds", type=int, default=5)
+    parser = options("Batch throughput on TPC-H lineitem", rounds=5)
     parser.add_argument("--scale", type=int, default=1)
     return parser.parse_args()
 

@@ -6,7 +6,6 @@ peak of the resident set of the Python worker, VmHWM of Linux, over all of the r
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
@@ -18,7 +17,7 @@ from pyspark.sql import functions as F  # noqa: N812 - as all PySpark code does
 from filesink import BucketAssigner, FileSink
 from formats import ParquetWriterFactory
 from lineitem import generate, seconds_to_write
-from paired import Contender, compare, keep
+from paired import Contender, compare, keep, options
 from sessions import start_spark
 
 FEW, MANY = 10, 2_000
@@ -27,7 +26,7 @@ PARTS = 2  # of the eight files of lineitem
 
 def main() -> None:
     """Measure both in pairs, then ask the worker for its peak."""
-    arguments = _arguments()
+    arguments = options("Time and memory of many buckets in one task", rounds=3).parse_args()
     sources = sorted(generate(arguments.cache, 1).glob("*.parquet"))[:PARTS]
     spark = start_spark()
     rows = spark.read.parquet(*map(str, sources)).coalesce(1)
@@ -82,13 +81,6 @@ def peak_of_workers(rows: DataFrame) -> Iterator[int]:
 
     for row in rows.limit(1).mapInArrow(ask, "peak bigint").collect():
         yield row[0]
-
-
-def _arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description="Time and memory of many buckets in one task")
-    parser.add_argument("--cache", type=Path, default=Path.home() / ".cache" / "filesink-benchmarks")
-    parser.add_argument("--rounds", type=int, default=3)
-    return parser.parse_args()
 
 
 if __name__ == "__main__":

@@ -8,7 +8,6 @@ file, without Spark.
 
 from __future__ import annotations
 
-import argparse
 import os
 from collections.abc import Iterator
 from functools import partial
@@ -20,7 +19,7 @@ from pyspark import TaskContext
 from pyspark.sql import DataFrame
 
 from lineitem import generate, ours_flat, seconds_to_write
-from paired import Contender, compare
+from paired import Contender, compare, options
 from sessions import start_spark
 
 ROW_GROUP = 64 << 20  # bytes of Arrow data
@@ -28,7 +27,7 @@ ROW_GROUP = 64 << 20  # bytes of Arrow data
 
 def main() -> None:
     """Make the data once, then both comparisons."""
-    arguments = _arguments()
+    arguments = options("Overhead of the sink over encoding the same batches", rounds=5).parse_args()
     source = generate(arguments.cache, 1)
     spark = start_spark()
     lineitem = spark.read.parquet(str(source))
@@ -86,13 +85,6 @@ def write_alone(source: Path, out: Path) -> None:
             write_file(batches, str(out / file.name))
     finally:
         pa.set_cpu_count(os.cpu_count() or 1)
-
-
-def _arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description="Overhead of the sink over encoding the same batches")
-    parser.add_argument("--cache", type=Path, default=Path.home() / ".cache" / "filesink-benchmarks")
-    parser.add_argument("--rounds", type=int, default=5)
-    return parser.parse_args()
 
 
 if __name__ == "__main__":

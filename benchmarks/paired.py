@@ -7,6 +7,7 @@ the machine for a while slows both halves of a pair. The spread says how far to 
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
 import statistics
@@ -89,6 +90,14 @@ def keep(title: str, values: dict[str, object]) -> None:
     (RESULTS / f"{name}.json").write_text(
         json.dumps({"title": title, **values, "on": setting()}, indent=1) + "\n"
     )
+
+
+def options(description: str, *, rounds: int) -> argparse.ArgumentParser:
+    """The options that programs share: where generated data is kept, and how many pairs are measured."""
+    parser = argparse.ArgumentParser(description=description)
+    parser.add_argument("--cache", type=Path, default=Path.home() / ".cache" / "filesink-benchmarks")
+    parser.add_argument("--rounds", type=int, default=rounds)
+    return parser
 
 
 def seconds(work: Callable[[], object]) -> float:

@@ -7,7 +7,6 @@ cannot use them on it. DuckDB syncs nothing and has no transaction over its file
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
@@ -19,7 +18,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from lineitem import generate, ours_flat, ours_monthly, seconds_to_write
-from paired import Contender, compare
+from paired import Contender, compare, options
 from sessions import start_spark
 
 _MONTH = "strftime(l_shipdate, '%Y-%m') AS l_shipmonth"
@@ -27,7 +26,7 @@ _MONTH = "strftime(l_shipdate, '%Y-%m') AS l_shipmonth"
 
 def main() -> None:
     """Each peer against ours, flat and by month."""
-    arguments = _arguments()
+    arguments = options("lineitem from Parquet files by writers without a JVM", rounds=3).parse_args()
     source = generate(arguments.cache, 1)
     spark = start_spark()
     lineitem = spark.read.parquet(str(source))
@@ -88,13 +87,6 @@ def with_month(batch: pa.RecordBatch) -> pa.RecordBatch:
     """The batch and its month; as text it begins with it."""
     months = batch.column("l_shipdate").cast(pa.string())
     return batch.append_column("l_shipmonth", pc.utf8_slice_codeunits(months, 0, 7))
-
-
-def _arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description="lineitem from Parquet files by writers without a JVM")
-    parser.add_argument("--cache", type=Path, default=Path.home() / ".cache" / "filesink-benchmarks")
-    parser.add_argument("--rounds", type=int, default=3)
-    return parser.parse_args()
 
 
 if __name__ == "__main__":

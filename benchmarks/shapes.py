@@ -18,7 +18,7 @@ from pyspark.sql import functions as F  # noqa: N812 - as all PySpark code does
 from filesink import BucketAssigner, FileSink
 from formats import ParquetWriterFactory
 from lineitem import generate, seconds_to_write
-from paired import Contender, compare
+from paired import Contender, compare, options
 from sessions import start_spark
 
 COLUMNS, WIDE_ROWS = 300, 200_000
@@ -125,10 +125,8 @@ def write_by_ours(shape: Shape, df: DataFrame, out: Path) -> None:
 
 
 def _arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description="Batch writes of wide, nested and skewed rows")
-    parser.add_argument("--cache", type=Path, default=Path.home() / ".cache" / "filesink-benchmarks")
+    parser = options("Batch writes of wide, nested and skewed rows", rounds=3)
     parser.add_argument("--only", action="append", choices=list(SHAPES), help="only this; may be repeated")
-    parser.add_argument("--rounds", type=int, default=3)
     return parser.parse_args()
 
 
