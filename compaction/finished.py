@@ -36,8 +36,8 @@ from filesink.errors import ConfigError
 from filesink.file_format import BulkFormat, FileFormat, RowFormat
 from filesink.file_tiers import FileTiers, StoreAddress
 from filesink.identity import EXCLUSIVE
-from filesink.ledger import Ledger
-from filesink.naming import LEDGER_ROOT, OutputFileConfig, join, parse_part, sink_tag
+from filesink.ledger import Ledger, ledger_ids
+from filesink.naming import OutputFileConfig, join, parse_part, sink_tag
 from filesink.ports import Ports
 from filesink.replay import EpochOptions
 from filesink.report import EpochReport, report_of
@@ -192,11 +192,10 @@ def _finished(
 def _complete_slots(store: Store) -> dict[str, int]:
     """Sink tag to the newest slot of its ledger that is complete."""
     slots: dict[str, int] = {}
-    for entry in store.list(LEDGER_ROOT):
-        if entry.kind is Kind.DIRECTORY and entry.name[0] not in "._":
-            head = Ledger(store, entry.name).head()
-            if head is not None:
-                slots[sink_tag(entry.name)] = head.record.slot - (not head.complete)
+    for sink_id in ledger_ids(store):
+        head = Ledger(store, sink_id).head()
+        if head is not None:
+            slots[sink_tag(sink_id)] = head.record.slot - (not head.complete)
     return slots
 
 

@@ -19,10 +19,10 @@ from filesink.epoch_record import OfflineCompaction
 from filesink.file_tiers import StoreAddress
 from filesink.identity import EXCLUSIVE
 from filesink.ledger import Ledger
-from filesink.naming import is_data, join, parent
-from filesink.storage.api import Entry, Kind, Store
+from filesink.naming import join, parent
+from filesink.storage.api import Entry, Store
 from filesink.storage.base_path import check_base_path
-from filesink.sweep import walk
+from filesink.sweep import visible
 from filesink.transactions import COMPACTION
 
 
@@ -49,13 +49,7 @@ def files(
 def current(store: Store, bucket: str | None) -> list[str]:
     """Paths of the visible files that are not superseded by another visible one, in order."""
     earlier = superseded(store)  # of these, the last ones may be removed while files are listed
-    listed = [
-        join(directory, entry.name)
-        for directory, entries in walk(store, None if bucket is None else [bucket])
-        for entry in entries
-        if entry.kind is Kind.FILE and entry.name[0] not in "._" and is_data(directory)
-    ]
-    there = frozenset(listed)
+    there = {path for path, _ in visible(store, None if bucket is None else [bucket])}
     dropped = {file.path for file in (*earlier, *superseded(store)) if file.by in there}
     return sorted(there - dropped)
 

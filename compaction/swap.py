@@ -15,9 +15,10 @@ from filesink.api import EpochContext, PreCommitStage, Prepared
 from filesink.committables import Committable, HeldFile, PendingFile, ReplacedFile, SupersededFile
 from filesink.errors import CompactionError, ConfigError
 from filesink.file_format import BulkFormat, FileFormat, RowFormat, code_of
+from filesink.ledger import ledger_ids, settle
 from filesink.merging import count_merged
-from filesink.naming import LEDGER_ROOT, HiddenName, join, new_part_id, sink_tag
-from filesink.storage.api import Kind, Output, Store
+from filesink.naming import HiddenName, join, new_part_id, sink_tag
+from filesink.storage.api import Output, Store
 from formats.errors import FormatError
 from formats.parquet import ParquetWriterFactory
 
@@ -121,7 +122,8 @@ class Swap(PreCommitStage[HeldFile, Committable]):
         self, epoch: EpochContext, prepared: Prepared[HeldFile, Committable]
     ) -> Prepared[HeldFile, Committable]:
         """Merge, and say of every file that was merged, now or earlier, what becomes of it."""
-        _settle_ledgers(self._open_store())
+        store = self._open_store()
+        settle(store, ledger_ids(store))
         start = epoch.clock.now_ms()
         groups = self._plan.groups
         made = epoch.runner.run(partial(self._merged, epoch), groups)
@@ -216,16 +218,6 @@ def _joined(store: Store, group: Group, output: Output) -> int:
 
 def _removed(file: SupersededFile) -> ReplacedFile:
     return ReplacedFile(path=file.path, size=file.size, version=file.version)
-
-
-def _settle_ledgers(store: Store) -> None:
-    """Make it durable which epochs are complete.
-
-    A power cut may take a completion whose driver has died just now: then that driver's successor would
-    look for its files. It must not, once they are removed.
-    """
-    ledgers = [entry.name for entry in store.list(LEDGER_ROOT) if entry.kind is Kind.DIRECTORY]
-    store.sync_directories([f"{LEDGER_ROOT}/{name}" for name in sorted(ledgers) if name[0] not in "._"])
 
 
 def _check(form: FileFormat) -> None:

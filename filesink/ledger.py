@@ -16,7 +16,7 @@ Rules:
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from filesink.epoch_record import BatchWrite, EpochRecord, MicroBatch
@@ -44,6 +44,23 @@ class _Listing:
     records: tuple[int, ...]  # valid slots, ascending
     complete: frozenset[int]
     marks: tuple[int, ...]  # ascending
+
+
+def ledger_ids(store: Store) -> list[str]:
+    """Ids of all sinks that have a ledger below the base path of ``store``, in order."""
+    entries = store.list(LEDGER_ROOT)
+    return sorted(
+        entry.name for entry in entries if entry.kind is Kind.DIRECTORY and entry.name[0] not in "._"
+    )
+
+
+def settle(store: Store, sink_ids: Iterable[str]) -> None:
+    """Make it durable which epochs of these ledgers are complete. Called before files of theirs go.
+
+    A power cut may take a completion whose driver has died just now: then that driver's successor would
+    look for its files. It must not, once they are removed.
+    """
+    store.sync_directories([f"{LEDGER_ROOT}/{sink_id}" for sink_id in sink_ids])
 
 
 class Ledger:
@@ -179,12 +196,7 @@ class Ledger:
 
     def neighbours(self) -> list[str]:
         """Ids of the other sinks that have a ledger below the same base path."""
-        entries = self._store.list(LEDGER_ROOT)
-        return sorted(
-            entry.name
-            for entry in entries
-            if entry.kind is Kind.DIRECTORY and entry.name[0] not in "._" and entry.name != self.sink_id
-        )
+        return [name for name in ledger_ids(self._store) if name != self.sink_id]
 
     def fold(self, *, newest: int, keep: int = KEEP_BATCHES) -> None:
         """Fold old records away, every so often.

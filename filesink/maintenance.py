@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import replace
 from enum import Enum
 
@@ -26,14 +27,14 @@ from filesink.errors import ConcurrentDriverError, ConfigError, IdentityError, S
 from filesink.file_tiers import FileTiers, chain_of
 from filesink.gathering import states_of
 from filesink.identity import EXCLUSIVE, batch_sink_id
-from filesink.ledger import Ledger
+from filesink.ledger import Ledger, ledger_ids
 from filesink.metastore.announcements import Announced
-from filesink.naming import LEDGER_ROOT, join, parent, parse_ours, sink_tag
+from filesink.naming import join, parent, parse_ours, sink_tag
 from filesink.ports import Clock, Ids, Ports, SerialRunner
 from filesink.publisher import Decider, Publisher
 from filesink.replay import EpochOptions
 from filesink.report import EpochReport, RecoveryReport, SweepPlan, report_of
-from filesink.storage.api import Kind, Store
+from filesink.storage.api import Store
 from filesink.storage.open import open_store
 from filesink.storage.staged import HiddenFile
 from filesink.sweep import Chain, Hidden, Leftover, hidden_files, leftovers
@@ -76,7 +77,8 @@ class Maintenance:
                 given_up += self._give_up_held(ledger, head.record, lost)
                 continue
             try:
-                outcome = self._recovered(ledger)
+                with closing(self._loop(ledger)) as loop:
+                    outcome = loop.recover()
             except StagedDataLost:
                 if lost is Lost.RAISE:
                     raise
@@ -143,19 +145,10 @@ class Maintenance:
         return record.sink_id == batch_sink_id(uid, txn_id, self._ports.ids)
 
     def _ledgers(self) -> list[Ledger]:
-        entries = self._store.list(LEDGER_ROOT)
-        names = sorted(entry.name for entry in entries if entry.kind is Kind.DIRECTORY)
-        return [self._tiers.open_ledger(name) for name in names if name[0] not in "._"]
+        return [self._tiers.open_ledger(sink_id) for sink_id in ledger_ids(self._store)]
 
     def _loop(self, ledger: Ledger) -> EpochLoop[HeldFile, Committable, Announced]:
         return EpochLoop(self._tiers, ledger, ports=self._ports, options=EpochOptions())
-
-    def _recovered(self, ledger: Ledger) -> Outcome[Committable] | None:
-        loop = self._loop(ledger)
-        try:
-            return loop.recover()
-        finally:
-            loop.close()
 
     def _accept(self, ledger: Ledger, record: EpochRecord) -> tuple[Outcome[Committable], int]:
         """Publish what is left of an epoch; the rest is given up by the user's own word."""

@@ -11,18 +11,16 @@ Rules:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from filesink.api import EpochContext, PreCommitStage, Prepared
 from filesink.committables import Committable, CommittableCodec, HeldFile, PendingFile, ReplacedFile
 from filesink.errors import ConfigError
-from filesink.ledger import Ledger
-from filesink.naming import LEDGER_ROOT, is_data, join
+from filesink.ledger import Ledger, settle
+from filesink.naming import is_data
 from filesink.save_mode import SaveMode
-from filesink.storage.api import Kind, Store
-from filesink.sweep import walk
-
-_HIDDEN = "._"  # first letters of names that readers skip
+from filesink.storage.api import Store
+from filesink.sweep import visible
 
 
 class ReplaceFiles(PreCommitStage[HeldFile, Committable]):
@@ -40,9 +38,9 @@ class ReplaceFiles(PreCommitStage[HeldFile, Committable]):
     def begin(self, epoch: EpochContext) -> None:
         """Refuse to write where data exists, if so asked; see ``PreCommitStage.begin``."""
         if epoch.mode is SaveMode.ERROR_IF_DATA_EXISTS:
-            for file in self._visible(None):
+            for path, _ in visible(self._store):
                 raise ConfigError(
-                    f"mode 'error_if_data_exists': there is data below the base path, such as '{file.path}'. "
+                    f"mode 'error_if_data_exists': there is data below the base path, such as '{path}'. "
                     "Nothing was written. Use another path, or mode 'append' or 'overwrite'",
                     code="DATA_EXISTS",
                 )
@@ -66,18 +64,13 @@ class ReplaceFiles(PreCommitStage[HeldFile, Committable]):
         prepared: Prepared[HeldFile, Committable],
         directories: Sequence[str] | None,
     ) -> Prepared[HeldFile, Committable]:
-        visible = list(self._visible(directories))
+        files = [
+            ReplacedFile(path=path, size=entry.size, version=entry.version)
+            for path, entry in visible(self._store, directories)
+        ]
         unfinished = self._unfinished(epoch.sink_id)
-        replaced = [file for file in visible if file.path not in unfinished]
+        replaced = [file for file in files if file.path not in unfinished]
         return Prepared([*prepared.committables, *replaced], prepared.states)
-
-    def _visible(self, directories: Sequence[str] | None) -> Iterator[ReplacedFile]:
-        for directory, entries in walk(self._store, directories):
-            for entry in entries:
-                if entry.kind is Kind.FILE and entry.name[0] not in _HIDDEN and is_data(directory):
-                    yield ReplacedFile(
-                        path=join(directory, entry.name), size=entry.size, version=entry.version
-                    )
 
     def _unfinished(self, own: str) -> set[str]:
         """Targets of every epoch of others that is decided and not complete."""
@@ -89,9 +82,7 @@ class ReplaceFiles(PreCommitStage[HeldFile, Committable]):
             if record is not None:
                 section = record.committables
                 found |= _targets(codec.decode(section.version, section.data))
-        # A power cut may take a completion whose driver has died just now: then that driver's successor
-        # would look for its files. It must not, once we remove them.
-        self._store.sync_directories([f"{LEDGER_ROOT}/{name}" for name in others])
+        settle(self._store, others)
         return found
 
 

@@ -103,6 +103,14 @@ def walk(store: Store, directories: Iterable[str] | None = None) -> Iterator[tup
     return _everywhere(store) if directories is None else _there(store, directories)
 
 
+def visible(store: Store, directories: Iterable[str] | None = None) -> Iterator[tuple[str, Entry]]:
+    """Path and entry of every file that readers of the base path see; ``directories`` as in ``walk``."""
+    for directory, entries in walk(store, directories):
+        for entry in entries:
+            if entry.kind is Kind.FILE and entry.name[0] not in "._" and is_data(directory):
+                yield join(directory, entry.name), entry
+
+
 def _everywhere(store: Store) -> Iterator[tuple[str, list[Entry]]]:
     waiting = [""]
     while waiting:

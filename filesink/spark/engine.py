@@ -221,15 +221,13 @@ class SparkEngine(Generic[S, C, A]):
 
     def _current_run(self, df: DataFrame) -> tuple[QueryRun, SparkWriteJob]:
         ids = current_ids(df)
-        if self._run is None or self._run[0].ids != ids:
-            run = open_run(df, ids)  # refuses before the base path is made
+        known = self._run if self._run is not None and self._run[0].ids == ids else None
+        # The user's function may hand on other columns with each batch.
+        if known is None or df.schema != known[1].df.schema:
+            run = open_run(df, ids) if known is None else known[0]  # refuses before the base path is made
             self.check(df)
-            self._run = run, self._job(df, run_id=ids.run_id)
-        run, job = self._run
-        if df.schema != job.df.schema:  # the user's function may hand on other columns with each batch
-            self.check(df)
-            self._run = run, self._job(df, run_id=ids.run_id)
-        return self._run
+            known = self._run = run, self._job(df, run_id=ids.run_id)
+        return known
 
     def _job(self, df: DataFrame, *, run_id: str) -> SparkWriteJob:
         session = df.sparkSession

@@ -71,7 +71,7 @@ COMPACTION = (
     Mutant(
         "offline, files are removed whose epoch a power cut makes incomplete",
         "compaction/swap.py",
-        "        _settle_ledgers(self._open_store())\n",
+        "        settle(store, ledger_ids(store))\n",
         "",
     ),
     Mutant(

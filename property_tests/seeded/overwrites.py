@@ -8,6 +8,12 @@ from property_tests.seeded.mutant import Mutant
 
 _COMMITTER = "filesink/committer.py"
 _REPLACING = "filesink/replacing.py"
+_LISTED = """        files = [
+            ReplacedFile(path=path, size=entry.size, version=entry.version)
+            for path, entry in visible(self._store, directories)
+        ]
+"""
+_UNFINISHED = "        unfinished = self._unfinished(epoch.sink_id)\n"
 _PUBLISHER = "filesink/publisher.py"
 
 OVERWRITES = (
@@ -44,19 +50,19 @@ OVERWRITES = (
     Mutant(
         "files of an epoch that is not complete are replaced",
         _REPLACING,
-        "        replaced = [file for file in visible if file.path not in unfinished]\n",
-        "        replaced = visible\n        del unfinished\n",
+        "        replaced = [file for file in files if file.path not in unfinished]\n",
+        "        replaced = files\n        del unfinished\n",
     ),
     Mutant(
         "ledgers are read before the files are listed",
         _REPLACING,
-        "        visible = list(self._visible(directories))\n        unfinished = self._unfinished(epoch.sink_id)\n",
-        "        unfinished = self._unfinished(epoch.sink_id)\n        visible = list(self._visible(directories))\n",
+        _LISTED + _UNFINISHED,
+        _UNFINISHED + _LISTED,
     ),
     Mutant(
         "a completion that power may take is believed",
         _REPLACING,
-        '        self._store.sync_directories([f"{LEDGER_ROOT}/{name}" for name in others])\n',
+        "        settle(self._store, others)\n",
         "",
     ),
     Mutant(
@@ -73,9 +79,9 @@ OVERWRITES = (
     ),
     Mutant(
         "hidden files are replaced",
-        _REPLACING,
-        "entry.kind is Kind.FILE and entry.name[0] not in _HIDDEN",
-        "entry.kind is Kind.FILE",
+        "filesink/sweep.py",
+        'if entry.kind is Kind.FILE and entry.name[0] not in "._" and is_data(directory):',
+        "if entry.kind is Kind.FILE and is_data(directory):",
     ),
     Mutant(
         "overwrites do not exclude each other",
