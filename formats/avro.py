@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import secrets
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, BinaryIO, Final, cast
 
 import numpy as np
@@ -119,7 +119,7 @@ class AvroEncoder(AvroOptions, Encoder):
     """
 
     marker: bytes = b""
-    make_marker: Callable[[], bytes] = new_marker
+    make_marker: Callable[[], bytes] = field(default=new_marker, repr=False)
 
     extension = ".avro"
 
@@ -148,7 +148,7 @@ class AvroEncoder(AvroOptions, Encoder):
 class AvroWriterFactory(AvroOptions, BulkWriterFactory):
     """Avro as a bulk format: blocks are filled across slices, so that files are smaller."""
 
-    make_marker: Callable[[], bytes] = new_marker
+    make_marker: Callable[[], bytes] = field(default=new_marker, repr=False)
 
     extension = ".avro"
 
