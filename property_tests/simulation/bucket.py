@@ -114,7 +114,7 @@ class Bucket:
         """See ``Objects.put``."""
         if condition is Condition.IF_ABSENT and self.find(key) is not None:
             raise _error(EXISTS)
-        self._make(key, data, token, owner)
+        self.place(key, data, token, owner)
 
     def delete(self, key: str, etag: str) -> None:
         """See ``Objects.delete``."""
@@ -204,7 +204,7 @@ class Bucket:
         if not named or [etag for etag, _ in named] != [part.etag for part in parts]:
             raise _error(BAD_PARTS)
         del self.uploads[upload_id]
-        made = self._make(key, b"".join(data for _, data in named), upload.token, upload.owner)
+        made = self.place(key, b"".join(data for _, data in named), upload.token, upload.owner)
         self._completed[upload_id] = made
 
     def abort(self, key: str, upload_id: str) -> None:
@@ -238,13 +238,8 @@ class Bucket:
             and self.find(key) is made
         )
 
-    def _upload(self, key: str, upload_id: str) -> Upload:
-        upload = self.uploads.get(upload_id)
-        if upload is None or upload.key != key:
-            raise _error(NO_UPLOAD)
-        return upload
-
-    def _make(self, key: str, data: bytes, token: str, owner: object) -> Inode:
+    def place(self, key: str, data: bytes, token: str, owner: object) -> Inode:
+        """An object, whole at once, with the directories that a reader sees above it."""
         if self.find(key) is not None:
             self.disk.unlink(key)
         above = ""
@@ -261,6 +256,12 @@ class Bucket:
         self._sync(key)
         self._tokens[inode] = token
         return inode
+
+    def _upload(self, key: str, upload_id: str) -> Upload:
+        upload = self.uploads.get(upload_id)
+        if upload is None or upload.key != key:
+            raise _error(NO_UPLOAD)
+        return upload
 
     def _sync(self, key: str) -> None:
         self.disk.fsync_directory(key.rpartition("/")[0])

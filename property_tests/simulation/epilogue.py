@@ -161,13 +161,11 @@ class Spoiler(Plan):
 
     def _spoil(self, target: str, entry: dict[str, dict[str, str | int]]) -> None:
         disk, observer = self._history.world.disk, self._history.observer
-        if "final" in self._what:  # first, so that it does not take the number of the hidden file
-            handle = disk.create(target, None, 1)
-            content = b"x" * int(entry["staged"]["size"])
-            disk.write(handle, content, 1)
-            disk.close(handle)
-            observer.foreign[target] = content
         bucket = self._history.machine.bucket
+        if "final" in self._what:  # first, so that it does not take the number of the hidden file
+            content = b"x" * int(entry["staged"]["size"])
+            self._occupy(target, content)
+            observer.foreign[target] = content
         if "hidden" in self._what and bucket is not None and entry["staged"]["kind"] == "upload":
             del bucket.uploads[str(entry["staged"]["upload_id"])]
         elif "part" in self._what and bucket is not None and entry["staged"]["kind"] == "upload":
@@ -176,6 +174,16 @@ class Spoiler(Plan):
             disk.unlink(str(entry["staged"]["path"]))
         disk.changed.clear()
         observer.look_at_all()
+
+    def _occupy(self, target: str, content: bytes) -> None:
+        """Somebody else's file under the final name."""
+        disk, bucket = self._history.world.disk, self._history.machine.bucket
+        if bucket is not None:
+            bucket.place(target, content, "another", None)
+            return
+        handle = disk.create(target, None, 1)
+        disk.write(handle, content, 1)
+        disk.close(handle)
 
 
 def picture(history: History) -> Picture:

@@ -172,7 +172,7 @@ class Driver:
                 loop.upkeep()
             except Killed:
                 raise
-            except FilesinkError:
+            except (FilesinkError, SparkError):
                 pass  # the timer logs it and comes again
             except Exception as error:  # noqa: BLE001 - this is the check
                 self.machine.world.fail(f"I8: upkeep raises {type(error).__name__}: {error}")
