@@ -1,4 +1,4 @@
-"""The port ``Fs`` on a POSIX file system. The only module here that talks to the operating system.
+"""The port ``Fs`` on a POSIX file system; it, ``posix_copy`` and ``write_back`` talk to the system here.
 
 Rules:
 
@@ -15,13 +15,14 @@ from __future__ import annotations
 import errno
 import os
 import stat
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
 
 from filesink.errors import SecurityError
 from filesink.naming import check_relative, parent
+from filesink.storage import posix_copy, write_back
 from filesink.storage.api import Entry, Kind
 from filesink.storage.fs import FsStat, Handle
 
@@ -31,12 +32,6 @@ _LIST = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 _CREATE = os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC | os.O_NOFOLLOW
 # Without O_NONBLOCK a named pipe planted under one of our names would block us for ever.
 _READ = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
-_COPY_BYTES = 1 << 30  # the kernel copies at most 2 GiB - 4 KiB at a time
-_BUFFER_BYTES = 1 << 20
-#: How file systems say that they cannot copy this way; the next way is tried.
-_CANNOT_COPY = {
-    errno.EXDEV, errno.EINVAL, errno.ENOSYS, errno.EOPNOTSUPP, errno.ENOTSOCK, errno.EPERM, errno.ETXTBSY,
-}  # fmt: skip
 
 #: How systems refuse to sync a directory that is not ours: no permission, or no disk behind it.
 _NOT_OURS = {errno.EACCES, errno.EPERM, errno.EROFS, errno.EINVAL}
@@ -81,18 +76,15 @@ class PosixFs:
 
     def write(self, handle: Handle, data: memoryview, /) -> int:
         """See ``Fs.write``."""
-        return os.write(handle, data)
+        taken = os.write(handle, data)
+        write_back.begin(handle, taken)
+        return taken
 
     def copy(self, handle: Handle, source: str, start: int, /) -> int:
         """See ``Fs.copy``."""
         with self.open_read(source) as reader:
             size = os.fstat(reader.fileno()).st_size - os.lseek(reader.fileno(), start, os.SEEK_SET)
-            copied = 0
-            for step in _COPY_STEPS:
-                copied += _drain(step, reader.fileno(), handle)
-                if copied >= size:
-                    break
-            return copied
+            return posix_copy.copy(reader.fileno(), handle, size=size)
 
     def fsync(self, handle: Handle, /) -> None:
         """See ``Fs.fsync``."""
@@ -265,37 +257,3 @@ def _entry(entry: os.DirEntry[str]) -> Entry:
         kind=found.kind,
         version=found.version,
     )
-
-
-def _drain(step: Callable[[int, int], int], reader: int, writer: int) -> int:
-    """Repeat one way of copying to the end of the file, or until it turns out not to work here."""
-    copied = 0
-    try:
-        while moved := step(reader, writer):
-            copied += moved
-    except OSError as error:
-        if error.errno not in _CANNOT_COPY:
-            raise
-    return copied
-
-
-def _copy_file_range(reader: int, writer: int) -> int:
-    return os.copy_file_range(reader, writer, _COPY_BYTES)
-
-
-def _sendfile(reader: int, writer: int) -> int:
-    return os.sendfile(writer, reader, None, _COPY_BYTES)
-
-
-def _read_write(reader: int, writer: int) -> int:
-    data = memoryview(os.read(reader, _BUFFER_BYTES))
-    written = 0
-    while written < len(data):
-        written += os.write(writer, data[written:])
-    return written
-
-
-# Each goes on where the one before stopped: all three move the positions of both descriptors.
-_COPY_STEPS: tuple[Callable[[int, int], int], ...] = (
-    (_copy_file_range, _sendfile, _read_write) if hasattr(os, "copy_file_range") else (_read_write,)
-)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from filesink.errors import SecurityError
-from filesink.storage import posix
+from filesink.storage import posix_copy
 from filesink.storage.posix import PosixFs
 
 CONTENT = os.urandom(3 << 20)
@@ -29,8 +29,8 @@ def test_copying_falls_back_where_it_stopped(
             raise OSError(code, os.strerror(code))
         return os.write(writer, os.read(reader, after - position))
 
-    steps = [partly] * refusing + list(posix._COPY_STEPS[refusing:])
-    monkeypatch.setattr(posix, "_COPY_STEPS", steps)
+    steps = [partly] * refusing + list(posix_copy._COPY_STEPS[refusing:])
+    monkeypatch.setattr(posix_copy, "_COPY_STEPS", steps)
     (tmp_path / "source").write_bytes(CONTENT)
     fs = PosixFs(str(tmp_path))
     handle = fs.create_exclusive("copy")
@@ -46,7 +46,7 @@ def test_other_errors_of_copying_are_raised(tmp_path: Path, monkeypatch: pytest.
     def full(_reader: int, _writer: int) -> int:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    monkeypatch.setattr(posix, "_COPY_STEPS", [full, *posix._COPY_STEPS])
+    monkeypatch.setattr(posix_copy, "_COPY_STEPS", [full, *posix_copy._COPY_STEPS])
     (tmp_path / "source").write_bytes(CONTENT)
     fs = PosixFs(str(tmp_path))
     handle = fs.create_exclusive("copy")
