@@ -7,6 +7,9 @@ What every metastore promises:
 * ``MetastoreConflictError`` is raised only where trying again cannot help.
 * What a call does not name stays as it is: other partitions, other parameters, all other fields.
 * ``add_partitions`` never replaces one; whoever was first has added it, and it is left alone.
+* Who works on partitions has read the table before and passes it on, so that it is not read for each
+  call. What has become of it since, a metastore tells where it notices: ``MetastoreConflictError`` if the
+  table is gone, ``MetastoreError`` (``TABLE_CHANGED``) if it has other keys; then read it again.
 
 Names of tables and columns are compared regardless of case, as Hive and Spark do. Values of
 partition columns are their text, unescaped; the default partition's is ``DEFAULT_PARTITION``.
@@ -23,8 +26,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 
-from filesink.errors import ConfigError, MetastoreConflictError
+from filesink.errors import ConfigError, MetastoreConflictError, MetastoreError
 from filesink.partition_paths import DEFAULT_PARTITION, fragment, partition_values
+from filesink.ports import SerialRunner, TaskRunner
 
 _NAME = re.compile(r"[A-Za-z0-9_]{1,128}")
 
@@ -132,9 +136,11 @@ class TableChange:
 class Metastore(ABC):
     """A catalog of tables; see the promises above.
 
-    Every method raises ``MetastoreError`` or ``MetastoreConflictError`` and nothing else, and the
-    latter where the table does not exist, unless it says otherwise.
+    Every method raises ``MetastoreError`` or ``MetastoreConflictError`` and nothing else.
     """
+
+    #: Works on many batches of partitions: several at a time where that is worth several connections.
+    runner: TaskRunner = SerialRunner()
 
     @abstractmethod
     def get_table(self, name: TableName) -> Table | None:
@@ -146,26 +152,29 @@ class Metastore(ABC):
 
     @abstractmethod
     def alter_table(self, name: TableName, change: TableChange) -> None:
-        """Change what ``change`` names."""
+        """Change what ``change`` names. A table that does not exist is a conflict."""
 
     @abstractmethod
-    def get_partitions(self, name: TableName, values: Sequence[Values]) -> list[Partition]:
-        """Those of ``values`` that exist, in any order."""
+    def get_partitions(self, table: Table, values: Sequence[Values]) -> list[Partition]:
+        """Those of ``values`` that exist, in any order. A table that is gone may look like an empty one."""
 
     @abstractmethod
-    def add_partitions(self, name: TableName, partitions: Sequence[Partition]) -> None:
+    def add_partitions(self, table: Table, partitions: Sequence[Partition]) -> set[Values]:
         """Add partitions; those that exist are left alone, wherever they are.
 
-        They get the columns and the format that the table has at that moment. May take effect in
-        part if it raises.
+        They get the columns and the format that the table has at that moment, whatever ``table`` says.
+        May take effect in part if it raises. A table that does not exist is a conflict.
+
+        Returns the values of those that this very call has added. The others are there, and where is for
+        the caller to look; so a metastore that cannot tell them apart returns none.
         """
 
     @abstractmethod
-    def alter_partitions(self, name: TableName, partitions: Sequence[Partition]) -> None:
+    def alter_partitions(self, table: Table, partitions: Sequence[Partition]) -> None:
         """Set location and parameters of partitions that exist; parameters not named here stay.
 
-        Raises ``MetastoreConflictError`` if one does not exist (``PARTITION_MISSING``). May take
-        effect in part if it raises.
+        Raises ``MetastoreConflictError`` if one does not exist (``PARTITION_MISSING``), or the table does
+        not. May take effect in part if it raises.
         """
 
     def close(self) -> None:  # noqa: B027 - most have nothing to let go of
@@ -182,7 +191,7 @@ def partition_name(table: Table, values: Values) -> str:
 def no_table(name: TableName) -> MetastoreConflictError:
     """The error for a table that does not exist."""
     return MetastoreConflictError(
-        f"there is no table {name}; create it, or let the sink do so with create_table=True",
+        f"there is no table {name}; create it, or let the sink do so with create=TableKind.EXTERNAL",
         code="TABLE_NOT_FOUND",
     )
 
@@ -192,6 +201,15 @@ def no_partition(name: TableName) -> MetastoreConflictError:
     return MetastoreConflictError(
         f"a partition of {name} was dropped meanwhile; announce it again", code="PARTITION_MISSING"
     )
+
+
+def check_keys(table: Table, now: Sequence[str]) -> None:
+    """Raise ``MetastoreError`` (``TABLE_CHANGED``) unless ``now`` are still the names of its keys."""
+    if [key.name.lower() for key in table.partition_keys] != [name.lower() for name in now]:
+        raise MetastoreError(
+            f"{table.name} is partitioned by ({', '.join(now)}) now, since a moment ago; it is read again",
+            code="TABLE_CHANGED",
+        )
 
 
 def values_of(bucket: str) -> dict[str, str]:

@@ -31,20 +31,20 @@ class FaultyMetastore(Metastore):
         """See ``Metastore.alter_table``."""
         perform(self._plan, ("alter_table", str(name)), lambda: self._metastore.alter_table(name, change))
 
-    def get_partitions(self, name: TableName, values: Sequence[Values]) -> list[Partition]:
+    def get_partitions(self, table: Table, values: Sequence[Values]) -> list[Partition]:
         """See ``Metastore.get_partitions``."""
-        operation = "get_partitions", str(name)
-        return perform(self._plan, operation, lambda: self._metastore.get_partitions(name, values))
+        operation = "get_partitions", str(table.name)
+        return perform(self._plan, operation, lambda: self._metastore.get_partitions(table, values))
 
-    def add_partitions(self, name: TableName, partitions: Sequence[Partition]) -> None:
+    def add_partitions(self, table: Table, partitions: Sequence[Partition]) -> set[Values]:
         """See ``Metastore.add_partitions``."""
-        operation = "add_partitions", str(name)
-        perform(self._plan, operation, lambda: self._metastore.add_partitions(name, partitions))
+        operation = "add_partitions", str(table.name)
+        return perform(self._plan, operation, lambda: self._metastore.add_partitions(table, partitions))
 
-    def alter_partitions(self, name: TableName, partitions: Sequence[Partition]) -> None:
+    def alter_partitions(self, table: Table, partitions: Sequence[Partition]) -> None:
         """See ``Metastore.alter_partitions``."""
-        operation = "alter_partitions", str(name)
-        perform(self._plan, operation, lambda: self._metastore.alter_partitions(name, partitions))
+        operation = "alter_partitions", str(table.name)
+        perform(self._plan, operation, lambda: self._metastore.alter_partitions(table, partitions))
 
     def close(self) -> None:
         """See ``Metastore.close``."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, TypeVar
 
 from filesink.errors import DependencyError, MetastoreConflictError, MetastoreError
@@ -16,6 +17,7 @@ from filesink.metastore.api import (
     TableKind,
     TableName,
     Values,
+    check_keys,
     no_partition,
     no_table,
 )
@@ -77,47 +79,42 @@ class GlueCatalog(Metastore):
             f"change table {name}",
         )
 
-    def get_partitions(self, name: TableName, values: Sequence[Values]) -> list[Partition]:
+    def get_partitions(self, table: Table, values: Sequence[Values]) -> list[Partition]:
         """See ``Metastore.get_partitions``."""
-        if not values:
-            return []
-        self._existing(name)
         return [
             Partition(
                 values=tuple(found["Values"]),
                 location=found["StorageDescriptor"]["Location"],
                 parameters=dict(found.get("Parameters", {})),
             )
-            for found in self._partitions(name, values)
+            for found in self._partitions(table.name, values)
         ]
 
-    def add_partitions(self, name: TableName, partitions: Sequence[Partition]) -> None:
+    def add_partitions(self, table: Table, partitions: Sequence[Partition]) -> set[Values]:
         """See ``Metastore.add_partitions``."""
         if not partitions:
-            return
-        storage = self._existing(name)["StorageDescriptor"]
+            return set()
+        name, found = table.name, self._same(table)
+        new: set[Values] = set()
         for batch in _batches(partitions):
-            inputs = [
-                {
-                    "Values": list(one.values),
-                    "StorageDescriptor": {**storage, "Location": one.location},
-                    "Parameters": dict(one.parameters),
-                }
-                for one in batch
-            ]
+            inputs = [_partition_input(found["StorageDescriptor"], one) for one in batch]
             answer = self._call(self._request("batch_create_partition", name, PartitionInputList=inputs))
             _raise_errors(answer, name, accepted="AlreadyExistsException")
+            if not answer.get("Errors"):
+                new.update(one.values for one in batch)
+        return new
 
-    def alter_partitions(self, name: TableName, partitions: Sequence[Partition]) -> None:
+    def alter_partitions(self, table: Table, partitions: Sequence[Partition]) -> None:
         """See ``Metastore.alter_partitions``."""
-        if not partitions:
-            return
-        self._existing(name)
+        name = table.name
         for batch in _batches(partitions):
             found = {
                 tuple(one["Values"]): one for one in self._partitions(name, [one.values for one in batch])
             }
-            entries = [_entry(name, found, one) for one in batch]
+            if any(one.values not in found for one in batch):
+                self._same(table)
+                raise no_partition(name)
+            entries = [_entry(found[one.values], one) for one in batch]
             answer = self._call(self._request("batch_update_partition", name, Entries=entries))
             _raise_errors(answer, name, accepted="")
 
@@ -125,8 +122,9 @@ class GlueCatalog(Metastore):
         for batch in _batches(list(dict.fromkeys(values))):
             left = [{"Values": list(one)} for one in batch]
             while left:
-                answer = self._call(self._request("batch_get_partition", name, PartitionsToGet=left))
-                yield from answer["Partitions"]
+                request = self._request("batch_get_partition", name, PartitionsToGet=left)
+                answer = self._call(request, accepted="EntityNotFoundException")  # no table, no partitions
+                yield from answer.get("Partitions", ())
                 left = answer.get("UnprocessedKeys", [])
 
     def _find(self, name: TableName) -> dict[str, Any] | None:
@@ -142,6 +140,12 @@ class GlueCatalog(Metastore):
         found = self._find(name)
         if found is None:
             raise no_table(name)
+        return found
+
+    def _same(self, table: Table) -> dict[str, Any]:
+        """The table as it is now, which has still the keys that the caller knows."""
+        found = self._existing(table.name)
+        check_keys(table, [key["Name"] for key in found.get("PartitionKeys", ())])
         return found
 
     def _request(self, call: str, name: TableName, **arguments: Any) -> Callable[[], Any]:
@@ -189,18 +193,19 @@ def _raise_errors(answer: dict[str, Any], name: TableName, *, accepted: str) -> 
             raise _error(code, f"change partitions of {name}")
 
 
-def _entry(name: TableName, found: dict[Values, dict[str, Any]], wanted: Partition) -> dict[str, Any]:
-    old = found.get(wanted.values)
-    if old is None:
-        raise no_partition(name)
-    values = list(wanted.values)
+def _partition_input(storage: Mapping[str, Any], one: Partition) -> dict[str, Any]:
     return {
-        "PartitionValueList": values,
-        "PartitionInput": {
-            "Values": values,
-            "StorageDescriptor": {**old["StorageDescriptor"], "Location": wanted.location},
-            "Parameters": {**old.get("Parameters", {}), **wanted.parameters},
-        },
+        "Values": list(one.values),
+        "StorageDescriptor": {**storage, "Location": one.location},
+        "Parameters": dict(one.parameters),
+    }
+
+
+def _entry(old: Mapping[str, Any], wanted: Partition) -> dict[str, Any]:
+    kept = replace(wanted, parameters={**old.get("Parameters", {}), **wanted.parameters})
+    return {
+        "PartitionValueList": list(wanted.values),
+        "PartitionInput": _partition_input(old["StorageDescriptor"], kept),
     }
 
 

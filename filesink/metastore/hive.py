@@ -15,27 +15,35 @@ from typing import Any, TypeVar
 from filesink.durations import Duration, parse_duration_ms
 from filesink.errors import MetastoreConflictError, MetastoreError
 from filesink.metastore.api import (
-    Column,
     Metastore,
     Partition,
-    StorageFormat,
     Table,
     TableChange,
-    TableKind,
     TableName,
     Values,
+    check_keys,
     no_partition,
     no_table,
     partition_name,
 )
-from filesink.metastore.hive_connection import HiveConnection, Kerberos, load_service, parse_uris
+from filesink.metastore.hive_connection import HiveConnections, Kerberos, load_service
+from filesink.metastore.hive_servers import Servers, parse_uris
+from filesink.metastore.hive_structs import (
+    changed,
+    fields,
+    partition_of,
+    table_of,
+    thrift_partition,
+    thrift_table,
+)
 from filesink.ports import Clock
-from filesink.system import SystemClock
+from filesink.system import SystemClock, ThreadRunner
 
 T = TypeVar("T")
 R = TypeVar("R")
 
 _BATCH = 500  # partitions in one request; a server does some milliseconds of work for each
+_CONNECTIONS = 4  # at once, for an epoch of more than one batch; a server has a thread for each
 
 
 class HiveMetastore(Metastore):
@@ -52,6 +60,8 @@ class HiveMetastore(Metastore):
         DependencyError: the extra ``hive`` is not installed.
     """
 
+    runner = ThreadRunner(_CONNECTIONS)
+
     def __init__(
         self,
         uris: str,
@@ -62,8 +72,8 @@ class HiveMetastore(Metastore):
     ) -> None:
         self._servers = parse_uris(uris)
         load_service()
-        self._connection = HiveConnection(
-            self._servers,
+        self._connections = HiveConnections(
+            Servers(self._servers),
             security=security,
             timeout_ms=parse_duration_ms(timeout, name="timeout"),
             clock=clock or SystemClock(),
@@ -75,7 +85,7 @@ class HiveMetastore(Metastore):
     def get_table(self, name: TableName) -> Table | None:
         """See ``Metastore.get_table``."""
         found = self._find(name)
-        return None if found is None else _table(name, found)
+        return None if found is None else table_of(name, found)
 
     def create_table(self, table: Table) -> None:
         """See ``Metastore.create_table``."""
@@ -83,7 +93,7 @@ class HiveMetastore(Metastore):
 
         def create(client: Any) -> None:
             try:
-                client.create_table(_thrift_table(table))
+                client.create_table(thrift_table(table))
             except AlreadyExistsException:
                 return  # the contract: the one that exists is left alone
 
@@ -94,7 +104,7 @@ class HiveMetastore(Metastore):
         found = self._existing(name)
         known = {column.name.lower() for column in (*found.sd.cols, *(found.partitionKeys or ()))}
         added = [column for column in change.new_columns if column.name.lower() not in known]
-        found.sd.cols = [*found.sd.cols, *_fields(added)]
+        found.sd.cols = [*found.sd.cols, *fields(added)]
         found.parameters = {**(found.parameters or {}), **change.parameters}
         if change.location is not None:
             found.sd.location = change.location
@@ -103,51 +113,36 @@ class HiveMetastore(Metastore):
             f"change table {name}",
         )
 
-    def get_partitions(self, name: TableName, values: Sequence[Values]) -> list[Partition]:
+    def get_partitions(self, table: Table, values: Sequence[Values]) -> list[Partition]:
         """See ``Metastore.get_partitions``."""
-        if not values:
-            return []
-        table = _table(name, self._existing(name))
-        return [
-            Partition(
-                values=tuple(found.values),
-                location=found.sd.location,
-                parameters=dict(found.parameters or {}),
-            )
-            for found in self._partitions(table, values)
-        ]
+        return [partition_of(found) for found in self._partitions(table, values)]
 
-    def add_partitions(self, name: TableName, partitions: Sequence[Partition]) -> None:
+    def add_partitions(self, table: Table, partitions: Sequence[Partition]) -> set[Values]:
         """See ``Metastore.add_partitions``."""
-        from pymetastore.hive_metastore.ttypes import AddPartitionsRequest
-
         if not partitions:
-            return
-        table = self._existing(name)
+            return set()
+        found = self._same(table)
+        new: set[Values] = set()
         for batch in _batches(partitions):
-            request = AddPartitionsRequest(
-                dbName=name.database,
-                tblName=name.table,
-                parts=[_thrift_partition(table, partition) for partition in batch],
-                ifNotExists=True,
-                needResult=False,
-            )
-            self._tell(_add(request), f"add partitions to {name}")
+            added = self._tell(_add(found, batch), f"add partitions to {table.name}")
+            new.update(tuple(one.values) for one in added)
+        return new
 
-    def alter_partitions(self, name: TableName, partitions: Sequence[Partition]) -> None:
+    def alter_partitions(self, table: Table, partitions: Sequence[Partition]) -> None:
         """See ``Metastore.alter_partitions``; what is as it should be is not written."""
-        if not partitions:
-            return
-        table = _table(name, self._existing(name))
+        name = table.name
         for batch in _batches(partitions):
             found = {tuple(one.values): one for one in self._partitions(table, [one.values for one in batch])}
-            changed = [one for wanted in batch if (one := _changed(name, found, wanted)) is not None]
-            if changed:
-                self._tell(_alter(name, changed), f"change partitions of {name}")
+            if any(wanted.values not in found for wanted in batch):
+                self._same(table)
+                raise no_partition(name)
+            news = [one for wanted in batch if (one := changed(found[wanted.values], wanted)) is not None]
+            if news:
+                self._tell(_alter(name, news), f"change partitions of {name}")
 
     def close(self) -> None:
         """See ``Metastore.close``."""
-        self._connection.close()
+        self._connections.close()
 
     def _find(self, name: TableName) -> Any:
         from pymetastore.hive_metastore.ttypes import GetTableRequest, NoSuchObjectException
@@ -172,6 +167,12 @@ class HiveMetastore(Metastore):
             raise no_table(name)
         return found
 
+    def _same(self, table: Table) -> Any:
+        """The table as it is now, which has still the keys that the caller knows."""
+        found = self._existing(table.name)
+        check_keys(table, [key.name for key in found.partitionKeys or ()])
+        return found
+
     def _partitions(self, table: Table, values: Sequence[Values]) -> Iterator[Any]:
         name = table.name
         for batch in _batches(values):
@@ -180,10 +181,10 @@ class HiveMetastore(Metastore):
             )
 
     def _ask(self, question: Callable[[Any], R], what: str) -> R:
-        return _translated(lambda: self._connection.ask(question), what)
+        return _translated(lambda: self._connections.ask(question), what)
 
     def _tell(self, order: Callable[[Any], R], what: str) -> R:
-        return _translated(lambda: self._connection.tell(order), what)
+        return _translated(lambda: self._connections.tell(order), what)
 
 
 def _translated(call: Callable[[], R], what: str) -> R:
@@ -213,92 +214,34 @@ def _get_table_as_before(client: Any, name: TableName) -> Any:
 
 
 def _named(name: TableName, names: list[str]) -> Callable[[Any], list[Any]]:
-    return lambda client: list(client.get_partitions_by_names(name.database, name.table, names))
+    from pymetastore.hive_metastore.ttypes import NoSuchObjectException
+
+    def question(client: Any) -> list[Any]:
+        try:
+            return list(client.get_partitions_by_names(name.database, name.table, names))
+        except NoSuchObjectException:  # no such table, for some versions; for others, no partitions
+            return []
+
+    return question
 
 
-def _add(request: Any) -> Callable[[Any], Any]:
-    return lambda client: client.add_partitions_req(request)
+def _add(table: Any, partitions: Sequence[Partition]) -> Callable[[Any], list[Any]]:
+    """Adds those that are not there, and answers with them."""
+    from pymetastore.hive_metastore.ttypes import AddPartitionsRequest
+
+    request = AddPartitionsRequest(
+        dbName=table.dbName,
+        tblName=table.tableName,
+        parts=[thrift_partition(table, partition) for partition in partitions],
+        ifNotExists=True,
+        needResult=True,
+    )
+    return lambda client: client.add_partitions_req(request).partitions or []
 
 
 def _alter(name: TableName, changed: list[Any]) -> Callable[[Any], Any]:
     return lambda client: client.alter_partitions(name.database, name.table, changed)
 
 
-def _changed(name: TableName, found: dict[Values, Any], wanted: Partition) -> Any:
-    """The service's partition as it should be; ``None`` if it is."""
-    one = found.get(wanted.values)
-    if one is None:
-        raise no_partition(name)
-    parameters = {**(one.parameters or {}), **wanted.parameters}
-    if one.sd.location == wanted.location and parameters == one.parameters:
-        return None
-    one.sd.location, one.parameters = wanted.location, parameters
-    return one
-
-
 def _batches(values: Sequence[T]) -> Iterator[Sequence[T]]:
     return (values[start : start + _BATCH] for start in range(0, len(values), _BATCH))
-
-
-def _table(name: TableName, found: Any) -> Table:
-    serde = found.sd.serdeInfo
-    kinds = {kind.value: kind for kind in TableKind}
-    return Table(
-        name=name,
-        columns=tuple(Column(name=column.name, type=column.type) for column in found.sd.cols),
-        partition_keys=tuple(
-            Column(name=column.name, type=column.type) for column in found.partitionKeys or ()
-        ),
-        location=found.sd.location or "",
-        format=StorageFormat(
-            input_format=found.sd.inputFormat or "",
-            output_format=found.sd.outputFormat or "",
-            serde=serde.serializationLib or "",
-            serde_parameters=dict(serde.parameters or {}),
-        ),
-        kind=kinds.get(found.tableType, TableKind.OTHER),
-        parameters=dict(found.parameters or {}),
-    )
-
-
-def _fields(columns: Sequence[Column]) -> list[Any]:
-    from pymetastore.hive_metastore.ttypes import FieldSchema
-
-    return [FieldSchema(name=column.name.lower(), type=column.type, comment="") for column in columns]
-
-
-def _thrift_table(table: Table) -> Any:
-    from pymetastore.hive_metastore import ttypes
-
-    external = {"EXTERNAL": "TRUE"} if table.kind is TableKind.EXTERNAL else {}
-    form = table.format
-    return ttypes.Table(
-        dbName=table.name.database,
-        tableName=table.name.table,
-        sd=ttypes.StorageDescriptor(
-            cols=_fields(table.columns),
-            location=table.location,
-            inputFormat=form.input_format,
-            outputFormat=form.output_format,
-            serdeInfo=ttypes.SerDeInfo(serializationLib=form.serde, parameters=dict(form.serde_parameters)),
-        ),
-        partitionKeys=_fields(table.partition_keys),
-        tableType=table.kind.value,
-        parameters={**external, **table.parameters},
-    )
-
-
-def _thrift_partition(table: Any, partition: Partition) -> Any:
-    from copy import copy
-
-    from pymetastore.hive_metastore.ttypes import Partition as ThriftPartition
-
-    storage = copy(table.sd)
-    storage.location = partition.location
-    return ThriftPartition(
-        dbName=table.dbName,
-        tableName=table.tableName,
-        values=list(partition.values),
-        sd=storage,
-        parameters=dict(partition.parameters),
-    )

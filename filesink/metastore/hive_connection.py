@@ -1,4 +1,4 @@
-"""One connection to one of several Hive metastore servers.
+"""Connections to one of several Hive metastore servers, each for one call at a time.
 
 Rules:
 1. Opening a connection may be tried anywhere, any number of times: servers in their order, the last
@@ -11,12 +11,14 @@ Rules:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
-from threading import RLock
+from functools import partial
+from threading import Lock
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from filesink.errors import ConfigError, DependencyError, MetastoreError
+from filesink.errors import DependencyError, MetastoreError
+from filesink.metastore.hive_servers import Server, Servers
 from filesink.ports import Clock
 
 if TYPE_CHECKING:
@@ -26,7 +28,6 @@ R = TypeVar("R")
 
 _ROUNDS = 3  # over all servers
 _FIRST_PAUSE = 0.5  # seconds; doubled each time
-_DEFAULT_PORT = 9083
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,64 +42,64 @@ class Kerberos:
     host: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Server:
-    """Where a metastore listens."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Client:
+    """An open connection and the stubs that call over it."""
 
-    host: str
-    port: int
-
-    def __str__(self) -> str:
-        return f"{self.host}:{self.port}"
+    server: Server
+    transport: Any
+    stubs: Any
 
 
-def parse_uris(uris: str) -> tuple[Server, ...]:
-    """The servers of ``"thrift://host:9083,thrift://other"``.
-
-    Raises:
-        ConfigError: ``METASTORE_URI``.
-    """
-    servers = []
-    for text in (part.strip() for part in uris.split(",")):
-        scheme, separator, address = text.partition("://")
-        host, _, port = (
-            address.rstrip("/").rpartition(":") if ":" in address else (address.rstrip("/"), "", "")
-        )
-        if scheme != "thrift" or not separator or not host.strip("[]") or "@" in host or "/" in host:
-            raise _bad_uri()
-        if port and not (port.isascii() and port.isdigit() and 0 < int(port) < 65536):
-            raise _bad_uri()
-        servers.append(Server(host.strip("[]"), int(port or _DEFAULT_PORT)))
-    return tuple(servers)
-
-
-def _bad_uri() -> ConfigError:
-    return ConfigError(
-        "a metastore is given as 'thrift://host:9083', several of them with commas between, without user or "
-        "password",
-        code="METASTORE_URI",
-    )
-
-
-class HiveConnection:
-    """Calls of the Thrift service, with failover.
+class HiveConnections:
+    """Calls of the Thrift service by any number of threads: each call has a connection to itself.
 
     Args:
-        servers: in the order of preference.
+        servers: whom to connect to.
         security: ``None`` for a metastore without authentication.
         timeout_ms: of connecting and of each answer.
         clock: waits between rounds.
     """
 
-    def __init__(
-        self, servers: Sequence[Server], *, security: Kerberos | None, timeout_ms: int, clock: Clock
-    ) -> None:
-        self._servers = list(servers)
+    def __init__(self, servers: Servers, *, security: Kerberos | None, timeout_ms: int, clock: Clock) -> None:
+        self._new = partial(HiveConnection, servers, security=security, timeout_ms=timeout_ms, clock=clock)
+        self._idle: list[HiveConnection] = []  # the one used last is used next
+        self._lock = Lock()
+
+    def ask(self, question: Callable[[Any], R]) -> R:
+        """See ``HiveConnection.ask``."""
+        return self._borrow(lambda connection: connection.ask(question))
+
+    def tell(self, order: Callable[[Any], R]) -> R:
+        """See ``HiveConnection.tell``."""
+        return self._borrow(lambda connection: connection.tell(order))
+
+    def close(self) -> None:
+        """Drop the connections that nobody uses at the moment."""
+        with self._lock:
+            idle, self._idle = self._idle, []
+        for connection in idle:
+            connection.close()
+
+    def _borrow(self, call: Callable[[HiveConnection], R]) -> R:
+        with self._lock:
+            connection = self._idle.pop() if self._idle else self._new()
+        try:
+            return call(connection)
+        finally:
+            with self._lock:
+                self._idle.append(connection)
+
+
+class HiveConnection:
+    """Calls of the Thrift service by one thread at a time, with failover. The arguments are those above."""
+
+    def __init__(self, servers: Servers, *, security: Kerberos | None, timeout_ms: int, clock: Clock) -> None:
+        self._servers = servers
         self._security = security
         self._timeout_ms = timeout_ms
         self._clock = clock
-        self._open: tuple[Any, Any] | None = None  # transport and client
-        self._lock = RLock()  # several sinks may share a metastore
+        self._open: Client | None = None
 
     def ask(self, question: Callable[[Any], R]) -> R:
         """Call something that changes nothing; repeated elsewhere if the connection breaks.
@@ -110,12 +111,10 @@ class HiveConnection:
         attempts = _ROUNDS * len(self._servers)
         for attempt in range(1, attempts + 1):
             try:
-                with self._lock:
-                    return self._call(question)
+                return self._call(question)
             except MetastoreError:
                 if attempt == attempts:
                     raise
-                self._next_server()
             if attempt % len(self._servers) == 0:
                 self._clock.sleep(pause)
                 pause *= 2
@@ -127,44 +126,43 @@ class HiveConnection:
         Raises:
             MetastoreError: ``METASTORE_DOWN``, not done; ``METASTORE_UNKNOWN``, perhaps done.
         """
-        with self._lock:
-            self.ask(lambda _: None)  # a connection
-            return self._call(order)
+        self.ask(lambda _: None)  # a connection
+        return self._call(order)
 
     def close(self) -> None:
         """Drop the connection."""
-        with self._lock:
-            if self._open is not None:
-                self._open[0].close()
-                self._open = None
-
-    def _next_server(self) -> None:
-        with self._lock:
-            self.close()
-            self._servers.append(self._servers.pop(0))
+        if self._open is not None:
+            self._open.transport.close()
+            self._open = None
 
     def _call(self, call: Callable[[Any], R]) -> R:
         from thrift.protocol.TProtocol import TProtocolException
+        from thrift.Thrift import TException
         from thrift.transport.TTransport import TTransportException
 
         client = self._client()
         try:
-            return call(client)
+            return call(client.stubs)
         except (TTransportException, TProtocolException, OSError, EOFError) as error:
-            server = self._servers[0]
             self.close()
+            self._servers.failed(client.server)
             raise MetastoreError(
-                f"the metastore at {server} broke off ({type(error).__name__}); what it was asked may have "
-                "been done or not",
+                f"the metastore at {client.server} broke off ({type(error).__name__}); what it was asked may "
+                "have been done or not",
                 code="METASTORE_UNKNOWN",
             ) from error
+        except TException:  # the service's own: an answer
+            raise
+        except BaseException:  # interrupted, by Ctrl-C for one: the answer is still to come
+            self.close()
+            raise
 
-    def _client(self) -> Any:
+    def _client(self) -> Client:
         if self._open is None:
-            self._open = self._connected(self._servers[0])
-        return self._open[1]
+            self._open = self._connected(self._servers.first())
+        return self._open
 
-    def _connected(self, server: Server) -> tuple[Any, Any]:
+    def _connected(self, server: Server) -> Client:
         service = load_service()
         from thrift.protocol.TBinaryProtocol import TBinaryProtocolAccelerated
         from thrift.transport import TSocket, TTransport
@@ -180,11 +178,13 @@ class HiveConnection:
             transport.open()
         except Exception as error:  # Kerberos has errors of its own; connecting changes nothing
             transport.close()
+            self._servers.failed(server)
             raise MetastoreError(
                 f"the metastore at {server} cannot be reached ({type(error).__name__}); is it running?",
                 code="METASTORE_DOWN",
             ) from error
-        return transport, service.Client(TBinaryProtocolAccelerated(transport, fallback=True))
+        stubs = service.Client(TBinaryProtocolAccelerated(transport, fallback=True))
+        return Client(server=server, transport=transport, stubs=stubs)
 
 
 def _secured(socket: Any, server: Server, security: Kerberos) -> Any:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
-from filesink.errors import MetastoreConflictError
 from filesink.metastore.api import (
     Metastore,
     Partition,
@@ -13,6 +12,7 @@ from filesink.metastore.api import (
     TableChange,
     TableName,
     Values,
+    check_keys,
     no_partition,
     no_table,
 )
@@ -72,31 +72,32 @@ class MemoryMetastore(Metastore):
             location=table.location if change.location is None else change.location,
         )
 
-    def get_partitions(self, name: TableName, values: Sequence[Values]) -> list[Partition]:
+    def get_partitions(self, table: Table, values: Sequence[Values]) -> list[Partition]:
         """See ``Metastore.get_partitions``."""
-        partitions = self.tables.find(name).partitions
+        partitions = self._same(table).partitions
         return [partitions[one] for one in values if one in partitions]
 
-    def add_partitions(self, name: TableName, partitions: Sequence[Partition]) -> None:
+    def add_partitions(self, table: Table, partitions: Sequence[Partition]) -> set[Values]:
         """See ``Metastore.add_partitions``."""
-        found = self.tables.find(name)
+        found = self._same(table).partitions
+        before = set(found)
         for partition in partitions:
-            if len(partition.values) != len(found.table.partition_keys):
-                raise MetastoreConflictError(
-                    f"{len(partition.values)} values for {len(found.table.partition_keys)} partition keys of "
-                    f"{name}",
-                    code="PARTITION_KEYS",
-                )
-            found.partitions.setdefault(partition.values, partition)
+            found.setdefault(partition.values, partition)
+        return set(found) - before
 
-    def alter_partitions(self, name: TableName, partitions: Sequence[Partition]) -> None:
+    def alter_partitions(self, table: Table, partitions: Sequence[Partition]) -> None:
         """See ``Metastore.alter_partitions``."""
-        found = self.tables.find(name)
+        found = self._same(table)
         for partition in partitions:
             old = found.partitions.get(partition.values)
             if old is None:
-                raise no_partition(name)
+                raise no_partition(table.name)
             parameters = {**old.parameters, **partition.parameters}
             found.partitions[partition.values] = replace(
                 old, location=partition.location, parameters=parameters
             )
+
+    def _same(self, table: Table) -> MemoryTable:
+        found = self.tables.find(table.name)
+        check_keys(table, [key.name for key in found.table.partition_keys])
+        return found

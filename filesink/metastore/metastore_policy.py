@@ -1,7 +1,8 @@
 """Tells a metastore of partitions: adds those that are new, and keeps the statistics of all.
 
 Replayable because it looks first: a partition that is there is compared, not added again. An answer
-that got lost is found out by the next call, which begins with the same look.
+that got lost is found out by the next call, which begins with the same look. After adding it looks only
+for those that the metastore does not say it has added by this call: somebody may have been faster.
 """
 
 from __future__ import annotations
@@ -82,17 +83,9 @@ class MetastorePolicy(CommitPolicy):
         Raises:
             MetastoreConflictError: the table is gone or has other keys, or a partition is elsewhere.
         """
-        left: list[CommittedPartition] = []
-        for start in range(0, len(partitions), _BATCH):
-            batch = partitions[start : start + _BATCH]
-            try:
-                self._announce(batch, site)
-            except MetastoreConflictError:
-                raise
-            except (MetastoreError, StorageError) as error:
-                log.warning("telling %s of %d partitions is tried again: %s", self.table, len(batch), error)
-                left += batch
-        return left
+        batches = [partitions[start : start + _BATCH] for start in range(0, len(partitions), _BATCH)]
+        left = self.metastore.runner.run(lambda batch: self._left_of(batch, site), batches)
+        return [one for batch in left for one in batch]
 
     def close(self) -> None:
         """See ``CommitPolicy.close``."""
@@ -103,6 +96,16 @@ class MetastorePolicy(CommitPolicy):
         if table is None:
             raise no_table(self.table)
         return table
+
+    def _left_of(self, batch: Sequence[CommittedPartition], site: Site) -> Sequence[CommittedPartition]:
+        try:
+            self._announce(batch, site)
+        except MetastoreConflictError:
+            raise
+        except (MetastoreError, StorageError) as error:
+            log.warning("telling %s of %d partitions is tried again: %s", self.table, len(batch), error)
+            return batch
+        return ()
 
     def _announce(self, batch: Sequence[CommittedPartition], site: Site) -> None:
         table = self._existing()
@@ -124,17 +127,18 @@ class MetastorePolicy(CommitPolicy):
             if one.file_count and values not in known
         ]
         if new:
-            self.metastore.add_partitions(self.table, new)
-            self._check_added(table, {one.values: wanted[one.values] for one in new}, site)
+            added = self.metastore.add_partitions(table, new)
+            others = {one.values: wanted[one.values] for one in new if one.values not in added}
+            self._check_there(table, others, site)
         changed = list(_changed(known.values(), wanted, site))
         if changed:
-            self.metastore.alter_partitions(self.table, changed)
+            self.metastore.alter_partitions(table, changed)
 
     def _known(
         self, table: Table, wanted: Mapping[Values, CommittedPartition], site: Site
     ) -> dict[Values, Partition]:
         """The partitions that exist, each where it should be; one that was emptied may be elsewhere."""
-        found = {one.values: one for one in self.metastore.get_partitions(self.table, list(wanted))}
+        found = {one.values: one for one in self.metastore.get_partitions(table, list(wanted))}
         for values, partition in list(found.items()):
             ours = bucket_location(table.location, site.base_path, wanted[values].bucket)
             if same_place(partition.location, ours):
@@ -149,9 +153,9 @@ class MetastorePolicy(CommitPolicy):
             del found[values]
         return found
 
-    def _check_added(self, table: Table, added: Mapping[Values, CommittedPartition], site: Site) -> None:
+    def _check_there(self, table: Table, others: Mapping[Values, CommittedPartition], site: Site) -> None:
         """Somebody may have been faster, with another location; or have dropped them at once."""
-        if len(self._known(table, added, site)) < len(added):
+        if others and len(self._known(table, others, site)) < len(others):
             raise MetastoreError(
                 f"partitions that were added to {self.table} are not there; trying again", code="NOT_ADDED"
             )

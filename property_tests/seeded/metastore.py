@@ -57,8 +57,8 @@ METASTORE = (
     Mutant(
         "a metastore that fails counts as done",
         _POLICY,
-        "                left += batch\n",
-        "",
+        "            return batch\n",
+        "            return ()\n",
     ),
     Mutant(
         "a policy that fails is not repeated",
@@ -69,8 +69,8 @@ METASTORE = (
     Mutant(
         "a lost reply counts as done",
         _POLICY,
-        "            self.metastore.add_partitions(self.table, new)\n            self._check_added(",
-        "            try:\n                self.metastore.add_partitions(self.table, new)\n            except MetastoreError:\n                return\n            self._check_added(",
+        "            added = self.metastore.add_partitions(table, new)\n",
+        "            try:\n                added = self.metastore.add_partitions(table, new)\n            except MetastoreError:\n                return\n",
     ),
     Mutant(
         "partitions are added where the base path is not",

@@ -36,7 +36,7 @@ class Service:
     world: World
     observer: Observer
     memory: MemoryMetastore = field(default_factory=MemoryMetastore)
-    late: list[tuple[int, Callable[[], None]]] = field(default_factory=list)  # call number, effect
+    late: list[tuple[int, Callable[[], object]]] = field(default_factory=list)  # call number, effect
     registered: set[str] = field(default_factory=set)
 
     def __post_init__(self) -> None:
@@ -49,7 +49,7 @@ class Service:
                 format=HIVE_FORMATS["textfile"],
             )
         )
-        self.memory.add_partitions(_NAME, [_THEIRS])
+        self.memory.add_partitions(self._table(), [_THEIRS])
 
     def commit(self, delay_ms: int) -> PartitionCommit:
         """What a sink is told: a listener that looks, then the metastore."""
@@ -65,7 +65,7 @@ class Service:
         if missing:
             self.world.fail(f"I12: {missing[0]} is announced and not visible")
 
-    def add(self, partitions: Sequence[Partition]) -> None:
+    def add(self, partitions: Sequence[Partition]) -> set[Values]:
         """I12: some record whose files are all visible names the partition."""
         for one in partitions:
             bucket = f"p={one.values[0]}"
@@ -74,13 +74,13 @@ class Service:
             if one.location != f"file:{BASE}/{bucket}":
                 self.world.fail(f"I12: {bucket} is added at {one.location}")
             self.registered.add(bucket)
-        self.memory.add_partitions(_NAME, partitions)
+        return self.memory.add_partitions(self._table(), partitions)
 
     def alter(self, partitions: Sequence[Partition]) -> None:
         """I12: nothing of others."""
         if any(one.values == _THEIRS.values for one in partitions):
             self.world.fail("I12: a partition of others is changed")
-        self.memory.alter_partitions(_NAME, partitions)
+        self.memory.alter_partitions(self._table(), partitions)
 
     def carry_out_late(self, number: int) -> None:
         """Have what was sent long ago take effect."""
@@ -133,6 +133,9 @@ class Service:
         """Buckets that an overwrite may have emptied, before they were announced or after."""
         return _buckets(self.observer.replacements.files)
 
+    def _table(self) -> Table:
+        return self.memory.tables.find(_NAME).table
+
     def _partitions(self) -> list[Partition]:
         return list(self.memory.tables.find(_NAME).partitions.values())
 
@@ -173,31 +176,33 @@ class SimMetastore(Metastore):
         """Not part of a history."""
         raise NotImplementedError
 
-    def get_partitions(self, name: TableName, values: Sequence[Values]) -> list[Partition]:
+    def get_partitions(self, table: Table, values: Sequence[Values]) -> list[Partition]:
         """See ``Metastore.get_partitions``."""
-        return self._call("metastore_read", lambda: self._service.memory.get_partitions(name, values))
+        return self._call("metastore_read", lambda: self._service.memory.get_partitions(table, values))
 
-    def add_partitions(self, name: TableName, partitions: Sequence[Partition]) -> None:
-        """See ``Metastore.add_partitions``."""
-        del name
-        self._change("metastore_add", self._service.add, partitions)
+    def add_partitions(self, table: Table, partitions: Sequence[Partition]) -> set[Values]:
+        """See ``Metastore.add_partitions``; every other time it does not tell what it has added."""
+        del table
+        tells = self._service.world.operations % 2
+        added = self._change("metastore_add", self._service.add, partitions)
+        return added if tells else set()
 
-    def alter_partitions(self, name: TableName, partitions: Sequence[Partition]) -> None:
+    def alter_partitions(self, table: Table, partitions: Sequence[Partition]) -> None:
         """See ``Metastore.alter_partitions``."""
-        del name
+        del table
         self._change("metastore_alter", self._service.alter, partitions)
 
     def _change(
-        self, operation: str, effect: Callable[[Sequence[Partition]], None], partitions: Sequence[Partition]
-    ) -> None:
-        def half() -> None:
+        self, operation: str, effect: Callable[[Sequence[Partition]], R], partitions: Sequence[Partition]
+    ) -> R:
+        def half() -> R:
             effect(partitions[: len(partitions) // 2])
             raise OSError(errno.EIO, "simulated")
 
         service, random = self._service, self._service.world.random
         before = service.world.operations
         try:
-            self._call(operation, lambda: effect(partitions), half)
+            return self._call(operation, lambda: effect(partitions), half)
         except (MetastoreError, Killed):
             # What was sent may still be on its way: the service does it when nobody waits any more.
             if service.world.operations > before and random.random() < 0.5:

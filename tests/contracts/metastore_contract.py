@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import uuid
 from abc import ABC, abstractmethod
+from contextlib import suppress
 from dataclasses import replace
 
 import pytest
 
-from filesink.errors import MetastoreConflictError
+from filesink.errors import MetastoreConflictError, MetastoreError
 from filesink.metastore.api import (
     Column,
     Metastore,
@@ -93,8 +94,8 @@ class MetastoreContract:
     ) -> None:
         """Only those asked for come back, with their locations and parameters."""
         first, second = partition(table, "2024-01-01", numRows="5"), partition(table, "2024-01-02")
-        metastore.add_partitions(table.name, [first, second])
-        [found] = metastore.get_partitions(table.name, [first.values, ("2024-01-03", "x")])
+        metastore.add_partitions(table, [first, second])
+        [found] = metastore.get_partitions(table, [first.values, ("2024-01-03", "x")])
         assert (found.values, found.location) == (first.values, first.location)
         assert found.parameters["numRows"] == "5"
         assert set(site.partitions(table.name)) == {first.values, second.values}
@@ -104,19 +105,19 @@ class MetastoreContract:
         texts = ["a b", "a/b=c%d", "q\"u'o*t?e", "é ∑ 日本", "[x]{y}^z", DEFAULT_PARTITION, "a\\b:#"]
         added = [partition(table, "d", text) for text in texts]
         for _ in range(2):
-            metastore.add_partitions(table.name, added)
+            metastore.add_partitions(table, added)
         wanted = {("d", text) for text in texts}
-        assert {one.values for one in metastore.get_partitions(table.name, sorted(wanted))} == wanted
+        assert {one.values for one in metastore.get_partitions(table, sorted(wanted))} == wanted
         assert set(site.partitions(table.name)) == wanted
 
     def test_a_partition_is_never_replaced(
         self, site: MetastoreSite, metastore: Metastore, table: Table
     ) -> None:
-        """Adding one that exists elsewhere leaves it there, and adds the others."""
-        first = partition(table, "2024-01-01")
-        metastore.add_partitions(table.name, [first])
+        """Adding one that exists elsewhere leaves it there, adds the others, and never says otherwise."""
+        first, second = partition(table, "2024-01-01"), partition(table, "2024-01-02")
+        assert metastore.add_partitions(table, [first]) <= {first.values}
         moved = replace(first, location=f"{table.location}/elsewhere")
-        metastore.add_partitions(table.name, [moved, partition(table, "2024-01-02")])
+        assert metastore.add_partitions(table, [moved, second]) <= {second.values}
         found = site.partitions(table.name)
         assert found[first.values][0] == first.location
         assert len(found) == 2
@@ -126,9 +127,9 @@ class MetastoreContract:
     ) -> None:
         """Location and parameters change; other parameters and other partitions stay."""
         first, second = partition(table, "2024-01-01", mine="1", other="2"), partition(table, "2024-01-02")
-        metastore.add_partitions(table.name, [first, second])
+        metastore.add_partitions(table, [first, second])
         moved = Partition(values=first.values, location=f"{table.location}/v2", parameters={"mine": "3"})
-        metastore.alter_partitions(table.name, [moved])
+        metastore.alter_partitions(table, [moved])
         found = site.partitions(table.name)
         location, parameters = found[first.values]
         assert location == moved.location
@@ -138,7 +139,7 @@ class MetastoreContract:
     def test_altering_one_that_is_gone_is_an_error(self, metastore: Metastore, table: Table) -> None:
         """A partition dropped by somebody is not added by a change."""
         with pytest.raises(MetastoreConflictError) as caught:
-            metastore.alter_partitions(table.name, [partition(table, "2024-01-01")])
+            metastore.alter_partitions(table, [partition(table, "2024-01-01")])
         assert caught.value.code == "PARTITION_MISSING"
 
     def test_columns_are_added_once(self, site: MetastoreSite, metastore: Metastore, table: Table) -> None:
@@ -161,8 +162,8 @@ class MetastoreContract:
         """A partition added after a column is read with it; readers take a partition's own format."""
         del site
         metastore.alter_table(table.name, TableChange(new_columns=(Column(name="c", type="int"),)))
-        metastore.add_partitions(table.name, [partition(table, "2024-01-01")])
-        assert metastore.get_partitions(table.name, [("2024-01-01", "x")])
+        metastore.add_partitions(table, [partition(table, "2024-01-01")])
+        assert metastore.get_partitions(table, [("2024-01-01", "x")])
 
     def test_a_table_can_be_moved(self, site: MetastoreSite, metastore: Metastore) -> None:
         """The location of a table without partitions is switched at once; nothing else changes."""
@@ -174,30 +175,48 @@ class MetastoreContract:
         assert found is not None
         assert (found.location, found.columns) == (f"{plain.location}_v2", plain.columns)
 
-    @pytest.mark.parametrize("call", ["get_partitions", "add_partitions", "alter_partitions"])
+    @pytest.mark.parametrize("call", ["add_partitions", "alter_partitions"])
     def test_a_table_that_does_not_exist(self, site: MetastoreSite, metastore: Metastore, call: str) -> None:
         """Partitions of no table are a conflict: it was dropped, and trying again cannot help."""
         ghost = site.fresh_table()
-        one = partition(ghost, "d")
         with pytest.raises(MetastoreConflictError) as caught:
-            getattr(metastore, call)(ghost.name, [one.values if call == "get_partitions" else one])
+            getattr(metastore, call)(ghost, [partition(ghost, "d")])
         assert caught.value.code == "TABLE_NOT_FOUND"
+
+    def test_a_table_that_does_not_exist_has_no_partitions(
+        self, site: MetastoreSite, metastore: Metastore
+    ) -> None:
+        """Or the metastore says that there is none: who goes on to add some is told in any case."""
+        found: list[Partition] = []
+        with suppress(MetastoreConflictError):
+            found = metastore.get_partitions(site.fresh_table(), [("d", "x")])
+        assert found == []
+
+    def test_a_table_that_has_other_keys_now(
+        self, site: MetastoreSite, metastore: Metastore, table: Table
+    ) -> None:
+        """Values in the order of keys that were read a moment ago are not added to others."""
+        before = replace(table, partition_keys=tuple(reversed(table.partition_keys)))
+        with pytest.raises(MetastoreError) as caught:
+            metastore.add_partitions(before, [partition(table, "d")])
+        assert caught.value.code == "TABLE_CHANGED"
+        assert site.partitions(table.name) == {}
 
     def test_many_partitions_in_one_call(
         self, site: MetastoreSite, metastore: Metastore, table: Table
     ) -> None:
         """More than fit into one request of the client; all of them take effect."""
         many = [partition(table, f"d{i}") for i in range(25)]
-        metastore.add_partitions(table.name, many)
-        metastore.alter_partitions(table.name, [replace(one, parameters={"seen": "1"}) for one in many])
-        assert len(metastore.get_partitions(table.name, [one.values for one in many])) == 25
+        metastore.add_partitions(table, many)
+        metastore.alter_partitions(table, [replace(one, parameters={"seen": "1"}) for one in many])
+        assert len(metastore.get_partitions(table, [one.values for one in many])) == 25
         assert {parameters["seen"] for _, parameters in site.partitions(table.name).values()} == {"1"}
 
     def test_nothing_is_nothing(self, metastore: Metastore, table: Table) -> None:
         """Empty lists are no calls."""
-        metastore.add_partitions(table.name, [])
-        metastore.alter_partitions(table.name, [])
-        assert metastore.get_partitions(table.name, []) == []
+        metastore.add_partitions(table, [])
+        metastore.alter_partitions(table, [])
+        assert metastore.get_partitions(table, []) == []
 
     def test_a_closed_client_opens_again(self, metastore: Metastore, table: Table) -> None:
         """``close`` lets go of the connection and no more."""

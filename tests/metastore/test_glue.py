@@ -60,8 +60,8 @@ class TestGlueCatalog(MetastoreContract):
     def test_more_than_one_request(self, site: MetastoreSite, metastore: Metastore, table: Table) -> None:
         """Glue takes a hundred partitions in a request."""
         many = [partition(table, f"d{i}") for i in range(230)]
-        metastore.add_partitions(table.name, many)
-        assert len(metastore.get_partitions(table.name, [one.values for one in many])) == 230
+        metastore.add_partitions(table, many)
+        assert len(metastore.get_partitions(table, [one.values for one in many])) == 230
         assert len(site.partitions(table.name)) == 230
 
 

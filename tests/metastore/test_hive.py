@@ -19,9 +19,10 @@ from pymetastore.hive_metastore.ttypes import MetaException
 from examples.hive_server import HiveServer
 from filesink.errors import ConfigError, DependencyError, MetastoreConflictError, MetastoreError
 from filesink.metastore import hive as hive_module
-from filesink.metastore.api import Metastore, Partition, TableName, Values
+from filesink.metastore.api import Metastore, TableName, Values
 from filesink.metastore.hive import HiveMetastore
-from filesink.metastore.hive_connection import HiveConnection, Kerberos, Server, parse_uris
+from filesink.metastore.hive_connection import HiveConnection, Kerberos
+from filesink.metastore.hive_servers import Server, Servers, parse_uris
 from tests.contracts.metastore_contract import MetastoreContract, MetastoreSite, partition
 from tests.fakes import SettableClock
 from tests.metastore.test_memory import MemoryMetastoreSite
@@ -80,7 +81,7 @@ class TestHiveMetastore(MetastoreContract):
     def test_partitions_have_the_storage_of_their_table(self, site: MetastoreSite, table) -> None:
         """Readers take format and columns from the partition, not from the table."""
         one = partition(table, "d")
-        site.metastore().add_partitions(table.name, [one])
+        site.metastore().add_partitions(table, [one])
         with site._client() as client:
             [found] = client.get_partitions(table.name.database, table.name.table, -1)
         assert found.sd.serdeInfo.serializationLib == table.format.serde
@@ -89,22 +90,36 @@ class TestHiveMetastore(MetastoreContract):
     def test_what_a_partition_has_besides_is_kept(self, site: MetastoreSite, table) -> None:
         """A change writes back what it does not know, such as columns of the partition's own."""
         one = partition(table, "d")
-        site.metastore().add_partitions(table.name, [one])
+        site.metastore().add_partitions(table, [one])
         with site._client() as client:
             [found] = client.get_partitions(table.name.database, table.name.table, -1)
             found.sd.serdeInfo.parameters = {"mine": "1"}
             client.alter_partition(table.name.database, table.name.table, found)
-        site.metastore().alter_partitions(table.name, [replace(one, parameters={"numRows": "1"})])
+        site.metastore().alter_partitions(table, [replace(one, parameters={"numRows": "1"})])
         with site._client() as client:
             [found] = client.get_partitions(table.name.database, table.name.table, -1)
         assert found.sd.serdeInfo.parameters == {"mine": "1"}
+
+    def test_it_tells_what_it_has_added(self, metastore: Metastore, table) -> None:
+        """Whoever asked need not look again."""
+        first, second = partition(table, "1"), partition(table, "2")
+        assert metastore.add_partitions(table, [first]) == {first.values}
+        assert metastore.add_partitions(table, [first, second]) == {second.values}
+
+    def test_threads_do_not_wait_for_each_other(self, hive: HiveServer, table) -> None:
+        """Each has a connection to itself, and finds its answers there; one is left for the next call."""
+        client = HiveMetastore(hive.uri)
+        batches = [[partition(table, f"{batch}-{i}") for i in range(5)] for batch in range(12)]
+        added = client.runner.run(lambda batch: client.add_partitions(table, batch), batches)
+        assert added == [{one.values for one in batch} for batch in batches]
+        client.close()
 
     def test_a_dead_server_is_passed_over(self, hive: HiveServer, table) -> None:
         """The next URI is tried when the first refuses; the one that answered is tried first from then on."""
         with free_port() as dead:
             client = HiveMetastore(f"thrift://127.0.0.1:{dead}, {hive.uri}", clock=SettableClock())
             assert client.get_table(table.name) is not None
-            client.add_partitions(table.name, [partition(table, "d")])
+            client.add_partitions(table, [partition(table, "d")])
         client.close()
 
     def test_a_server_that_hangs_up_is_passed_over(self, hive: HiveServer, table) -> None:
@@ -186,7 +201,7 @@ def test_no_server_at_all() -> None:
     with free_port() as one, free_port() as other:
         client = HiveMetastore(f"thrift://127.0.0.1:{one},thrift://127.0.0.1:{other}", clock=clock)
         with pytest.raises(MetastoreError) as caught:
-            client.add_partitions(TableName.parse("a.b"), [Partition(values=("d",), location="file:/d")])
+            client.get_table(TableName.parse("a.b"))
     assert caught.value.code == "METASTORE_DOWN"
     assert clock.slept == [0.5, 1.0]
 
@@ -241,7 +256,7 @@ def test_kerberos_is_configured(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(puresasl.mechanisms.mechanisms, "GSSAPI", puresasl.mechanisms.GSSAPIMechanism)
     with free_port() as port:
         connection = HiveConnection(
-            [Server("127.0.0.1", port)],
+            Servers([Server("127.0.0.1", port)]),
             security=Kerberos(service="metastore", host="hms.example.org"),
             timeout_ms=1000,
             clock=SettableClock(),

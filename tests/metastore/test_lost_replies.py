@@ -26,7 +26,7 @@ from tests.fakes import SettableClock
 from tests.metastore.test_hive import HiveSite
 
 _LATE = 0.15  # seconds
-REQUESTS, ADD = 7, 5  # of an announcement, and which of them adds partitions
+REQUESTS, ADD = 4, 4  # of an announcement, and which of them adds partitions
 
 
 class Break(Enum):

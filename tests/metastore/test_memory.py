@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from filesink.metastore.api import Metastore, TableName, Values
+from filesink.metastore.api import Metastore, Table, TableName, Values
 from filesink.metastore.memory import MemoryMetastore, MemoryTables
-from tests.contracts.metastore_contract import MetastoreContract, MetastoreSite
+from tests.contracts.metastore_contract import MetastoreContract, MetastoreSite, partition
 
 
 @dataclass
@@ -37,3 +37,9 @@ def site() -> MetastoreSite:
 
 class TestMemoryMetastore(MetastoreContract):
     """The conformance suite, in memory."""
+
+    def test_it_tells_what_it_has_added(self, metastore: Metastore, table: Table) -> None:
+        """Whoever asked need not look again."""
+        first, second = partition(table, "1"), partition(table, "2")
+        assert metastore.add_partitions(table, [first]) == {first.values}
+        assert metastore.add_partitions(table, [first, second]) == {second.values}

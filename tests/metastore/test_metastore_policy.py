@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 import pyarrow as pa
@@ -16,7 +16,8 @@ from filesink.errors import (
     SchemaError,
     StorageError,
 )
-from filesink.metastore.api import Column, Partition, Table, TableKind, TableName
+from filesink.metastore import metastore_policy
+from filesink.metastore.api import Column, Partition, Table, TableKind, TableName, Values
 from filesink.metastore.faulty import FaultyMetastore
 from filesink.metastore.memory import MemoryMetastore, MemoryTables
 from filesink.metastore.metastore_policy import MetastorePolicy
@@ -25,6 +26,7 @@ from filesink.metastore.policies import Site
 from filesink.metastore.table_formats import HIVE_FORMATS
 from filesink.storage.faulty import Fault, Moment
 from filesink.storage.memory import MemoryFiles, MemoryStore
+from filesink.system import ThreadRunner
 from tests.fakes import World, micro_batch, records
 
 NAME = TableName.parse("db.t")
@@ -37,6 +39,10 @@ TABLE = Table(
 )
 
 
+class Subject(MemoryMetastore):
+    """A test may change what it does."""
+
+
 @dataclass
 class Metastores:
     """A sink that tells a metastore in memory, which fails as a test wants."""
@@ -47,8 +53,8 @@ class Metastores:
 
     def __post_init__(self) -> None:
         MemoryMetastore(self.tables).create_table(TABLE)
-        metastore = FaultyMetastore(MemoryMetastore(self.tables), self._plan)
-        self.policy = MetastorePolicy("db.t", metastore)
+        self.metastore = Subject(self.tables)
+        self.policy = MetastorePolicy("db.t", FaultyMetastore(self.metastore, self._plan))
         self.world = World(partition_commit=PartitionCommit(policies=[self.policy]))
 
     def _plan(self, operation: str, table: str) -> Fault | None:
@@ -105,11 +111,12 @@ def test_what_was_added_in_part_is_not_added_again(sut: Metastores, monkeypatch:
     """The metastore takes the first partition and fails; the next round adds the second, and only that."""
     add, asked = MemoryMetastore.add_partitions, []
 
-    def in_part(self: MemoryMetastore, name: TableName, partitions: list[Partition]) -> None:
+    def in_part(self: MemoryMetastore, table: Table, partitions: list[Partition]) -> set[Values]:
         asked.append([one.values for one in partitions])
-        add(self, name, partitions[:1])
+        added = add(self, table, partitions[:1])
         if len(partitions) > 1:
             raise MetastoreError("simulated", code="METASTORE_UNKNOWN")
+        return added
 
     monkeypatch.setattr(MemoryMetastore, "add_partitions", in_part)
     sut.write(0, "day=1/k=a", "day=2/k=a")
@@ -201,8 +208,35 @@ def test_who_is_faster_with_another_location_is_found_out(sut: Metastores) -> No
     assert caught.value.code == "OTHER_LOCATION"
 
 
-def test_a_partition_that_is_dropped_at_once_is_added_again(sut: Metastores) -> None:
+def silent(self: MemoryMetastore, table: Table, partitions: Sequence[Partition]) -> set[Values]:
+    """``add_partitions`` of a metastore that does not tell what it has added."""
+    MemoryMetastore(self.tables).add_partitions(table, partitions)
+    return set()
+
+
+def test_who_is_faster_is_found_out_if_the_metastore_does_not_tell(
+    sut: Metastores, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What it has not said to be of this call is looked at again: here it is ours after all."""
+    monkeypatch.setattr(type(sut.metastore), "add_partitions", silent)
+    sut.write(0, "day=1/k=a")
+    assert sut.calls == ["get_table", "get_partitions", "add_partitions", "get_partitions"]
+    assert set(sut.partitions) == {("1", "a")}
+
+
+def test_what_the_metastore_says_it_has_added_is_not_looked_at_again(sut: Metastores) -> None:
+    """Three calls for partitions that are new, three for those that are known."""
+    sut.write(0, "day=1/k=a", "day=2/k=a")
+    assert sut.calls == ["get_table", "get_partitions", "add_partitions"]
+    sut.write(1, "day=1/k=a")
+    assert sut.calls[3:] == ["get_table", "get_partitions", "alter_partitions"]
+
+
+def test_a_partition_that_is_dropped_at_once_is_added_again(
+    sut: Metastores, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Between our call and our look somebody drops it."""
+    monkeypatch.setattr(type(sut.metastore), "add_partitions", silent)
     looks = []
 
     def plan(operation: str, table: str) -> None:
@@ -237,6 +271,64 @@ def test_a_table_that_was_dropped_is_an_error(sut: Metastores) -> None:
     sut.tables.tables[NAME] = table
     sut.write(1, "day=2/k=a")
     assert set(sut.partitions) == {("1", "a"), ("2", "a")}
+
+
+@pytest.mark.parametrize("operation", ["get_partitions", "add_partitions", "alter_partitions"])
+def test_a_table_that_is_dropped_meanwhile_is_an_error(sut: Metastores, operation: str) -> None:
+    """After it was read, before any of the calls that follow."""
+    sut.write(0, "day=1/k=a")
+
+    def plan(name: str, table: str) -> None:
+        del table
+        if name == operation:
+            sut.tables.tables.pop(NAME)
+
+    sut.fault = plan
+    with pytest.raises(MetastoreConflictError) as caught:
+        sut.write(1, "day=1/k=a", "day=2/k=a")
+    assert caught.value.code == "TABLE_NOT_FOUND"
+    assert len(sut.world.visible()) == 3
+
+
+@pytest.mark.parametrize("operation", ["get_partitions", "add_partitions", "alter_partitions"])
+def test_a_table_whose_keys_change_meanwhile_is_read_again(sut: Metastores, operation: str) -> None:
+    """Values in the order of a moment ago reach no other keys; the next round goes by the new ones."""
+    sut.write(0, "day=1/k=a")
+    changed = []
+
+    def plan(name: str, table: str) -> None:
+        del table
+        if name == operation and not changed:
+            changed.append(name)
+            found = sut.tables.tables[NAME]
+            found.table = replace(found.table, partition_keys=tuple(reversed(found.table.partition_keys)))
+            theirs = {(k, day): replace(one, values=(k, day)) for (day, k), one in found.partitions.items()}
+            found.partitions.clear()
+            found.partitions.update(theirs)
+
+    sut.fault = plan
+    sut.write(1, "day=1/k=a", "day=2/k=b")
+    assert {values: one.parameters["numFiles"] for values, one in sut.partitions.items()} == {
+        ("a", "1"): "2",
+        ("b", "2"): "1",
+    }
+
+
+def test_one_batch_of_partitions_does_not_wait_for_another(
+    sut: Metastores, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In threads, as a metastore runs them: one batch that fails is tried again, one in conflict raises."""
+    monkeypatch.setattr(metastore_policy, "_BATCH", 2)
+    monkeypatch.setattr(FaultyMetastore, "runner", ThreadRunner(3))
+    days = [f"day={day}/k=a" for day in range(7)]
+    sut.partitions["2", "a"] = Partition(values=("2", "a"), location="file:/theirs")
+    sut.fail("add_partitions", Moment.BEFORE, 1)
+    with pytest.raises(MetastoreConflictError):
+        sut.write(0, *days)
+    assert len(sut.partitions) in {4, 6}  # without the batch in conflict, and perhaps that which failed
+    del sut.partitions["2", "a"]
+    sut.write(1, "day=0/k=a")
+    assert set(sut.partitions) == {(str(day), "a") for day in range(7)}
 
 
 @pytest.mark.parametrize("keys", [("day",), ("day", "k", "x"), ("day", "other"), ()])
