@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import BinaryIO
@@ -124,31 +124,37 @@ class Swap(PreCommitStage[HeldFile, Committable]):
         """Merge, and say of every file that was merged, now or earlier, what becomes of it."""
         store = self._open_store()
         settle(store, ledger_ids(store))
-        start = epoch.clock.now_ms()
-        groups = self._plan.groups
+        made = self._merge(epoch)
+        inputs = self._inputs(made, until_ms=epoch.now_ms + self._grace_ms)
+        return Prepared([*prepared.committables, *made, *inputs], prepared.states)
+
+    def _merge(self, epoch: EpochContext) -> list[PendingFile]:
+        """One file for each group of the plan."""
+        start, groups = epoch.clock.now_ms(), self._plan.groups
         made = epoch.runner.run(partial(self._merged, epoch), groups)
         inputs = [file.size for group in groups for file in group.files]
         outputs = [file.size for file in made]
         count_merged(epoch, inputs=inputs, outputs=outputs, taken_ms=epoch.clock.now_ms() - start)
-        by = {
-            file.path: merged.target
-            for group, merged in zip(groups, made, strict=True)
+        return made
+
+    def _inputs(self, made: Sequence[PendingFile], *, until_ms: int) -> list[Committable]:
+        """Every file that was merged, now or earlier: to be removed, or for readers until then."""
+        merged = [
+            SupersededFile(
+                path=file.path, size=file.size, version=file.version, by=target.target, until_ms=until_ms
+            )
+            for group, target in zip(self._plan.groups, made, strict=True)
             for file in group.files
-        }
+        ]
+        by = {file.path: file.by for file in merged}
         waiting = list(self._plan.waiting)
         # What stands for a file may have been merged itself: then both do, until the new one is there.
         waiting += [replace(file, by=by[file.by]) for file in waiting if file.by in by]
-        gone = {file.path: _removed(file) for file in self._plan.expired}
-        later = epoch.now_ms + self._grace_ms
-        for file in (file for group in groups for file in group.files):
-            superseded = SupersededFile(
-                path=file.path, size=file.size, version=file.version, by=by[file.path], until_ms=later
-            )
-            if self._grace_ms:
-                waiting.append(superseded)
-            else:
-                gone[file.path] = _removed(superseded)
-        return Prepared([*prepared.committables, *made, *gone.values(), *waiting], prepared.states)
+        if self._grace_ms:
+            gone, waiting = self._plan.expired, [*waiting, *merged]
+        else:
+            gone = (*self._plan.expired, *merged)
+        return [*{file.path: _removed(file) for file in gone}.values(), *waiting]
 
     def _merged(self, epoch: EpochContext, group: Group) -> PendingFile:
         store, tag = self._open_store(), sink_tag(epoch.sink_id)
