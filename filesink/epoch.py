@@ -152,6 +152,9 @@ class EpochLoop(Generic[S, C, A]):
         head = self._settle()
         decided = find_decided(cause, head, self.ledger, self._options)
         if decided is not None:
+            if head is None or decided.slot > head.record.slot:
+                self._head = None
+                self._settle()  # another driver has decided it since; done is what is complete
             return self._replay(decided, cause, job.count_rows)
         schema = next_schema(self._sink, job.schema, cause=cause, head=head, ledger=self.ledger)
         epoch = self._begin(head, cause, Input.ENDED if isinstance(cause, BatchWrite) else Input.GOES_ON)

@@ -330,6 +330,25 @@ def test_a_txn_that_crashed_after_its_record_is_carried_through():
     assert world.rows() == ["1"]
 
 
+def test_a_txn_decided_by_another_between_two_looks_is_done_only_when_it_is_visible():
+    """A write that finds its record after it has read the chain publishes it, for the other may have died."""
+    world = World()
+    cause, looks = BatchWrite(txn_id="t"), []
+
+    def another_comes_between(operation, path):
+        if operation == "list" and path.startswith("_filesink"):
+            looks.append(path)
+            if len(looks) == 2:
+                world.fault = on("publish")
+                with pytest.raises(Killed):
+                    world.driver().run(cause, world.job(records("1")))
+                world.fault = no_fault
+
+    world.fault = another_comes_between
+    outcome = world.driver().run(cause, world.job(records("1")))
+    assert (outcome.replayed, world.rows()) == (True, ["1"])
+
+
 def test_a_publish_that_fails_for_a_while_is_retried():
     """Each file by itself, with growing pauses, without holding back the others."""
     world = World()
