@@ -3,6 +3,10 @@
 Both sides write the same codec. PySpark's jars have no writer of Avro; what users have is fastavro, fed
 with a dict a row. There the encoders alone are compared, on a slice of lineitem in memory.
 
+Ours returns when everything is on disk, Spark's writer when it is in memory. So each format is reported
+twice: against the writer as it is, and against the same measurements with the time added that an
+``fsync`` of its files takes.
+
 The program must not have the name of one of our packages: its directory is the first to be searched.
 """
 
@@ -10,9 +14,10 @@ from __future__ import annotations
 
 import argparse
 import io
+import os
 import shutil
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -26,7 +31,7 @@ from pyspark.sql import DataFrame
 from filesink import BucketAssigner, FileSink, FileSinkBuilder
 from formats import AvroWriterFactory, Encoder, OrcBulkWriterFactory, ParquetWriterFactory
 from lineitem import generate
-from paired import Contender, compare, options, seconds
+from paired import Contender, compare, options, report, seconds
 from sessions import start_spark
 
 _PIECE = 16 << 20
@@ -100,15 +105,25 @@ def main() -> None:
             continue
         df = lineitem.select(*case.columns) if case.columns else lineitem
         run = partial(_measure, out=out, rows=rows, count=case.count)
-        compare(
+        writer = f"df.write.{name.split()[0]}"
+        durable: list[float] = []
+        comparison = compare(
             f"lineitem SF{arguments.scale} as {name}",
             baseline=Contender(
-                name=f"df.write.{name.split()[0]}",
-                measure=partial(run, partial(case.spark, df, str(out))),
+                name=writer,
+                measure=partial(run, partial(case.spark, df, str(out)), durable=durable),
             ),
             ours=Contender(name="filesink", measure=partial(run, partial(_write, case, df, out))),
             unit="seconds",
             rounds=arguments.rounds,
+        )
+        report(
+            replace(
+                comparison,
+                title=f"{comparison.title}, both on disk",
+                baseline=f"{writer}, then fsync",
+                baseline_values=durable[-arguments.rounds :],
+            )
         )
     spark.stop()
 
@@ -153,14 +168,32 @@ def _write(case: Case, df: DataFrame, out: Path) -> None:
     case.ours(str(out)).with_bucket_assigner(flat).build().write(df)
 
 
-def _measure(work: Callable[[], object], *, out: Path, rows: int, count: Callable[[Path], int]) -> float:
+def _measure(
+    work: Callable[[], object],
+    *,
+    out: Path,
+    rows: int,
+    count: Callable[[Path], int],
+    durable: list[float] | None = None,
+) -> float:
+    """Seconds that ``work`` takes; with those of ``_sync`` added they go into ``durable``."""
     shutil.rmtree(out, ignore_errors=True)
     taken = seconds(work)
+    if durable is not None:
+        durable.append(taken + seconds(lambda: _sync(out)))
     found = sum(count(path) for path in out.glob("part-*"))
     if found != rows:
         raise SystemExit(f"{out} holds {found:,} rows instead of {rows:,}: nothing was measured")
     shutil.rmtree(out)
     return taken
+
+
+def _sync(directory: Path) -> None:
+    """Wait until the files of ``directory``, their names and its own name are on disk."""
+    for path in (*directory.iterdir(), directory, directory.parent):
+        handle = os.open(path, os.O_RDONLY)
+        os.fsync(handle)
+        os.close(handle)
 
 
 def _arguments() -> argparse.Namespace:

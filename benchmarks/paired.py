@@ -65,9 +65,14 @@ def compare(
         our_values=values[ours.name],
         baseline_values=values[baseline.name],
     )
-    show(comparison)
-    keep(title, asdict(comparison))
+    report(comparison)
     return comparison
+
+
+def report(comparison: Comparison) -> None:
+    """Print one table, keep the raw values in ``benchmarks/results``."""
+    show(comparison)
+    keep(comparison.title, asdict(comparison))
 
 
 def show(comparison: Comparison) -> None:
