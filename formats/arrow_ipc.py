@@ -94,7 +94,7 @@ class ArrowBulkWriter(CollectingWriter):
         self._stream: Any = None
 
     def _put(self, table: pa.Table) -> None:
-        self._open().write_table(table.cast(self._plain).combine_chunks())
+        self._open().write_table(columns.as_schema(table, self._plain).combine_chunks())
         self._stream.flush()
 
     def _end(self) -> None:

@@ -9,7 +9,8 @@ import pyarrow as pa
 if TYPE_CHECKING:
     from formats.api import BinaryOutput
 
-_WRITE_SIZE: Final = 64 << 10  # bytes; Arrow writes a header and a page at a time, dozens a row group
+# Bytes. Arrow writes a header and a page at a time, dozens a row group; and hundreds of files may be open.
+_WRITE_SIZE: Final = 16 << 10
 
 
 class _Unclosed:

@@ -143,6 +143,11 @@ def _is_fixed_binary(kind: pa.DataType) -> bool:
     return bool(pt.is_fixed_size_binary(kind))
 
 
+def as_schema(table: pa.Table, schema: pa.Schema) -> pa.Table:
+    """``table`` cast to ``schema``, which costs as much per column as a small part takes to encode."""
+    return table if table.schema.equals(schema) else table.cast(schema)
+
+
 def without_dictionaries(schema: pa.Schema) -> pa.Schema:
     """``schema`` with the type of the values in place of each column's dictionary; nested ones stay."""
     fields = [field.with_type(without_dictionary(field.type)) for field in schema]

@@ -165,7 +165,7 @@ class OrcBulkWriter(CollectingWriter):
 
     def _put(self, table: pa.Table) -> None:
         orc_times.check_times(table)
-        self._open(rows=table.num_rows).write(_without_offsets(table.cast(self._file_schema)))
+        self._open(rows=table.num_rows).write(_without_offsets(columns.as_schema(table, self._file_schema)))
         self._stream.flush()
 
     def _end(self) -> None:

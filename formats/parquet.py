@@ -171,7 +171,7 @@ class ParquetBulkWriter(CollectingWriter):
         writer = self._open()
         schema: Any = writer.schema
         # The writer gives up on a dictionary that changes within a row group.
-        records = table.cast(schema).unify_dictionaries()
+        records = columns.as_schema(table, schema).unify_dictionaries()
         writer.write_table(records, row_group_size=table.num_rows)
         self._stream.flush()
 
