@@ -44,15 +44,15 @@ def why_not() -> str:
 
 
 @contextmanager
-def hive_server(directory: Path) -> Iterator[HiveServer]:
-    """A server of one's own for as long as the block runs."""
+def hive_server(directory: Path, *, heap: str = "512m") -> Iterator[HiveServer]:
+    """A server of one's own for as long as the block runs; its database is in ``heap``."""
     port = _free_port()
     server = HiveServer(port=port, warehouse=directory / "warehouse")
     server.warehouse.mkdir()
     (directory / "hive-site.xml").write_text(_SITE.format(warehouse=server.warehouse))
     jars = Path(pyspark.__file__).parent / "jars"
     command = [
-        *(_java(), "-Xmx512m", f"-Dderby.stream.error.file={directory}/derby.log"),
+        *(_java(), f"-Xmx{heap}", f"-Dderby.stream.error.file={directory}/derby.log"),
         *("-cp", f"{directory}{os.pathsep}{jars}/*"),
         *("org.apache.hadoop.hive.metastore.HiveMetaStore", "-p", str(port)),
     ]

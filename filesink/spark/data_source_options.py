@@ -10,12 +10,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
-from typing import Any, cast
+from typing import Any, Literal, cast
 
 from filesink.buckets import BucketAssigner
 from filesink.errors import ConfigError
 from filesink.file_tiers import FileTiers, Publishing
 from filesink.local_time import time_zone
+from filesink.metastore.api import TableKind
 from filesink.metastore.hive import HiveMetastore
 from filesink.metastore.metastore_policy import MetastorePolicy
 from filesink.metastore.partition_commit import PartitionCommit
@@ -30,7 +31,7 @@ from formats.api import Encoder
 _OWN = (
     "path", "format", "bucketColumns", "bucketColumnsInFile", "bucketTimeFormat", "bucketTimeColumn",
     "timeZone", "partSize", "maxRows", "partPrefix", "partSuffix", "uid", "txnId", "onNewQuery",
-    "onReplayMismatch", "partitionOverwriteMode", "table", "metastore",
+    "onReplayMismatch", "partitionOverwriteMode", "table", "metastore", "createTable", "onNewColumns",
 )  # fmt: skip
 #: Every option of ours, as users spell it.
 NAMES = (*_OWN, *FORMAT_OPTIONS)
@@ -57,6 +58,10 @@ _MEANT = {
     "metastoreuri": "metastore",
     "metastoreuris": "metastore",
     "hivemetastoreuris": "metastore",
+    "create": "createTable",
+    "createtableifnotexists": "createTable",
+    "mergeschema": "onNewColumns",
+    "schemaevolution": "onNewColumns",
 }
 # A part of an unknown name, and the feature it stands for.
 _REFUSED = {
@@ -81,15 +86,23 @@ class HiveTable:
         name: ``"database.table"``.
         metastore: URIs of a Hive metastore.
         base_path: where the sink writes.
+        create, on_new_columns: see ``MetastorePolicy``.
     """
 
     name: str
     metastore: str
     base_path: str
+    create: TableKind | None = None
+    on_new_columns: Literal["refuse", "add"] = "refuse"
 
     def publishing(self) -> Publishing:
         """Announce with each epoch. Nothing is connected before the first call to the metastore."""
-        policy = MetastorePolicy(self.name, HiveMetastore(self.metastore))
+        policy = MetastorePolicy(
+            self.name,
+            HiveMetastore(self.metastore),
+            create=self.create,
+            on_new_columns=self.on_new_columns,
+        )
         return Publishing(commit=PartitionCommit(policies=[policy]), base_path=self.base_path)
 
 
@@ -147,18 +160,47 @@ def parse_options(options: Mapping[str, str]) -> DataSourceOptions:
 
 
 def _table(given: Texts, base_path: str) -> HiveTable | None:
-    name, metastore = given.get("table"), given.get("metastore")
-    if name is None and metastore is None:
+    about = given.given(name="table", metastore="metastore", create="createTable", added="onNewColumns")
+    if not about:
         return None
-    if name is None or metastore is None:
+    if "name" not in about or "metastore" not in about:
         raise ConfigError(
-            "'table' and 'metastore' go together: the table that is told of partitions, as 'database.table', "
-            "and the URIs of its Hive metastore, as 'thrift://host:9083'. Give both or neither",
+            "'table' and 'metastore' go together, and 'createTable' and 'onNewColumns' with them: the table "
+            "that is told of partitions, as 'database.table', and the URIs of its Hive metastore, as "
+            "'thrift://host:9083'. Give both or neither",
             code="CONFLICT",
         )
-    table = HiveTable(name=name, metastore=metastore, base_path=base_path)
+    table = HiveTable(
+        name=about["name"],
+        metastore=about["metastore"],
+        base_path=base_path,
+        create=_create(given),
+        on_new_columns=_on_new_columns(given),
+    )
     table.publishing()  # raises if it cannot be
     return table
+
+
+def _create(given: Texts) -> TableKind | None:
+    match given.get("createTable", "never").lower():
+        case "never":
+            return None
+        case "external":
+            return TableKind.EXTERNAL
+        case "managed":
+            return TableKind.MANAGED
+        case _:
+            raise given.bad("createTable", "'external', 'managed' or 'never'")
+
+
+def _on_new_columns(given: Texts) -> Literal["refuse", "add"]:
+    match given.get("onNewColumns", "refuse").lower():
+        case "refuse":
+            return "refuse"
+        case "add":
+            return "add"
+        case _:
+            raise given.bad("onNewColumns", "'refuse' or 'add'")
 
 
 def _overwrite_mode(given: Texts) -> SaveMode:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from pyspark.errors import PySparkException
 from pyspark.sql import Row, SparkSession
 
 import filesink
@@ -199,3 +200,24 @@ def test_the_data_source_announces_with_each_epoch(session: SparkSession, tmp_pa
     query = stream.writeStream.format("filesink").options(**options, checkpointLocation=str(tmp_path / "cp"))
     query.trigger(availableNow=True).start(str(tmp_path / "t")).awaitTermination()
     assert session.table(name).where("day = '2025-01-01'").count() == 30
+
+
+def test_the_data_source_makes_a_table_and_extends_it(session: SparkSession, tmp_path: Path) -> None:
+    """Both only where it is asked for; then Spark SQL reads old rows and new ones, the new column null."""
+    filesink.register(session)
+    where, name = str(tmp_path / "made"), "default.made_by_data_source"
+    options = {"table": name, "metastore": URI, "bucketColumns": "day"}
+    frame = session.createDataFrame(ROWS).selectExpr("id", "name", "day")
+    grown = frame.selectExpr("id + 30 as id", "name", "cast(id as double) as price", "day")
+    writer = frame.write.format("filesink").mode("append").options(**options)
+    with pytest.raises(PySparkException, match="TABLE_NOT_FOUND"):
+        writer.save(where)
+    writer.option("createTable", "external").save(where)
+    writer = grown.write.format("filesink").mode("append").options(**options)
+    with pytest.raises(PySparkException, match="EXTRA_COLUMN"):
+        writer.save(where)
+    writer.option("onNewColumns", "add").save(where)
+    session.catalog.refreshTable(name)
+    rows = session.table(name).select("id", "price", "day").orderBy("id").collect()
+    assert [row.id for row in rows] == list(range(60))
+    assert [row.price for row in rows] == [None] * 30 + [float(i) for i in range(30)]

@@ -10,6 +10,7 @@ import pytest
 from filesink import BucketAssigner, ConfigError, RollingPolicy
 from filesink.buckets import BucketContext
 from filesink.file_format import BulkFormat, RowFormat
+from filesink.metastore.api import TableKind
 from filesink.replay import OnReplayMismatch
 from filesink.spark.data_source_options import NAMES, DataSourceOptions, parse_options
 from formats import (
@@ -50,6 +51,21 @@ def test_a_table_and_its_metastore_go_together():
     assert code_of(table="db.t", metastore="metastore:9083") == "METASTORE_URI"
     with pytest.raises(ConfigError, match="did you mean 'metastore'"):
         parsed(metastoreUri=uri)
+
+
+def test_a_table_is_made_and_extended_if_that_is_wanted():
+    """By default neither; words of other sinks lead to the option; without a table they make no sense."""
+    given = {"table": "db.t", "metastore": "thrift://metastore:9083"}
+    plain = parsed(**given).table
+    assert (plain.create, plain.on_new_columns) == (None, "refuse")
+    asked = parsed(**given, createTable="External", onNewColumns="add").table
+    assert (asked.create, asked.on_new_columns) == (TableKind.EXTERNAL, "add")
+    assert parsed(**given, createTable="managed").table.create is TableKind.MANAGED
+    assert code_of(**given, createTable="true") == "BAD_VALUE"
+    assert code_of(**given, onNewColumns="ignore") == "BAD_VALUE"
+    assert code_of(createTable="managed") == "CONFLICT"
+    with pytest.raises(ConfigError, match="did you mean 'onNewColumns'"):
+        parsed(**given, mergeSchema="true")
 
 
 def test_defaults():
