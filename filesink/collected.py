@@ -61,8 +61,7 @@ class CollectedEpochs(EpochLoop[S, C, A]):
             FilesinkError: see ``EpochLoop.run``.
         """
         with self._lock:
-            head = self._settle()
-            decided = find_decided(cause, head, self.ledger, self._options)
+            head, decided = self._look(cause)
             gathered = self._gather(head, results)
             if decided is not None:
                 self._publisher.discard(gathered.reported)

@@ -149,18 +149,23 @@ class EpochLoop(Generic[S, C, A]):
     # --- the steps, in their order
 
     def _run(self, cause: MicroBatch | BatchWrite, job: WriteJob) -> Outcome[C]:
-        head = self._settle()
-        decided = find_decided(cause, head, self.ledger, self._options)
+        head, decided = self._look(cause)
         if decided is not None:
-            if head is None or decided.slot > head.record.slot:
-                self._head = None
-                self._settle()  # another driver has decided it since; done is what is complete
             return self._replay(decided, cause, job.count_rows)
         schema = next_schema(self._sink, job.schema, cause=cause, head=head, ledger=self.ledger)
         epoch = self._begin(head, cause, Input.ENDED if isinstance(cause, BatchWrite) else Input.GOES_ON)
         for stage in self._stages:
             stage.begin(epoch)
         return self._commit(epoch, head, cause, self._write(epoch, head, job), schema)
+
+    def _look(self, cause: MicroBatch | BatchWrite) -> tuple[Head | None, EpochRecord | None]:
+        """The newest record, and that of this very cause if it is decided; their epochs are complete."""
+        head = self._settle()
+        decided = find_decided(cause, head, self.ledger, self._options)
+        if decided is not None and (head is None or decided.slot > head.record.slot):
+            self._head = None  # another driver has decided it since, and may have died
+            head = self._settle()
+        return head, decided
 
     def _settle(self) -> Head | None:
         """The newest record, its epoch complete."""

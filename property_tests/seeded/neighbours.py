@@ -15,12 +15,6 @@ NEIGHBOURS = (
         "        case BatchWrite(txn_id=txn_id) if not txn_id:\n",
     ),
     Mutant(
-        "a record that is found late is believed to be complete",
-        "filesink/epoch.py",
-        "                self._settle()  # another driver has decided it since; done is what is complete\n",
-        "",
-    ),
-    Mutant(
         "an abort after a failed commit removes what is decided",
         _COLLECTED,
         "        if None in results:\n",
