@@ -14,9 +14,10 @@ memory, however large and many the files are.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
+from itertools import chain
 from typing import TYPE_CHECKING, Any, BinaryIO, Final, cast
 
 import pyarrow as pa
@@ -53,34 +54,42 @@ def rewrite(inputs: Sequence[InputFile], output: BinaryOutput, factory: ParquetW
         FormatError: an input is not a Parquet file, or is one of another schema.
     """
     tables = _Tables(inputs)
-    writer: BulkWriter | None = None
     limit = min(cast("int", factory.row_group_size), max(_SMALLEST_GROUP, tables.size // _GROUPS))
-    total, rows = sum(file.rows for file in inputs), 0
+    rest = iter(tables)
+    first = _sample(rest)
+    rows = 0
     with ThreadPoolExecutor(1) as encoder:
-        encoding: Future[None] | None = None
-        for group in _groups(tables, limit):
+        writer = encoder.submit(_create, output, tables.schema, factory=factory, sample=first)
+        encoding: Future[Any] = writer
+        groups = _groups(chain(first, rest), limit)
+        del first  # it may be a whole row group
+        for group in groups:
             rows += group.num_rows
-            writer = writer or _lean(factory, group).create(output, tables.schema)
-            if encoding is not None:
-                encoding.result()
-            if rows < total:
-                encoding = encoder.submit(_write, writer, group)
-            else:  # nothing is left to be decoded meanwhile
-                _write(writer, group)
-    if encoding is not None:
+            encoding.result()
+            encoding = encoder.submit(_write, writer.result(), group)
         encoding.result()
-    (writer or factory.create(output, tables.schema)).finish()
+    writer.result().finish()
     return rows
 
 
-def _lean(factory: ParquetWriterFactory, group: pa.Table) -> ParquetWriterFactory:
-    """``factory`` without dictionaries for columns of which a sample hardly repeats a value."""
-    is_flat = not any(pt.is_nested(field.type) for field in group.schema)
-    if factory.layout.dictionary != "all" or not is_flat or group.num_rows < _SAMPLE:
-        return factory
-    sample = group.slice(0, _SAMPLE)
-    names = [name for name in sample.column_names if _repeats(sample.column(name))]
-    return replace(factory, layout=replace(factory.layout, dictionary=names))
+def _sample(tables: Iterator[pa.Table]) -> list[pa.Table]:
+    """The first ones, until they have enough records to tell which columns repeat their values."""
+    taken: list[pa.Table] = []
+    while sum(table.num_rows for table in taken) < _SAMPLE and (table := next(tables, None)) is not None:
+        taken.append(table)
+    return taken
+
+
+def _create(
+    output: BinaryOutput, schema: pa.Schema, *, factory: ParquetWriterFactory, sample: Sequence[pa.Table]
+) -> BulkWriter:
+    """A writer without dictionaries for columns of which a sample hardly repeats a value."""
+    if factory.layout.dictionary == "all" and sample and not any(pt.is_nested(kind) for kind in schema.types):
+        records = pa.concat_tables(sample).slice(0, _SAMPLE)
+        if records.num_rows == _SAMPLE:
+            names = [name for name in records.column_names if _repeats(records.column(name))]
+            factory = replace(factory, layout=replace(factory.layout, dictionary=names))
+    return factory.create(output, schema)
 
 
 def _repeats(column: pa.ChunkedArray[Any]) -> bool:
@@ -172,7 +181,7 @@ def _dictionary_size(chunk: pq.ColumnChunkMetaData) -> int:
     return 1 << 62 if start is None else chunk.data_page_offset - start
 
 
-def _groups(tables: _Tables, limit: int) -> Iterator[pa.Table]:
+def _groups(tables: Iterable[pa.Table], limit: int) -> Iterator[pa.Table]:
     """Tables taken together until they have ``limit`` bytes."""
     waiting: list[pa.Table] = []
     size = 0
