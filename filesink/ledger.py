@@ -45,6 +45,10 @@ class _Listing:
     complete: frozenset[int]
     marks: tuple[int, ...]  # ascending
 
+    def has_folded(self, slot: int) -> bool:
+        """Whether ``slot`` is below the newest mark."""
+        return bool(self.marks) and self.marks[-1] >= slot
+
 
 def ledger_ids(store: Store) -> list[str]:
     """Ids of all sinks that have a ledger below the base path of ``store``, in order."""
@@ -161,8 +165,12 @@ class Ledger:
 
     def is_void(self, slot: int) -> bool:
         """Whether ``slot`` has been folded away. Asked by whoever has just won it."""
-        marks = self._list().marks
-        return bool(marks) and marks[-1] >= slot
+        return self._list().has_folded(slot)
+
+    def is_complete(self, slot: int) -> bool:
+        """Whether the epoch of ``slot`` is done. Asked when it cannot be published."""
+        listing = self._list()
+        return slot in listing.complete or listing.has_folded(slot)
 
     def complete(self, slot: int) -> None:
         """Mark the epoch of ``slot`` as done."""

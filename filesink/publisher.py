@@ -12,7 +12,7 @@ from typing import Generic, TypeVar
 
 from filesink.api import EpochContext, Prepared, Sink
 from filesink.epoch_record import EMPTY, EpochRecord, Section
-from filesink.errors import CommitFailedError, StateError
+from filesink.errors import CommitFailedError, StagedDataLost, StateError
 from filesink.ledger import Ledger
 from filesink.ports import Clock
 from filesink.transactions import remember
@@ -84,11 +84,19 @@ class Publisher(Generic[S, C, A]):
         codec = self._sink.committable_codec
         section = record.committables
         committables = codec.decode(section.version, section.data)
+        try:
+            self._carry_out(record, committables, decider)
+        except StagedDataLost:
+            # Another driver may have done all of it, and what it published been replaced since.
+            if not self._ledger.is_complete(record.slot):
+                raise
+        return committables
+
+    def _carry_out(self, record: EpochRecord, committables: list[C], decider: Decider) -> None:
         self._until_done(self._committer.commit, committables, record.slot)
         self.announce(record, decider)
         remember(record, self._ledger)
         self._ledger.complete(record.slot)
-        return committables
 
     def announce(self, record: EpochRecord, decider: Decider) -> None:
         """The part of ``publish`` that comes after the files and before the mark."""

@@ -382,6 +382,21 @@ def test_lost_bytes_of_a_decided_epoch_are_named():
             world.driver().run(micro_batch(0), world.job(records("1")))
 
 
+def test_what_another_driver_published_may_have_been_replaced_since():
+    """A slow driver whose epoch another one has completed reports no loss, though its files are gone."""
+    world = World()
+
+    def another_publishes_and_the_files_are_replaced(operation, _path):
+        if operation == "publish":
+            world.fault = no_fault
+            assert world.driver().recover().replayed
+            for path in world.visible():
+                del world.files.files[path]
+
+    world.fault = another_publishes_and_the_files_are_replaced
+    assert world.driver().run(micro_batch(0), world.job(records("1"))).rows == 1
+
+
 def test_a_damaged_record_stops_everything():
     """An unreadable record is neither skipped nor overwritten, and no task runs."""
     world = World()

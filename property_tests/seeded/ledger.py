@@ -65,7 +65,7 @@ LEDGER = (
         "if slot <= mark",
     ),
     Mutant("too many records are folded away", _LEDGER, "if (seen >= keep or kept", "if (seen >= 0 or kept"),
-    Mutant("a folded slot is not void", _LEDGER, "return bool(marks) and marks[-1] >= slot", "return False"),
+    Mutant("a folded slot is not void", _LEDGER, "return self._list().has_folded(slot)", "return False"),
     Mutant(
         "unfinished ledger files are not swept",
         _LEDGER,
