@@ -18,6 +18,7 @@ import pytest
 from compaction import FileCompactor, FileCompactStrategy
 from filesink.epoch import EpochLoop
 from filesink.epoch_record import MicroBatch
+from filesink.errors import ConfigError
 from filesink.file_tiers import FileTiers
 from filesink.identity import batch_write
 from filesink.ports import Losers, Ports, SerialRunner
@@ -30,7 +31,8 @@ from property_tests.simulation.compacting import Compacting
 from property_tests.simulation.workload import SCHEMA, Shape, plan_of, rows_in
 
 BATCHES = [[f"{batch:02d}-{n:04d}" for n in range(6)] for batch in range(4)]
-STRIDE = 2  # so that a pull request tries every fourth call or so; a soak has the simulation
+# A pull request tries every fourth call or so, a night each of them; a soak has the simulation.
+STRIDE = int(os.environ.get("FILESINK_STRIDE", "2"))
 STEPS = {"mkdir", "create_exclusive", "write", "copy", "fsync", "close", "link", "unlink", "fsync_directory"}
 
 
@@ -215,6 +217,26 @@ def test_an_overwrite_killed_at_any_call_is_never_neither(tmp_path: Path, mode: 
         in_a_process(lambda: overwrite(base, mode, "newer", BATCHES[2]))  # noqa: B023
         assert visible_rows(base / "out") == Counter(BATCHES[2])
         assert left_over(base / "out") == []
+        if killed != signal.SIGKILL:
+            break
+    assert deadline > 20
+
+
+@pytest.mark.slow
+def test_a_first_write_killed_at_any_call_is_not_taken_for_old_data(tmp_path: Path) -> None:
+    """``error_if_data_exists``, killed before its n-th change: repeated, its rows once; others refused."""
+    mode, rows = SaveMode.ERROR_IF_DATA_EXISTS, Counter(BATCHES[0])
+    for deadline in range(1, 10_000, STRIDE):
+        base = tmp_path / str(deadline)
+        base.mkdir()
+        killed = in_a_process(lambda: overwrite(base, mode, "first", BATCHES[0], deadline=deadline))  # noqa: B023
+        assert visible_rows(base / "out") <= rows
+        in_a_process(lambda: overwrite(base, mode, "first", BATCHES[0]))  # noqa: B023
+        assert visible_rows(base / "out") == rows
+        with pytest.raises(ConfigError) as caught:
+            overwrite(base, mode, "second", BATCHES[1])
+        assert caught.value.code == "DATA_EXISTS"
+        assert visible_rows(base / "out") == rows
         if killed != signal.SIGKILL:
             break
     assert deadline > 20

@@ -204,33 +204,46 @@ def test_files_of_a_decided_epoch_stay(world):
 # --- crashes
 
 
-@pytest.mark.parametrize("mode", ["overwrite", "overwrite_partitions"])
-def test_a_crash_before_any_call_is_carried_through(mode):
-    """The old rows, or both, or the new ones; after the next overwrite only those of that one."""
+@pytest.mark.parametrize("moment", Moment)
+@pytest.mark.parametrize("mode", ["append", "error_if_data_exists", "overwrite", "overwrite_partitions"])
+def test_a_crash_at_any_call_is_carried_through(mode, moment):
+    """The old rows, or both, or the new ones; repeated, the new ones once; and the next write finds order."""
+    before = ["old"] if "overwrite" in mode else []
     for number in range(1, 200):
         world = World()
-        write(world, "append", "old")
+        if before:
+            write(world, "append", "old")
         left = [number]
 
         def fault(_operation, _path, left=left):
             left[0] -= 1
-            return None if left[0] else Fault(moment=Moment.BEFORE, error=Crash())
+            return None if left[0] else Fault(moment=moment, error=Crash())
 
         world.fault = fault
         try:
             write(world, mode, "new", txn_id="t")
         except Crash:
-            assert world.rows() in (["old"], ["new", "old"], ["new"])
+            assert world.rows() in (before, sorted(["new", *before]), ["new"])
         world.fault = lambda _operation, _path: None
         write(world, mode, "new", txn_id="t")
         assert world.rows() == ["new"]
-        write(world, mode, "newer")
-        assert world.rows() == ["newer"]
+        the_next_write(world, mode)
         assert world.hidden() == []
         if left[0] > 0:
             assert number > 15
             return
     pytest.fail("a write needs more than 200 calls")
+
+
+def the_next_write(world, mode):
+    """In the same mode: added, refused, or instead of what is there."""
+    if mode == "error_if_data_exists":
+        with pytest.raises(ConfigError) as caught:
+            write(world, mode, "newer")
+        assert caught.value.code == "DATA_EXISTS"
+        mode = "append"
+    write(world, mode, "newer")
+    assert world.rows() == (["new", "newer"] if mode == "append" else ["newer"])
 
 
 # --- one at a time

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import replace
 
 import pytest
@@ -12,6 +13,7 @@ from filesink.metastore.partition_commit import PartitionCommit
 from filesink.metastore.policies import CommittedPartition, ListenerPolicy, SuccessFilePolicy
 from filesink.metastore.statistics import statistics
 from filesink.save_mode import SaveMode
+from filesink.storage.faulty import Fault, Moment
 from filesink.storage.memory import MemoryFiles, MemoryStore
 from tests.fakes import World, records
 from tests.metastore.test_metastore_policy import NAME, TABLE, Metastores
@@ -25,9 +27,9 @@ def sut() -> Metastores:
     return Metastores()
 
 
-def overwrite(world: World, *buckets: str, mode: SaveMode = SaveMode.OVERWRITE) -> None:
+def overwrite(world: World, *buckets: str, mode: SaveMode = SaveMode.OVERWRITE, txn_id: str = "") -> None:
     """A batch write of one row in each bucket, by a driver that starts now."""
-    sink_id, cause = batch_write(mode, world.uid, "", world.ids)
+    sink_id, cause = batch_write(mode, world.uid, txn_id, world.ids)
     world.driver(sink_id).run(cause, world.job([records("new", bucket=bucket) for bucket in buckets]))
 
 
@@ -120,3 +122,42 @@ def test_rows_are_known_only_if_files_and_bytes_add_up(known: dict[str, str], ro
     )
     told = statistics(ours, MemoryStore(files), known)
     assert told == ({} if rows is None else {"numFiles": "2", "totalSize": "8", "numRows": rows})
+
+
+class Crash(BaseException):
+    """The driver is gone."""
+
+
+@pytest.mark.parametrize("moment", Moment)
+@pytest.mark.parametrize("mode", list(SaveMode))
+def test_a_crash_at_any_call_is_told_all_the_same(mode: SaveMode, moment: Moment) -> None:
+    """Of store or metastore: no partition without files; repeated, the table knows each, with its numbers."""
+    old = ("day=1/k=a", "day=2/k=a") if "overwrite" in mode.value else ()
+    for number in range(1, 300):
+        sut, left = Metastores(), [number]
+        if old:
+            sut.write(0, *old)
+
+        def fault(operation: str, path: str, left: list[int] = left) -> Fault | None:
+            del operation, path
+            left[0] -= 1
+            return None if left[0] else Fault(moment=moment, error=Crash())
+
+        sut.fault = sut.world.fault = fault
+        with suppress(Crash):
+            overwrite(sut.world, "day=2/k=a", "day=3/k=a", mode=mode, txn_id="t")
+        sut.fault = sut.world.fault = lambda _operation, _path: None
+        assert directories(sut) >= {f"day={day}/k={k}" for day, k in sut.partitions} - set(old)
+        overwrite(sut.world, "day=2/k=a", "day=3/k=a", mode=mode, txn_id="t")
+        told = {f"day={day}/k={k}": one.parameters["numFiles"] for (day, k), one in sut.partitions.items()}
+        emptied = {"day=1/k=a": "0"} if mode is SaveMode.OVERWRITE else {}
+        assert told == {**dict.fromkeys(directories(sut), "1"), **emptied}
+        if left[0] > 0:
+            assert number > 25
+            return
+    pytest.fail("a write needs more than 300 calls")
+
+
+def directories(sut: Metastores) -> set[str]:
+    """Those with files that readers see."""
+    return {path.rpartition("/")[0] for path in sut.world.visible()}
