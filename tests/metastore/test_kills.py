@@ -91,9 +91,11 @@ class Driven:
 
         self._run(body)
 
-    def overwrite(self, txn_id: str, rows: list[str], *, deadline: int = 0) -> None:
-        """A batch job that replaces everything."""
-        sink_id, cause = batch_write(SaveMode.OVERWRITE, "s", txn_id, SystemIds())
+    def overwrite(
+        self, txn_id: str, rows: list[str], *, deadline: int = 0, mode: SaveMode = SaveMode.OVERWRITE
+    ) -> None:
+        """A batch job that replaces files."""
+        sink_id, cause = batch_write(mode, "s", txn_id, SystemIds())
         assert isinstance(cause, BatchWrite)
         self._run(lambda: self._loop(sink_id, deadline).run(cause, DailyJob(rows, "")))
 
@@ -192,6 +194,25 @@ def test_a_killed_overwrite_tells_of_what_it_has_emptied(histories: Iterator[Dri
         driven.overwrite("newer", BATCHES[2])  # one more: garbage lives until a good epoch
         assert visible_rows(driven.base / "out") == Counter(BATCHES[2])
         driven.check(emptied=frozenset({"p=00", "p=01"}))
+        killed += driven.killed
+        if killed >= KILLS:
+            break
+
+
+def test_a_killed_overwrite_of_partitions_tells_of_those_it_has_replaced(
+    histories: Iterator[Driven],
+) -> None:
+    """Repeated, the partition that got data has the new rows and their numbers; others are untouched."""
+    killed = 0
+    for driven in histories:
+        driven.stream(BATCHES[:1])
+        mode = SaveMode.OVERWRITE_PARTITIONS
+        driven.overwrite("new", BATCHES[1], deadline=driven.moments.randint(30, 90), mode=mode)
+        driven.overwrite("new", BATCHES[1], mode=mode)
+        driven.overwrite("newer", BATCHES[2], mode=mode)  # one more: garbage lives until a good epoch
+        kept = [row for rows in BATCHES[:2] for row in rows if int(row[-1]) % 2]
+        assert visible_rows(driven.base / "out") == Counter([*kept, *BATCHES[2]])
+        driven.check()
         killed += driven.killed
         if killed >= KILLS:
             break
