@@ -195,6 +195,30 @@ def test_what_the_service_could_not_do_is_tried_again(monkeypatch: pytest.Monkey
     assert "secret" not in str(caught.value)
 
 
+def test_an_interrupted_call_leaves_no_connection() -> None:
+    """Ctrl-C, while an answer is on its way: it must not be taken for that of the next call."""
+
+    def interrupted(_: object) -> None:
+        raise KeyboardInterrupt
+
+    with socket.create_server(("127.0.0.1", 0)) as mute:
+        client = HiveMetastore(f"thrift://127.0.0.1:{mute.getsockname()[1]}")
+        with pytest.raises(KeyboardInterrupt):
+            client._connections.ask(interrupted)
+        near, _ = mute.accept()
+        with near:
+            assert near.recv(1) == b""  # hung up
+
+
+def test_servers_that_fail_are_tried_last() -> None:
+    """Said by several threads at once, it counts once: the one that is good stays the first."""
+    one, other = Server("one", 1), Server("other", 2)
+    servers = Servers([one, other])
+    servers.failed(one)
+    servers.failed(one)
+    assert servers.first() == other
+
+
 def test_no_server_at_all() -> None:
     """All servers are tried in three rounds with pauses between; then the last one is named."""
     clock = SettableClock()
