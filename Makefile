@@ -7,6 +7,8 @@ BIN    := $(CURDIR)/$(VENV)/bin
 SOURCES := pyproject.toml README.md LICENSE $(shell find filesink formats compaction -name '*.py' -o -name py.typed)
 RUN    := build/run
 PYTEST_ARGS ?=
+# Many tests wait for servers and for clocks, so more run at once than there are cores. 0: one after the other.
+TEST_JOBS ?= 3
 
 # Spark's workers run the Python that has the packages, not whatever python3 is on PATH.
 export PYSPARK_PYTHON := $(BIN)/python
@@ -60,7 +62,7 @@ demo-hive: setup ## publish the flights as a Hive table, with a real metastore, 
 test: setup ## run all tests against the installed wheel; PYTEST_ARGS="-m 'not spark'" for a part
 	@rm -rf $(RUN) && mkdir -p $(RUN)
 	@cp -R $(wildcard pyproject.toml README.md CHANGELOG.md CONTRIBUTING.md LICENSE docs benchmarks tests property_tests examples) $(RUN)/
-	cd $(RUN) && $(BIN)/python -m pytest $(PYTEST_ARGS)
+	cd $(RUN) && $(BIN)/python -m pytest -n $(TEST_JOBS) --dist loadfile $(PYTEST_ARGS)
 
 lint: setup ## ruff, mypy --strict, import contracts
 	$(BIN)/ruff check .
