@@ -33,7 +33,7 @@ class FileCompactor(ABC):
     Derive from ``RewritingFileCompactor`` for one of your own.
 
     Attributes:
-        on_driver: bytes; what is more in an epoch is merged by a job. ``None`` for 64 MiB.
+        on_driver: bytes; what is more in an epoch is merged by a job. ``None`` for 256 MiB.
     """
 
     on_driver: int | None = None

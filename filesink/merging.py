@@ -37,7 +37,7 @@ from filesink.storage.api import Store
 from filesink.storage.staged import Staged
 from filesink.system import SystemIds
 
-_ON_DRIVER = 64 << 20  # bytes; an epoch that merges more does it as a job
+_ON_DRIVER = 256 << 20  # bytes copied without a job in an epoch; the kernel needs for them what two jobs cost
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

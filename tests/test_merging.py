@@ -177,8 +177,8 @@ def test_groups_of_one_bucket_are_not_mixed(world):
 
 
 def test_much_data_is_merged_by_a_job(world, monkeypatch):
-    """More than 64 MiB of copies go to the runner; promotions cost nothing and stay on the driver."""
-    assert merging._ON_DRIVER == 64 << 20
+    """More than 256 MiB of copies go to the runner; promotions cost nothing and stay on the driver."""
+    assert merging._ON_DRIVER == 256 << 20
     monkeypatch.setattr(merging, "_ON_DRIVER", 3)
     runner = NotedRunner()
     stage_of(world).prepare(epoch_of(runner=runner), Prepared([segment(world, b"12345")], {}))
