@@ -23,7 +23,7 @@ FILES = max(12, 4 * KILLS)  # so that each driver has something to publish befor
 SUFFIXES = {"parquet": ".parquet", "compacted": ".parquet", "text": ".txt"}
 
 
-@pytest.mark.timeout(300 + 60 * KILLS)
+@pytest.mark.timeout(600 + 120 * KILLS)
 @pytest.mark.parametrize("kind", SUFFIXES)
 def test_every_row_once_whatever_is_killed(kind: str, tmp_path: Path) -> None:
     """Kills of workers, JVM and driver at random moments; a reader polls all the time.
@@ -76,7 +76,7 @@ def run_and_kill(kind: str, directory: Path, moments: random.Random) -> dict[str
 
 def wait_for_progress(driver: Driver, base: Path, *, more_than: int) -> None:
     """Until this run has published something, or its end."""
-    outside.eventually(lambda: not driver.runs or len(outside.visible(base)) > more_than, seconds=120)
+    outside.eventually(lambda: not driver.runs or len(outside.visible(base)) > more_than, seconds=300)
 
 
 def check_rows(kind: str, base: Path) -> None:
