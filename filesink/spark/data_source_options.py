@@ -76,6 +76,13 @@ _REFUSED = {
     "assigner": "a bucket assigner of your own",
     "writerfactory": "a format of your own",
 }
+_CREATE: Mapping[str, TableKind | None] = {
+    "external": TableKind.EXTERNAL,
+    "managed": TableKind.MANAGED,
+    "never": None,
+}
+_ON_NEW_COLUMNS: Mapping[str, Literal["refuse", "add"]] = {"refuse": "refuse", "add": "add"}
+_OVERWRITE_MODES = {"static": SaveMode.OVERWRITE, "dynamic": SaveMode.OVERWRITE_PARTITIONS}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -154,7 +161,7 @@ def parse_options(options: Mapping[str, str]) -> DataSourceOptions:
         builder=_with_identity(given, builder),
         txn_id=txn_id or "",
         time_zone=zone,
-        overwrite_mode=_overwrite_mode(given),
+        overwrite_mode=given.choice("partitionOverwriteMode", _OVERWRITE_MODES, default="static"),
         table=_table(given, builder.base_path),
     )
 
@@ -174,43 +181,11 @@ def _table(given: Texts, base_path: str) -> HiveTable | None:
         name=about["name"],
         metastore=about["metastore"],
         base_path=base_path,
-        create=_create(given),
-        on_new_columns=_on_new_columns(given),
+        create=given.choice("createTable", _CREATE, default="never"),
+        on_new_columns=given.choice("onNewColumns", _ON_NEW_COLUMNS, default="refuse"),
     )
     table.publishing()  # raises if it cannot be
     return table
-
-
-def _create(given: Texts) -> TableKind | None:
-    match given.get("createTable", "never").lower():
-        case "never":
-            return None
-        case "external":
-            return TableKind.EXTERNAL
-        case "managed":
-            return TableKind.MANAGED
-        case _:
-            raise given.bad("createTable", "'external', 'managed' or 'never'")
-
-
-def _on_new_columns(given: Texts) -> Literal["refuse", "add"]:
-    match given.get("onNewColumns", "refuse").lower():
-        case "refuse":
-            return "refuse"
-        case "add":
-            return "add"
-        case _:
-            raise given.bad("onNewColumns", "'refuse' or 'add'")
-
-
-def _overwrite_mode(given: Texts) -> SaveMode:
-    match given.get("partitionOverwriteMode", "static").lower():
-        case "static":
-            return SaveMode.OVERWRITE
-        case "dynamic":
-            return SaveMode.OVERWRITE_PARTITIONS
-        case _:
-            raise given.bad("partitionOverwriteMode", "'static' or 'dynamic'")
 
 
 def _with_identity(given: Texts, builder: FileSinkBuilder) -> FileSinkBuilder:

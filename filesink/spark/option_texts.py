@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import overload
+from typing import TypeVar, overload
 
 from filesink.errors import ConfigError
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,13 +27,15 @@ class Texts:
 
     def flag(self, name: str) -> bool:
         """``"true"`` or ``"false"``; an option that was not given is false."""
-        match self.get(name, "false").lower():
-            case "true":
-                return True
-            case "false":
-                return False
-            case _:
-                raise self.bad(name, "'true' or 'false'")
+        return self.choice(name, {"true": True, "false": False}, default="false")
+
+    def choice(self, name: str, meanings: Mapping[str, T], *, default: str) -> T:
+        """What the word means that an option has, in any case; its words in the order of the message."""
+        word = self.get(name, default).lower()
+        if word not in meanings:
+            *others, last = (f"'{known}'" for known in meanings)
+            raise self.bad(name, f"{', '.join(others)} or {last}")
+        return meanings[word]
 
     def number(self, name: str) -> int | None:
         """A whole number; ``None`` if it was not given."""
