@@ -232,10 +232,15 @@ class Ledger:
                 yield f"{self._directory}/{entry.name}", int(found[1]), entry
 
     def sweep(self, newest: int) -> None:
-        """Remove what crashes inside ``put_if_absent`` have left for slots up to ``newest``."""
-        for path, slot, _ in self.unfinished():
-            if slot <= newest:
-                self._store.discard(path)
+        """Remove what crashes inside ``put_if_absent`` have left for slots up to ``newest``, durably.
+
+        Nobody may write into this directory again, and so nobody would find what a power cut gave back.
+        """
+        dead = [path for path, slot, _ in self.unfinished() if slot <= newest]
+        for path in dead:
+            self._store.discard(path)
+        if dead:
+            self._store.sync_directories([self._directory])
 
     def retract(self, slot: int) -> None:
         """Take back a record whose bytes are lost. Only for ``recover(lost="rewrite")``."""

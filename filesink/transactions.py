@@ -23,8 +23,12 @@ def find_write(cause: BatchWrite, ledger: Ledger) -> EpochRecord | None:
 
     The epochs of ``ledger`` are complete.
     """
-    head = _memory(cause, ledger).head()
-    return None if head is None else head.record
+    memory = _memory(cause, ledger)
+    head = memory.head()
+    if head is None:
+        return None
+    memory.sweep(head.record.slot)  # a driver that died while it came late with the same record
+    return head.record
 
 
 def remember(record: EpochRecord, ledger: Ledger) -> None:

@@ -10,5 +10,6 @@ SEEDS: dict[int, str] = {
     40019381: "a record that came late was decided after the data source's abort had removed its files",
     300000372: "a txn_id that another process had decided was reported as done before its files were visible",
     310003214: "files that compaction had replaced were reported as lost by a driver that published late",
+    700012748: "a power cut gave back what had been swept from the ledger of a finished txn_id",
     1232: "a driver that came late won a slot that had been folded away",
 }

@@ -98,6 +98,19 @@ def test_nothing_is_removed_below_a_mark_that_may_vanish(monkeypatch: pytest.Mon
     assert "000000000003.mark" in ledger_directory(world).synced
 
 
+def test_what_is_swept_from_a_ledger_does_not_come_back() -> None:
+    """A power cut does not give back the hidden file of a record that was swept."""
+    world, store = machine(Plan())
+    ledger = Ledger(store, "txn-1")
+    ledger.decide(record(0))
+    left = "_filesink/txn-1/.000000000000.record.put.0"
+    world.disk.close(world.disk.create(left, None, 1))  # its writer died here
+    world.disk.fsync_directory("_filesink/txn-1")
+    ledger.sweep(0)
+    world.disk.cut(Cut.ORDERED, Random(1))
+    assert world.disk.find(left) is None
+
+
 @pytest.mark.parametrize("mode", CRASHES)
 @pytest.mark.parametrize("call", ["create_exclusive", "link"])
 def test_a_start_that_dies_leaves_no_probe_for_ever(mode: Mode, call: str) -> None:
