@@ -5,8 +5,8 @@
     or blocks     escape, sync, count, lengths of keys, keys, lengths of values, values, each compressed
 
 Between records stands now and then an escape and the sync marker, from which a reader that begins in
-the middle goes on. Numbers are big-endian, lengths inside blocks and of text are Hadoop's VInts.
-Source: Hadoop 3, ``SequenceFile`` and ``WritableUtils``.
+the middle goes on. Numbers are big-endian, lengths inside blocks are VInts (``formats.writables``).
+Source: Hadoop 3, ``SequenceFile``.
 """
 
 from __future__ import annotations
@@ -16,18 +16,18 @@ import gzip
 import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final, Literal, cast, get_args
+from typing import TYPE_CHECKING, BinaryIO, Final, Literal, cast, get_args
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.types as pt
 
-from formats import columns, ragged
+from formats import columns, ragged, sequence_reader, writables
 from formats.api import BulkWriter, BulkWriterFactory
-from formats.arrow import Column, Field
+from formats.arrow import Column
 from formats.avro import new_marker
 from formats.collecting import CollectingWriter, Limits
 from formats.errors import FormatError
+from formats.sequence_reader import ESCAPE
 from formats.sizes import parse_size
 
 if TYPE_CHECKING:
@@ -36,13 +36,11 @@ if TYPE_CHECKING:
 SequenceCompression = Literal["none", "record", "block"]
 SequenceCodec = Literal["zlib", "gzip", "bzip2"]
 
-_PACKAGE: Final = "org.apache.hadoop.io."
 _CODECS: Final[dict[str, tuple[str, Callable[[bytes], bytes]]]] = {
     "zlib": ("DefaultCodec", zlib.compress),
     "gzip": ("GzipCodec", lambda data: gzip.compress(data, mtime=0)),
     "bzip2": ("BZip2Codec", bz2.compress),
 }
-_ESCAPE: Final = b"\xff\xff\xff\xff"
 _SYNC_INTERVAL: Final = 100 << 10  # bytes, as Hadoop
 
 
@@ -98,7 +96,15 @@ class SequenceFileWriterFactory(BulkWriterFactory):
         """See ``BulkWriterFactory.check_schema``."""
         for name in self.names(schema):
             if name is not None:
-                _writable(schema.field(name))
+                writables.class_of(schema.field(name))
+
+    def open_reader(self, file: BinaryIO, *, schema: pa.Schema | None = None) -> pa.RecordBatchReader:
+        """See ``BulkWriterFactory.open_reader``; any SequenceFile of these Writables, whoever wrote it.
+
+        Files do not name their columns: they are called as here, else ``key`` and ``value``.
+        """
+        names = {"key": self.key or "key", "value": self.value or "value"}
+        return sequence_reader.open_reader(file, **names, schema=schema)
 
     def names(self, schema: pa.Schema) -> tuple[str | None, str]:
         """The columns of keys and values.
@@ -120,13 +126,24 @@ class SequenceFileWriterFactory(BulkWriterFactory):
         """What a file of ``schema`` begins with."""
         key, value = self.names(schema)
         classes = [
-            "NullWritable" if key is None else _writable(schema.field(key)),
-            _writable(schema.field(value)),
+            writables.NULL if key is None else writables.class_of(schema.field(key)),
+            writables.class_of(schema.field(value)),
         ]
         flags = bytes([self.compression != "none", self.compression == "block"])
-        codec = b"" if self.compression == "none" else _text(f"{_PACKAGE}compress.{_CODECS[self.codec][0]}")
+        codec = (
+            b""
+            if self.compression == "none"
+            else writables.text(f"{writables.PACKAGE}compress.{_CODECS[self.codec][0]}")
+        )
         return b"".join(
-            [b"SEQ\x06", *(_text(_PACKAGE + name) for name in classes), flags, codec, bytes(4), sync]
+            [
+                b"SEQ\x06",
+                *(writables.text(writables.PACKAGE + name) for name in classes),
+                flags,
+                codec,
+                bytes(4),
+                sync,
+            ]
         )
 
     def compress(self, data: bytes) -> bytes:
@@ -172,10 +189,12 @@ class SequenceFileWriter(CollectingWriter):
             self._output.write(self._factory.header(self._schema, self._sync))
 
     def _block(self, keys: Column, values: Column) -> bytes:
-        pieces = [_lengths(keys), bytes(columns.data(keys)), _lengths(values), bytes(columns.data(values))]
+        pieces = [
+            piece for column in (keys, values) for piece in (_lengths(column), bytes(columns.data(column)))
+        ]
         packed = [self._factory.compress(piece) for piece in pieces]
-        framed = [part for piece in packed for part in (_vint(len(piece)), piece)]
-        return b"".join([_ESCAPE, self._sync, _vint(len(keys)), *framed])
+        framed = [part for piece in packed for part in (writables.vint(len(piece)), piece)]
+        return b"".join([ESCAPE, self._sync, writables.vint(len(keys)), *framed])
 
     def _write_records(self, keys: Column, values: Column) -> None:
         if self._factory.compression == "record":  # each by itself, so one by one it is
@@ -197,66 +216,22 @@ class SequenceFileWriter(CollectingWriter):
             self._since_sync += end - at
             at = end
             if self._since_sync >= _SYNC_INTERVAL:
-                yield _ESCAPE + self._sync
+                yield ESCAPE + self._sync
                 self._since_sync = 0
 
 
-def _writable(field: Field) -> str:
-    """Hadoop's class for the values of a column."""
-    kind = field.type.value_type if pt.is_dictionary(field.type) else field.type
-    if columns.is_text(kind):
-        return "Text"
-    if columns.is_binary(kind):
-        return "BytesWritable"
-    if pt.is_int64(kind) or pt.is_int32(kind):
-        return "LongWritable" if pt.is_int64(kind) else "IntWritable"
-    raise FormatError(
-        f"column {field.name!r} of type {field.type} has no Writable: make it text, bytes, long or int"
-    )
+def _lengths(column: Column) -> bytes:
+    return writables.vints(np.diff(columns.offsets(column)))
 
 
 def _bytes_of(batch: pa.RecordBatch, name: str) -> Column:
-    """The values of a column, each as its Writable is written; a column of binary."""
     column = columns.plain(batch.column(name))
     if column.null_count:
         raise FormatError(
             f"column {name!r} is null, which a SequenceFile cannot hold: filter it", kind="value"
         )
-    rows = len(column)
-    if pt.is_integer(column.type):
-        wide = ">i8" if pt.is_int64(column.type) else ">i4"
-        cells = column.to_numpy().astype(wide).view(np.uint8).reshape(rows, -1)
-        return ragged.joined([ragged.Table(cells)], rows=rows)
-    sizes = np.diff(columns.offsets(column))
-    is_text = pt.is_string(column.type)
-    head = _vints(sizes) if is_text else ragged.Table(sizes.astype(">i4").view(np.uint8).reshape(rows, 4))
-    return ragged.joined([head, column.cast(pa.binary())], rows=rows)
+    return writables.written(column)
 
 
 def _empty(rows: int) -> Column:
     return ragged.binary(np.zeros(rows + 1, np.int64), pa.py_buffer(b""))
-
-
-def _lengths(column: Column) -> bytes:
-    """The length of every value as VInts."""
-    return bytes(columns.data(ragged.joined([_vints(np.diff(columns.offsets(column)))], rows=len(column))))
-
-
-def _vints(sizes: columns.Offsets) -> ragged.Table:
-    """Hadoop's VInts of sizes: up to 127 the byte itself, else -112 less the number of bytes, and those."""
-    counts = np.ceil(np.log2(sizes + 1) / 8).astype(np.int64).clip(1, 4)
-    small = sizes <= 127
-    cells = np.zeros((len(sizes), 5), np.uint8)
-    cells[:, 0] = np.where(small, sizes, 256 - 112 - counts)
-    for place in range(4):
-        shift = 8 * (counts - 1 - place)
-        cells[:, place + 1] = np.where(shift >= 0, (sizes >> shift.clip(0)) & 0xFF, 0)
-    return ragged.Table(cells, np.where(small, 1, counts + 1))
-
-
-def _vint(number: int) -> bytes:
-    return bytes(columns.data(ragged.joined([_vints(np.array([number], np.int64))], rows=1)))
-
-
-def _text(value: str) -> bytes:
-    return _vint(len(value.encode())) + value.encode()

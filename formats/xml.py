@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, Literal, cast, get_args
+from typing import TYPE_CHECKING, BinaryIO, Final, Literal, cast, get_args
 
 import pyarrow as pa
 
-from formats import columns, render
+from formats import columns, render, xml_reader
 from formats.api import BulkWriter, BulkWriterFactory
 from formats.arrow import Column, Text, pc
 from formats.collecting import CollectingWriter, Limits
@@ -83,6 +83,10 @@ class XmlWriterFactory(BulkWriterFactory):
             if not _NAME.fullmatch(field.name) or field.name.lower().startswith("xml"):
                 raise FormatError(f"column {field.name!r} has a name that XML does not allow: rename it")
             render.check_scalar(field.type, path=field.name)
+
+    def open_reader(self, file: BinaryIO, *, schema: pa.Schema | None = None) -> pa.RecordBatchReader:
+        """See ``BulkWriterFactory.open_reader``; ``schema`` is needed."""
+        return xml_reader.open_reader(file, factory=self, schema=schema)
 
     def records(self, batch: pa.RecordBatch) -> Text:
         """The element of each record."""

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from formats import FormatError, XmlWriterFactory
+from formats import FormatError, XmlWriterFactory, xml_reader
 
 CHARACTERS = st.characters(
     codec="utf-8", exclude_characters="".join(map(chr, {*range(32)} - {9, 10, 13})) + "\ufffe\uffff"
@@ -52,6 +52,97 @@ def test_any_text_comes_back(layout, values):
     else:
         found = [record.find("a") for record in root]
         assert [None if one is None else one.text or "" for one in found] == values
+
+
+def read(data, schema, **options):
+    """All records of a file."""
+    return XmlWriterFactory(**options).open_reader(io.BytesIO(data), schema=schema).read_all()
+
+
+READABLE = ["text", "large", "int", "long", "double", "float", "bool", "decimal", "date", "at", "wall"]
+
+
+@pytest.mark.parametrize("layout", ["elements", "attributes"])
+def test_every_type_is_read(layout, all_rows):
+    """Values at their limits and nulls, instants in their zone; XML lacks some characters of the texts."""
+    batch = all_rows.select(READABLE).slice(0, 9)
+    found = read(file_of(XmlWriterFactory(layout=layout), batch), batch.schema, layout=layout)
+    expected = batch.to_pylist()
+    for record in expected:  # the text has milliseconds
+        for name in ("at", "wall"):
+            record[name] = record[name] and record[name].replace(
+                microsecond=record[name].microsecond // 1000 * 1000
+            )
+    assert str(found.to_pylist()) == str(expected)
+
+
+@pytest.mark.usefixtures("small_pieces")
+@pytest.mark.parametrize("layout", ["elements", "attributes"])
+@given(values=st.lists(st.one_of(st.none(), st.text(CHARACTERS)), max_size=5))
+def test_any_text_is_read(layout, values):
+    """Wherever the pieces of the file end."""
+    batch = pa.record_batch({"a": pa.array(values, pa.string())})
+    data = file_of(XmlWriterFactory(layout=layout), batch)
+    assert read(data, batch.schema, layout=layout) == pa.table(batch)
+
+
+@pytest.fixture(scope="module")
+def small_pieces():
+    """Files are read a few bytes at a time."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(xml_reader, "_BLOCK", 7)
+        yield
+
+
+def test_columns_are_chosen_and_added():
+    """By name; a value that is not there is null."""
+    data = file_of(XmlWriterFactory(), pa.record_batch({"a": [1, 2], "b": ["x", "y"]}))
+    schema = pa.schema([("new", pa.string()), ("a", pa.int16())])
+    assert read(data, schema).to_pylist() == [{"new": None, "a": 1}, {"new": None, "a": 2}]
+
+
+@pytest.mark.parametrize("keep", [0, 3, 60, 100, -1, -20], ids=lambda keep: f"keep{keep}")
+def test_a_file_that_was_cut_is_an_error(keep):
+    """Never fewer records, silently."""
+    data = file_of(XmlWriterFactory(), pa.record_batch({"a": pa.array(range(100))}))
+    if keep == -1:  # the line feed behind the root
+        keep = -2
+    with pytest.raises(FormatError) as error:
+        read(data[:keep], pa.schema([("a", pa.int64())]))
+    assert error.value.kind == "value"
+
+
+ENTITIES = b'<!DOCTYPE r [<!ENTITY a "aaaaaaaaaa"><!ENTITY b "&a;&a;">]>'
+BOMB = ENTITIES + b"<RECORDS><RECORD><a>&b;</a></RECORD></RECORDS>"
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        BOMB,
+        b"<other></other>",
+        b"<RECORDS><row/></RECORDS>",
+        b"<RECORDS><RECORD><a><b/></a></RECORD></RECORDS>",
+        b"<RECORDS><RECORD><a>1</a><a>2</a></RECORD></RECORDS>",
+        b"<RECORDS><RECORD><a>one</a></RECORD></RECORDS>",
+    ],
+    ids=["bomb", "root", "row", "nested", "twice", "no-number"],
+)
+def test_other_xml_is_refused(data):
+    """Entities, other elements, and values of another type."""
+    with pytest.raises(FormatError) as error:
+        read(data, pa.schema([("a", pa.int64())]))
+    assert error.value.kind == "value"
+
+
+@pytest.mark.parametrize(
+    "schema", [None, pa.schema([("a", pa.binary())]), pa.schema([("a", pa.list_(pa.int8()))])]
+)
+def test_what_text_does_not_tell_is_refused(schema):
+    """Types are given, and are such that text has one form for them."""
+    with pytest.raises(FormatError) as error:
+        read(b"<RECORDS/>", schema)
+    assert error.value.kind == "option"
 
 
 @pytest.mark.parametrize("text", ["\0", "a\x1f", "\ufffe"])

@@ -54,6 +54,17 @@ def test_every_writable_is_hadoops(spark: SparkSession, tmp_path: Path) -> None:
     assert spark.sparkContext.sequenceFile(str(tmp_path / "none" / "part-*")).collect() == [(None, "ü")]
 
 
+@pytest.mark.parametrize("codec", [None, "DefaultCodec", "GzipCodec", "BZip2Codec"])
+def test_files_of_hadoop_are_read(spark: SparkSession, tmp_path: Path, codec: str | None) -> None:
+    """Records with sync markers, and blocks of each codec, as Hadoop's own writer lays them out."""
+    rows = [(n, "ü" * (n % 300)) for n in range(5_000)]
+    name = None if codec is None else f"org.apache.hadoop.io.compress.{codec}"
+    spark.sparkContext.parallelize(rows, 1).saveAsSequenceFile(str(tmp_path / "theirs"), name)
+    with (tmp_path / "theirs" / "part-00000").open("rb") as file:
+        found = SequenceFileWriterFactory(key="k").open_reader(file).read_all()
+    assert found.to_pylist() == [{"k": key, "value": value} for key, value in rows]
+
+
 @pytest.mark.parametrize("codec", ["gzip", "bzip2"])
 def test_spark_reads_compressed_lines(spark: SparkSession, tmp_path: Path, codec: str) -> None:
     """Spark knows the codec by the name of the file and reads all members."""

@@ -1,0 +1,120 @@
+"""XML of records back as record batches, by Expat, one piece of the file at a time.
+
+Values are text in XML, so a schema says what they are; what has more than one form as text (bytes, times
+of day, intervals) is refused rather than guessed. A document type is refused as well: with it come
+entities, which may be of any size once they are expanded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, BinaryIO, Final
+from xml.parsers import expat
+
+import pyarrow as pa
+import pyarrow.types as pt
+
+from formats import columns, line_reader, reading
+from formats.errors import FormatError
+
+if TYPE_CHECKING:
+    from formats.xml import XmlWriterFactory
+
+_BLOCK: Final = 256 << 10  # bytes
+
+
+def open_reader(
+    file: BinaryIO, *, factory: XmlWriterFactory, schema: pa.Schema | None
+) -> pa.RecordBatchReader:
+    """See ``BulkWriterFactory.open_reader``; ``schema`` is needed."""
+    wanted = line_reader.require_schema(schema, "XML")
+    for field in wanted:
+        _check(field.type, field.name)
+    return reading.reader(wanted, lambda: _batches(file, _Records(factory, wanted)), wanted=None)
+
+
+def _batches(file: BinaryIO, records: _Records) -> Iterator[pa.RecordBatch]:
+    file.seek(0)
+    parser = expat.ParserCreate()
+    parser.buffer_text = True
+    parser.StartElementHandler = records.start
+    parser.EndElementHandler = records.end
+    parser.CharacterDataHandler = records.text
+    parser.StartDoctypeDeclHandler = records.refuse_doctype
+    try:
+        while block := file.read(_BLOCK):
+            parser.Parse(block, False)  # noqa: FBT003 - the parser takes no keywords
+            yield from records.taken()
+        parser.Parse(b"", True)  # noqa: FBT003
+    except expat.ExpatError as error:
+        where = f"line {error.lineno}, column {error.offset}"
+        raise FormatError(f"the file is no XML, damaged or cut off ({where})", kind="value") from error
+    yield from records.taken()
+
+
+class _Records:
+    """Called by the parser; keeps the text of each column until somebody takes it."""
+
+    def __init__(self, factory: XmlWriterFactory, schema: pa.Schema) -> None:
+        self._tags = (factory.root_tag, factory.row_tag)
+        self._in_attributes = factory.layout == "attributes"
+        self._schema = schema
+        self._found: dict[str, list[str | None]] = {name: [] for name in schema.names}
+        self._record: dict[str, str] = {}
+        self._open: list[str] = []
+        self._pieces: list[str] = []
+
+    def start(self, tag: str, attributes: dict[str, str]) -> None:
+        depth = len(self._open)
+        if depth > 2 or (depth == 2 and (self._in_attributes or tag in self._record)):
+            raise FormatError(f"element <{tag[:80]}> stands where no value can be", kind="value")
+        if depth < 2 and tag != self._tags[depth]:
+            raise FormatError(
+                f"element <{tag[:80]}> stands where <{self._tags[depth]}> should be: give both tags",
+                kind="value",
+            )
+        if depth == 1:
+            self._record = attributes if self._in_attributes else {}
+        self._open.append(tag)
+
+    def text(self, text: str) -> None:
+        if len(self._open) > 2:
+            self._pieces.append(text)
+
+    def end(self, tag: str) -> None:
+        self._open.pop()
+        if len(self._open) == 2:
+            self._record[tag] = "".join(self._pieces)
+            self._pieces.clear()
+        elif len(self._open) == 1:
+            for name, values in self._found.items():
+                values.append(self._record.get(name))
+
+    def refuse_doctype(self, *_: object) -> None:
+        raise FormatError("the XML has a document type, which is refused: it may be a bomb", kind="value")
+
+    def taken(self) -> Iterator[pa.RecordBatch]:
+        """What has been found since, in small batches."""
+        arrays = [_typed(self._found[field.name], field) for field in self._schema]
+        for values in self._found.values():
+            values.clear()
+        batch = pa.RecordBatch.from_arrays(arrays, schema=self._schema)
+        for start in range(0, batch.num_rows, reading.BATCH_ROWS):
+            yield batch.slice(start, reading.BATCH_ROWS)
+
+
+def _typed(values: list[str | None], field: Any) -> Any:
+    try:
+        return pa.array(values, pa.string()).cast(field.type)
+    except pa.ArrowException as error:
+        raise FormatError(
+            f"column {field.name!r} holds text that is no {field.type}", kind="value"
+        ) from error
+
+
+def _check(kind: pa.DataType, name: str) -> None:
+    no_text = columns.is_binary(kind) or pt.is_time(kind) or pt.is_duration(kind) or pt.is_dictionary(kind)
+    if no_text or columns.is_nested(kind):
+        raise FormatError(
+            f"column {name!r} of type {kind} cannot be read from XML: read it as a string", kind="option"
+        )

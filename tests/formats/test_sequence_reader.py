@@ -1,0 +1,157 @@
+"""SequenceFiles come back as they were written; ``tests/spark`` has those of Hadoop."""
+
+from __future__ import annotations
+
+import io
+import zlib
+from contextlib import suppress
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from formats import FormatError, SequenceFileWriterFactory, reading, sequence_reader, writables
+
+WAYS = [("none", "zlib"), ("record", "gzip"), ("block", "zlib"), ("block", "gzip"), ("block", "bzip2")]
+SIZES = st.lists(st.one_of(st.integers(0, 300), st.integers(0, 2**31 - 1)), max_size=40)
+
+
+def file_of(factory, *batches):
+    """A finished file."""
+    output = io.BytesIO()
+    writer = factory.create(output, batches[0].schema)
+    for batch in batches:
+        writer.write(batch)
+        writer.flush()
+    writer.finish()
+    return io.BytesIO(output.getvalue())
+
+
+def pairs(count=500, width=1):
+    """A column of numbers and one of text of many lengths."""
+    texts = [str(number) * (number % 7 * width) for number in range(count)]
+    return pa.record_batch({"n": pa.array(range(count), pa.int32()), "t": pa.array(texts, pa.string())})
+
+
+@pytest.fixture(params=WAYS, ids="-".join)
+def factory(request):
+    """Each layout, and each codec in blocks."""
+    compression, codec = request.param
+    return SequenceFileWriterFactory(key="n", value="t", compression=compression, codec=codec)
+
+
+def test_what_was_written_is_read(factory):
+    """All pairs, from blocks and from records with sync markers between them."""
+    batch = pairs(5_000, width=40)
+    assert factory.open_reader(file_of(factory, batch.slice(0, 2_000), batch.slice(2_000))).read_all() == (
+        pa.table(batch)
+    )
+
+
+@pytest.mark.parametrize("kind", [pa.string(), pa.binary()])
+@given(values=st.lists(st.one_of(st.text(max_size=3), st.text("é漢a", min_size=120, max_size=300))))
+def test_any_text_and_bytes_come_back(kind, values):
+    """Empty ones, and those whose length takes more than one byte, without keys."""
+    batch = pa.record_batch({"value": pa.array([value.encode() for value in values], pa.binary()).cast(kind)})
+    for compression in ("none", "block"):
+        factory = SequenceFileWriterFactory(compression=compression)
+        assert factory.open_reader(file_of(factory, batch)).read_all() == pa.table(batch)
+
+
+@given(SIZES)
+def test_sizes_are_read_as_they_are_written(sizes):
+    """VInts of any width, one after the other."""
+    data = writables.vints(np.array(sizes, np.int64))
+    assert writables.read_vints(data, len(sizes)).tolist() == sizes
+    for count in (len(sizes) + 1, len(sizes) - 1):
+        if count >= 0:
+            with pytest.raises(ValueError, match="length"):
+                writables.read_vints(data, count)
+
+
+def test_long_numbers_keep_their_sign():
+    """Both kinds of numbers, at their limits."""
+    batch = pa.record_batch(
+        {"k": pa.array([-(2**63), 2**63 - 1, 0]), "v": pa.array([-(2**31), 2**31 - 1, 0], pa.int32())}
+    )
+    factory = SequenceFileWriterFactory(key="k", value="v")
+    assert factory.open_reader(file_of(factory, batch)).read_all() == pa.table(batch)
+
+
+def test_columns_are_chosen_added_and_widened(factory):
+    """As by every reader."""
+    wanted = pa.schema([("new", pa.string()), ("n", pa.int64())])
+    found = factory.open_reader(file_of(factory, pairs(3)), schema=wanted).read_all()
+    assert found.to_pylist() == [{"new": None, "n": number} for number in range(3)]
+
+
+def test_batches_are_small(factory, monkeypatch):
+    """A block comes in pieces."""
+    monkeypatch.setattr(reading, "BATCH_ROWS", 100)
+    batches = list(factory.open_reader(file_of(factory, pairs(1_000))))
+    assert [batch.num_rows for batch in batches] == [100] * 10
+
+
+@pytest.mark.parametrize("piece", [1, 100, 1_000])
+def test_records_are_read_across_pieces_of_the_file(piece, monkeypatch):
+    """Wherever a piece ends, in a length, a marker or a value."""
+    monkeypatch.setattr(sequence_reader, "_PIECE", piece)
+    factory = SequenceFileWriterFactory(key="n", value="t", compression="none")
+    batch = pairs(2_000, width=30)
+    assert factory.open_reader(file_of(factory, batch)).read_all() == pa.table(batch)
+
+
+@pytest.mark.parametrize("keep", [0, 3, 20, 100, -1, -20], ids=lambda keep: f"keep{keep}")
+def test_a_file_that_was_cut_is_an_error(factory, keep):
+    """Never fewer records than there were, silently; between two records nobody can tell."""
+    data = file_of(factory, pairs()).getvalue()
+    with pytest.raises(FormatError) as error:
+        list(factory.open_reader(io.BytesIO(data[:keep])))
+    assert error.value.kind == "value"
+
+
+@given(place=st.integers(0, 2_000), value=st.integers(0, 255))
+@pytest.mark.parametrize("compression", ["none", "block"])
+def test_a_damaged_file_is_read_or_refused(compression, place, value):
+    """Any byte may be another: nothing but our own error comes out."""
+    factory = SequenceFileWriterFactory(key="n", value="t", compression=compression)
+    data = bytearray(file_of(factory, pairs(50)).getvalue())
+    data[place % len(data)] = value
+    with suppress(FormatError):
+        list(factory.open_reader(io.BytesIO(bytes(data))))
+
+
+def test_a_bomb_is_refused(monkeypatch):
+    """A block that says it is small and is not."""
+    monkeypatch.setattr(sequence_reader, "_MOST_EXPANDED", 1 << 20)
+    factory = SequenceFileWriterFactory(block_size="64MiB")
+    batch = pa.record_batch({"value": pa.array(["x" * (1 << 20)] * 3)})
+    with pytest.raises(FormatError) as error:
+        list(factory.open_reader(file_of(factory, batch)))
+    assert error.value.kind == "value"
+
+
+@pytest.mark.parametrize(
+    ("old", "new"), [(b"\x19org.apache.hadoop.io.Text", b"\x03abc"), (b"DefaultCodec", b"AnotherCodec")]
+)
+def test_classes_that_are_not_known_are_named(old, new):
+    """Whoever wrote them."""
+    factory = SequenceFileWriterFactory()
+    data = file_of(factory, pa.record_batch({"value": ["a"]})).getvalue().replace(old, new)
+    with pytest.raises(FormatError, match="cannot be read here") as error:
+        factory.open_reader(io.BytesIO(data))
+    assert error.value.kind == "option"
+
+
+def test_metadata_are_passed_over():
+    """Hadoop's writers may leave some."""
+    head = b"SEQ\x06" + writables.text("org.apache.hadoop.io.NullWritable")
+    head += writables.text("org.apache.hadoop.io.Text") + b"\x01\x01"
+    head += writables.text("org.apache.hadoop.io.compress.DefaultCodec")
+    head += (1).to_bytes(4) + writables.text("who") + writables.text("us") + b"s" * 16
+    halves = [b"\0", b"", b"\x02", b"\x01a"]
+    body = b"".join(writables.vint(len(packed)) + packed for packed in map(zlib.compress, halves))
+    file = io.BytesIO(head + sequence_reader.ESCAPE + b"s" * 16 + b"\x01" + body)
+    assert SequenceFileWriterFactory().open_reader(file).read_all().to_pylist() == [{"value": "a"}]
