@@ -6,8 +6,10 @@ import io
 
 import pyarrow as pa
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from formats import Encoder, FormatError, line_reader
+from formats import Encoder, FormatError, csv_escapes, csv_reader, line_reader
 
 JSON = [
     "text",
@@ -40,6 +42,8 @@ CSV = [
     "void",
 ]
 RFC = Encoder.csv(escape='"')
+TWO = pa.schema([("a", pa.string()), ("b", pa.string())])
+HOSTILE = st.one_of(st.none(), st.text('\\",\na', max_size=6))
 
 
 def milliseconds(table):
@@ -53,8 +57,14 @@ def milliseconds(table):
 
 @pytest.mark.parametrize(
     ("encoder", "names"),
-    [(Encoder.json_lines(), JSON), (RFC, CSV), (Encoder.csv(header=True, escape='"'), CSV)],
-    ids=["json", "csv", "csv with header"],
+    [
+        (Encoder.json_lines(), JSON),
+        (RFC, CSV),
+        (Encoder.csv(header=True, escape='"'), CSV),
+        (Encoder.csv(), CSV),
+        (Encoder.csv(header=True, escape="'", quote="|"), CSV),
+    ],
+    ids=["json", "csv", "csv with header", "csv of Spark", "csv of nobody"],
 )  # fmt: skip
 def test_what_was_written_is_read(encoder, names, all_rows):
     """Every value of every type that the format can read back; times to the millisecond."""
@@ -77,12 +87,58 @@ def test_text_is_read_in_its_charset(charset, monkeypatch):
 
 @pytest.mark.parametrize("charset", ["UTF-8", "UTF-16-LE", "latin-1"])
 @pytest.mark.parametrize("header", [False, True])
-def test_csv_is_read_in_its_charset(charset, header):
+@pytest.mark.parametrize("escape", ['"', "\\"])
+def test_csv_is_read_in_its_charset(charset, header, escape):
     """Line feeds, quotes and delimiters inside of values included."""
-    encoder = Encoder.csv(";", header=header, escape='"', charset=charset)
+    encoder = Encoder.csv(";", header=header, escape=escape, charset=charset)
     batch = pa.record_batch({"é": ["a\nb", 'é;"ü"', None, "", " x "], "n": [1, 2, 3, 4, None]})
     file = io.BytesIO(encoder.header(batch.schema) + bytes(encoder.encode(batch)))
     assert encoder.open_reader(file, schema=batch.schema).read_all().to_pylist() == batch.to_pylist()
+
+
+@pytest.mark.usefixtures("small_blocks")
+@pytest.mark.parametrize("quote_mode", ["minimal", "all"])
+@given(values=st.lists(st.tuples(HOSTILE, HOSTILE), max_size=4))
+def test_escapes_are_told_from_backslashes(quote_mode, values):
+    """Inside of quotes one stands for the next character, outside for itself; wherever a block ends."""
+    encoder = Encoder.csv(quote_mode=quote_mode, null_value="" if quote_mode == "minimal" else "NULL")
+    batch = pa.record_batch([[one for one, _ in values], [two for _, two in values]], schema=TWO)
+    data = bytes(encoder.encode(batch))
+    assert encoder.open_reader(io.BytesIO(data), schema=TWO).read_all() == pa.table(batch)
+
+
+@pytest.fixture(scope="module")
+def small_blocks():
+    """What is between the file and the parser sees some bytes at a time."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(csv_escapes, "_BLOCK", 3)
+        yield
+
+
+@pytest.mark.parametrize("encoder", [RFC, Encoder.csv(), Encoder.csv(header=True)])
+def test_a_record_may_be_longer_than_a_block(encoder, monkeypatch):
+    """Each record comes once, those before it too."""
+    monkeypatch.setattr(csv_reader, "_BLOCK", 64)
+    batch = pa.record_batch({"t": ["a" * 20] * 50 + ["b" * 5_000, "c\n" * 30] + ["d"] * 50, "n": range(102)})
+    file = io.BytesIO(encoder.header(batch.schema) + bytes(encoder.encode(batch)))
+    assert encoder.open_reader(file, schema=batch.schema).read_all() == pa.table(batch)
+
+
+@pytest.mark.parametrize("encoder", [RFC, Encoder.csv(), Encoder.csv(header=True), Encoder.json_lines()])
+def test_a_file_of_no_records_is_read(encoder):
+    """With a header or without a byte."""
+    file = io.BytesIO(encoder.header(TWO))
+    assert encoder.open_reader(file, schema=TWO).read_all().num_rows == 0
+
+
+def test_a_record_beyond_every_bound_is_an_error(monkeypatch):
+    """A quote that nobody closes makes no block of the whole file."""
+    monkeypatch.setattr(csv_reader, "_LARGEST", 1 << 20)
+    monkeypatch.setattr(csv_reader, "_BLOCK", 1 << 10)
+    file = io.BytesIO(b'a,"b\n' + b"c,d\n" * 1_000_000)
+    with pytest.raises(FormatError) as error:
+        RFC.open_reader(file, schema=TWO).read_all()
+    assert error.value.kind == "value"
 
 
 def test_csv_in_another_charset_is_an_error():
@@ -126,8 +182,8 @@ def test_a_line_that_was_cut_is_an_error(encoder):
         (Encoder.json_lines(), pa.map_(pa.string(), pa.int32())),
         (RFC, pa.binary()),
         (RFC, pa.list_(pa.int32())),
-        (Encoder.csv(), pa.string()),
-        (Encoder.csv("||", escape='"'), pa.string()),
+        (Encoder.csv("||"), pa.string()),
+        (Encoder.csv(date_format="yyyy"), pa.string()),
     ],
 )
 def test_what_cannot_be_read_back_is_refused(encoder, kind):
