@@ -69,8 +69,8 @@ LEDGER = (
     Mutant(
         "unfinished ledger files are not swept",
         _LEDGER,
-        "                self._store.discard(path)",
-        "                pass",
+        "            self._store.discard(path)",
+        "            pass",
     ),
     Mutant(
         "an epoch is not marked complete",
