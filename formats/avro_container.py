@@ -14,6 +14,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, BinaryIO, Final
 
+from formats import reading
 from formats.avro_codecs import AvroCodec
 from formats.errors import FormatError
 from formats.varint import varint
@@ -135,15 +136,10 @@ def _bytes(file: BinaryIO, most: int) -> bytes:
 
 
 def _exactly(file: BinaryIO, size: int) -> bytes:
-    """``size`` bytes, in steps, so that a false size costs no more memory than the file has bytes."""
-    pieces = []
-    while size:
-        piece = file.read(min(size, 16 << 20))
-        if not piece:
-            raise _damaged()
-        pieces.append(piece)
-        size -= len(piece)
-    return b"".join(pieces)
+    try:
+        return reading.exactly(file, size)
+    except EOFError as error:
+        raise _damaged() from error
 
 
 def _damaged() -> FormatError:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any, Final
+from typing import Any, BinaryIO, Final
 
 import pyarrow as pa
 
@@ -18,6 +18,22 @@ BATCH_BYTES: Final = 16 << 20
 def rows_per_batch(size: int, rows: int) -> int:
     """How many of ``rows`` records that take ``size`` bytes together go into one batch; at least one."""
     return max(1, min(BATCH_ROWS, BATCH_BYTES * max(rows, 1) // max(size, 1)))
+
+
+def exactly(file: BinaryIO, size: int) -> bytes:
+    """``size`` bytes, in steps, so that a false size costs no more memory than the file has bytes.
+
+    Raises:
+        EOFError: there are fewer.
+    """
+    pieces = []
+    while size:
+        piece = file.read(min(size, BATCH_BYTES))
+        if not piece:
+            raise EOFError
+        pieces.append(piece)
+        size -= len(piece)
+    return b"".join(pieces)
 
 
 def reader(

@@ -102,7 +102,7 @@ def _columns(header: _Header, keys: _Cells, values: _Cells) -> list[Column]:
 
 def _blocks(file: BinaryIO, header: _Header) -> Iterator[tuple[_Cells, _Cells]]:
     while escape := file.read(len(ESCAPE)):
-        if escape != ESCAPE or _exactly(file, _SYNC) != header.sync:
+        if escape != ESCAPE or reading.exactly(file, _SYNC) != header.sync:
             raise ValueError("no block where one should begin")
         count = _vint(file)
         yield _block_half(file, header, count), _block_half(file, header, count)
@@ -111,8 +111,8 @@ def _blocks(file: BinaryIO, header: _Header) -> Iterator[tuple[_Cells, _Cells]]:
 def _block_half(file: BinaryIO, header: _Header, count: int) -> _Cells:
     """Keys or values of a block: their lengths, then themselves."""
     most = _MOST_OF_ONE if count == 1 else _MOST_EXPANDED
-    sizes = writables.read_vints(_expanded(_exactly(file, _vint(file)), header.codec, most), count)
-    data = _expanded(_exactly(file, _vint(file)), header.codec, most)
+    sizes = writables.read_vints(_expanded(reading.exactly(file, _vint(file)), header.codec, most), count)
+    data = _expanded(reading.exactly(file, _vint(file)), header.codec, most)
     ends = np.cumsum(sizes)
     if int(ends[-1] if count else 0) != len(data):
         raise ValueError("there are more or fewer bytes than the lengths say")
@@ -179,24 +179,26 @@ def _expanded(data: bytes, codec: str | None, most: int) -> bytes:
 
 
 def _header(file: BinaryIO) -> _Header:
-    if _exactly(file, 4) != b"SEQ" + bytes([_VERSION]):
+    if reading.exactly(file, 4) != b"SEQ" + bytes([_VERSION]):
         raise ValueError(f"no SequenceFile of version {_VERSION}")
     key, value = _class(file), _class(file)
-    compressed, in_blocks = _exactly(file, 2)
+    compressed, in_blocks = reading.exactly(file, 2)
     codec = _class(file, "compress.") if compressed else None
-    entries = int.from_bytes(_exactly(file, 4))
+    entries = int.from_bytes(reading.exactly(file, 4))
     if entries > _MOST_METADATA:
         raise ValueError("too many metadata")
     for _ in range(2 * entries):
-        _exactly(file, _vint(file))
-    return _Header(key=key, value=value, codec=codec, in_blocks=bool(in_blocks), sync=_exactly(file, _SYNC))
+        reading.exactly(file, _vint(file))
+    return _Header(
+        key=key, value=value, codec=codec, in_blocks=bool(in_blocks), sync=reading.exactly(file, _SYNC)
+    )
 
 
 def _class(file: BinaryIO, package: str = "") -> str:
     size = _vint(file)
     if size > _MOST_NAME:
         raise ValueError("the name of a class is too long")
-    return _exactly(file, size).decode().removeprefix(writables.PACKAGE + package)
+    return reading.exactly(file, size).decode().removeprefix(writables.PACKAGE + package)
 
 
 def _type(name: str) -> pa.DataType:
@@ -207,19 +209,7 @@ def _type(name: str) -> pa.DataType:
 
 
 def _vint(file: BinaryIO) -> int:
-    data = _exactly(file, 1)
+    data = reading.exactly(file, 1)
     if data[0] > 0x7F:
-        data += _exactly(file, writables.more_bytes(data[0]))
+        data += reading.exactly(file, writables.more_bytes(data[0]))
     return int(writables.read_vints(data, 1)[0])
-
-
-def _exactly(file: BinaryIO, size: int) -> bytes:
-    """``size`` bytes, in steps, so that a false size costs no more memory than the file has bytes."""
-    pieces = []
-    while size:
-        piece = file.read(min(size, 16 << 20))
-        if not piece:
-            raise EOFError
-        pieces.append(piece)
-        size -= len(piece)
-    return b"".join(pieces)
