@@ -101,10 +101,4 @@ OVERWRITES = (
         "        remember(record, self._ledger)\n        self._ledger.complete(record.slot)\n",
         "        self._ledger.complete(record.slot)\n        remember(record, self._ledger)\n",
     ),
-    Mutant(
-        "what a crash leaves beside a remembered txn_id stays",
-        "filesink/transactions.py",
-        "    memory.sweep(copy.slot)  # no epoch of its own will\n",
-        "",
-    ),
 )
