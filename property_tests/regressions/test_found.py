@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import errno
+from dataclasses import replace
 from random import Random
 
 import pytest
 
-from filesink.epoch_record import EpochRecord, Section, Upkeep
+from filesink.epoch_record import BatchWrite, EpochRecord, Section, Upkeep
 from filesink.errors import CommitStateUnknown, FilesinkError
 from filesink.ledger import Ledger
 from filesink.ports import SerialRunner
 from filesink.storage.local import LocalStore
 from filesink.system import SystemIds
+from filesink.transactions import find_write, remember
 from property_tests.simulation.clock import SimIds
 from property_tests.simulation.disk import Cut
 from property_tests.simulation.faults import CRASHES, Fault, Mode, place
@@ -98,17 +100,38 @@ def test_nothing_is_removed_below_a_mark_that_may_vanish(monkeypatch: pytest.Mon
     assert "000000000003.mark" in ledger_directory(world).synced
 
 
+LEFT = "_filesink/txn-1/.000000000000.record.put.0"
+
+
+def leave(world: World) -> None:
+    """A writer of a record dies before it has a name."""
+    world.disk.close(world.disk.create(LEFT, None, 1))
+    world.disk.fsync_directory("_filesink/txn-1")
+
+
 def test_what_is_swept_from_a_ledger_does_not_come_back() -> None:
     """A power cut does not give back the hidden file of a record that was swept."""
     world, store = machine(Plan())
     ledger = Ledger(store, "txn-1")
     ledger.decide(record(0))
-    left = "_filesink/txn-1/.000000000000.record.put.0"
-    world.disk.close(world.disk.create(left, None, 1))  # its writer died here
-    world.disk.fsync_directory("_filesink/txn-1")
+    leave(world)
     ledger.sweep(0)
     world.disk.cut(Cut.ORDERED, Random(1))
-    assert world.disk.find(left) is None
+    assert world.disk.find(LEFT) is None
+
+
+def test_the_ledger_of_a_txn_id_is_swept_by_both_who_write_and_who_ask() -> None:
+    """No epoch of its own will; and who comes late may die beside a record that stands."""
+    world, store = machine(Plan())
+    ledger = Ledger(store, "exclusive")
+    cause = BatchWrite(txn_id="t", remembered_in="txn-1")
+    store.put_if_absent("_filesink/txn-1/other", b"")  # the directory is there
+    leave(world)
+    remember(replace(record(0), sink_id="exclusive", cause=cause), ledger)
+    assert world.disk.find(LEFT) is None
+    leave(world)
+    assert find_write(cause, ledger) is not None
+    assert world.disk.find(LEFT) is None
 
 
 @pytest.mark.parametrize("mode", CRASHES)
