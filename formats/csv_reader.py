@@ -1,30 +1,45 @@
-"""CSV back as record batches, by Arrow's parser."""
+"""CSV back as record batches: pieces of whole records, each by Arrow's parser."""
 
 from __future__ import annotations
 
-import io
-from collections.abc import Iterator
+import codecs
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, BinaryIO, Final
 
 import pyarrow as pa
 import pyarrow.csv as pc
 import pyarrow.types as pt
 
-from formats import columns, line_reader, reading
-from formats.csv_escapes import Doubled
+from formats import columns, csv_records, line_reader, reading
 from formats.errors import FormatError
 
 if TYPE_CHECKING:
     from formats.csv import CsvEncoder
 
-_BLOCK: Final = 4 << 20  # bytes that are parsed at a time; longer records need larger blocks
-_LARGEST: Final = 1 << 30
-_TOO_LONG: Final = "straddling"  # what Arrow says of a record that is longer than a block
+_READ: Final[tuple[Callable[[Any], bool], ...]] = (
+    columns.is_text,
+    pt.is_boolean,
+    pt.is_integer,
+    pt.is_float32,
+    pt.is_float64,
+    pt.is_decimal128,
+    pt.is_date,
+    pt.is_timestamp,
+    pt.is_time,
+    pt.is_null,
+)
+_IN_COLUMN: Final = re.compile(r"In CSV column #(\d+)")  # how Arrow says where a value is wrong
 
 
 def open_reader(file: BinaryIO, *, encoder: CsvEncoder, schema: pa.Schema | None) -> pa.RecordBatchReader:
-    """See ``Encoder.open_reader``; ``schema`` is needed, and lists the columns in their order."""
-    wanted = line_reader.require_schema(schema, "CSV")
+    """See ``Encoder.open_reader``; ``schema`` is needed.
+
+    With a header columns are taken by name. Without one they are those of ``schema`` in its order, of
+    which a file may lack the last ones.
+    """
+    wanted = line_reader.require_columns(schema, "CSV")
     dialect = encoder.dialect
     patterns = encoder.values.date_format or encoder.values.timestamp_format
     if len(dialect.delimiter.encode()) > 1 or patterns:
@@ -34,85 +49,101 @@ def open_reader(file: BinaryIO, *, encoder: CsvEncoder, schema: pa.Schema | None
             kind="option",
         )
     for field in wanted:
-        _check(field.type, field.name)
-    return reading.reader(wanted, lambda: _decoded(file, encoder, wanted), wanted=None)
+        if not any(is_read(field.type) for is_read in _READ):
+            raise FormatError(
+                f"column {field.name!r} of type {field.type} cannot be read from CSV: read it as a string",
+                kind="option",
+            )
+    return reading.reader(wanted, lambda: _batches(file, _Parser(encoder, wanted)), wanted=None)
 
 
-def _decoded(file: BinaryIO, encoder: CsvEncoder, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+def _batches(file: BinaryIO, parser: _Parser) -> Iterator[pa.RecordBatch]:
+    file.seek(0)
+    charset, dialect = parser.encoder.charset, parser.encoder.dialect
+    names: list[str] | None = None
     try:
-        yield from _batches(file, encoder, schema)
+        for piece in csv_records.whole_records(
+            file, charset=charset, quote=dialect.quote, escape=dialect.escape
+        ):
+            mark, begin = b"", 0
+            if names is None:
+                names, begin = parser.names(piece)
+            elif piece.startswith(codecs.BOM_UTF8):
+                mark = codecs.BOM_UTF8  # Arrow's parser takes one away, and this one is of a value
+            if begin < len(piece):
+                yield from parser.batches(mark + piece[begin:], names)
     except UnicodeError as error:
-        raise FormatError(f"the file is not text in {encoder.charset}", kind="value") from error
+        raise FormatError(f"the file is not text in {charset}", kind="value") from error
 
 
-def _batches(file: BinaryIO, encoder: CsvEncoder, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
-    """From the beginning again, with larger blocks, where a record is longer than a block."""
-    size, done = _BLOCK, 0
-    while True:
-        skipped = 0
-        try:
-            for batch in _parsed_batches(file, encoder, schema, size):
-                known = min(done - skipped, batch.num_rows)
-                skipped += known
-                conformed = reading.conformed(batch.slice(known), schema)
-                for start in range(0, conformed.num_rows, reading.BATCH_ROWS):
-                    piece = conformed.slice(start, reading.BATCH_ROWS)
-                    yield piece
-                    done += piece.num_rows
-                    skipped += piece.num_rows
-        except pa.ArrowInvalid as error:
-            if _TOO_LONG not in str(error) or size >= _LARGEST:
-                raise
-            size = min(8 * size, _LARGEST)
-        else:
-            return
+@dataclass(frozen=True, slots=True)
+class _Parser:
+    """Arrow's parser with the options of an encoder."""
 
+    encoder: CsvEncoder
+    schema: pa.Schema
 
-def _parsed_batches(
-    file: BinaryIO, encoder: CsvEncoder, schema: pa.Schema, block_size: int
-) -> Iterator[pa.RecordBatch]:
-    file.seek(0)
-    if not file.read(1):  # no header and no records; Arrow's parser wants one or the other
-        return
-    file.seek(0)
-    dialect, charset = encoder.dialect, encoder.charset
-    if dialect.escape != dialect.quote:
-        doubled = Doubled(file, charset=charset, quote=dialect.quote, escape=dialect.escape)
-        file, charset = io.BufferedReader(doubled), "utf-8"
-    yield from pc.open_csv(
-        file,
-        read_options=pc.ReadOptions(
-            use_threads=False,
-            block_size=block_size,
-            encoding=charset,
-            column_names=schema.names,
-            skip_rows=0 if encoder.header_mode == "none" else 1,
-        ),
-        parse_options=pc.ParseOptions(
-            delimiter=dialect.delimiter,
-            quote_char=dialect.quote,
-            double_quote=True,
-            escape_char=False,
-            newlines_in_values=True,
-            ignore_empty_lines=False,
-        ),
-        convert_options=pc.ConvertOptions(
-            column_types=_types(schema),
-            null_values=[encoder.values.null_value],
+    def names(self, piece: bytes) -> tuple[list[str], int]:
+        """The columns of a file that begins with ``piece``, and where its first record of values begins."""
+        dialect = self.encoder.dialect
+        count, end = csv_records.first_record(piece, quote=dialect.quote, delimiter=dialect.delimiter)
+        if self.encoder.header_mode == "none":
+            if count > len(self.schema):
+                raise FormatError(f"the file has {count} columns, and the schema has {len(self.schema)}")
+            return self.schema.names[:count], 0
+        places = [str(place) for place in range(count)]
+        texts = dict.fromkeys(places, pa.string())
+        header = self._table(piece[:end], places, pc.ConvertOptions(column_types=texts))
+        names = [column[0].as_py() for column in header.columns]
+        if len(set(names)) < len(names):
+            raise FormatError("the header of the file names a column twice")
+        return names, end
+
+    def batches(self, piece: bytes, names: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        """The records of a piece, as the schema wants them."""
+        values, quote_mode = self.encoder.values, self.encoder.dialect.quote_mode
+        found = [field for field in self.schema if field.name in names]
+        # A record of one column is quoted lest it be an empty line; else quotes tell '' from null.
+        is_lonely = len(names) == 1 and not any(columns.is_text(field.type) for field in found)
+        options = pc.ConvertOptions(
+            column_types={field.name: _parsed(field.type) for field in found},
+            include_columns=[field.name for field in found],
+            null_values=[values.null_value],
             strings_can_be_null=True,
-            quoted_strings_can_be_null=dialect.quote_mode == "all",
-        ),
-    )
-
-
-def _types(schema: pa.Schema) -> dict[str, Any]:
-    """The types that Arrow's parser knows, from which the others are cast."""
-    return {field.name: pa.string() if columns.is_text(field.type) else field.type for field in schema}
-
-
-def _check(kind: pa.DataType, name: str) -> None:
-    no_text = columns.is_binary(kind) or pt.is_duration(kind) or pt.is_dictionary(kind)
-    if no_text or columns.is_nested(kind):
-        raise FormatError(
-            f"column {name!r} of type {kind} cannot be read from CSV: read it as a string", kind="option"
+            quoted_strings_can_be_null=quote_mode == "all" or bool(values.null_value) or is_lonely,
         )
+        try:
+            table = self._table(piece, names, options)
+        except pa.ArrowInvalid as error:
+            where = _IN_COLUMN.search(str(error))
+            if where is None:
+                raise
+            name = names[int(where[1])]
+            kind = self.schema.field(name).type
+            raise FormatError(f"column {name!r} holds text that is no {kind}", kind="value") from error
+        for batch in table.to_batches(max_chunksize=reading.BATCH_ROWS):
+            yield reading.conformed(batch, self.schema)
+
+    def _table(self, piece: bytes, names: Sequence[str], options: pc.ConvertOptions) -> pa.Table:
+        dialect = self.encoder.dialect
+        source: Any = pa.BufferReader(piece)
+        return pc.read_csv(
+            source,
+            read_options=pc.ReadOptions(
+                use_threads=False, block_size=len(piece) + 1, column_names=list(names)
+            ),
+            parse_options=pc.ParseOptions(
+                delimiter=dialect.delimiter,
+                quote_char=dialect.quote,
+                double_quote=True,
+                escape_char=False,
+                newlines_in_values=True,
+                ignore_empty_lines=False,
+            ),
+            convert_options=options,
+        )
+
+
+def _parsed(kind: Any) -> Any:
+    """The type that Arrow's parser makes of it, from which it is cast."""
+    return pa.string() if columns.is_text(kind) else reading.with_thousandths(kind)

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.json as pj
 import pyarrow.types as pt
 
-from formats import columns, line_reader
+from formats import columns, line_reader, reading
 from formats.errors import FormatError
 
 
@@ -44,7 +44,9 @@ def _parse(lines: str, parsed: pa.Schema, wanted: pa.Schema) -> pa.RecordBatch:
 
 def _cast(column: Any, field: Any) -> Any:
     try:
-        return column if column.type == field.type else column.cast(field.type)
+        if column.type == field.type:
+            return column
+        return column.cast(columns.nullable(field, reading.with_thousandths).type).cast(field.type)
     except pa.ArrowException as error:
         raise FormatError(
             f"column {field.name!r} holds text that is no {field.type}", kind="value"

@@ -42,7 +42,17 @@ def require_schema(schema: pa.Schema | None, name: str) -> pa.Schema:
             f"{name} files do not say the types of their columns: give the schema they were written with",
             kind="option",
         )
+    if len(set(schema.names)) < len(schema):
+        raise FormatError(f"a schema to read {name} with has each name once", kind="option")
     return schema
+
+
+def require_columns(schema: pa.Schema | None, name: str) -> pa.Schema:
+    """``schema``, which has a column; records of a format without any are not to be told from none."""
+    found = require_schema(schema, name)
+    if not len(found):
+        raise FormatError(f"{name} is read with at least one column", kind="option")
+    return found
 
 
 def _batches(file: BinaryIO, parse: Parse, charset: str) -> Iterator[pa.RecordBatch]:

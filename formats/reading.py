@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, BinaryIO, Final
 
 import pyarrow as pa
+import pyarrow.types as pt
 
 from formats.errors import FormatError
 from formats.evolution import check_readable_as
@@ -34,6 +35,11 @@ def exactly(file: BinaryIO, size: int) -> bytes:
         pieces.append(piece)
         size -= len(piece)
     return b"".join(pieces)
+
+
+def with_thousandths(kind: Any) -> Any:
+    """The type to parse text as: times have thousandths of seconds, which Arrow takes for no seconds."""
+    return pa.timestamp("ms", kind.tz) if pt.is_timestamp(kind) and kind.unit == "s" else kind
 
 
 def reader(

@@ -171,12 +171,13 @@ class SequenceFileWriter(CollectingWriter):
 
     def _put(self, table: pa.Table) -> None:
         self._begin()
-        for batch in table.combine_chunks().to_batches():
+        for batch in table.combine_chunks().to_batches(max_chunksize=sequence_reader.MOST_RECORDS):
             key, value = self._names
             keys = _empty(batch.num_rows) if key is None else _bytes_of(batch, key)
             values = _bytes_of(batch, value)
             if self._factory.compression == "block":
-                self._output.write(self._block(keys, values))
+                for begin, rows in _blocks(columns.offsets(keys) + columns.offsets(values)):
+                    self._output.write(self._block(keys.slice(begin, rows), values.slice(begin, rows)))
             else:
                 self._write_records(keys, values)
 
@@ -218,6 +219,16 @@ class SequenceFileWriter(CollectingWriter):
             if self._since_sync >= _SYNC_INTERVAL:
                 yield ESCAPE + self._sync
                 self._since_sync = 0
+
+
+def _blocks(offsets: columns.Offsets) -> Iterator[tuple[int, int]]:
+    """First and number of the records of each block, so large that readers need not take it for a bomb."""
+    begin, rows = 0, len(offsets) - 1
+    while begin < rows:
+        limit = offsets[begin] + sequence_reader.MOST_EXPANDED
+        end = max(begin + 1, int(np.searchsorted(offsets, limit, side="right")) - 1)
+        yield begin, end - begin
+        begin = end
 
 
 def _lengths(column: Column) -> bytes:

@@ -22,13 +22,15 @@ from formats.columns import Bytes, Offsets
 from formats.errors import FormatError
 
 ESCAPE: Final = b"\xff\xff\xff\xff"
+#: Most records in a block, and most bytes of its keys or values unless there is one record only.
+MOST_RECORDS: Final = 1 << 20
+MOST_EXPANDED: Final = 256 << 20
 _VERSION: Final = 6
 _SYNC: Final = 16  # bytes
 _MOST_NAME: Final = 1 << 10  # bytes of the name of a class
-_MOST_METADATA: Final = 1 << 16  # entries
+_MOST_METADATA: Final = 1 << 16  # bytes
 _PIECE: Final = 4 << 20  # bytes of records that are read at a time
-_MOST_EXPANDED: Final = 256 << 20  # bytes of a block's values; Hadoop's default is 1 MB
-_MOST_OF_ONE: Final = 2**31 - 1
+_MOST_OF_ONE: Final = 2**31 - 1  # bytes of a value, which is all that Arrow can hold
 _STREAMS: Final[dict[str, Callable[[], Any]]] = {
     "DefaultCodec": zlib.decompressobj,
     "GzipCodec": lambda: zlib.decompressobj(16 + zlib.MAX_WBITS),
@@ -64,9 +66,12 @@ def open_reader(file: BinaryIO, *, key: str, value: str, schema: pa.Schema | Non
             f"SequenceFiles with {header.codec[:80]!r} cannot be read here, only with {', '.join(_STREAMS)}",
             kind="option",
         )
-    fields = [(value, _type(header.value))]
-    if header.key != writables.NULL:
-        fields.insert(0, (key, _type(header.key)))
+    pair = [(key, header.key), (value, header.value)]
+    fields = [(column, _type(name)) for column, name in pair if name != writables.NULL]
+    if len({column for column, _ in fields}) < len(fields) or not fields:
+        raise FormatError(
+            f"the file has no column, or two of the name {value!r}: name both in the factory", kind="option"
+        )
     found = pa.schema(fields)
     return reading.reader(found, lambda: _batches(file, header, found), wanted=schema)
 
@@ -78,7 +83,7 @@ def _batches(file: BinaryIO, header: _Header, schema: pa.Schema) -> Iterator[pa.
             rows = reading.rows_per_batch(batch.nbytes, batch.num_rows)
             for start in range(0, batch.num_rows, rows):
                 yield batch.slice(start, rows)
-    except (ValueError, OSError, EOFError, zlib.error, struct.error) as error:
+    except (ValueError, EOFError) as error:
         raise FormatError("the SequenceFile is damaged or cut off", kind="value") from error
 
 
@@ -94,7 +99,7 @@ class _Cells:
 def _columns(header: _Header, keys: _Cells, values: _Cells) -> list[Column]:
     found = [(header.key, keys), (header.value, values)]
     return [
-        writables.read(name, cells.data, cells.starts, cells.sizes)
+        writables.read(name, cells.data, starts=cells.starts, sizes=cells.sizes)
         for name, cells in found
         if name != writables.NULL
     ]
@@ -110,72 +115,107 @@ def _blocks(file: BinaryIO, header: _Header) -> Iterator[tuple[_Cells, _Cells]]:
 
 def _block_half(file: BinaryIO, header: _Header, count: int) -> _Cells:
     """Keys or values of a block: their lengths, then themselves."""
-    most = _MOST_OF_ONE if count == 1 else _MOST_EXPANDED
-    sizes = writables.read_vints(_expanded(reading.exactly(file, _vint(file)), header.codec, most), count)
-    data = _expanded(reading.exactly(file, _vint(file)), header.codec, most)
-    ends = np.cumsum(sizes)
-    if int(ends[-1] if count else 0) != len(data):
-        raise ValueError("there are more or fewer bytes than the lengths say")
-    return _Cells(np.frombuffer(data, np.uint8), ends - sizes, sizes)
+    if count > MOST_RECORDS:
+        raise ValueError("a block claims too many records")
+    packed = reading.exactly(file, _vint(file))
+    sizes = writables.read_vints(_expanded(packed, header.codec, count * writables.LONGEST_VINT), count)
+    total = int(sizes.sum())
+    if total > (_MOST_OF_ONE if count == 1 else MOST_EXPANDED):
+        raise ValueError("a block claims too many bytes")
+    data = _expanded(reading.exactly(file, _vint(file)), header.codec, total)
+    if len(data) != total:
+        raise ValueError("there are fewer bytes than the lengths say")
+    return _Cells(np.frombuffer(data, np.uint8), np.cumsum(sizes) - sizes, sizes)
 
 
 def _records(file: BinaryIO, header: _Header) -> Iterator[tuple[_Cells, _Cells]]:
-    """As many whole records at a time as a piece of the file holds."""
-    data = b""
-    while more := file.read(max(_PIECE, len(data))):  # a long record is not looked at byte by byte
+    """As many whole records at a time as a piece of the file holds, and at least one."""
+    data, wanted = b"", _PIECE
+    while more := _up_to(file, wanted):
         data += more
-        heads, end = _heads(data, header.sync)
-        if len(heads):
-            yield _pairs(data, heads, header.codec)
+        heads, end, missing = _heads(data, header.sync)
+        yield from _pairs(data, heads, header.codec)
         data = data[end:]
+        wanted = max(_PIECE, missing)
     if data:
         raise EOFError
 
 
-def _heads(data: bytes, sync: bytes) -> tuple[Offsets, int]:
-    """Begin, size and size of the key of each whole record in ``data``, and where the last one ends."""
+def _up_to(file: BinaryIO, size: int) -> bytes:
+    """In steps, so that a false size costs no more memory than the file has bytes."""
+    pieces: list[bytes] = []
+    while size and (piece := file.read(min(size, _PIECE))):
+        pieces.append(piece)
+        size -= len(piece)
+    return b"".join(pieces)
+
+
+def _heads(data: bytes, sync: bytes) -> tuple[list[tuple[int, int, int]], int, int]:
+    """Each whole record in ``data``, where the last one ends, and how many bytes the next one lacks.
+
+    A record is where it begins, where its value does, and where it ends.
+    """
     heads: list[tuple[int, int, int]] = []
     at, lengths = 0, struct.Struct(">ii")
     while at + lengths.size <= len(data):
         size, key = lengths.unpack_from(data, at)
         if size == -1:
-            if at + len(ESCAPE) + _SYNC > len(data):
+            begin = at + len(ESCAPE)
+            if begin + _SYNC > len(data):
                 break
-            if data[at + len(ESCAPE) : at + len(ESCAPE) + _SYNC] != sync:
+            if data[begin : begin + _SYNC] != sync:
                 raise ValueError("no sync marker where one should be")
-            at += len(ESCAPE) + _SYNC
+            at = begin + _SYNC
             continue
         if not 0 <= key <= size:
             raise ValueError("a record has an impossible length")
-        if at + lengths.size + size > len(data):
-            break
-        heads.append((at + lengths.size, size, key))
-        at += lengths.size + size
-    return np.array(heads, np.int64).reshape(-1, 3), at
+        begin = at + lengths.size
+        if begin + size > len(data):
+            return heads, at, begin + size - len(data)
+        heads.append((begin, begin + key, begin + size))
+        at = begin + size
+    return heads, at, 0
 
 
-def _pairs(data: bytes, heads: Offsets, codec: str | None) -> tuple[_Cells, _Cells]:
-    starts, sizes, key_sizes = heads.T
+def _pairs(
+    data: bytes, heads: list[tuple[int, int, int]], codec: str | None
+) -> Iterator[tuple[_Cells, _Cells]]:
+    if not heads:
+        return
     cells = np.frombuffer(data, np.uint8)
-    keys = _Cells(cells, starts, key_sizes)
-    begins, lengths = starts + key_sizes, sizes - key_sizes
+    begins, middles, ends = np.array(heads, np.int64).T
     if codec is None:
-        return keys, _Cells(cells, begins, lengths)
-    spans = zip(begins.tolist(), (starts + sizes).tolist(), strict=True)
-    values = [_expanded(data[begin:end], codec, _MOST_EXPANDED) for begin, end in spans]
-    own = np.fromiter(map(len, values), np.int64, len(values))
-    return keys, _Cells(np.frombuffer(b"".join(values), np.uint8), np.cumsum(own) - own, own)
+        yield _Cells(cells, begins, middles - begins), _Cells(cells, middles, ends - middles)
+        return
+    values: list[bytes] = []
+    size = first = 0
+    for number, (_, middle, end) in enumerate(heads, start=1):  # each by itself, as they were compressed
+        values.append(_expanded(data[middle:end], codec, _MOST_OF_ONE))
+        size += len(values[-1])
+        if size > reading.BATCH_BYTES or number == len(heads):
+            part = slice(first, number)
+            own = np.fromiter(map(len, values), np.int64, len(values))
+            together = np.frombuffer(b"".join(values), np.uint8)
+            values, size, first = [], 0, number
+            keys = _Cells(cells, begins[part], middles[part] - begins[part])
+            yield keys, _Cells(together, np.cumsum(own) - own, own)
 
 
 def _expanded(data: bytes, codec: str | None, most: int) -> bytes:
-    """``data`` without its codec; never more than ``most`` bytes."""
+    """``data`` without its codec; never more than ``most`` bytes, and one to tell that there are more."""
     if codec is None:
-        return data
-    stream = _STREAMS[codec]()
-    expanded: bytes = stream.decompress(data, most)
-    if not stream.eof:
-        raise ValueError(f"cut off, or more than {most} bytes, which is taken for a bomb")
-    return expanded
+        found = data
+    else:
+        stream = _STREAMS[codec]()
+        try:
+            found = stream.decompress(data, most + 1)
+        except (OSError, zlib.error) as error:
+            raise ValueError(f"no data of {codec}") from error
+        if not stream.eof and len(found) <= most:
+            raise EOFError
+    if len(found) > most:
+        raise ValueError("more bytes than there can be, which is taken for a bomb")
+    return found
 
 
 def _header(file: BinaryIO) -> _Header:
@@ -184,11 +224,13 @@ def _header(file: BinaryIO) -> _Header:
     key, value = _class(file), _class(file)
     compressed, in_blocks = reading.exactly(file, 2)
     codec = _class(file, "compress.") if compressed else None
-    entries = int.from_bytes(reading.exactly(file, 4))
-    if entries > _MOST_METADATA:
-        raise ValueError("too many metadata")
-    for _ in range(2 * entries):
-        reading.exactly(file, _vint(file))
+    room = _MOST_METADATA
+    for _ in range(2 * int.from_bytes(reading.exactly(file, 4))):
+        size = _vint(file)
+        room -= 1 + size
+        if room < 0:
+            raise ValueError("too many metadata")
+        reading.exactly(file, size)
     return _Header(
         key=key, value=value, codec=codec, in_blocks=bool(in_blocks), sync=reading.exactly(file, _SYNC)
     )

@@ -28,8 +28,9 @@ TYPES: Final[dict[str, pa.DataType]] = {
     "LongWritable": pa.int64(),
     "IntWritable": pa.int32(),
 }
+#: Bytes of the VInt of a size, at most.
+LONGEST_VINT: Final = 5
 _ONE_BYTE: Final = 127  # the largest size whose VInt is one byte
-_LONGEST: Final = 5  # bytes of the VInt of a size
 
 
 def class_of(field: Field) -> str:
@@ -63,7 +64,7 @@ def written(column: Column) -> Column:
     return ragged.joined([head, column.cast(pa.binary())], rows=rows)
 
 
-def read(name: str, data: Bytes, starts: Offsets, sizes: Offsets) -> Column:
+def read(name: str, data: Bytes, *, starts: Offsets, sizes: Offsets) -> Column:
     """What ``written`` was given: value i of class ``name`` stands at ``starts[i]``, in ``sizes[i]`` bytes.
 
     Raises:
@@ -121,7 +122,7 @@ def more_bytes(first: int) -> int:
         ValueError: it is no size.
     """
     width = int(_widths(np.array([first], np.uint8))[0])
-    if width > _LONGEST:
+    if width > LONGEST_VINT:
         raise ValueError("a length is negative or too large")
     return width - 1
 
@@ -152,7 +153,7 @@ def _sizes_at(cells: Bytes, starts: Offsets, room: Offsets) -> tuple[Offsets, Of
         raise ValueError("a length is missing")
     first = cells[starts]
     widths = _widths(first)
-    if np.any(widths > np.minimum(room, _LONGEST)):
+    if np.any(widths > np.minimum(room, LONGEST_VINT)):
         raise ValueError("a length is negative or cut off")
     sizes = np.where(first <= _ONE_BYTE, first, 0).astype(np.int64)
     for place in range(1, int(widths.max(initial=1))):
@@ -165,13 +166,15 @@ def _widths(first: Bytes) -> Offsets:
     """Bytes that a VInt with this first byte takes; of a negative one more than any size has."""
     value = first.astype(np.int64)
     more = 256 - 112 - value  # bytes that follow, if that many can
-    return np.where(value <= _ONE_BYTE, 1, np.where((more >= 1) & (more < _LONGEST), more + 1, _LONGEST + 1))
+    return np.where(
+        value <= _ONE_BYTE, 1, np.where((more >= 1) & (more < LONGEST_VINT), more + 1, LONGEST_VINT + 1)
+    )
 
 
 def _vints(sizes: Offsets) -> ragged.Table:
     counts = np.ceil(np.log2(sizes + 1) / 8).astype(np.int64).clip(1, 4)
     small = sizes <= _ONE_BYTE
-    cells = np.zeros((len(sizes), _LONGEST), np.uint8)
+    cells = np.zeros((len(sizes), LONGEST_VINT), np.uint8)
     cells[:, 0] = np.where(small, sizes, 256 - 112 - counts)
     for place in range(4):
         shift = 8 * (counts - 1 - place)

@@ -7,7 +7,7 @@ entities, which may be of any size once they are expanded.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, BinaryIO, Final
 from xml.parsers import expat
 
@@ -21,13 +21,25 @@ if TYPE_CHECKING:
     from formats.xml import XmlWriterFactory
 
 _BLOCK: Final = 256 << 10  # bytes
+_LARGEST: Final = 64 << 20
+_READ: Final[tuple[Callable[[Any], bool], ...]] = (
+    columns.is_text,
+    pt.is_boolean,
+    pt.is_integer,
+    pt.is_float32,
+    pt.is_float64,
+    pt.is_decimal128,
+    pt.is_date32,
+    pt.is_timestamp,
+)
+_WHITE: Final = " \t\r\n"
 
 
 def open_reader(
     file: BinaryIO, *, factory: XmlWriterFactory, schema: pa.Schema | None
 ) -> pa.RecordBatchReader:
     """See ``BulkWriterFactory.open_reader``; ``schema`` is needed."""
-    wanted = line_reader.require_schema(schema, "XML")
+    wanted = line_reader.require_columns(schema, "XML")
     for field in wanted:
         _check(field.type, field.name)
     return reading.reader(wanted, lambda: _batches(file, _Records(factory, wanted)), wanted=None)
@@ -41,15 +53,28 @@ def _batches(file: BinaryIO, records: _Records) -> Iterator[pa.RecordBatch]:
     parser.EndElementHandler = records.end
     parser.CharacterDataHandler = records.text
     parser.StartDoctypeDeclHandler = records.refuse_doctype
+    size = _BLOCK
+    while block := file.read(size):
+        before = parser.CurrentByteIndex
+        _parse(parser, block)
+        # What is long is looked at again with each piece, so larger pieces of it cost less.
+        size = _BLOCK if parser.CurrentByteIndex > before else min(2 * size, _LARGEST)
+        yield from records.taken()
+    _parse(parser, b"")
+    yield from records.taken()
+
+
+def _parse(parser: expat.XMLParserType, block: bytes) -> None:
+    """Have the parser call the records; an empty block is the end."""
     try:
-        while block := file.read(_BLOCK):
-            parser.Parse(block, False)  # noqa: FBT003 - the parser takes no keywords
-            yield from records.taken()
-        parser.Parse(b"", True)  # noqa: FBT003
+        parser.Parse(block, not block)
+    except FormatError:
+        raise
     except expat.ExpatError as error:
         where = f"line {error.lineno}, column {error.offset}"
         raise FormatError(f"the file is no XML, damaged or cut off ({where})", kind="value") from error
-    yield from records.taken()
+    except (LookupError, ValueError) as error:
+        raise FormatError("the file is in an encoding that cannot be read here", kind="value") from error
 
 
 class _Records:
@@ -67,7 +92,9 @@ class _Records:
     def start(self, tag: str, attributes: dict[str, str]) -> None:
         depth = len(self._open)
         if depth > 2 or (depth == 2 and (self._in_attributes or tag in self._record)):
-            raise FormatError(f"element <{tag[:80]}> stands where no value can be", kind="value")
+            raise FormatError(f"element <{tag[:80]}> stands where no value can be: give layout", kind="value")
+        if attributes and (depth == 2 or (depth == 1 and not self._in_attributes)):
+            raise FormatError(f"element <{tag[:80]}> has attributes: give layout", kind="value")
         if depth < 2 and tag != self._tags[depth]:
             raise FormatError(
                 f"element <{tag[:80]}> stands where <{self._tags[depth]}> should be: give both tags",
@@ -80,6 +107,8 @@ class _Records:
     def text(self, text: str) -> None:
         if len(self._open) > 2:
             self._pieces.append(text)
+        elif text.strip(_WHITE):
+            raise FormatError("there is text outside of values", kind="value")
 
     def end(self, tag: str) -> None:
         self._open.pop()
@@ -104,17 +133,17 @@ class _Records:
 
 
 def _typed(values: list[str | None], field: Any) -> Any:
+    text: Any = pa.array(values, pa.string())
     try:
-        return pa.array(values, pa.string()).cast(field.type)
+        return text.cast(reading.with_thousandths(field.type)).cast(field.type)
     except pa.ArrowException as error:
         raise FormatError(
             f"column {field.name!r} holds text that is no {field.type}", kind="value"
         ) from error
 
 
-def _check(kind: pa.DataType, name: str) -> None:
-    no_text = columns.is_binary(kind) or pt.is_time(kind) or pt.is_duration(kind) or pt.is_dictionary(kind)
-    if no_text or columns.is_nested(kind):
+def _check(kind: Any, name: str) -> None:
+    if not any(is_read(kind) for is_read in _READ):
         raise FormatError(
             f"column {name!r} of type {kind} cannot be read from XML: read it as a string", kind="option"
         )

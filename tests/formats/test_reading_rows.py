@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import io
+import time
+from contextlib import contextmanager
 
 import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from formats import Encoder, FormatError, csv_escapes, csv_reader, line_reader
+from formats import Encoder, FormatError, csv_records, line_reader
 
 JSON = [
     "text",
@@ -96,7 +98,6 @@ def test_csv_is_read_in_its_charset(charset, header, escape):
     assert encoder.open_reader(file, schema=batch.schema).read_all().to_pylist() == batch.to_pylist()
 
 
-@pytest.mark.usefixtures("small_blocks")
 @pytest.mark.parametrize("quote_mode", ["minimal", "all"])
 @given(values=st.lists(st.tuples(HOSTILE, HOSTILE), max_size=4))
 def test_escapes_are_told_from_backslashes(quote_mode, values):
@@ -104,24 +105,133 @@ def test_escapes_are_told_from_backslashes(quote_mode, values):
     encoder = Encoder.csv(quote_mode=quote_mode, null_value="" if quote_mode == "minimal" else "NULL")
     batch = pa.record_batch([[one for one, _ in values], [two for _, two in values]], schema=TWO)
     data = bytes(encoder.encode(batch))
-    assert encoder.open_reader(io.BytesIO(data), schema=TWO).read_all() == pa.table(batch)
+    with small_blocks():
+        assert encoder.open_reader(io.BytesIO(data), schema=TWO).read_all() == pa.table(batch)
 
 
-@pytest.fixture(scope="module")
+@contextmanager
 def small_blocks():
     """What is between the file and the parser sees some bytes at a time."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(csv_escapes, "_BLOCK", 3)
+        patch.setattr(csv_records, "_BLOCK", 3)
         yield
 
 
-@pytest.mark.parametrize("encoder", [RFC, Encoder.csv(), Encoder.csv(header=True)])
-def test_a_record_may_be_longer_than_a_block(encoder, monkeypatch):
-    """Each record comes once, those before it too."""
-    monkeypatch.setattr(csv_reader, "_BLOCK", 64)
-    batch = pa.record_batch({"t": ["a" * 20] * 50 + ["b" * 5_000, "c\n" * 30] + ["d"] * 50, "n": range(102)})
+CSVS = [RFC, Encoder.csv(), Encoder.csv(header=True)]
+
+
+@pytest.mark.parametrize("encoder", CSVS)
+def test_a_record_may_be_longer_than_a_block(encoder):
+    """Each record comes once, and line ends inside of values stay as they are."""
+    texts = ["a" * 20] * 50 + ["b" * 5_000, "c\n" * 30, "\r\n" * 30, "d\r"] + ["d"] * 50
+    batch = pa.record_batch({"t": texts, "n": range(104)})
     file = io.BytesIO(encoder.header(batch.schema) + bytes(encoder.encode(batch)))
-    assert encoder.open_reader(file, schema=batch.schema).read_all() == pa.table(batch)
+    with small_blocks():
+        assert encoder.open_reader(file, schema=batch.schema).read_all() == pa.table(batch)
+
+
+class Slow(io.BytesIO):
+    """A file on a network, which counts what was read."""
+
+    taken = 0
+
+    def read(self, size=-1):
+        time.sleep(0.001)
+        data = super().read(size)
+        self.taken += len(data)
+        return data
+
+
+@pytest.mark.parametrize("encoder", [*CSVS, Encoder.json_lines(), Encoder.simple_string_encoder()])
+def test_nothing_is_read_that_nobody_asked_for(encoder):
+    """Memory is bounded, and a file may be closed once its reader is dropped."""
+    batch = pa.record_batch({"t": ["x" * 1_000] * 50_000})
+    file = Slow(encoder.header(batch.schema) + bytes(encoder.encode(batch)))
+    schema = pa.schema([("value", pa.string())]) if encoder.extension == ".txt" else batch.schema
+    reader = encoder.open_reader(file, schema=schema)
+    reader.read_next_batch()
+    del reader
+    assert file.taken < 10 << 20
+
+
+def test_a_record_beyond_every_bound_is_an_error(monkeypatch):
+    """A quote that nobody closes makes no block of the whole file."""
+    monkeypatch.setattr(csv_records, "_LONGEST", 1 << 20)
+    file = Slow(b'a,"b\n' + b"c,d\n" * 3_000_000)
+    with pytest.raises(FormatError, match="never closed") as error:
+        RFC.open_reader(file, schema=TWO).read_all()
+    assert error.value.kind == "value"
+    assert file.taken < 4 << 20
+
+
+def test_a_run_of_escapes_costs_no_more_than_other_text():
+    """However long, it is not looked at again with each block."""
+    count = 8 << 20
+    file = Slow(b'"' + b"\\" * count + b'",b\n')
+    assert len(Encoder.csv().open_reader(file, schema=TWO).read_all()["a"][0].as_py()) == count // 2
+
+
+@pytest.mark.parametrize("encoder", CSVS)
+@pytest.mark.parametrize("rest", [b'1,"a', b'1,"a\n', b"1,a"])
+def test_a_csv_that_was_cut_is_an_error(encoder, rest):
+    """Inside of quotes or not."""
+    file = io.BytesIO(encoder.header(TWO) + b"x,y\n" + rest)
+    with pytest.raises(FormatError, match="cut off") as error:
+        encoder.open_reader(file, schema=TWO).read_all()
+    assert error.value.kind == "value"
+
+
+def test_columns_of_csv_are_taken_by_name_where_there_is_a_header():
+    """Whatever their order, and even if a name has a line feed."""
+    batch = pa.record_batch({"a\nb": ["x"], 'c"d': ["y"], "n": pa.array([1], pa.int8())})
+    encoder = Encoder.csv(header=True)
+    file = io.BytesIO(encoder.header(batch.schema) + bytes(encoder.encode(batch)))
+    wanted = pa.schema([("n", pa.int64()), ("new", pa.string()), ("a\nb", pa.string())])
+    found = encoder.open_reader(file, schema=wanted).read_all()
+    assert found.to_pylist() == [{"n": 1, "new": None, "a\nb": "x"}]
+
+
+def test_columns_of_csv_are_taken_by_place_where_there_is_none():
+    """Files may be older than the last columns of a schema, but not have others."""
+    found = RFC.open_reader(io.BytesIO(b'x\n"y\n,"\n'), schema=TWO).read_all()
+    assert found.to_pylist() == [{"a": "x", "b": None}, {"a": "y\n,", "b": None}]
+    with pytest.raises(FormatError, match="3 columns"):
+        RFC.open_reader(io.BytesIO(b"x,y,z\n"), schema=TWO).read_all()
+    with pytest.raises(FormatError):
+        RFC.open_reader(io.BytesIO(b"x,y\nz\n"), schema=TWO).read_all()
+
+
+def test_a_header_that_names_a_column_twice_is_refused():
+    """Nobody can tell which is meant."""
+    with pytest.raises(FormatError, match="twice"):
+        Encoder.csv(header=True).open_reader(io.BytesIO(b"a,a\nx,y\n"), schema=TWO).read_all()
+
+
+@pytest.mark.parametrize("null_value", ["#N/A", "a,b", '"', "NULL", "-"])
+@pytest.mark.parametrize("escape", ['"', "\\"])
+def test_null_is_read_whatever_stands_for_it(null_value, escape):
+    """Quoted or not, in columns of text and of numbers."""
+    encoder = Encoder.csv(null_value=null_value, escape=escape)
+    batch = pa.record_batch({"n": pa.array([None, 1]), "t": ["x", None]})
+    file = io.BytesIO(bytes(encoder.encode(batch)))
+    assert encoder.open_reader(file, schema=batch.schema).read_all().to_pylist() == batch.to_pylist()
+
+
+def test_one_column_of_numbers_may_be_null():
+    """Such a record is quoted lest it be an empty line."""
+    batch = pa.record_batch({"n": pa.array([None, 1])})
+    file = io.BytesIO(bytes(Encoder.csv().encode(batch)))
+    assert Encoder.csv().open_reader(file, schema=batch.schema).read_all() == pa.table(batch)
+
+
+@pytest.mark.parametrize("encoder", [RFC, Encoder.json_lines()], ids=["csv", "json"])
+def test_timestamps_of_every_unit_are_read(encoder):
+    """They are written with thousandths of seconds."""
+    for unit in ("s", "ms", "us", "ns"):
+        batch = pa.record_batch({"at": pa.array([0, 10**9], pa.timestamp(unit)), "n": [1, 2]})
+        file = io.BytesIO(bytes(encoder.encode(batch)))
+        expected = milliseconds(pa.table(batch))
+        assert encoder.open_reader(file, schema=batch.schema).read_all() == expected, unit
 
 
 @pytest.mark.parametrize("encoder", [RFC, Encoder.csv(), Encoder.csv(header=True), Encoder.json_lines()])
@@ -129,16 +239,6 @@ def test_a_file_of_no_records_is_read(encoder):
     """With a header or without a byte."""
     file = io.BytesIO(encoder.header(TWO))
     assert encoder.open_reader(file, schema=TWO).read_all().num_rows == 0
-
-
-def test_a_record_beyond_every_bound_is_an_error(monkeypatch):
-    """A quote that nobody closes makes no block of the whole file."""
-    monkeypatch.setattr(csv_reader, "_LARGEST", 1 << 20)
-    monkeypatch.setattr(csv_reader, "_BLOCK", 1 << 10)
-    file = io.BytesIO(b'a,"b\n' + b"c,d\n" * 1_000_000)
-    with pytest.raises(FormatError) as error:
-        RFC.open_reader(file, schema=TWO).read_all()
-    assert error.value.kind == "value"
 
 
 def test_csv_in_another_charset_is_an_error():
@@ -182,6 +282,8 @@ def test_a_line_that_was_cut_is_an_error(encoder):
         (Encoder.json_lines(), pa.map_(pa.string(), pa.int32())),
         (RFC, pa.binary()),
         (RFC, pa.list_(pa.int32())),
+        (RFC, pa.decimal256(50, 2)),
+        (RFC, pa.month_day_nano_interval()),
         (Encoder.csv("||"), pa.string()),
         (Encoder.csv(date_format="yyyy"), pa.string()),
     ],
@@ -206,4 +308,6 @@ def test_a_value_of_another_type_is_an_error(encoder, line):
     with pytest.raises(FormatError) as error:
         encoder.open_reader(io.BytesIO(line), schema=pa.schema([("n", pa.int32())])).read_all()
     assert error.value.kind == "value"
+    if encoder is RFC:
+        assert error.value.message == "column 'n' holds text that is no int32"
     assert "'x'" not in str(error.value)

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import bz2
 import io
+import resource
+import struct
 import zlib
 from contextlib import suppress
 
@@ -113,7 +116,7 @@ def test_a_file_that_was_cut_is_an_error(factory, keep):
 
 
 @given(place=st.integers(0, 2_000), value=st.integers(0, 255))
-@pytest.mark.parametrize("compression", ["none", "block"])
+@pytest.mark.parametrize("compression", ["none", "record", "block"])
 def test_a_damaged_file_is_read_or_refused(compression, place, value):
     """Any byte may be another: nothing but our own error comes out."""
     factory = SequenceFileWriterFactory(key="n", value="t", compression=compression)
@@ -123,14 +126,101 @@ def test_a_damaged_file_is_read_or_refused(compression, place, value):
         list(factory.open_reader(io.BytesIO(bytes(data))))
 
 
-def test_a_bomb_is_refused(monkeypatch):
-    """A block that says it is small and is not."""
-    monkeypatch.setattr(sequence_reader, "_MOST_EXPANDED", 1 << 20)
-    factory = SequenceFileWriterFactory(block_size="64MiB")
-    batch = pa.record_batch({"value": pa.array(["x" * (1 << 20)] * 3)})
+def head(codec, *, in_blocks, key="NullWritable", value="Text"):
+    """What a file begins with."""
+    names = [key, value, f"compress.{codec}"]
+    first, second, third = (writables.text(writables.PACKAGE + name) for name in names)
+    return b"SEQ\x06" + first + second + bytes([1, in_blocks]) + third + bytes(4) + b"s" * 16
+
+
+def block(count, *pieces, compress=zlib.compress):
+    """A block of some compressed pieces."""
+    packed = [compress(piece) for piece in pieces]
+    framed = b"".join(writables.vint(len(piece)) + piece for piece in packed)
+    return sequence_reader.ESCAPE + b"s" * 16 + writables.vint(count) + framed
+
+
+ZEROS = bytes(1 << 20)
+BOMBS = {
+    "values that are more than their lengths": block(1, b"\0", b"", b"\x01", ZEROS * 9),
+    "lengths of nothing": block(1 << 27, ZEROS * 128, b"", ZEROS * 128, b""),
+    "a length of many bytes": block(1, b"\x8f" * (64 << 20), b"", b"\x01", b"\0"),
+    "a value larger than any": block(1, b"\0", b"", writables.vint(2**31 - 1), b"x"),
+    "many values larger than a block": block(3, bytes(3), b"", writables.vint(200 << 20) * 3, ZEROS),
+}
+
+
+@pytest.mark.parametrize("bomb", BOMBS.values(), ids=BOMBS.keys())
+def test_a_bomb_is_refused(bomb):
+    """A block that says it is small and is not, or claims what it does not hold, costs next to nothing."""
+    file = io.BytesIO(head("DefaultCodec", in_blocks=True) + bomb)
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     with pytest.raises(FormatError) as error:
-        list(factory.open_reader(file_of(factory, batch)))
+        list(SequenceFileWriterFactory().open_reader(file))
     assert error.value.kind == "value"
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 256 << 10  # KiB
+
+
+def test_records_that_expand_a_lot_come_one_by_one():
+    """So many of them cannot fill the memory together."""
+    text = bz2.compress(writables.vint(20 << 20) + b"x" * (20 << 20))
+    record = struct.pack(">ii", len(text), 0) + text
+    file = io.BytesIO(head("BZip2Codec", in_blocks=False) + record * 5)
+    assert [batch.num_rows for batch in SequenceFileWriterFactory().open_reader(file)] == [1] * 5
+
+
+@pytest.mark.parametrize("compression", ["none", "record", "block"])
+def test_large_values_are_no_bomb(compression, monkeypatch):
+    """Whatever is written is read: one value may be larger than a block, and blocks are cut."""
+    monkeypatch.setattr(sequence_reader, "MOST_EXPANDED", 1 << 20)
+    factory = SequenceFileWriterFactory(compression=compression, block_size="64MiB")
+    batch = pa.record_batch({"value": ["x" * (3 << 20), *["y" * (700 << 10)] * 3, *["z"] * 1_000]})
+    assert factory.open_reader(file_of(factory, batch)).read_all() == pa.table(batch)
+
+
+def test_small_records_after_a_large_one_come_in_pieces(monkeypatch):
+    """A long record makes no long piece of what follows it."""
+    monkeypatch.setattr(sequence_reader, "_PIECE", 1 << 10)
+    factory = SequenceFileWriterFactory(compression="none")
+    batch = pa.record_batch({"value": ["x" * (1 << 20), *["y"] * 10_000]})
+    found = list(factory.open_reader(file_of(factory, batch)))
+    assert pa.Table.from_batches(found) == pa.table(batch)
+    assert max(batch.num_rows for batch in found) < 1_000
+
+
+def test_an_error_of_the_store_is_no_damage():
+    """Nobody shall give up a file because the network is down."""
+
+    class Down(io.BytesIO):
+        def read(self, size=-1):
+            if self.tell() > 200:
+                raise TimeoutError
+            return super().read(size)
+
+    factory = SequenceFileWriterFactory(key="n", value="t")
+    with pytest.raises(TimeoutError):
+        list(factory.open_reader(Down(file_of(factory, pairs()).getvalue())))
+
+
+def test_values_that_are_null_leave_the_keys():
+    """Sets of keys are files like that."""
+    data = head("DefaultCodec", in_blocks=True, key="Text", value="NullWritable")
+    data += block(2, b"\x02\x02", b"\x01a\x01b", b"\0\0", b"")
+    found = SequenceFileWriterFactory(key="k").open_reader(io.BytesIO(data)).read_all()
+    assert found.to_pylist() == [{"k": "a"}, {"k": "b"}]
+    with pytest.raises(FormatError, match="no column"):
+        SequenceFileWriterFactory().open_reader(
+            io.BytesIO(head("DefaultCodec", in_blocks=True, value="NullWritable"))
+        )
+
+
+def test_two_columns_need_two_names():
+    """A factory that leaves one to its default may mean another by it."""
+    factory = SequenceFileWriterFactory(key="value")
+    data = file_of(factory, pa.record_batch({"value": ["a"], "x": ["b"]}))
+    with pytest.raises(FormatError, match="name both") as error:
+        factory.open_reader(data)
+    assert error.value.kind == "option"
 
 
 @pytest.mark.parametrize(
@@ -146,12 +236,13 @@ def test_classes_that_are_not_known_are_named(old, new):
 
 
 def test_metadata_are_passed_over():
-    """Hadoop's writers may leave some."""
-    head = b"SEQ\x06" + writables.text("org.apache.hadoop.io.NullWritable")
-    head += writables.text("org.apache.hadoop.io.Text") + b"\x01\x01"
-    head += writables.text("org.apache.hadoop.io.compress.DefaultCodec")
-    head += (1).to_bytes(4) + writables.text("who") + writables.text("us") + b"s" * 16
-    halves = [b"\0", b"", b"\x02", b"\x01a"]
-    body = b"".join(writables.vint(len(packed)) + packed for packed in map(zlib.compress, halves))
-    file = io.BytesIO(head + sequence_reader.ESCAPE + b"s" * 16 + b"\x01" + body)
-    assert SequenceFileWriterFactory().open_reader(file).read_all().to_pylist() == [{"value": "a"}]
+    """Hadoop's writers may leave some, though not without bound."""
+    plain = head("DefaultCodec", in_blocks=True)
+    some = (1).to_bytes(4) + writables.text("who") + writables.text("us")
+    data = plain.replace(bytes(4) + b"s", some + b"s") + block(1, b"\0", b"", b"\x02", b"\x01a")
+    assert SequenceFileWriterFactory().open_reader(io.BytesIO(data)).read_all().to_pylist() == [
+        {"value": "a"}
+    ]
+    many = plain.replace(bytes(4) + b"s", b"\x7f\xff\xff\xff" + b"\0" * (1 << 20))
+    with pytest.raises(FormatError):
+        SequenceFileWriterFactory().open_reader(io.BytesIO(many))

@@ -76,22 +76,15 @@ def test_every_type_is_read(layout, all_rows):
     assert str(found.to_pylist()) == str(expected)
 
 
-@pytest.mark.usefixtures("small_pieces")
 @pytest.mark.parametrize("layout", ["elements", "attributes"])
 @given(values=st.lists(st.one_of(st.none(), st.text(CHARACTERS)), max_size=5))
 def test_any_text_is_read(layout, values):
     """Wherever the pieces of the file end."""
     batch = pa.record_batch({"a": pa.array(values, pa.string())})
     data = file_of(XmlWriterFactory(layout=layout), batch)
-    assert read(data, batch.schema, layout=layout) == pa.table(batch)
-
-
-@pytest.fixture(scope="module")
-def small_pieces():
-    """Files are read a few bytes at a time."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(xml_reader, "_BLOCK", 7)
-        yield
+        assert read(data, batch.schema, layout=layout) == pa.table(batch)
 
 
 def test_columns_are_chosen_and_added():
@@ -125,14 +118,34 @@ BOMB = ENTITIES + b"<RECORDS><RECORD><a>&b;</a></RECORD></RECORDS>"
         b"<RECORDS><RECORD><a><b/></a></RECORD></RECORDS>",
         b"<RECORDS><RECORD><a>1</a><a>2</a></RECORD></RECORDS>",
         b"<RECORDS><RECORD><a>one</a></RECORD></RECORDS>",
+        b'<RECORDS><RECORD a="1"/></RECORDS>',
+        b'<RECORDS><RECORD><a x="1">1</a></RECORD></RECORDS>',
+        b"<RECORDS>x<RECORD/></RECORDS>",
+        b"<RECORDS><RECORD>x<a>1</a></RECORD></RECORDS>",
+        b'<?xml version="1.0" encoding="zlib"?><RECORDS/>',
+        b'<?xml version="1.0" encoding="Shift_JIS"?><RECORDS/>',
+        b'<?xml version="1.0" encoding="idna"?><RECORDS/>',
     ],
-    ids=["bomb", "root", "row", "nested", "twice", "no-number"],
+    ids=str,
 )
 def test_other_xml_is_refused(data):
     """Entities, other elements, and values of another type."""
     with pytest.raises(FormatError) as error:
         read(data, pa.schema([("a", pa.int64())]))
     assert error.value.kind == "value"
+
+
+def test_comments_and_sections_are_read_as_xml_means_them():
+    """So is a namespace at the root, which is no value."""
+    data = b"<RECORDS xmlns='x'><!-- y --><RECORD><a><![CDATA[<]]>b</a></RECORD></RECORDS>"
+    assert read(data, pa.schema([("a", pa.string())])).to_pylist() == [{"a": "<b"}]
+
+
+def test_a_long_value_costs_no_more_than_many():
+    """It is not looked at again with each piece of the file."""
+    batch = pa.record_batch({"a": ["x" * (24 << 20)]})
+    data = file_of(XmlWriterFactory(layout="attributes"), batch)
+    assert read(data, batch.schema, layout="attributes") == pa.table(batch)
 
 
 @pytest.mark.parametrize(
