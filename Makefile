@@ -70,7 +70,7 @@ lint: setup ## ruff, mypy --strict, import contracts
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-bench: java $(VENV)/.bench ## measure what the README claims; takes less than 20 minutes
+bench: java $(VENV)/.bench ## measure what the README claims; takes a quarter of an hour
 	$(BIN)/python benchmarks/lineitem.py --rounds 3
 	$(BIN)/python benchmarks/micro_batch.py --rounds 3
 	$(BIN)/python benchmarks/file_formats.py --rounds 2
