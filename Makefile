@@ -8,7 +8,7 @@ SOURCES := pyproject.toml README.md LICENSE $(shell find filesink formats compac
 RUN    := build/run
 PYTEST_ARGS ?=
 # Many tests wait for servers and for clocks, so more run at once than there are cores. 0: one after the other.
-TEST_JOBS ?= 3
+TEST_JOBS ?= 4
 
 # Spark's workers run the Python that has the packages, not whatever python3 is on PATH.
 export PYSPARK_PYTHON := $(BIN)/python
@@ -72,7 +72,7 @@ lint: setup ## ruff, mypy --strict, import contracts
 
 bench: java $(VENV)/.bench ## measure what the README claims; takes a quarter of an hour
 	$(BIN)/python benchmarks/lineitem.py --rounds 3
-	$(BIN)/python benchmarks/micro_batch.py --rounds 3
+	$(BIN)/python benchmarks/micro_batch.py --batches 80 --rounds 3
 	$(BIN)/python benchmarks/file_formats.py --rounds 2
 	$(BIN)/python benchmarks/overhead.py --rounds 3
 	$(BIN)/python benchmarks/many_buckets.py --rounds 2
