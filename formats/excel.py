@@ -14,12 +14,12 @@ import weakref
 from collections.abc import Callable
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, BinaryIO, Final
 
 import pyarrow as pa
 import pyarrow.types as pt
 
-from formats import columns, render
+from formats import columns, excel_reader, render
 from formats.api import BulkWriter, BulkWriterFactory
 from formats.collecting import CollectingWriter, Limits
 from formats.errors import FormatError
@@ -67,6 +67,10 @@ class ExcelWriterFactory(BulkWriterFactory):
     def create(self, output: BinaryOutput, schema: pa.Schema) -> BulkWriter:
         """See ``BulkWriterFactory.create``."""
         return ExcelWriter(output, schema, self)
+
+    def open_reader(self, file: BinaryIO, *, schema: pa.Schema | None = None) -> pa.RecordBatchReader:
+        """See ``BulkWriterFactory.open_reader``; ``schema`` is needed, and so is openpyxl."""
+        return excel_reader.open_reader(file, schema=schema)
 
     def signature(self) -> str:
         """See ``BulkWriterFactory.signature``."""

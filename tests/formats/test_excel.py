@@ -11,7 +11,7 @@ import openpyxl
 import pyarrow as pa
 import pytest
 
-from formats import ExcelWriterFactory, FormatError
+from formats import ExcelWriterFactory, FormatError, excel_reader
 
 
 def sheets_of(factory, *batches, schema=None):
@@ -110,4 +110,85 @@ def test_options_excel_does_not_take_are_refused(options):
     """Before anything is written."""
     with pytest.raises(FormatError) as error:
         ExcelWriterFactory(**options)
+    assert error.value.kind == "option"
+
+
+def file_of(factory, *batches):
+    """A finished file."""
+    output = io.BytesIO()
+    writer = factory.create(output, batches[0].schema)
+    for batch in batches:
+        writer.write(batch)
+    writer.finish()
+    return io.BytesIO(output.getvalue())
+
+
+READABLE = ["text", "large", "int", "long", "double", "float", "bool", "decimal", "date", "wall"]
+
+
+def test_what_was_written_is_read(all_rows):
+    """Every kind of cell, at its limits; Excel has milliseconds."""
+    batch = all_rows.select(READABLE).slice(0, 9)
+    found = ExcelWriterFactory().open_reader(file_of(ExcelWriterFactory(), batch), schema=batch.schema)
+    expected = batch.to_pylist()
+    for record in expected:
+        record["double"] = None if record["double"] is None else record["double"] + 0.0
+        record["wall"] = record["wall"] and record["wall"].replace(microsecond=123_000)
+    for got, wanted in zip(found.read_all().to_pylist(), expected, strict=True):
+        assert {name: repr(value) for name, value in got.items()} == {n: repr(v) for n, v in wanted.items()}
+
+
+def test_control_characters_are_read():
+    """Cells hold them escaped, and text that looks like that as well."""
+    batch = pa.record_batch({"t": ["a\r\n", "\x01", "_x000D_", "_x005F_", "é"]})
+    found = ExcelWriterFactory().open_reader(file_of(ExcelWriterFactory(), batch), schema=batch.schema)
+    assert found.read_all() == pa.table(batch)
+
+
+def test_sheets_are_read_one_after_the_other(monkeypatch):
+    """In pieces; columns are chosen, added and widened."""
+    monkeypatch.setattr(excel_reader, "_ROWS", 4)
+    file = file_of(ExcelWriterFactory(sheet_max_rows=11), pa.record_batch({"n": range(25), "t": ["x"] * 25}))
+    wanted = pa.schema([("new", pa.string()), ("n", pa.float64())])
+    batches = list(ExcelWriterFactory().open_reader(file, schema=wanted))
+    assert max(batch.num_rows for batch in batches) == 4
+    assert pa.Table.from_batches(batches).to_pylist() == [{"new": None, "n": float(n)} for n in range(25)]
+
+
+@pytest.mark.parametrize("keep", [0, 3, 100, 2_000, -1, -20], ids=lambda keep: f"keep{keep}")
+def test_a_file_that_was_cut_is_an_error(keep):
+    """An archive has its directory at the end."""
+    data = file_of(ExcelWriterFactory(), pa.record_batch({"n": range(100)})).getvalue()
+    with pytest.raises(FormatError) as error:
+        ExcelWriterFactory().open_reader(
+            io.BytesIO(data[:keep]), schema=pa.schema([("n", pa.int64())])
+        ).read_all()
+    assert error.value.kind == "value"
+
+
+def test_a_cell_of_another_kind_is_an_error():
+    """The column is named."""
+    file = file_of(ExcelWriterFactory(), pa.record_batch({"n": ["x"]}))
+    with pytest.raises(FormatError, match="column 'n'") as error:
+        ExcelWriterFactory().open_reader(file, schema=pa.schema([("n", pa.int64())])).read_all()
+    assert error.value.kind == "value"
+
+
+def test_a_bomb_is_refused(monkeypatch):
+    """What would be in memory as a whole has a bound."""
+    monkeypatch.setattr(excel_reader, "_MOST_EXPANDED", 1_000)
+    file = file_of(ExcelWriterFactory(), pa.record_batch({"n": [1]}))
+    with pytest.raises(FormatError, match="expands to more") as error:
+        ExcelWriterFactory().open_reader(file, schema=pa.schema([("n", pa.int64())])).read_all()
+    assert error.value.kind == "value"
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [None, pa.schema([]), pa.schema([("a", pa.binary())]), pa.schema([("a", pa.timestamp("us", "UTC"))])],
+)
+def test_what_cells_do_not_tell_is_refused(schema):
+    """Before anything is read."""
+    with pytest.raises(FormatError) as error:
+        ExcelWriterFactory().open_reader(io.BytesIO(), schema=schema)
     assert error.value.kind == "option"

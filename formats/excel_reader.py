@@ -1,0 +1,120 @@
+"""Excel workbooks back as record batches, sheet after sheet, row by row.
+
+A cell has a kind of its own, and a schema says what it is to become. Rows of empty cells at the end of a
+sheet cannot be told from no rows.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import re
+import zipfile
+from collections.abc import Callable, Iterator
+from itertools import islice
+from typing import Any, BinaryIO, Final
+
+import pyarrow as pa
+import pyarrow.types as pt
+
+from formats import columns, line_reader, reading
+from formats.errors import FormatError
+
+_READ: Final[tuple[Callable[[Any], bool], ...]] = (
+    columns.is_text,
+    pt.is_boolean,
+    pt.is_integer,
+    pt.is_float32,
+    pt.is_float64,
+    pt.is_decimal128,
+    pt.is_date32,
+    lambda kind: pt.is_timestamp(kind) and kind.tz is None,
+)
+_ESCAPED: Final = re.compile("_x([0-9A-Fa-f]{4})_")  # how cells hold control characters, and such text
+_ROWS: Final = 10_000  # at a time
+_SHEETS: Final = "xl/worksheets/"
+_MOST_EXPANDED: Final = 256 << 20  # bytes of what is in memory as a whole: everything but the sheets
+
+
+def open_reader(file: BinaryIO, *, schema: pa.Schema | None) -> pa.RecordBatchReader:
+    """See ``BulkWriterFactory.open_reader``; ``schema`` is needed."""
+    library = _library()
+    wanted = line_reader.require_columns(schema, "Excel")
+    for field in wanted:
+        if not any(is_read(field.type) for is_read in _READ):
+            raise FormatError(
+                f"column {field.name!r} of type {field.type} cannot be read from Excel: read it as a string, "
+                "and a time with a zone as one without",
+                kind="option",
+            )
+    return reading.reader(wanted, lambda: _batches(file, library, wanted), wanted=None)
+
+
+def _batches(
+    file: BinaryIO, load_workbook: Callable[..., Any], schema: pa.Schema
+) -> Iterator[pa.RecordBatch]:
+    try:
+        _check(file)
+        book = load_workbook(file, read_only=True, data_only=True)
+        for sheet in book.worksheets:
+            rows = sheet.iter_rows(values_only=True)
+            header = next(rows, ())
+            places = {name: place for place, name in enumerate(header) if name is not None}
+            while found := list(islice(rows, _ROWS)):
+                arrays = [_column(found, field, places.get(field.name)) for field in schema]
+                yield pa.RecordBatch.from_arrays(arrays, schema=schema)
+    except (FormatError, OSError):
+        raise
+    # openpyxl says what is wrong in many classes, KeyError and SyntaxError among them; none of them is
+    # passed over.
+    except Exception as error:
+        raise FormatError("the file is no workbook, damaged or cut off", kind="value") from error
+
+
+def _check(file: BinaryIO) -> None:
+    """Refuse a bomb; a member never holds more than the directory of the archive says."""
+    file.seek(0)
+    with zipfile.ZipFile(file) as archive:
+        together = sum(
+            member.file_size for member in archive.infolist() if not member.filename.startswith(_SHEETS)
+        )
+    if together > _MOST_EXPANDED:
+        raise FormatError(f"the workbook expands to more than {_MOST_EXPANDED} bytes", kind="value")
+
+
+def _column(rows: list[tuple[Any, ...]], field: Any, place: int | None) -> Any:
+    if place is None:
+        return pa.nulls(len(rows), field.type)
+    is_day = pt.is_date(field.type)
+    texts = [_text(row[place], is_day=is_day) if place < len(row) else None for row in rows]
+    try:
+        return pa.array(texts, pa.string()).cast(reading.with_thousandths(field.type)).cast(field.type)
+    except pa.ArrowException as error:
+        raise FormatError(
+            f"column {field.name!r} holds a cell that is no {field.type}", kind="value"
+        ) from error
+
+
+def _text(value: Any, *, is_day: bool) -> str | None:
+    """What a cell holds, as text that Arrow understands."""
+    match value:
+        case None:
+            return None
+        case str():
+            return _ESCAPED.sub(lambda found: chr(int(found[1], 16)), value)
+        case bool():
+            return "true" if value else "false"
+        case dt.datetime():
+            return value.date().isoformat() if is_day and value.time() == dt.time() else value.isoformat()
+        case _:
+            return str(value)
+
+
+def _library() -> Callable[..., Any]:
+    try:
+        from openpyxl import load_workbook
+    except ImportError as error:
+        raise FormatError(
+            "reading Excel needs openpyxl: pip install 'filesink[excel]'", kind="option"
+        ) from error
+    load: Callable[..., Any] = load_workbook
+    return load
