@@ -72,10 +72,10 @@ class HeldInput:
     def open(self) -> BinaryIO:
         """See ``InputFile.open``."""
         files = [held.staged for held in self.part]
+        if len(files) == 1:
+            return self.store.open_staged(files[0])
         for file in files:
             self.store.verify(file)
-        if len(files) == 1:
-            return self.store.open_input(files[0].path)
         return cast("BinaryIO", io.BufferedReader(_Segments(self.store, files)))
 
 
@@ -125,5 +125,5 @@ class _Segments(io.RawIOBase):
         if self._open is None or self._open[0] != index:
             if self._open is not None:
                 self._open[1].close()
-            self._open = index, self._store.open_input(self._files[index].path)
+            self._open = index, self._store.open_staged(self._files[index])
         return self._open[1]

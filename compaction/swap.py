@@ -84,7 +84,7 @@ class _FinishedInput:
         return self.file.size
 
     def open(self) -> BinaryIO:
-        return self.store.open_input(self.file.path)
+        return _open(self.store, self.file)
 
 
 class Swap(PreCommitStage[HeldFile, Committable]):
@@ -190,7 +190,7 @@ class Swap(PreCommitStage[HeldFile, Committable]):
     def _input(self, store: Store, file: FinishedFile) -> _FinishedInput:
         """Its schema and number of records: from the footer of a Parquet file, else by reading it once."""
         code = code_of(self._form)
-        with store.open_input(file.path) as stream:
+        with _open(store, file) as stream:
             try:
                 if isinstance(code, ParquetWriterFactory) and code.encryption is None:
                     signature, rows = parquet.describe(stream, file.size)
@@ -209,7 +209,7 @@ class Swap(PreCommitStage[HeldFile, Committable]):
 
 def _joined(store: Store, group: Group, output: Output) -> int:
     for file in group.files:
-        with store.open_input(file.path) as stream:
+        with _open(store, file) as stream:
             while data := stream.read(_COPY):
                 output.write(data)
     expected = sum(file.size for file in group.files)
@@ -220,6 +220,16 @@ def _joined(store: Store, group: Group, output: Output) -> int:
             code="SIZE",
         )
     return 0  # not known of files that are not read
+
+
+def _open(store: Store, file: FinishedFile) -> BinaryIO:
+    try:
+        return store.open_input(file.path)
+    except FileNotFoundError as error:
+        raise CompactionError(
+            f"'{file.path}' was removed after it had been listed. Nothing was changed by this call; try again",
+            code="GONE",
+        ) from error
 
 
 def _removed(file: SupersededFile) -> ReplacedFile:

@@ -253,6 +253,15 @@ class Store(ABC):
     def open_input(self, path: str) -> BinaryIO:
         """Open a held or finished file for reading. ``FileNotFoundError`` if there is none."""
 
+    def open_staged(self, staged: Staged) -> BinaryIO:
+        """Open a file that is not published. ``StagedDataLost`` unless it is there as it was closed."""
+        self.verify(staged)
+        try:
+            return self.open_input(staged.path)
+        except FileNotFoundError:
+            self.verify(staged)  # removed since the look: what it went into was published without this reader
+            raise
+
 
 class Deletion(Enum):
     """Outcome of ``Store.delete_if_unchanged``."""

@@ -233,9 +233,8 @@ class HdfsStore(Store):
         return PutResult.CREATED
 
     def _append(self, output: HdfsOutput, source: HiddenFile, start: int) -> None:
-        self.verify(source)
         before = output.tell()
-        with self.open_input(source.path) as reader:
+        with self.open_staged(source) as reader:
             reader.seek(start)
             while data := reader.read(_COPY_BYTES):
                 output.write(data)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Protocol
@@ -180,8 +179,12 @@ class SimJob:
         self._started.append(attempt)
 
         def work() -> None:
-            with suppress(FilesinkError, SparkError):  # nobody listens
+            try:
                 body(attempt, self._batches(rows))
+            except (FilesinkError, SparkError):
+                pass  # nobody listens
+            except Exception as error:  # noqa: BLE001 - this is the check
+                self._machine.world.fail(f"I8: a late task raises {type(error).__name__}: {error}")
             attempt.failed = True  # as far as Spark is concerned
 
         self._machine.world.spawn(process.name, process, work)
