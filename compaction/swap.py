@@ -227,7 +227,7 @@ def _open(store: Store, file: FinishedFile) -> BinaryIO:
         return store.open_input(file.path)
     except FileNotFoundError as error:
         raise CompactionError(
-            f"'{file.path}' was removed after it had been listed. Nothing was changed by this call; try again",
+            f"'{file.path}' was removed after it was listed. Nothing was changed by this call; try again",
             code="GONE",
         ) from error
 
