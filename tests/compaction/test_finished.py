@@ -8,10 +8,11 @@ import pyarrow.parquet as pq
 import pytest
 
 import compaction
-from filesink import ConfigError
+from filesink import CompactionError, ConfigError
 from filesink.committer import FileCommitter
 from filesink.file_format import BulkFormat
 from filesink.ledger import Ledger
+from filesink.storage.local import LocalStore
 from filesink.storage.open import open_store
 from formats import Encoder, ParquetWriterFactory
 from tests.fakes import World, micro_batch, plan_of, records
@@ -119,3 +120,25 @@ def test_what_cannot_be_merged_is_refused(tmp_path):
         assert raised.value.code == "COMPACTION"
     with pytest.raises(ConfigError, match="target_size"):
         compaction.plan(tmp_path, target_size="big")
+
+
+@pytest.mark.parametrize("form", [Encoder.simple_string_encoder(), PARQUET])
+def test_a_file_that_somebody_removes_meanwhile(tmp_path, monkeypatch, form):
+    """The call fails and says which; nothing was changed, and the next call merges what is left."""
+    filled(tmp_path, form=form if form is not PARQUET else BulkFormat(PARQUET))
+    before = names(tmp_path)
+    open_input = LocalStore.open_input
+
+    def too_late(store, path):
+        (tmp_path / path).unlink(missing_ok=True)
+        return open_input(store, path)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(LocalStore, "open_input", too_late)
+        with pytest.raises(CompactionError, match="removed after it was listed") as raised:
+            compaction.compact(tmp_path, form)
+    assert raised.value.code == "GONE"
+    (gone,) = set(before) - set(names(tmp_path))
+    assert gone in raised.value.message
+    assert [file.rows for file in compaction.compact(tmp_path, form).files] in ([4], [0])
+    assert hidden(tmp_path) == []

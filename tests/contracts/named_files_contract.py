@@ -7,11 +7,13 @@ from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
 from threading import Barrier
+from typing import BinaryIO
 
 import pytest
 
 from filesink.errors import (
     SecurityError,
+    StagedDataLost,
     StorageError,
 )
 from filesink.storage.api import Deletion, Kind, PutResult, Store
@@ -126,6 +128,25 @@ class NamedFilesContract:
         for path in ("a/none", "none/none"):
             with pytest.raises(FileNotFoundError):
                 store.open_input(path)
+
+    def test_a_held_file_is_as_it_was_closed_or_lost(
+        self, store: Store, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """A file that is gone is lost, and so is one that goes between the look and the opening."""
+        held = hold(store, "a/part-a-0", b"abc")
+        with store.open_staged(held) as reader:
+            assert reader.read() == b"abc"
+        open_input = store.open_input
+
+        def too_late(path: str) -> BinaryIO:
+            store.discard(path)
+            return open_input(path)
+
+        monkeypatch.setattr(store, "open_input", too_late)
+        for _ in range(2):  # gone after the look, and before it
+            with pytest.raises(StagedDataLost) as raised:
+                store.open_staged(held)
+            assert raised.value.code == "STAGED_DATA_LOST"
 
     # --- names ---------------------------------------------------------------------------------
 
