@@ -97,10 +97,9 @@ class Ledger:
                 )
             return None
         slot = listing.records[-1]
-        if slot not in listing.complete:
-            # Its driver may have died between the link and the sync of the directory; whoever
-            # publishes because of this record must find it again after a power cut.
-            self._store.sync_directories([self._directory])
+        # Their driver may have died between making a name and the sync of the directory. Whoever goes on
+        # because of this record, or because it is complete, must find both again after a power cut.
+        self._store.sync_directories([self._directory])
         return Head(record=self._require(slot), complete=slot in listing.complete)
 
     def beside(self, sink_id: str) -> Ledger:

@@ -11,6 +11,7 @@ SEEDS: dict[int, str] = {
     300000372: "a txn_id that another process had decided was reported as done before its files were visible",
     310003214: "files that compaction had replaced were reported as lost by a driver that published late",
     700012748: "a power cut gave back what had been swept from the ledger of a finished txn_id",
+    6000012271: "a completion that a replay had found went in a power cut, and with it who would sweep",
     5000013558: "the late twin of a merge met inputs that were gone, and raised what is no error of ours",
     1232: "a driver that came late won a slot that had been folded away",
 }

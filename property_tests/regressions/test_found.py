@@ -100,6 +100,21 @@ def test_nothing_is_removed_below_a_mark_that_may_vanish(monkeypatch: pytest.Mon
     assert "000000000003.mark" in ledger_directory(world).synced
 
 
+@pytest.mark.parametrize("kind", ["record", "complete"])
+def test_whoever_goes_on_because_of_a_name_finds_it_after_a_power_cut(kind: str) -> None:
+    """A record, or its completion, whose maker died before the name was durable, stays once it was seen."""
+    world, store = machine(Plan())
+    ledger = Ledger(store, "uid-s")
+    ledger.decide(record(0))
+    ledger.complete(0)
+    directory = ledger_directory(world)
+    directory.synced.pop(f"000000000000.{kind}")
+    head = Ledger(store, "uid-s").head()
+    world.disk.cut(Cut.WEAK, Random(1))
+    assert head is not None
+    assert Ledger(store, "uid-s").head() == head
+
+
 LEFT = "_filesink/txn-1/.000000000000.record.put.0"
 
 

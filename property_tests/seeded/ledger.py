@@ -36,8 +36,8 @@ LEDGER = (
     Mutant(
         "a record that another driver left is not made durable",
         _LEDGER,
-        "            self._store.sync_directories([self._directory])\n        return Head",
-        "            pass\n        return Head",
+        "        self._store.sync_directories([self._directory])\n        return Head",
+        "        return Head",
     ),
     Mutant(
         "the newest record counts as complete",
