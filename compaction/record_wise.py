@@ -41,9 +41,10 @@ class RecordWiseFileCompactor(RewritingFileCompactor):
             code_of(form).open_reader(io.BytesIO())
         except FormatError as error:
             if error.kind == "option":
+                other = "identical" if isinstance(form, BulkFormat) else "concat"
                 raise ConfigError(
                     f"records of {type(code_of(form)).__name__} cannot be read back ({error.message}); use "
-                    "FileCompactor.concat_file_compactor()",
+                    f"FileCompactor.{other}_file_compactor()",
                     code="COMPACTION",
                 ) from error
 

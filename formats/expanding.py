@@ -22,12 +22,8 @@ _SNAPPY_LARGEST: Final = 1 << 17  # bytes of a chunk, which holds 64 KiB at most
 def expanded(file: BinaryIO, codec: str) -> BinaryIO:
     """What ``file`` holds, to be read forward, and again from its beginning; its owner closes ``file``.
 
-    Raises:
-        FormatError: kind ``"value"``, also from ``read``; no such data, damaged, or cut off.
+    ``read`` raises ``FormatError`` of kind ``"value"``: no such data, damaged, or cut off.
     """
-    file.seek(0)
-    if not file.read(1):
-        raise FormatError(f"an empty file is no {codec} data", kind="value")
     return io.BufferedReader(_Expanded(file, codec), _BLOCK)
 
 
@@ -86,6 +82,10 @@ class _Expanded(io.RawIOBase):
 
     def readinto(self, buffer: Any, /) -> int:
         """See ``io.RawIOBase.readinto``."""
+        if self._file.tell() == 0:
+            if not self._file.read(1):
+                raise FormatError(f"an empty file is no {self._codec} data", kind="value")
+            self._file.seek(0)
         try:
             while not self._rest:
                 piece = next(self._pieces, None)

@@ -13,7 +13,7 @@ from filesink import CompactionError, ConfigError, FileSink, StateError
 from filesink.closed_parts import Compaction, Waiting
 from filesink.file_format import BulkFormat
 from filesink.storage.open import open_store
-from formats import ParquetWriterFactory
+from formats import CompressWriterFactory, ParquetWriterFactory
 from formats.api import Encoder
 from formats.parquet_layout import ParquetLayout
 from tests.fakes import World, keep_open, micro_batch, plan_of, records
@@ -388,6 +388,7 @@ def test_strategies_that_cannot_work(options, code):
         ("parquet", FileCompactor.concat_file_compactor(), "COMPACTION"),
         ("lines", FileCompactor.record_wise_file_compactor(), "COMPACTION"),
         ("lines", "concat", "BAD_VALUE"),
+        ("compressed", FileCompactor.record_wise_file_compactor(), "COMPACTION"),
     ],
 )
 def test_compactors_that_do_not_fit_the_format(builder, compactor, code):
@@ -395,8 +396,12 @@ def test_compactors_that_do_not_fit_the_format(builder, compactor, code):
     builders = {
         "parquet": FileSink.for_bulk_format("/data/x", ParquetWriterFactory()),
         "lines": FileSink.for_row_format("/data/x", Encoder.json_lines()),
+        "compressed": FileSink.for_bulk_format(
+            "/data/x", CompressWriterFactory(encoder=Encoder.json_lines())
+        ),
     }
-    with pytest.raises(ConfigError, match="file_compactor") as raised:
+    fitting = {"parquet": "record_wise", "lines": "concat", "compressed": "identical"}[builder]
+    with pytest.raises(ConfigError, match=f"{fitting}_file_compactor") as raised:
         builders[builder].enable_compact(FileCompactStrategy(checkpoints=1), compactor)
     assert raised.value.code == code
 
