@@ -189,12 +189,13 @@ class Editor(Plan):
 
     def fault(self, operation: str, path: str, number: int) -> None:
         """See ``Plan.fault``; nothing fails, but something is not what it was."""
-        del operation, path, number
+        del operation, number
         newest = self._history.observer.chains["exclusive"].newest()
         if self.path or newest is None or newest.slot <= self._done:
             return
         self._patience -= 1
-        there = sorted(newest.replaced & set(self._history.observer.visible))
+        # Between the look at a file and its removal no change can be noticed; see ``delete_if_unchanged``.
+        there = sorted(newest.replaced & set(self._history.observer.visible) - {path})
         if (
             self._patience < 0
             and there
