@@ -55,7 +55,7 @@ BUCKETS = 1000  # directories that the files of one epoch lie in
 TASK_FILES = 500  # of one task
 MIB, TERABYTE = 1 << 20, 10**12
 ROUND_TRIP = 0.02  # seconds
-EPOCH_WRITES, EPOCH_READS = 3.1, 4.0  # of the ledger; means over many epochs
+EPOCH_WRITES = 3.1  # of the ledger; mean over many epochs
 SCHEMA = pa.schema([("row", pa.string())])
 
 
@@ -151,24 +151,24 @@ def price(arguments: argparse.Namespace) -> None:
     """The model of ``docs/scale.md`` for a few sizes of files."""
     found = {}
     for size in (1, 16, 128, 1024):
-        writes, reads = requests_per_terabyte(size * MIB, epoch_bytes=1000 * size * MIB)
-        cost = (writes * arguments.write_price + reads * arguments.read_price) / 1000
-        text = f"{writes:,.0f} writes and listings, {reads:,.0f} reads"
+        requests = requests_per_terabyte(size * MIB, epoch_bytes=1000 * size * MIB)
+        cost = requests * arguments.write_price / 1000
+        text = f"{requests:,.0f} writes and listings"
         found[f"files of {size} MiB"] = text + (f", {cost:,.2f}" if cost else "")
     _found("requests for a terabyte, 1,000 files an epoch", found)
 
 
 def requests_per_terabyte(
     file_size: int, *, epoch_bytes: int, part_size: int = S3Options().part_size
-) -> tuple[float, float]:
-    """Requests billed as writes (PUT, POST, LIST) and as reads (GET, HEAD) for 10^12 bytes.
+) -> float:
+    """Requests for 10^12 bytes, all of which are billed as writes (PUT, POST, LIST).
 
     For each file: begin, parts, look at the parts, complete. For each epoch, as ``epochs`` counts them:
     two objects of the ledger and a listing. Deletions are left out.
     """
     parts = max(1, -(-file_size // part_size))
     written, at_work = TERABYTE / file_size, TERABYTE / epoch_bytes
-    return written * (3 + parts) + at_work * EPOCH_WRITES, at_work * EPOCH_READS
+    return written * (3 + parts) + at_work * EPOCH_WRITES
 
 
 QUESTIONS: dict[str, Callable[[argparse.Namespace], None]] = {
@@ -352,7 +352,6 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--epochs", type=int, default=10_000)
     parser.add_argument("--only", choices=list(QUESTIONS), default="")
     parser.add_argument("--write-price", type=float, default=0.0, help="of a thousand PUT, POST or LIST")
-    parser.add_argument("--read-price", type=float, default=0.0, help="of a thousand GET or HEAD")
     return parser.parse_args()
 
 
