@@ -7,6 +7,7 @@ zone's file, so it is an hour off in every summer after 2037, and with slim file
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from datetime import UTC, datetime, timedelta, timezone, tzinfo
 from typing import Final
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
@@ -18,9 +19,8 @@ from formats.errors import FormatError
 
 _FIXED: Final = re.compile(r"(?:UTC|GMT|UT)?([+-])([0-9]{1,2})(?::?([0-9]{2})(?::?([0-9]{2}))?)?")
 _UTC_NAMES: Final = frozenset({"UTC", "Z", "GMT", "UT", "Etc/UTC", "Etc/GMT", "GMT0"})
-_SLOT: Final = 900  # seconds; since 1980 offsets change at full quarters of an hour only
-_SLOTS_SINCE: Final = 315_532_800  # 1980-01-01 in seconds since 1970
-_CYCLE: Final = 146_097 * 86_400  # seconds of 400 years, after which the calendar repeats
+_DAY: Final = 86_400  # seconds
+_CYCLE: Final = 146_097 * _DAY  # 400 years, after which the calendar repeats
 _FIRST: Final = -62_135_510_400  # 0001-01-02; before it Python has no dates and zones no transitions
 _LAST: Final = 253_370_764_800  # 9999-01-01
 
@@ -49,12 +49,32 @@ def parse_zone(name: str) -> tzinfo:
 
 
 def utc_offsets(seconds: Seconds, *, zone: tzinfo) -> Seconds:
-    """Seconds to add to UTC to get local time, for instants in seconds since 1970 UTC."""
-    later = np.where(seconds > _LAST, (seconds - _LAST) // _CYCLE + 1, 0)
-    known = np.maximum(seconds - later * _CYCLE, _FIRST)
-    slots = np.where(known < _SLOTS_SINCE, known, known - known % _SLOT)
-    unique, positions = np.unique(slots, return_inverse=True)
-    found = [datetime.fromtimestamp(instant, zone).utcoffset() for instant in unique.tolist()]
-    return np.array([offset // timedelta(seconds=1) for offset in found if offset is not None], np.int64)[
-        positions
-    ]
+    """Seconds to add to UTC to get local time, for instants in seconds since 1970 UTC.
+
+    Looks at each day once: where the offset differs between its ends, the second of the change is
+    searched. No zone changes twice within one UTC day.
+    """
+    if isinstance(zone, timezone):
+        return np.full(len(seconds), _offset(0, zone), np.int64)
+    days, positions = np.unique(seconds // _DAY, return_inverse=True)
+    found = np.array([_day_offsets(day * _DAY, zone) for day in days.tolist()], np.int64)
+    change, before, after = found.reshape(-1, 3)[positions].T
+    offsets: Seconds = np.where(seconds < change, before, after)
+    return offsets
+
+
+def _day_offsets(start: int, zone: tzinfo) -> tuple[int, int, int]:
+    """When the offset changes on the UTC day that begins at ``start``, and the offsets around it."""
+    before, after = _offset(start, zone), _offset(start + _DAY, zone)
+    if before == after:
+        return start, before, after
+    instants = range(start, start + _DAY)
+    changed = bisect_left(instants, 1, key=lambda second: int(_offset(second, zone) != before))
+    return start + changed, before, after
+
+
+def _offset(second: int, zone: tzinfo) -> int:
+    if second >= _LAST:
+        second = _LAST - _CYCLE + (second - _LAST) % _CYCLE
+    offset = datetime.fromtimestamp(max(second, _FIRST), zone).utcoffset()
+    return 0 if offset is None else offset // timedelta(seconds=1)

@@ -26,6 +26,29 @@ def test_offsets_are_those_of_the_database(name, seconds):
     assert [timedelta(seconds=offset) for offset in found] == expected
 
 
+# UTC days on which a zone changed at no full quarter of an hour: 00:01 local time, or half a minute.
+CHANGES = [
+    ("America/St_Johns", "2010-03-14"),
+    ("America/St_Johns", "2010-11-07"),
+    ("America/Goose_Bay", "2005-04-03"),
+    ("America/Moncton", "1993-04-04"),
+    ("Asia/Gaza", "2011-03-31"),
+    ("Antarctica/Casey", "2020-10-03"),
+    ("Africa/Monrovia", "1972-01-07"),
+]
+
+
+@pytest.mark.parametrize(("name", "day"), CHANGES)
+def test_every_minute_of_a_day_of_change_has_its_offset(name, day):
+    """Offsets need not change at a full quarter of an hour; St. John's did so at 00:01 until 2011."""
+    start = int(datetime.fromisoformat(day).replace(tzinfo=UTC).timestamp())
+    seconds = [second for minute in range(2 * 1_440) for second in (start + minute * 60, start + minute * 60 - 1)]
+    expected = [datetime.fromtimestamp(s, ZoneInfo(name)).utcoffset() for s in seconds]
+    assert len(set(expected)) == 2
+    found = utc_offsets(np.array(seconds), zone=parse_zone(name)).tolist()
+    assert [timedelta(seconds=offset) for offset in found] == expected
+
+
 def test_years_beyond_9999_repeat_the_calendar():
     """Spark has years that Python has not; they follow the zone's last rule."""
     cycle = 146_097 * 86_400
