@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 import pyarrow as pa
 
 from formats import avro_schema, avro_types, avro_values, evolution, reading
 from formats.arrow import Column
 from formats.errors import FormatError
+
+# Records that name the one before them twice are twice as many with each line of the schema.
+_MOST_NODES: Final = 200_000  # lists and objects of JSON, every name replaced; a column takes three
+_MOST_DEPTH: Final = 256  # of them inside one another, four for a record that may be null
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,11 +66,13 @@ def resolved(schema: Any, *, kind: str) -> Any:
     """An Avro schema with every name of a type replaced by what it stands for.
 
     Raises:
-        FormatError: of ``kind``, no valid schema; ``"option"``, fastavro is not installed.
+        FormatError: of ``kind``, no valid schema, or one that is too large without names; ``"option"``,
+            fastavro is not installed.
     """
     fastavro = require_fastavro()
+    _check_size(schema, kind=kind)
     try:
-        return fastavro.schema.expand_schema(schema)
+        expanded = fastavro.schema.expand_schema(schema)
     except (
         fastavro.schema.SchemaParseException,
         fastavro.schema.UnknownType,
@@ -76,6 +82,24 @@ def resolved(schema: Any, *, kind: str) -> Any:
         RecursionError,
     ) as error:
         raise FormatError("this is no valid Avro schema", kind=kind) from error
+    _check_size(expanded, kind=kind)
+    return expanded
+
+
+def _check_size(schema: Any, *, kind: str) -> None:
+    """Raise if whoever walks over the schema would take too long, or too many calls inside one another.
+
+    What is named twice is one object and counts twice.
+    """
+    waiting: list[tuple[Any, int]] = [([schema], 0)]
+    seen = 0
+    while waiting:
+        node, depth = waiting.pop()
+        seen += 1
+        if seen > _MOST_NODES or depth > _MOST_DEPTH:
+            raise FormatError("the Avro schema is too large or nested too deeply", kind=kind)
+        inner = node.values() if isinstance(node, dict) else node
+        waiting.extend((child, depth + 1) for child in inner if isinstance(child, (dict, list)))
 
 
 def require_fastavro() -> Any:

@@ -29,7 +29,7 @@ def open_reader(file: BinaryIO, *, schema: pa.Schema | None) -> pa.RecordBatchRe
     header = avro_container.read_header(file)
     try:
         avro = json.loads(header.metadata[_SCHEMA])
-    except (KeyError, ValueError) as error:
+    except (KeyError, ValueError, RecursionError) as error:
         raise FormatError("the header of the Avro file has no schema", kind="value") from error
     found = avro_types.arrow_schema(resolved(avro, kind="value"))
     records = _Records(header=header, avro=avro_types.without_times(avro), schema=found)

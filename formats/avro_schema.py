@@ -16,7 +16,6 @@ from formats import columns
 from formats.errors import FormatError
 
 _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-_MOST_DIGITS: Final = 76  # of a decimal, in Arrow
 SPARK_TYPE: Final = "spark.sql.catalyst.type"
 INTERVAL: Final = "interval day to second"
 Json = Any

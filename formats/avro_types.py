@@ -9,6 +9,8 @@ import pyarrow as pa
 from formats.avro_schema import INTERVAL, SPARK_TYPE, Json
 from formats.errors import FormatError
 
+_MOST_DIGITS: Final = 76  # of a decimal, in Arrow
+_MOST_BYTES: Final = 2**31 - 1  # of a value of fixed size, in Arrow
 _PLAIN: Final = {
     "null": pa.null(),
     "boolean": pa.bool_(),
@@ -21,15 +23,15 @@ _PLAIN: Final = {
     "enum": pa.string(),
 }
 _TIMES: Final = {
-    "date": pa.date32(),
-    "time-millis": pa.time32("ms"),
-    "time-micros": pa.time64("us"),
-    "timestamp-millis": pa.timestamp("ms", "UTC"),
-    "timestamp-micros": pa.timestamp("us", "UTC"),
-    "timestamp-nanos": pa.timestamp("ns", "UTC"),
-    "local-timestamp-millis": pa.timestamp("ms"),
-    "local-timestamp-micros": pa.timestamp("us"),
-    "local-timestamp-nanos": pa.timestamp("ns"),
+    ("int", "date"): pa.date32(),
+    ("int", "time-millis"): pa.time32("ms"),
+    ("long", "time-micros"): pa.time64("us"),
+    ("long", "timestamp-millis"): pa.timestamp("ms", "UTC"),
+    ("long", "timestamp-micros"): pa.timestamp("us", "UTC"),
+    ("long", "timestamp-nanos"): pa.timestamp("ns", "UTC"),
+    ("long", "local-timestamp-millis"): pa.timestamp("ms"),
+    ("long", "local-timestamp-micros"): pa.timestamp("us"),
+    ("long", "local-timestamp-nanos"): pa.timestamp("ns"),
 }
 
 
@@ -41,7 +43,8 @@ def arrow_schema(schema: Json) -> pa.Schema:
 
     Raises:
         FormatError: kind ``"schema"``; the top is no record, or a type has no form in Arrow, as a union
-            of two types or a record inside itself has none. Names the column with its path.
+            of two types, a record inside itself or a decimal of 77 digits has none. Names the column
+            with its path.
     """
     if not isinstance(schema, dict) or schema.get("type") != "record":
         raise FormatError("this Avro file does not hold records")
@@ -64,10 +67,13 @@ def without_times(schema: Json) -> Json:
 
 
 def _fields(record: Json, *, path: str) -> list[Any]:
-    return [
-        pa.field(field["name"], _arrow(field["type"], path=f"{path}{field['name']}"))
-        for field in record["fields"]
-    ]
+    fields = []
+    for field in record["fields"]:
+        name: object = field["name"]
+        if not isinstance(name, str):
+            raise FormatError("the Avro schema has a column whose name is no text")
+        fields.append(pa.field(name, _arrow(field["type"], path=f"{path}{name}")))
+    return fields
 
 
 def _arrow(kind: Json, *, path: str) -> Any:
@@ -78,6 +84,8 @@ def _arrow(kind: Json, *, path: str) -> Any:
                 f"column {path!r} is a union of {len(branches)} types, which Arrow has no form for"
             )
         kind = branches[0] if branches else "null"
+        if isinstance(kind, list):
+            raise FormatError(f"column {path!r} is a union inside a union, which Avro does not have")
     if isinstance(kind, str):
         return _plain(kind, path=path)
     match kind["type"]:
@@ -94,15 +102,28 @@ def _arrow(kind: Json, *, path: str) -> Any:
 
 
 def _annotated(kind: Json, *, path: str) -> Any:
-    logical = kind.get("logicalType")
-    if logical == "decimal":
-        precision, scale = kind["precision"], kind.get("scale", 0)
+    """A type with more said of it; what is said of another type than it is for counts for nothing."""
+    name, logical = kind["type"], str(kind.get("logicalType"))
+    if logical == "decimal" and name in {"bytes", "fixed"}:
+        precision = _number(kind, "precision", least=1, most=_MOST_DIGITS, path=path)
+        scale = _number({"scale": 0, **kind}, "scale", least=0, most=precision, path=path)
         return pa.decimal128(precision, scale) if precision <= 38 else pa.decimal256(precision, scale)
-    if logical in _TIMES:
-        return _TIMES[logical]
+    if (name, logical) in _TIMES:
+        return _TIMES[name, logical]
     if kind.get(SPARK_TYPE) == INTERVAL:
         return pa.duration("us")
-    return pa.binary(kind["size"]) if kind["type"] == "fixed" else _plain(kind["type"], path=path)
+    if name == "fixed":
+        return pa.binary(_number(kind, "size", least=0, most=_MOST_BYTES, path=path))
+    return _plain(name, path=path)
+
+
+def _number(kind: Json, key: str, *, least: int, most: int, path: str) -> int:
+    value: object = kind.get(key)
+    if not isinstance(value, int) or not least <= value <= most:
+        raise FormatError(
+            f"column {path!r} has a {key} in the Avro schema that is none from {least} to {most}"
+        )
+    return value
 
 
 def _plain(name: str, *, path: str) -> Any:

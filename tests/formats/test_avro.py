@@ -240,6 +240,7 @@ def test_nanoseconds_are_never_cut():
         {"metadata": {"n": 1}},
         {"schema": "{"},
         {"schema": {"type": "recor"}},
+        {"schema": "5"},
         {"schema": {"type": "record", "name": "r", "fields": [{"name": "a", "type": "nothing"}]}},
     ],
     ids=str,
@@ -289,6 +290,8 @@ def bomb(
         bomb(1, b"xx" * 9, "snappy"),
         bomb(1, zlib.compress(b"\x02a"), "deflate"),
         bomb(1, b"", "null", "{"),
+        bomb(1, b"", "null", "[" * 200_000),
+        bomb(1, b"", "null", "5"),
         bomb(1, b"", "null", '{"type":"record","name":"r","fields":[{"name":"x","type":"y"}]}'),
         io.BytesIO(b"Obj\x01" + b"\xff" * 9 + b"\x01"),
         io.BytesIO(b"Obj\x01\x02\xfe\xff\xff\xff\x0f"),
@@ -313,3 +316,98 @@ def test_files_without_a_form_in_arrow_are_refused(schema):
     with pytest.raises(FormatError) as error:
         AvroWriterFactory().open_reader(bomb(0, b"", "null", schema))
     assert error.value.kind == "schema"
+
+
+def record(*kinds):
+    """A record of columns of these types."""
+    fields = [{"name": f"c{place}", "type": kind} for place, kind in enumerate(kinds)]
+    return {"type": "record", "name": "top", "fields": fields}
+
+
+def doubling(levels):
+    """Each record names the one before it twice: 33 of them stand for eight billion columns."""
+    kind = {"type": "record", "name": "r0", "fields": [{"name": "x", "type": "int"}]}
+    for level in range(1, levels):
+        fields = [{"name": "a", "type": kind}, {"name": "b", "type": f"r{level - 1}"}]
+        kind = {"type": "record", "name": f"r{level}", "fields": fields}
+    return record(kind)
+
+
+def ladder(steps):
+    """Side by side, and each names the one before it: deep only without names."""
+    last = {"type": "record", "name": "r0", "fields": [{"name": "x", "type": "int"}]}
+    kinds = [last]
+    for step in range(1, steps):
+        fields = [{"name": "x", "type": f"r{step - 1}"}]
+        kinds.append({"type": "record", "name": f"r{step}", "fields": fields})
+    return record(*kinds)
+
+
+def nested(depth):
+    """Arrays of arrays."""
+    kind = "int"
+    for _ in range(depth):
+        kind = {"type": "array", "items": kind}
+    return record(kind)
+
+
+@pytest.mark.timeout(20)  # without the bound, hours
+@pytest.mark.parametrize("schema", [doubling(33), ladder(500), nested(300)], ids=["wide", "ladder", "deep"])
+def test_schemas_that_grow_without_bounds_are_refused(schema):
+    """When names are replaced by what they stand for, by the reader and for a schema of one's own."""
+    with pytest.raises(FormatError, match="too large or nested") as error:
+        AvroWriterFactory().open_reader(bomb(0, b"", "null", json.dumps(schema)))
+    assert error.value.kind == "value"
+    with pytest.raises(FormatError, match="too large or nested") as error:
+        AvroWriterFactory(schema=schema)
+    assert error.value.kind == "option"
+
+
+def test_large_schemas_are_read():
+    """Wide ones, deep ones, and names that stand for much: within bounds that no table comes near to."""
+    for schema in (record(*["int"] * 20_000), doubling(10), ladder(50), nested(100)):
+        reader = AvroWriterFactory().open_reader(bomb(0, b"", "null", json.dumps(schema)))
+        assert len(reader.schema) == len(schema["fields"])
+
+
+def decimal(**more):
+    """A decimal of bytes."""
+    return {"type": "bytes", "logicalType": "decimal", **more}
+
+
+@pytest.mark.parametrize(
+    ("kind", "said"),
+    [
+        (decimal(precision=77), "'c0' has a precision"),
+        (decimal(precision=0), "'c0' has a precision"),
+        (decimal(), "'c0' has a precision"),
+        (decimal(precision=2, scale=""), "'c0' has a scale"),
+        ({"type": "fixed", "name": "f", "size": "a"}, "'c0' has a size"),
+        ({"type": "fixed", "name": "f", "size": -1}, "'c0' has a size"),
+        ({"type": "fixed", "name": "f", "size": 2**31}, "'c0' has a size"),
+        ([["int"]], "'c0' is a union inside a union"),
+        ({"type": "record", "name": "r", "fields": [{"name": 5, "type": "int"}]}, "name is no text"),
+    ],
+    ids=str,
+)
+def test_numbers_that_arrow_does_not_have_are_refused(kind, said):
+    """As errors of ours, by the reader and for a schema of one's own."""
+    with pytest.raises(FormatError, match=said) as error:
+        AvroWriterFactory().open_reader(bomb(0, b"", "null", json.dumps(record(kind))))
+    assert error.value.kind == "schema"
+    with pytest.raises(FormatError, match=said) as error:
+        AvroWriterFactory(schema=record(kind))
+    assert error.value.kind == "schema"
+
+
+def test_what_is_said_of_another_type_counts_for_nothing():
+    """As Avro has it: a decimal is of bytes, a time of the number that its unit takes."""
+    kinds = [
+        {"type": "long", "logicalType": "decimal", "precision": 9},
+        {"type": "int", "logicalType": "timestamp-millis"},
+        {"type": "string", "logicalType": "date"},
+        {"type": "int", "logicalType": []},
+        decimal(precision=76, scale=76),
+    ]
+    found = AvroWriterFactory().open_reader(bomb(0, b"", "null", json.dumps(record(*kinds)))).schema.types
+    assert found == [pa.int64(), pa.int32(), pa.string(), pa.int32(), pa.decimal256(76, 76)]
