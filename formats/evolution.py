@@ -19,6 +19,7 @@ from formats.errors import FormatError
 
 # Digits of the largest value, for decimals that take the place of whole numbers.
 _DIGITS: Final = {8: 3, 16: 5, 32: 10, 64: 20}
+_UNITS: Final = ("s", "ms", "us", "ns")  # of times, finer and finer
 
 
 def check_continues(old: pa.Schema, new: pa.Schema) -> None:
@@ -28,8 +29,9 @@ def check_continues(old: pa.Schema, new: pa.Schema) -> None:
         FormatError: kind ``"schema"``; a column is gone, narrower, of another kind, or new and never
             null. The message names it, with its path.
     """
+    before = _by_name(old)
     for field in new:
-        _check_column(_find(old, field.name), field, path=field.name, fits=_grows)
+        _check_column(before.get(field.name), field, path=field.name, fits=_grows)
     kept = {path for path, _ in columns.walk(new)}
     gone = [path for path, _ in columns.walk(old) if path not in kept]
     if gone:
@@ -52,13 +54,14 @@ def check_places(old: pa.Schema, new: pa.Schema) -> None:
 def check_readable_as(file: pa.Schema, wanted: pa.Schema) -> None:
     """Raise unless records of ``file`` can be read as ``wanted``; what it does not name is left out.
 
-    Whole numbers and decimals may become narrower: each value is looked at when it is read.
+    Whole numbers, decimals and times may become narrower: each value is looked at when it is read.
 
     Raises:
         FormatError: kind ``"schema"``; names the first column that cannot, with its path.
     """
+    before = _by_name(file)
     for field in wanted:
-        _check_column(_find(file, field.name), field, path=field.name, fits=_may_fit)
+        _check_column(before.get(field.name), field, path=field.name, fits=_may_fit)
 
 
 def _check_column(old: Field | None, new: Field, *, path: str, fits: Callable[[Any, Any], bool]) -> None:
@@ -79,15 +82,17 @@ def _check_nested(old: Field, new: Field, *, path: str, fits: Callable[[Any, Any
     before: list[Any] = [child for _, child in columns.children(old, path=path)]
     after = columns.children(new, path=path)
     if pt.is_struct(new.type):
+        named = _by_name(before)
         for inner, child in after:
-            _check_column(_find(before, child.name), child, path=inner, fits=fits)
+            _check_column(named.get(child.name), child, path=inner, fits=fits)
     else:  # what is in lists and maps has its place, whatever its name
         for child, (inner, wanted) in zip(before, after, strict=True):
             _check_column(child, wanted, path=inner, fits=fits)
 
 
-def _find(fields: Iterable[Any], name: str) -> Field | None:
-    return next((field for field in fields if field.name == name), None)
+def _by_name(fields: Iterable[Any]) -> dict[str, Field]:
+    """Fields by their names; of two with one name the first."""
+    return {field.name: field for field in reversed(list(fields))}
 
 
 def _changed(old: Field, new: Field, path: str) -> FormatError:
@@ -105,19 +110,31 @@ def _value_type(kind: Any) -> Any:
 
 def _may_fit(old: Any, new: Any) -> bool:
     numbers = (pt.is_integer, pt.is_decimal)
-    return any(is_kind(old) and is_kind(new) for is_kind in numbers) or _grows(old, new)
+    either = any(is_kind(old) and is_kind(new) for is_kind in numbers) or _are_times(old, new)
+    return either or _grows(old, new)
 
 
 def _grows(old: Any, new: Any) -> bool:
     if old == new or pt.is_null(old):
         return True
+    return _time_grows(old, new) if _are_times(old, new) else _number_grows(old, new)
+
+
+def _are_times(old: Any, new: Any) -> bool:
+    """Whether both are of one kind; a date is the local time at which it begins."""
     if pt.is_timestamp(old) and pt.is_timestamp(new):  # an instant stays one in any zone
         return bool((old.tz is None) is (new.tz is None))
-    if (pt.is_time(old) and pt.is_time(new)) or (pt.is_duration(old) and pt.is_duration(new)):
-        return True
     if pt.is_date(old):
         return bool(pt.is_date(new) or (pt.is_timestamp(new) and new.tz is None))
-    return _number_grows(old, new)
+    return any(is_kind(old) and is_kind(new) for is_kind in (pt.is_time, pt.is_duration))
+
+
+def _time_grows(old: Any, new: Any) -> bool:
+    if pt.is_date(old):
+        return bool(pt.is_date(new) or new.unit != "ns")
+    finer = _UNITS.index(old.unit) <= _UNITS.index(new.unit)
+    # Nanoseconds since 1970 end in the year 2262, and many a table has a day in 9999.
+    return bool(finer and (pt.is_time(new) or new.unit != "ns" or old.unit == "ns"))
 
 
 def _number_grows(old: Any, new: Any) -> bool:

@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 
 from formats import FormatError
-from formats.evolution import check_continues
+from formats.evolution import check_continues, check_readable_as
 
 GROWS = [
     (pa.int8(), pa.int64()),
@@ -17,6 +17,10 @@ GROWS = [
     (pa.decimal128(5, 2), pa.decimal128(7, 4)),
     (pa.date32(), pa.timestamp("us")),
     (pa.timestamp("us", "UTC"), pa.timestamp("us", "Europe/Berlin")),
+    (pa.timestamp("s"), pa.timestamp("us")),
+    (pa.timestamp("ns", "UTC"), pa.timestamp("ns", "Europe/Berlin")),
+    (pa.time32("ms"), pa.time64("ns")),
+    (pa.duration("s"), pa.duration("ms")),
     (pa.null(), pa.string()),
     (pa.string(), pa.large_string()),
     (pa.dictionary(pa.int32(), pa.string()), pa.string()),
@@ -36,6 +40,13 @@ CHANGES = [
     (pa.bool_(), pa.int8(), "c"),
     (pa.timestamp("us"), pa.timestamp("us", "UTC"), "c"),
     (pa.timestamp("us"), pa.date32(), "c"),
+    (pa.timestamp("us"), pa.timestamp("s"), "c"),
+    (pa.timestamp("us", "UTC"), pa.timestamp("ns", "UTC"), "c"),
+    (pa.date32(), pa.timestamp("ns"), "c"),
+    (pa.time64("us"), pa.time32("ms"), "c"),
+    (pa.duration("us"), pa.duration("ms"), "c"),
+    (pa.duration("s"), pa.duration("ns"), "c"),
+    (pa.struct([("a", pa.timestamp("us"))]), pa.struct([("a", pa.timestamp("ms"))]), "c.a"),
     (pa.list_(pa.int8()), pa.map_(pa.int8(), pa.int8()), "c"),
     (pa.list_(pa.int16()), pa.list_(pa.int8()), "c[]"),
     (pa.map_(pa.string(), pa.int16()), pa.map_(pa.string(), pa.int8()), "c.value"),
@@ -81,3 +92,31 @@ def test_columns_may_not_go():
     """A reader of the new files would miss what the old ones have."""
     with pytest.raises(FormatError, match="column 'c' is gone"):
         check_continues(one(pa.int8()), pa.schema([("other", pa.int8())]))
+
+
+@pytest.mark.parametrize(
+    ("file", "wanted"),
+    [
+        (pa.int64(), pa.int8()),
+        (pa.timestamp("us", "UTC"), pa.timestamp("s", "UTC")),
+        (pa.timestamp("us"), pa.timestamp("ns")),
+        (pa.date32(), pa.timestamp("ns")),
+        (pa.time64("ns"), pa.time32("s")),
+        (pa.duration("us"), pa.duration("s")),
+    ],
+    ids=str,
+)
+def test_a_reader_may_ask_for_a_narrower_type(file, wanted):
+    """It looks at every value; files that lie side by side may not."""
+    check_readable_as(one(file), one(wanted))
+    with pytest.raises(FormatError):
+        check_continues(one(file), one(wanted))
+
+
+@pytest.mark.timeout(10)  # in the square of the number of columns it was a minute and more
+def test_wide_tables_take_no_longer_per_column():
+    """Columns are looked up by name, nested ones too."""
+    wide = pa.schema([(f"c{place}", pa.int8()) for place in range(20_000)])
+    for schema in (wide, one(pa.struct(list(wide)))):
+        check_continues(schema, schema)
+        check_readable_as(schema, schema)
