@@ -6,7 +6,8 @@ escape character. Null is the null value (nothing by default), an empty string i
 are ISO 8601 with milliseconds.
 
 Unlike Spark's, spaces at the ends of a string are kept, and a record of one null column is written as
-``""``, since readers skip empty lines.
+``""``, since readers skip empty lines. And ``x:`` is quoted before the delimiter ``::``, which would be
+found in it a character too early.
 """
 
 from __future__ import annotations
@@ -72,6 +73,11 @@ class CsvDialect:
     def specials(self) -> str:
         """The characters of which one at least is in every field that needs quotes."""
         return _BREAKS + self.quote + self.delimiter[0]
+
+    def early_ends(self) -> list[str]:
+        """Ends of a value with which the delimiter behind it seems to begin before it does."""
+        delimiter = self.delimiter
+        return [delimiter[:n] for n in range(1, len(delimiter)) if delimiter.startswith(delimiter[n:])]
 
     def is_in_numbers(self) -> bool:
         """Whether numbers, times or bytes may need quotes."""
@@ -168,9 +174,10 @@ class CsvEncoder(LineEncoder):
         return pc.binary_join_element_wise(*fields, self.dialect.delimiter)
 
     def sql_expression(self, schema: pa.Schema) -> str | None:
-        """See ``Encoder.sql_expression``; a record of one column may not become an empty line."""
+        """See ``Encoder.sql_expression``; ``None`` where Spark would write what cannot be read back."""
         dialect, values = self.dialect, self.values
-        if len(schema) == 1 or dialect.quote_mode == "none":
+        spark_differs = dialect.quote_mode == "minimal" and dialect.early_ends()
+        if len(schema) == 1 or dialect.quote_mode == "none" or spark_differs:
             return None
         options = {
             "sep": dialect.delimiter,
@@ -254,6 +261,8 @@ class CsvEncoder(LineEncoder):
         needs = pc.and_(pc.equal(text, ""), self.dialect.quote_mode != "none")
         for special in (self.dialect.delimiter, self.dialect.quote, *_BREAKS):
             needs = pc.or_(needs, pc.match_substring(text, special))
+        for end in self.dialect.early_ends():
+            needs = pc.or_(needs, pc.ends_with(text, end))
         if position == 0:
             needs = pc.or_(needs, pc.starts_with(text, _COMMENT))
         return needs

@@ -37,7 +37,7 @@ def open_reader(file: BinaryIO, *, encoder: CsvEncoder, schema: pa.Schema | None
     """See ``Encoder.open_reader``; ``schema`` is needed.
 
     With a header columns are taken by name. Without one they are those of ``schema`` in its order, of
-    which a file may lack the last ones.
+    which a file may lack the last ones, and a byte order mark at its beginning is no part of a value.
     """
     wanted = line_reader.require_columns(schema, "CSV")
     dialect = encoder.dialect
@@ -65,10 +65,10 @@ def _batches(file: BinaryIO, parser: _Parser) -> Iterator[pa.RecordBatch]:
         for piece in csv_records.whole_records(
             file, charset=charset, quote=dialect.quote, escape=dialect.escape
         ):
-            mark, begin = b"", 0
+            mark, begin, is_first = b"", 0, names is None
             if names is None:
                 names, begin = parser.names(piece)
-            elif piece.startswith(codecs.BOM_UTF8):
+            if piece.startswith(codecs.BOM_UTF8, begin) and (begin or not is_first):
                 mark = codecs.BOM_UTF8  # Arrow's parser takes one away, and this one is of a value
             if begin < len(piece):
                 yield from parser.batches(mark + piece[begin:], names)

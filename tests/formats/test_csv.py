@@ -63,6 +63,46 @@ def test_delimiters_inside_numbers_and_times_are_quoted():
     assert encode(columns, quote="1", escape="\\") == b"1-\\11,1\\1.51,1\\1970-0\\1-0\\1T00:00:00.0001\n"
 
 
+def fields_of(line, delimiter):
+    """The fields of a record, as a reader finds them from left to right."""
+    fields, rest = [], line
+    while rest is not None:
+        if rest.startswith('"'):
+            end = rest.index('"', 1)
+            field, rest = rest[1:end], rest[end + 1 :]
+            assert not rest or rest.startswith(delimiter)
+            rest = rest[len(delimiter) :] if rest else None
+        else:
+            field, found, rest = rest.partition(delimiter)
+            rest = rest if found else None
+        fields.append(field)
+    return fields
+
+
+@given(
+    delimiter=st.text("ab", min_size=1, max_size=4),
+    rows=st.lists(st.tuples(*[st.text("abx", max_size=5)] * 3), min_size=1),
+)
+def test_a_value_never_ends_in_the_delimiter_behind_it(delimiter, rows):
+    """Behind ``x:`` the delimiter ``::`` would be found a character too early, so it is quoted."""
+    columns = {name: list(values) for name, values in zip("abc", zip(*rows, strict=True), strict=True)}
+    lines = encode(columns, delimiter=delimiter).decode().splitlines()
+    assert [fields_of(line, delimiter) for line in lines] == [list(row) for row in rows]
+
+
+def test_what_ends_like_the_delimiter_begins():
+    """Is quoted only if that can be misread; without quotes it is an error; and Spark would not quote it."""
+    columns = {"a": ["x:", ":x"], "b": ["1", None]}
+    assert encode(columns, delimiter="::", null_value=":") == b'"x:"::1\n:x::":"\n'
+    assert encode(columns, delimiter=":;") == b"x::;1\n:x:;\n"
+    with pytest.raises(FormatError, match="column 'a'"):
+        encode(columns, delimiter="::", quote_mode="none")
+    schema = pa.schema([("a", pa.string()), ("b", pa.string())])
+    assert Encoder.csv("::").sql_expression(schema) is None
+    assert Encoder.csv("::", quote_mode="all").sql_expression(schema)
+    assert Encoder.csv(":;").sql_expression(schema)
+
+
 def test_the_header_is_a_line_of_names():
     """Names are quoted as values are; without ``header`` there are no bytes."""
     schema = pa.schema([("#a", pa.int32()), ("b,c", pa.int32()), ("", pa.int32())])

@@ -109,6 +109,19 @@ def test_escapes_are_told_from_backslashes(quote_mode, values):
         assert encoder.open_reader(io.BytesIO(data), schema=TWO).read_all() == pa.table(batch)
 
 
+@pytest.mark.parametrize("rows", [1, 3])
+def test_a_mark_that_begins_a_value_is_kept_behind_a_header(rows):
+    """Only at the beginning of a file is U+FEFF no character: in every piece, the first one included."""
+    batch = pa.record_batch([["\ufeffx"] * rows, ["\ufeff"] * rows], schema=TWO)
+    encoder = Encoder.csv(header=True)
+    data = encoder.header(TWO) + bytes(encoder.encode(batch))
+    assert encoder.open_reader(io.BytesIO(data), schema=TWO).read_all() == pa.table(batch)
+    marked = encoder.open_reader(io.BytesIO(b"\xef\xbb\xbf" + data), schema=TWO)
+    assert marked.read_all() == pa.table(batch)
+    with small_blocks():
+        assert encoder.open_reader(io.BytesIO(data), schema=TWO).read_all() == pa.table(batch)
+
+
 @contextmanager
 def small_blocks():
     """What is between the file and the parser sees some bytes at a time."""
