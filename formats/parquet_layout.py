@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+import pyarrow.types as pt
 
 from formats import columns
+from formats.arrow import Field
 from formats.errors import FormatError
 from formats.sizes import parse_size
 
@@ -23,7 +25,8 @@ Columns = Literal["all", "none"] | Sequence[str]
 class ParquetLayout:
     """Encodings, pages and what helps readers to skip rows.
 
-    Columns are named by their paths, as in ``"price"`` or ``"customer.name"``.
+    Columns are named by their paths, as in ``"price"``, ``"customer.name"``, ``"tags[]"`` or
+    ``"counts.value"`` for the values of a map; only those that hold values themselves, not nested ones.
 
     Attributes:
         dictionary: columns that get a dictionary, until it is larger than 256 KiB.
@@ -64,17 +67,25 @@ class ParquetLayout:
             _direction(text)
 
     def check_schema(self, schema: pa.Schema) -> None:
-        """Raise ``FormatError`` if a column that is named is not there."""
-        paths = {path for path, _ in columns.walk(schema)}
-        missing = [name for name in self._named() if name not in paths]
-        if missing:
-            raise FormatError(f"column {missing[0]!r} is named in the layout and is not there")
+        """Raise unless every column that is named is there and can have what the layout gives it.
+
+        Raises:
+            FormatError: kind ``"schema"``; names the column.
+        """
+        leaves = dict(_leaves(schema))
+        for name in self._named():
+            if name not in leaves:
+                raise _not_a_leaf(name, schema)
+        for name in self._sorted():
+            if leaves[name] != name:
+                raise FormatError(f"column {name!r} has many values in a record: leave it out of sorted_by")
 
     def arguments(self, schema: pa.Schema) -> dict[str, Any]:
         """What ``pyarrow.parquet.ParquetWriter`` takes for this layout; older ones lack some of it."""
+        leaves = dict(_leaves(schema))
         arguments: dict[str, Any] = {
-            "use_dictionary": _columns(self.dictionary),
-            "write_statistics": _columns(self.statistics),
+            "use_dictionary": _columns(self.dictionary, leaves),
+            "write_statistics": _columns(self.statistics, leaves),
             "data_page_size": self.page_size,
             # As Spark does: a decimal of up to 18 digits is an integer, smaller and faster than bytes.
             "store_decimal_as_integer": True,
@@ -86,10 +97,11 @@ class ParquetLayout:
             arguments["write_page_checksum"] = True
         if self.bloom_filters:
             arguments["bloom_filter_options"] = {
-                name: {"fpp": fpp} for name, fpp in self.bloom_filters.items()
+                leaves[name]: {"fpp": fpp} for name, fpp in self.bloom_filters.items() if name in leaves
             }
         if self.sorted_by:
-            arguments["sorting_columns"] = [_sorting_column(schema, text) for text in self.sorted_by]
+            places = [path for path, _ in _leaves(schema)]
+            arguments["sorting_columns"] = [_sorting_column(places, text) for text in self.sorted_by]
         if self.timestamps == "int96":
             arguments["use_deprecated_int96_timestamps"] = True
         return arguments
@@ -98,11 +110,45 @@ class ParquetLayout:
         for names in (self.dictionary, self.statistics):
             yield from () if isinstance(names, str) else names
         yield from self.bloom_filters
-        yield from (_direction(text)[0] for text in self.sorted_by)
+        yield from self._sorted()
+
+    def _sorted(self) -> list[str]:
+        return [_direction(text)[0] for text in self.sorted_by]
 
 
-def _columns(names: Columns) -> bool | list[str]:
-    return names == "all" if isinstance(names, str) else list(names)
+def _columns(names: Columns, leaves: Mapping[str, str]) -> bool | list[str]:
+    if isinstance(names, str):
+        return names == "all"
+    # A file from before a column came to be, which a merge writes anew, does not have it.
+    return [leaves[name] for name in names if name in leaves]
+
+
+def _leaves(schema: pa.Schema) -> Iterator[tuple[str, str]]:
+    """The columns that hold values, in the order of the file: our path of each, and Parquet's.
+
+    pyarrow passes over a name that is none of Parquet's.
+    """
+    for column in schema:
+        yield from _inside(column, column.name, column.name)
+
+
+def _inside(field: Field, path: str, inside: str) -> Iterator[tuple[str, str]]:
+    if not columns.is_nested(field.type):
+        yield path, inside
+    for inner, child in columns.children(field, path=path):
+        step = inner.removeprefix(path)
+        if pt.is_map(field.type):
+            step = f".key_value{step}"
+        elif columns.is_list(field.type):
+            step = ".list.element"
+        yield from _inside(child, inner, inside + step)
+
+
+def _not_a_leaf(name: str, schema: pa.Schema) -> FormatError:
+    inner = [path for path, _ in _leaves(schema) if path.startswith((f"{name}.", f"{name}["))]
+    if not inner:
+        return FormatError(f"column {name!r} is named in the layout and is not there")
+    return FormatError(f"column {name!r} is nested: name what is inside, as {inner[0]!r}, in the layout")
 
 
 def _direction(text: str) -> tuple[str, bool]:
@@ -112,9 +158,6 @@ def _direction(text: str) -> tuple[str, bool]:
     return name, _DIRECTIONS[word.strip().lower()]
 
 
-def _sorting_column(schema: pa.Schema, text: str) -> pq.SortingColumn:
+def _sorting_column(places: Sequence[str], text: str) -> pq.SortingColumn:
     name, descending = _direction(text)
-    leaves = [path for path, column in columns.walk(schema) if not columns.is_nested(column.type)]
-    if name not in leaves:
-        raise FormatError(f"column {name!r} is nested, and records cannot be sorted by it")
-    return pq.SortingColumn(leaves.index(name), descending, not descending)
+    return pq.SortingColumn(places.index(name), descending, not descending)

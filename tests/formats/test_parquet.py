@@ -307,6 +307,76 @@ def test_a_layout_names_columns_that_are_there(options):
         ParquetWriterFactory(layout=ParquetLayout(**options)).check_schema(people(1).schema)
 
 
+NESTED = {
+    "tags": pa.array([["a", "b"], ["a"]] * 500, pa.list_(pa.string())),
+    "lists": pa.array([[[1], [2, 3]], []] * 500, pa.large_list(pa.list_(pa.int64()))),
+    "counts": pa.array([[("k", 1)], []] * 500, pa.map_(pa.string(), pa.int64())),
+    "who": [{"name": "x", "homes": [{"zip": 7}]}, None] * 500,
+    "n": range(1000),
+}
+PATHS = {
+    "tags[]": "tags.list.element",
+    "lists[][]": "lists.list.element.list.element",
+    "counts.key": "counts.key_value.key",
+    "counts.value": "counts.key_value.value",
+    "who.name": "who.name",
+    "who.homes[].zip": "who.homes.list.element.zip",
+    "n": "n",
+}
+
+
+@pytest.mark.parametrize(("ours", "inside"), PATHS.items(), ids=str)
+def test_what_is_inside_of_columns_can_be_named(ours, inside):
+    """The file's own metadata shows that the column has what was asked for, and no other has."""
+    batch = pa.record_batch(NESTED)
+    layout = ParquetLayout(dictionary=[ours], statistics=[ours], bloom_filters={ours: 0.01})
+    ParquetWriterFactory(layout=layout).check_schema(batch.schema)
+    group = written([batch], layout=layout).metadata.row_group(0)
+    found = [group.column(index) for index in range(group.num_columns)]
+    assert {column.path_in_schema for column in found} == set(PATHS.values())
+    for has in ("has_dictionary_page", "is_stats_set", "bloom_filter_offset"):
+        assert [column.path_in_schema for column in found if getattr(column, has)] == [inside], has
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("tags", r"'tags\[\]'"),
+        ("lists[]", r"'lists\[\]\[\]'"),
+        ("counts", "'counts.key'"),
+        ("who", "'who.name'"),
+        ("who.homes[]", r"'who.homes\[\].zip'"),
+        ("tags.list.element", "is not there"),
+    ],
+)
+def test_a_layout_names_columns_that_hold_values(name, said):
+    """Others would be passed over in silence; the message says what to name in their place."""
+    for options in (
+        {"dictionary": [name]},
+        {"statistics": [name]},
+        {"bloom_filters": {name: 0.1}},
+        {"sorted_by": [name]},
+    ):
+        with pytest.raises(FormatError, match=said) as error:
+            ParquetWriterFactory(layout=ParquetLayout(**options)).check_schema(pa.record_batch(NESTED).schema)
+        assert error.value.kind == "schema"
+
+
+def test_records_are_not_sorted_by_what_is_in_lists():
+    """Only by a value that each has once."""
+    schema = pa.record_batch(NESTED).schema
+    for name in ("tags[]", "counts.value", "who.homes[].zip"):
+        with pytest.raises(FormatError, match="many values in a record"):
+            ParquetWriterFactory(layout=ParquetLayout(sorted_by=[name])).check_schema(schema)
+    ParquetWriterFactory(layout=ParquetLayout(sorted_by=["who.name", "n desc"])).check_schema(schema)
+
+
+def test_a_file_from_before_a_column_is_written_without_it():
+    """A merge writes old files anew, with the layout of today."""
+    layout = ParquetLayout(dictionary=["n", "new"], statistics=["new"], bloom_filters={"new": 0.1})
+    assert written([numbers(9)], layout=layout).metadata.row_group(0).column(0).has_dictionary_page
+
+
 def test_a_pyarrow_that_is_too_old_says_so(monkeypatch):
     """Not as a TypeError about a keyword."""
     layout = ParquetLayout(page_index=True)
