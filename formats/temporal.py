@@ -10,19 +10,22 @@ from datetime import UTC
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.types as pt
 
 from formats.arrow import Column, Text, pc
+from formats.errors import FormatError
 from formats.zones import parse_zone, utc_offsets
 
 _DATE_LENGTH = len("2024-07-01")
 _TIMESTAMP_LENGTH = len("2024-07-01 12:34:56.123456")
 _DAY_US = 86_400_000_000
 _SECOND_US = 1_000_000
+_CYCLE_DAYS = 146_097  # of 400 years, after which the calendar repeats
 
 
 def date_text(column: Column) -> Text:
     """``2024-07-01``."""
-    return _with_signed_year(column.cast(pa.date32()).cast(pa.string()), length=_DATE_LENGTH)
+    return _of_any_year(column.cast(pa.date32()))
 
 
 def time_text(column: Column) -> Text:
@@ -37,9 +40,13 @@ def cast_timestamp_text(column: Column) -> Text:
 
 
 def wall_clock_text(column: Column) -> tuple[Text, Text | str | None]:
-    """``2024-07-01 14:34:56.123456`` in the column's zone, and the offset, ``None`` if it has no zone."""
+    """``2024-07-01 14:34:56.123456`` in the column's zone, and the offset, ``None`` if it has no zone.
+
+    Raises:
+        FormatError: kind ``"value"``; the time in that zone is beyond what 64 bits hold.
+    """
     local, offset = _local(column)
-    return _with_signed_year(local.cast(pa.string()), length=_TIMESTAMP_LENGTH), offset
+    return _of_any_year(local), offset
 
 
 def iso_timestamp_text(column: Column) -> Text:
@@ -73,7 +80,12 @@ def _local(column: Column) -> tuple[Column, Column | str | None]:
     micros = instants.cast(pa.int64())
     seconds = micros.fill_null(0).to_numpy() // _SECOND_US
     offsets = pa.array(utc_offsets(seconds, zone=found))
-    local = pc.add(micros, pc.multiply(offsets, _SECOND_US)).cast(pa.timestamp("us"))
+    try:
+        local = pc.add_checked(micros, pc.multiply(offsets, _SECOND_US)).cast(pa.timestamp("us"))
+    except pa.ArrowInvalid as error:
+        raise FormatError(
+            f"a timestamp is too near the end of time to be shown in {zone}: write it in UTC", kind="value"
+        ) from error
     return local, _offset_text(offsets)
 
 
@@ -91,13 +103,23 @@ def _one_offset(seconds: int) -> str:
     return f"{text}:{rest:02}" if rest else text
 
 
-def _with_signed_year(text: Text, *, length: int) -> Text:
-    """Years beyond 9999 begin with a plus sign, as in ISO 8601 and Java."""
-    lengths = pc.binary_length(text)
-    if not len(text) or np.all(lengths.fill_null(length).to_numpy() == length):
+def _of_any_year(column: Column) -> Text:
+    """``date32``, or microseconds without a zone; years beyond 9999 begin with a plus sign, as in Java."""
+    text = column.cast(pa.string())
+    is_date = pt.is_date(column.type)
+    length = _DATE_LENGTH if is_date else _TIMESTAMP_LENGTH
+    if np.all(pc.binary_length(text).fill_null(length).to_numpy() == length):
         return text
-    signed = pc.or_(pc.less_equal(lengths, length), pc.starts_with(text, "-"))
-    return pc.if_else(signed, text, pc.binary_join_element_wise("+", text, ""))
+    # Arrow has no text for years beyond 32767: the year is counted here, and the rest of the text is
+    # that of the same day in another cycle of the calendar.
+    ticks = column.cast(pa.int32() if is_date else pa.int64()).fill_null(0).to_numpy()
+    cycles, near = np.divmod(ticks, _CYCLE_DAYS * (1 if is_date else _DAY_US))
+    text = pa.array(near).cast(column.type).cast(pa.string())
+    years = pc.add(pc.utf8_slice_codeunits(text, 0, 4).cast(pa.int64()), pa.array(400 * cycles, pa.int64()))
+    sign = pc.if_else(pc.less(years, 0), "-", pc.if_else(pc.greater(years, 9_999), "+", ""))
+    digits = pc.utf8_lpad(pc.abs(years).cast(pa.string()), 4, "0")
+    text = pc.binary_join_element_wise(sign, digits, pc.utf8_slice_codeunits(text, 4), "")
+    return pc.if_else(column.is_valid(), text, None)
 
 
 def _without_zeros(text: Text) -> Text:

@@ -1,0 +1,69 @@
+"""Dates and timestamps as text."""
+
+from __future__ import annotations
+
+import json
+from datetime import date
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from formats import Encoder, FormatError
+from formats.temporal import date_text, iso_timestamp_text, wall_clock_text
+
+DAY = 86_400_000_000
+CYCLE = 146_097  # days of 400 years
+# What java.time.LocalDate.ofEpochDay(n).toString() gives.
+JAVA = {
+    -(2**31): "-5877641-06-23",
+    -719_529: "-0001-12-31",
+    -719_528: "0000-01-01",
+    2_932_897: "+10000-01-01",
+    11_248_737: "+32767-12-31",
+    11_248_738: "+32768-01-01",
+    2**31 - 1: "+5881580-07-11",
+}
+
+
+def test_every_day_that_spark_has_is_written_as_java_does():
+    """Arrow alone has text for the years from -32767 to 32767 only; null stays null."""
+    column = pa.array([*JAVA, None], pa.int32()).cast(pa.date32())
+    assert date_text(column).to_pylist() == [*JAVA.values(), None]
+    assert date_text(column.slice(5)).to_pylist() == [*list(JAVA.values())[5:], None]
+
+
+@given(
+    days=st.lists(st.dates(), min_size=1),
+    cycles=st.integers(25, 700),  # all of the years are beyond 9999
+)
+def test_the_calendar_repeats(days, cycles):
+    """Month, day and time are those of 400 years earlier, and the year is greater by 400."""
+    ticks = np.array([(day - date(1970, 1, 1)).days + cycles * CYCLE for day in days])
+    expected = [f"+{day.year + 400 * cycles}{day.isoformat()[4:]}" for day in days]
+    assert date_text(pa.array(ticks, pa.int32()).cast(pa.date32())).to_pylist() == expected
+    text, _ = wall_clock_text(pa.array(ticks * DAY + 1, pa.int64()).cast(pa.timestamp("us")))
+    assert text.to_pylist() == [f"{day} 00:00:00.000001" for day in expected]
+
+
+def test_no_format_writes_arrows_error_for_a_value():
+    """Ends of the range of Spark's timestamps among others, and null, in JSON, CSV and text."""
+    micros = pa.array([2**63 - 1, 0, None, -(2**63)], pa.int64())
+    batch = pa.record_batch({"at": micros.cast(pa.timestamp("us", "UTC"))})
+    ends = ["+294247-01-10T04:00:54.775Z", "1970-01-01T00:00:00.000Z", None, "-290308-12-21T19:59:05.224Z"]
+    lines = bytes(Encoder.json_lines().encode(batch)).splitlines()
+    assert [json.loads(line).get("at") for line in lines] == ends
+    assert bytes(Encoder.csv().encode(batch)).decode().split() == [end or '""' for end in ends]
+    cast = bytes(Encoder.simple_string_encoder().encode(batch)).decode().split("\n")
+    assert cast[0] == "+294247-01-10 04:00:54.775807"
+    assert cast[3] == "-290308-12-21 19:59:05.224192"
+
+
+def test_a_time_that_64_bits_do_not_hold_is_an_error():
+    """An hour later than the last microsecond is not one at the other end of time."""
+    column = pa.array([None, 2**63 - 1], pa.int64()).cast(pa.timestamp("us", "Europe/Berlin"))
+    with pytest.raises(FormatError, match="UTC") as error:
+        iso_timestamp_text(column)
+    assert error.value.kind == "value"
