@@ -2,7 +2,8 @@
 
 Rules, all Spark's: a null field of a struct is left out, a null in a list or map is ``null``; NaN and
 infinities are strings; bytes are base64; timestamps are ISO 8601 with milliseconds and offset; keys
-of maps are Spark's internal value (days for dates, microseconds for timestamps).
+of maps are Spark's internal value (days for dates, microseconds for timestamps and intervals, nanoseconds
+for times of day).
 """
 
 from __future__ import annotations
@@ -31,6 +32,9 @@ _ESCAPES: Final = {code: f"\\u{code:04X}" for code in range(32)} | {
     _QUOTE: '\\"',
     _BACKSLASH: "\\\\",
 }
+# Units of Spark's internal values.
+_TIME: Final = pa.time64("ns")
+_SPAN: Final = pa.duration("us")
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +92,8 @@ def escaped(column: Text) -> Text:
 
 
 def _check_key(kind: pa.DataType, *, path: str) -> None:
-    if columns.is_nested(kind) or columns.is_binary(kind):
+    plain = columns.without_dictionary(kind)
+    if columns.is_nested(plain) or columns.is_binary(plain):
         raise FormatError(f"map {path!r} has keys of type {kind}, which JSON cannot hold: make them strings")
 
 
@@ -110,6 +115,7 @@ def _objects(names: Sequence[str], fields: Sequence[Column]) -> Text:
 
 def _value(column: Column) -> tuple[Text, str]:
     """The text of each value, null where it is null, and the quote that belongs around all of them."""
+    column = columns.plain(column)
     kind = column.type
     if pt.is_struct(kind):
         return _struct(column), ""
@@ -118,7 +124,7 @@ def _value(column: Column) -> tuple[Text, str]:
     if columns.is_list(kind):
         return _list(column), ""
     text = render.text(column, style=render.Style.JSON)
-    if columns.is_text(column.type) or pt.is_string(columns.plain(column).type):
+    if pt.is_string(kind):
         return escaped(text), '"'
     if pt.is_floating(kind):
         return _quoted_where(text, pc.invert(pc.is_finite(column))), ""
@@ -165,10 +171,13 @@ def _map(column: Column) -> Text:
 
 
 def _key(column: Column) -> Text:
-    if pt.is_date(column.type):
+    column = columns.plain(column)
+    kind = column.type
+    if pt.is_date(kind):
         column = column.cast(pa.date32()).cast(pa.int32())
-    elif pt.is_temporal(column.type):
-        column = column.view(pa.int32() if column.type.bit_width == 32 else pa.int64())
+    elif pt.is_temporal(kind):
+        unit = _TIME if pt.is_time(kind) else _SPAN if pt.is_duration(kind) else pa.timestamp("us", kind.tz)
+        column = column.cast(unit, safe=False).cast(pa.int64())
     text = render.text(column, style=render.Style.JSON)
     return pc.binary_join_element_wise('"', escaped(text), '"', "")
 

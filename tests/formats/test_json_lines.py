@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from datetime import date
+from decimal import Decimal
 
 import pyarrow as pa
 import pytest
@@ -77,10 +79,64 @@ def test_other_lists_are_lists():
     assert text == b'{"f":[1,2],"l":["a"]}\n{}\n{"f":[3,4],"l":[]}\n'
 
 
+DICTIONARIES = {
+    "i": pa.array([7, None, 7]),
+    "f": pa.array([1.5, None, float("nan")]),
+    "b": pa.array([True, None, False]),
+    "m": pa.array([Decimal("1.50"), None, Decimal(2)], pa.decimal128(5, 2)),
+    "t": pa.array(["1", None, '"']),
+    "d": pa.array([date(2024, 7, 1), None, None]),
+    "raw": pa.array([b"x", None, b""]),
+}
+
+
+def test_a_dictionary_is_written_as_its_values():
+    """Numbers and truth values are no strings, at the top, in a list, and as keys of a map."""
+    coded = {
+        name: pa.DictionaryArray.from_arrays(pa.array([0, 1, 2], pa.int8()), values)
+        for name, values in DICTIONARIES.items()
+    }
+    assert encoded(coded) == encoded(DICTIONARIES)
+    for values, codes in zip(DICTIONARIES.values(), coded.values(), strict=True):
+        lists = [pa.ListArray.from_arrays(pa.array([0, 1, 3]), array) for array in (values, codes)]
+        assert encoded({"c": lists[1]}) == encoded({"c": lists[0]})
+    pairs = [("i", "t"), ("d", "f")]
+    for key, value in pairs:
+        plain, dictionary = (
+            pa.MapArray.from_arrays(pa.array([0, 1]), columns[key].slice(0, 1), columns[value].slice(0, 1))
+            for columns in (DICTIONARIES, coded)
+        )
+        assert encoded({"c": dictionary}) == encoded({"c": plain})
+
+
+def encoded(columns):
+    """The lines of columns."""
+    return bytes(Encoder.json_lines().encode(pa.record_batch(columns))).decode().splitlines()
+
+
+@pytest.mark.parametrize("unit", ["s", "ms", "us", "ns"])
+def test_keys_of_time_are_sparks_internal_values(unit):
+    """Microseconds of instants and intervals, nanoseconds of times of day, whatever unit Arrow has."""
+    times = {"s": pa.time32("s"), "ms": pa.time32("ms")}.get(unit) or pa.time64(unit)
+    kinds = {"at": pa.timestamp(unit, "Europe/Berlin"), "span": pa.duration(unit), "time": times}
+    second = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}[unit]
+    number = {name: pa.int32() if kind.bit_width == 32 else pa.int64() for name, kind in kinds.items()}
+    columns = {
+        name: pa.MapArray.from_arrays(
+            pa.array([0, 1]), pa.array([second], number[name]).cast(kind), pa.array([0])
+        )
+        for name, kind in kinds.items()
+    }
+    keys = [*(1_000_000,) * 2, 1_000_000_000]
+    (line,) = encoded(columns)
+    assert json.loads(line) == {name: {str(key): 0} for name, key in zip(columns, keys, strict=True)}
+
+
 @pytest.mark.parametrize(
     ("kind", "path"),
     [
         (pa.map_(pa.binary(), pa.int32()), "c"),
+        (pa.map_(pa.dictionary(pa.int8(), pa.binary()), pa.int32()), "c"),
         (pa.list_(pa.map_(pa.list_(pa.int32()), pa.int32())), r"c\[\]"),
         (pa.struct([("at", pa.timestamp("us", "Mars/Olympus"))]), "Mars"),
         (pa.struct([("in", pa.month_day_nano_interval())]), "c.in"),
