@@ -37,7 +37,7 @@ from filesink.file_format import BulkFormat, FileFormat, RowFormat
 from filesink.file_tiers import FileTiers, StoreAddress
 from filesink.identity import EXCLUSIVE
 from filesink.ledger import Ledger, ledger_ids
-from filesink.naming import OutputFileConfig, join, parse_part, sink_tag
+from filesink.naming import OutputFileConfig, is_data, join, parse_part, sink_tag
 from filesink.ports import Ports
 from filesink.replay import EpochOptions
 from filesink.report import EpochReport, report_of
@@ -181,7 +181,7 @@ def _finished(
 ) -> Iterator[tuple[str, FinishedFile, tuple[str, str]]]:
     """Directory, file, and prefix and suffix of the name, of every file that may be replaced."""
     for directory, entries in walk(store, None if bucket is None else [bucket]):
-        for entry in entries:
+        for entry in entries if is_data(directory) else ():
             name = parse_part(entry.name) if entry.kind is Kind.FILE else None
             if name is not None and name.slot <= complete.get(name.tag, -1):
                 path = join(directory, entry.name)

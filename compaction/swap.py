@@ -23,6 +23,11 @@ from formats.errors import FormatError
 from formats.parquet import ParquetWriterFactory
 
 _COPY = 1 << 20  # bytes at a time
+#: Of the formats that filesink has; other suffixes are the user's own.
+_EXTENSIONS = frozenset(
+    {".parquet", ".orc", ".avro", ".arrow", ".seq", ".xml", ".xlsx", ".json", ".csv"}
+    | {".gz", ".zst", ".lz4", ".bz2", ".xz", ".sz"}
+)
 _ANY = pa.schema([("a", pa.string())])
 
 
@@ -138,7 +143,10 @@ class Swap(PreCommitStage[HeldFile, Committable]):
         return made
 
     def _inputs(self, made: Sequence[PendingFile], *, until_ms: int) -> list[Committable]:
-        """Every file that was merged, now or earlier: to be removed, or for readers until then."""
+        """Every file that was merged, now or earlier: what holds its rows, and whether it is to be removed.
+
+        What is removed by this epoch is named as superseded, too: readers may come before it is gone.
+        """
         merged = [
             SupersededFile(
                 path=file.path, size=file.size, version=file.version, by=target.target, until_ms=until_ms
@@ -147,14 +155,11 @@ class Swap(PreCommitStage[HeldFile, Committable]):
             for file in group.files
         ]
         by = {file.path: file.by for file in merged}
-        waiting = list(self._plan.waiting)
+        earlier = [*self._plan.expired, *self._plan.waiting]
         # What stands for a file may have been merged itself: then both do, until the new one is there.
-        waiting += [replace(file, by=by[file.by]) for file in waiting if file.by in by]
-        if self._grace_ms:
-            gone, waiting = self._plan.expired, [*waiting, *merged]
-        else:
-            gone = (*self._plan.expired, *merged)
-        return [*{file.path: _removed(file) for file in gone}.values(), *waiting]
+        earlier += [replace(file, by=by[file.by]) for file in earlier if file.by in by]
+        gone = self._plan.expired if self._grace_ms else (*self._plan.expired, *merged)
+        return [*{file.path: _removed(file) for file in gone}.values(), *earlier, *merged]
 
     def _merged(self, epoch: EpochContext, group: Group) -> PendingFile:
         store, tag = self._open_store(), sink_tag(epoch.sink_id)
@@ -174,6 +179,7 @@ class Swap(PreCommitStage[HeldFile, Committable]):
         return PendingFile(bucket=group.bucket, target=target, staged=staged, rows=rows, size=staged.size)
 
     def _write(self, store: Store, group: Group, output: Output) -> int:
+        _check_suffix(group, self._form)
         if isinstance(self._form, RowFormat):
             return _joined(store, group, output)
         inputs = [self._input(store, file) for file in group.files]
@@ -234,6 +240,19 @@ def _open(store: Store, file: FinishedFile) -> BinaryIO:
 
 def _removed(file: SupersededFile) -> ReplacedFile:
     return ReplacedFile(path=file.path, size=file.size, version=file.version)
+
+
+def _check_suffix(group: Group, form: FileFormat) -> None:
+    """Refuse files that are named as those of another format: joined, they would be no files at all."""
+    own = code_of(form).extension
+    if own and group.suffix.endswith(own):
+        return
+    if group.suffix[group.suffix.rfind(".") :] in _EXTENSIONS:
+        raise CompactionError(
+            f"files of '{group.bucket}' are named '{group.suffix}', which {type(code_of(form)).__name__} does "
+            "not write. Nothing was changed; pass the format that they were written with",
+            code="FORMAT",
+        )
 
 
 def _check(form: FileFormat) -> None:

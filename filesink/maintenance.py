@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
 from enum import Enum
@@ -20,6 +20,7 @@ from filesink.committables import (
     HeldFile,
     PendingFile,
     ReplacedFile,
+    SupersededFile,
 )
 from filesink.epoch import EpochLoop, Outcome
 from filesink.epoch_record import EMPTY, BatchWrite, EpochRecord, MicroBatch, Section, Upkeep
@@ -151,10 +152,16 @@ class Maintenance:
         return EpochLoop(self._tiers, ledger, ports=self._ports, options=EpochOptions())
 
     def _accept(self, ledger: Ledger, record: EpochRecord) -> tuple[Outcome[Committable], int]:
-        """Publish what is left of an epoch; the rest is given up by the user's own word."""
+        """Publish what is left of an epoch; the rest is given up by the user's own word.
+
+        What was to be removed for the sake of a file that is gone stays.
+        """
         committer = self._tiers.create_committer()
         committables = _committables(self._tiers, record)
-        there = [file for file in committables if not self._is_lost(file)]
+        lost = [file for file in committables if isinstance(file, PendingFile) and self._is_lost(file)]
+        given_up = {file.target for file in lost}
+        stay = _still_needed(committables, given_up)
+        there = [file for file in committables if file not in lost and file not in stay]
         left = committer.commit(there)
         if left:
             raise StorageError(
@@ -165,11 +172,11 @@ class Maintenance:
         publisher.close()
         remember(record, ledger)
         ledger.complete(record.slot)
-        missing = [file for file in committables if file not in there]
         outcome = Outcome(
             slot=record.slot, cause=record.cause, rows=record.rows, committables=there, replayed=True
         )
-        return outcome, sum(file.rows for file in missing if isinstance(file, PendingFile))
+        unmerged = _unmerged(committables, gone=self._gone(committables))
+        return outcome, sum(file.rows for file in lost if file.target not in unmerged)
 
     def _give_up_held(self, ledger: Ledger, record: EpochRecord, lost: Lost) -> int:
         """Rows of open parts whose bytes are gone, taken out of the state by the user's own word."""
@@ -210,8 +217,8 @@ class Maintenance:
             )
         ledger.complete(following.slot)
 
-    def _is_lost(self, file: Committable) -> bool:
-        return isinstance(file, PendingFile) and self._store.is_lost(file.staged, file.target)
+    def _is_lost(self, file: PendingFile) -> bool:
+        return self._store.is_lost(file.staged, file.target)
 
     def _retract(self, ledger: Ledger, record: EpochRecord, checkpoint: str | None) -> int:
         """Take back an epoch: first what it has published, last its record, so that it can be repeated."""
@@ -235,15 +242,19 @@ class Maintenance:
 
     def _check_replaced(self, committables: Sequence[Committable], slot: int) -> None:
         """Raise unless every file that the epoch replaces is still there."""
-        replaced = {file.path for file in committables if isinstance(file, ReplacedFile)}
-        directories = {parent(path) for path in replaced}
-        there = {join(path, entry.name) for path in directories for entry in self._store.list(path)}
-        if gone := sorted(replaced - there):
+        if gone := sorted(self._gone(committables)):
             raise IdentityError(
                 f"epoch {slot} has begun to remove what it replaces ('{gone[0]}' is gone): taken back, it "
                 "would leave neither old nor new rows. Use lost='accept', then write again",
                 code="NO_REPLAY",
             )
+
+    def _gone(self, committables: Sequence[Committable]) -> set[str]:
+        """Files that the epoch replaces and that are not there any more."""
+        replaced = {file.path for file in committables if isinstance(file, ReplacedFile)}
+        directories = {parent(path) for path in replaced}
+        there = {join(path, entry.name) for path in directories for entry in self._store.list(path)}
+        return replaced - there
 
     def _hide_again(self, file: PendingFile, slot: int) -> None:
         """Give a file that was held since an earlier epoch, whose state still names it, that name back."""
@@ -305,6 +316,37 @@ def _unfinished(ledger: Ledger) -> Iterator[Hidden]:
 def _committables(tiers: FileTiers, record: EpochRecord) -> list[Committable]:
     section = record.committables
     return tiers.committable_codec.decode(section.version, section.data)
+
+
+def _still_needed(committables: Sequence[Committable], given_up: Collection[str]) -> list[ReplacedFile]:
+    """Files that were to be removed, and whose rows are to be read nowhere else.
+
+    An overwrite replaces all of them by all of its files; of what was merged it is known by which.
+    """
+    holders = _holders(committables)
+    return [
+        file
+        for file in committables
+        if isinstance(file, ReplacedFile) and given_up and holders.get(file.path, set()) <= set(given_up)
+    ]
+
+
+def _unmerged(committables: Sequence[Committable], *, gone: Collection[str]) -> set[str]:
+    """Targets of merged files all of whose inputs are still there."""
+    inputs: dict[str, list[str]] = {}
+    for path, targets in _holders(committables).items():
+        for target in targets:
+            inputs.setdefault(target, []).append(path)
+    return {target for target, paths in inputs.items() if not set(paths) & set(gone)}
+
+
+def _holders(committables: Iterable[Committable]) -> dict[str, set[str]]:
+    """For each file that was merged, the files that hold its rows."""
+    holders: dict[str, set[str]] = {}
+    for file in committables:
+        if isinstance(file, SupersededFile):
+            holders.setdefault(file.path, set()).add(file.by)
+    return holders
 
 
 def _named(tiers: FileTiers, record: EpochRecord) -> frozenset[str]:

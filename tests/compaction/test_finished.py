@@ -142,3 +142,28 @@ def test_a_file_that_somebody_removes_meanwhile(tmp_path, monkeypatch, form):
     assert gone in raised.value.message
     assert [file.rows for file in compaction.compact(tmp_path, form).files] in ([4], [0])
     assert hidden(tmp_path) == []
+
+
+def test_dead_letters_are_not_joined_with_records(tmp_path):
+    """They are Parquet beside rows of text, and of another number of columns: nobody merges them."""
+    filled(tmp_path, files=2)
+    (source,) = (tmp_path / "y").glob("part-*")
+    letters = tmp_path / "_dead_letters" / "y"
+    letters.mkdir(parents=True)
+    for number in range(2):  # with names of the sink, of an epoch that is complete
+        (letters / f"{source.name[:-1]}{number}").write_bytes(b"PAR1")
+    assert compaction.plan(tmp_path).files == 2
+    compaction.compact(tmp_path, Encoder.simple_string_encoder())
+    assert [path.read_bytes() for path in letters.iterdir()] == [b"PAR1"] * 2
+
+
+@pytest.mark.parametrize("other", [Encoder.simple_string_encoder(), Encoder.json_lines()])
+def test_files_of_another_format_are_not_joined(tmp_path, other):
+    """Parquet after Parquet is no Parquet: the error says which files, and nothing was changed."""
+    filled(tmp_path, form=BulkFormat(PARQUET))
+    before = {name: (tmp_path / name).read_bytes() for name in names(tmp_path)}
+    with pytest.raises(CompactionError, match=r"of 'x' are named '\.parquet'") as raised:
+        compaction.compact(tmp_path, other)
+    assert raised.value.code == "FORMAT"
+    assert {name: (tmp_path / name).read_bytes() for name in names(tmp_path)} == before
+    assert hidden(tmp_path) == []

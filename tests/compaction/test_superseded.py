@@ -11,6 +11,7 @@ from compaction.finished import FinishedTiers
 from compaction.superseded import current, outstanding
 from compaction.swap import Swap
 from filesink.committables import ReplacedFile
+from filesink.committer import FileCommitter
 from filesink.errors import CompactionError, ConcurrentDriverError, ConfigError
 from filesink.file_tiers import StoreAddress
 from filesink.identity import batch_write
@@ -222,3 +223,69 @@ def test_the_wrong_format_changes_nothing(tmp_path):
     with pytest.raises(CompactionError, match="the format that it was written with"):
         compaction.compact(tmp_path, ParquetWriterFactory())
     assert sorted(tmp_path.rglob("part-*")) == before
+
+
+def crash_in(monkeypatch, owner, name, work):
+    """The process dies when it comes to a step."""
+
+    def crash(*_):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(owner, name, crash)
+        with pytest.raises(KeyboardInterrupt):
+            work()
+
+
+@pytest.mark.parametrize("grace_ms", [0, GRACE])
+def test_who_asks_sees_each_row_once_while_inputs_are_removed(world, grace_ms, monkeypatch):
+    """Merged file and inputs stand side by side when the call dies, with and without a grace."""
+    if grace_ms:
+        compact(world, grace_ms)
+        world.clock.now += grace_ms
+    crash_in(monkeypatch, FileCommitter, "_remove", lambda: compact(world, grace_ms))
+    assert len(world.visible()) == 5
+    assert rows_once(world) == ["0", "1", "2", "3"]
+    world.maintenance().recover(Lost.RAISE, None)
+    assert (len(world.visible()), world.rows()) == (1, ["0", "1", "2", "3"])
+
+
+def lose_merged(world, *, one_of=""):
+    """Take away hidden merged files, all or one that has a row."""
+    for path in world.hidden():
+        if one_of.encode() in world.files.files[path].content:
+            del world.files.files[path]
+
+
+@pytest.mark.parametrize("grace_ms", [0, GRACE])
+def test_inputs_of_a_merged_file_that_is_lost_stay(world, grace_ms, monkeypatch):
+    """Accepting the loss loses nothing: what was not merged after all is merged by the next call."""
+    crash_in(monkeypatch, FileCommitter, "commit", lambda: compact(world, grace_ms))
+    lose_merged(world)
+    report = world.maintenance().recover(Lost.ACCEPT, None)
+    assert (report.lost_rows, world.rows(), rows_once(world)) == (0, ["0", "1", "2", "3"], world.rows())
+    compact(world, 0)
+    assert (len(world.visible()), world.rows()) == (1, ["0", "1", "2", "3"])
+
+
+def test_of_two_merged_files_one_is_lost(world, monkeypatch):
+    """The inputs of the other one are removed all the same, so each row is there once."""
+    for number in range(4, 6):
+        world.driver().run(micro_batch(number), world.job(records(str(number), bucket="y")))
+    crash_in(monkeypatch, FileCommitter, "commit", lambda: compact(world, 0))
+    lose_merged(world, one_of="5")
+    report = world.maintenance().recover(Lost.ACCEPT, None)
+    assert (report.lost_rows, world.rows()) == (0, [str(number) for number in range(6)])
+    assert sorted(path[0] for path in world.visible()) == ["x", "y", "y"]
+    assert rows_once(world) == world.rows()
+
+
+def test_an_overwrite_that_has_lost_files_keeps_the_old_ones(world, monkeypatch):
+    """Old rows do not go for new ones that are gone; the write that is called again replaces them all."""
+    write = lambda: overwrite(world, "new", "newer")  # noqa: E731
+    crash_in(monkeypatch, FileCommitter, "commit", write)
+    lose_merged(world)
+    report = world.maintenance().recover(Lost.ACCEPT, None)
+    assert (report.lost_rows, world.rows()) == (2, ["0", "1", "2", "3"])
+    write()
+    assert world.rows() == ["new", "newer"]
