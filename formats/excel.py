@@ -1,8 +1,8 @@
 """Excel workbooks, for people. A library call per cell: slow, and nothing for large data.
 
 Rows wait in a temporary file of the library, not in memory, and become a file at its end. What Excel
-would damage is written as text: exact numbers of more than 15 digits, NaN and infinities, days before
-March 1900 and after 9999.
+would damage is written as text: exact numbers of more than 15 digits or from 1e16 on, NaN and infinities,
+days before March 1900 and after 9999. Times are cut to milliseconds, of which Excel has no parts.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ import tempfile
 import weakref
 from collections.abc import Callable
 from dataclasses import dataclass
-from decimal import Decimal
 from typing import TYPE_CHECKING, Any, BinaryIO, Final
 
 import pyarrow as pa
@@ -32,6 +31,7 @@ MOST_ROWS: Final = 1_048_576
 _MOST_COLUMNS: Final = 16_384
 _LONGEST: Final = 32_767  # characters of a cell
 _DIGITS: Final = 15  # that Excel keeps
+_PLAIN: Final = 16  # digits before the point, beyond which a cell has an exponent and is no whole number
 _NOT_FINITE: Final = ("NaN", "Infinity", "-Infinity")
 _FIRST_DAY: Final = dt.datetime(1900, 3, 1)  # noqa: DTZ001 - wall clock; before it Excel counts a day too many
 _WAITING: Final = 1 << 20  # bytes of Arrow data
@@ -184,7 +184,8 @@ def _cells(column: Any, name: str) -> list[Any]:
 
 
 def _is_exact(text: str) -> bool:
-    return len(Decimal(text).normalize().as_tuple().digits) <= _DIGITS
+    whole, _, fraction = text.removeprefix("-").partition(".")
+    return len(whole) <= _PLAIN and len((whole + fraction).strip("0")) <= _DIGITS
 
 
 def _moment(text: str) -> Any:
@@ -194,4 +195,6 @@ def _moment(text: str) -> Any:
     moment = dt.datetime.fromisoformat(text)
     if moment < _FIRST_DAY:
         return text
-    return moment if len(text) > len("2024-01-01") else moment.date()
+    # The library rounds, even into the next year.
+    whole = moment.replace(microsecond=moment.microsecond // 1_000 * 1_000)
+    return whole if len(text) > len("2024-01-01") else whole.date()

@@ -138,6 +138,28 @@ def test_what_was_written_is_read(all_rows):
         assert {name: repr(value) for name, value in got.items()} == {n: repr(v) for n, v in wanted.items()}
 
 
+def test_exact_numbers_are_read():
+    """A cell of 1E+16 would be no whole number to a reader; as text it has every digit."""
+    whole = [10**15, 99 * 10**14, -(10**16) + 10, 10**16, 123 * 10**16, -(10**18), -(2**63)]
+    fine = [Decimal(text) for text in (f"1.{'0' * 28}1", "1e-9", "-0.5", "0", "12345678.9", "-1e-30", "10")]
+    columns = {
+        "n": pa.array(whole),
+        "m": pa.array(map(Decimal, whole), pa.decimal128(38, 10)),
+        "f": pa.array(fine, pa.decimal128(38, 30)),
+    }
+    batch = pa.record_batch(columns)
+    found = ExcelWriterFactory().open_reader(file_of(ExcelWriterFactory(), batch), schema=batch.schema)
+    assert found.read_all() == pa.table(batch)
+
+
+def test_times_are_cut_to_milliseconds():
+    """Not rounded into the next year, or beyond the last one."""
+    last = [datetime(2024, 12, 31, 23, 59, 59, 999_999), datetime(9999, 12, 31, 23, 59, 59, 999_500)]  # noqa: DTZ001
+    batch = pa.record_batch({"at": pa.array(last, pa.timestamp("us"))})
+    found = ExcelWriterFactory().open_reader(file_of(ExcelWriterFactory(), batch), schema=batch.schema)
+    assert found.read_all()["at"].to_pylist() == [moment.replace(microsecond=999_000) for moment in last]
+
+
 def test_control_characters_are_read():
     """Cells hold them escaped, and text that looks like that as well."""
     batch = pa.record_batch({"t": ["a\r\n", "\x01", "_x000D_", "_x005F_", "é"]})
