@@ -59,9 +59,12 @@ class AvroOptions:
         """Check the options, turn sizes into bytes and a schema into text."""
         object.__setattr__(self, "block_size", parse_size(self.block_size, name="block_size"))
         self._codec()
-        texts: list[object] = [text for pair in (self.metadata or {}).items() for text in pair]
-        if not all(isinstance(text, str) and not text.startswith("avro.") for text in texts):
-            raise FormatError("metadata must map strings to strings, none like 'avro.…'", kind="option")
+        pairs: list[tuple[object, object]] = list((self.metadata or {}).items())
+        if not all(
+            isinstance(key, str) and isinstance(value, str) and not key.startswith("avro.")
+            for key, value in pairs
+        ):
+            raise FormatError("metadata must map strings to strings, no key like 'avro.…'", kind="option")
         if self.schema is not None:
             object.__setattr__(self, "schema", _schema_text(self.schema))
             self._layout(pa.schema([]))

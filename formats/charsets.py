@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import codecs
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from formats.errors import FormatError
 
@@ -11,25 +11,40 @@ if TYPE_CHECKING:
     from formats.api import Buffer
 
 UTF_8 = "utf-8"
+# Every character of ASCII, and what Python's codecs of escapes take for one.
+_SAMPLE: Final = "".join(map(chr, range(128))) + "\\u0041\n"
 
 
 def canonical(charset: str) -> str:
     """Python's name of ``charset``, so that equal charsets have equal names.
 
     Raises:
-        FormatError: kind ``"option"``; it is unknown, or begins every piece with a mark.
+        FormatError: kind ``"option"``; it is unknown, begins every piece with a mark, or is one of
+            Python's codecs that write other characters in the place of some of ASCII's.
     """
     try:
         name = codecs.lookup(charset).name
-        stateless = "\n\n".encode(name) == "\n".encode(name) * 2 and "\n".encode(name).decode(name) == "\n"
+        keeps_text = _keeps_text(name)
     except (LookupError, TypeError, ValueError) as error:
         raise FormatError(f"charset {charset!r} is unknown: use one such as UTF-8", kind="option") from error
-    if not stateless:
+    if not keeps_text:
         raise FormatError(
-            f"charset {charset!r} begins every piece with a mark: use UTF-8 or, for UTF-16, UTF-16-LE",
+            f"charset {charset!r} begins every piece with a mark, or does not have every character of ASCII "
+            "as one: use UTF-8 or, for UTF-16, UTF-16-LE",
             kind="option",
         )
     return name
+
+
+def _keeps_text(name: str) -> bool:
+    """Whether text may be encoded in pieces, and line feeds, delimiters and quotes stay what they are."""
+    try:
+        pieces = [character.encode(name) for character in _SAMPLE]
+        whole = b"".join(pieces)
+        is_kept = whole == _SAMPLE.encode(name) and whole.decode(name) == _SAMPLE
+    except UnicodeError:
+        return False
+    return is_kept and len(set(map(len, pieces))) == 1
 
 
 def in_charset(text: Buffer, charset: str) -> Buffer:

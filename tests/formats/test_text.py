@@ -67,6 +67,25 @@ def test_charsets_that_cannot_work_are_refused(charset):
 
 
 @pytest.mark.parametrize(
+    "charset", ["unicode_escape", "raw_unicode_escape", "idna", "punycode", "UTF-7", "hz", "iso2022_kr"]
+)
+def test_codecs_that_change_characters_are_refused(charset):
+    """A line feed that becomes a backslash and an ``n``, for example, ends no record."""
+    with pytest.raises(FormatError, match="UTF-8") as error:
+        Encoder.simple_string_encoder(charset)
+    assert error.value.kind == "option"
+
+
+@pytest.mark.parametrize(
+    "charset", ["ascii", "cp1252", "cp037", "UTF-32-BE", "Shift_JIS", "gb18030", "EUC-KR"]
+)
+def test_charsets_keep_every_character_of_ascii(charset):
+    """One byte each, or several, and not always those of ASCII."""
+    text = "".join(map(chr, range(128)))
+    assert encode([text, text], charset=charset).decode(charset) == f"{text}\n" * 2
+
+
+@pytest.mark.parametrize(
     ("column", "charset"), [(pa.array(["語"]), "latin-1"), (pa.array([b"\xff"]), "latin-1")]
 )
 def test_characters_that_the_charset_lacks_are_an_error_without_the_value(column, charset):
