@@ -19,12 +19,14 @@ from filesink.buckets import BucketAssigner
 from filesink.epoch import EpochLoop
 from filesink.epoch_record import MicroBatch
 from filesink.file_format import BulkFormat, FileFormat, RowFormat
-from filesink.file_tiers import FileTiers, StoreAddress
+from filesink.file_tiers import FileTiers
 from filesink.naming import OutputFileConfig
 from filesink.ports import Losers, Ports, SerialRunner
 from filesink.replay import EpochOptions
 from filesink.rolling import RollingPolicy
 from filesink.storage.api import Store
+from filesink.storage.local import LocalStore
+from filesink.storage.posix import PosixFs
 from filesink.system import SystemClock, SystemIds
 from filesink.writer import Plan
 from formats.api import Encoder
@@ -75,10 +77,24 @@ class Batch:
         yield pa.record_batch([pa.array(buckets), pa.array(rows)], schema=SCHEMA)
 
 
+@dataclass(frozen=True, slots=True)
+class OneThread:
+    """The local store, all of whose system calls are made by the thread that uses it.
+
+    strace counts calls by thread: the n-th call of a program is one only if there are no others.
+    """
+
+    base_path: str
+
+    def __call__(self) -> Store:
+        """The store itself."""
+        return LocalStore(PosixFs(self.base_path), runner=SerialRunner(), ids=SystemIds())
+
+
 def main(base: str) -> None:
     """Write every batch into each format's directory, then end the input."""
     for name in FORMATS:
-        run_query(name, StoreAddress(base_path=f"{base}/{name}"))
+        run_query(name, OneThread(f"{base}/{name}"))
 
 
 def run_query(name: str, address: Callable[[], Store], *, batches: int = BATCHES) -> None:

@@ -7,7 +7,9 @@ that was visible before, and with nothing hidden left behind.
 from __future__ import annotations
 
 import os
+import re
 import shutil
+import signal
 import subprocess
 import sys
 from collections import Counter
@@ -43,22 +45,32 @@ def calls(tmp_path_factory: pytest.TempPathFactory) -> Counter[str]:
     directory = tmp_path_factory.mktemp("count")
     log = directory / "log"
     code = run(directory / "base", "-e", f"trace={','.join(CALLS)}", "-o", str(log))
-    if code and "ptrace" in log.read_text():
+    text = log.read_text()
+    if code and "ptrace" in text:
         pytest.skip("tracing is not permitted here")
     assert code == 0
-    return Counter(call for line in log.read_text().splitlines() for call in CALLS if f"{call}(" in line)
+    found = re.findall(r"^([0-9]+) +([a-z]+)\(", text, re.MULTILINE)
+    assert len({thread for thread, _ in found}) == 1, "strace counts calls by thread"
+    return Counter(call for _, call in found)
 
 
 @pytest.mark.parametrize("fault", FAULTS)
 @pytest.mark.parametrize("call", CALLS)
 def test_a_failing_call_costs_no_row(call: str, fault: str, calls: Counter[str], tmp_path: Path) -> None:
     """After any error or kill at any call a restart completes the input, exactly once."""
+    assert calls[call], "the writer makes no such call"
     spread = min(POINTS, calls[call])
     shift = FAULTS.index(fault) + 1
     for point in range(spread):
         nth = max(1, (calls[call] * (4 * point + shift)) // (4 * spread))
-        base = tmp_path / f"{nth}"
-        run(base, "-o", "/dev/null", "-e", f"trace={call}", "-e", f"inject={call}:{fault}:when={nth}")
+        base, log = tmp_path / f"{nth}", tmp_path / f"{nth}.log"
+        code = run(base, "-o", str(log), "-e", f"trace={call}", "-e", f"inject={call}:{fault}:when={nth}")
+        if fault == "signal=KILL":
+            assert code == -signal.SIGKILL, "nothing was killed"
+        else:
+            assert "(INJECTED)" in log.read_text(), "no call has failed"
+        if code == 0:
+            check_rows(base)  # who reports success has written everything
         check_restart(base)
 
 
@@ -72,11 +84,16 @@ def check_restart(base: Path) -> None:
     for path, stat in before.items():
         now = path.stat()
         assert (now.st_ino, now.st_size, now.st_mtime_ns) == (stat.st_ino, stat.st_size, stat.st_mtime_ns)
-    for name in FORMATS:
-        found = sorted(row for path in visible_files(base / name) for row in rows_of(path))
-        assert found == expected(), f"{name}: every row once"
+    check_rows(base)
     listing = sorted(base.rglob("*"))
     assert run(base) == 0
     assert sorted(base.rglob("*")) == listing, "a further run finds everything committed"
     left = [path for name in FORMATS for path in hidden_files(base / name)]
     assert left == [], "nothing hidden is left"
+
+
+def check_rows(base: Path) -> None:
+    """A reader finds every row once."""
+    for name in FORMATS:
+        found = sorted(row for path in visible_files(base / name) for row in rows_of(path))
+        assert found == expected(), f"{name}: every row once"
