@@ -100,6 +100,19 @@ def test_a_stream_without_uid_beside_another_is_refused():
     assert world.rows() == ["1", "2", "3"]
 
 
+def test_a_stream_without_uid_beside_one_with_a_uid_is_refused():
+    """Who leaves out the uid that wrote here, and the checkpoint too, would write the source again."""
+    world = World()
+    run(world, micro_batch(0), "1", sink_id="uid-u")
+    before = world.files.files.copy()
+    with pytest.raises(IdentityError, match="the ledger of another stream, 'uid-u'") as raised:
+        run(world, micro_batch(0, query_id="b"), "1", sink_id="query-b")
+    assert raised.value.code == "NEW_QUERY_OLD_DATA"
+    assert world.files.files == before
+    run(world, micro_batch(0, query_id="b"), "2", sink_id="query-b", on_new_query=OnNewQuery.APPEND)
+    assert world.rows() == ["1", "2"]
+
+
 def test_batch_writes_do_not_stand_in_the_way_of_a_stream():
     """A stream may start on a base that only batch writes have used."""
     world = World(uid=None)

@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from filesink.committables import ReplacedFile
+from filesink.dead_letters import DeadLetters
 from filesink.epoch_record import BatchWrite, Section
 from filesink.errors import (
     CommitFailedError,
@@ -23,6 +24,7 @@ from filesink.report import report_of
 from filesink.save_mode import SaveMode
 from filesink.storage.faulty import Fault, Moment
 from filesink.storage.memory import MemoryFile
+from formats.api import Encoder
 from tests.fakes import World, keep_open, micro_batch, plan_of, records
 
 BUSY = Fault(moment=Moment.BEFORE, error=StorageError("busy", code="BUSY"))
@@ -107,6 +109,20 @@ def test_hidden_files_and_other_sinks_stay(world):
     write(world, "overwrite", "2", bucket="a")
     write(world, "overwrite_partitions", "3", bucket="inner")
     assert sorted(path for path in kept if path in world.files.files) == sorted(kept)
+
+
+@pytest.mark.parametrize("mode", ["overwrite", "overwrite_partitions", "error_if_data_exists"])
+def test_dead_letters_are_no_data(mode):
+    """No write replaces what was put aside, and none is refused because of it."""
+    plan = replace(plan_of(Encoder.simple_string_encoder("ascii")), on_bad_record=DeadLetters())
+    world = World(plan=plan)
+    write(world, "append", "é", bucket="a")
+    letters = world.contents()
+    assert [path.rpartition("/")[0] for path in letters] == ["_dead_letters/a"]
+    outcome = write(world, mode, "1", "ü", bucket="a")
+    assert letters.items() <= world.contents().items()
+    assert [data for path, data in world.contents().items() if path.startswith("a/")] == [b"1\n"]
+    assert [file for file in outcome.committables if isinstance(file, ReplacedFile)] == []
 
 
 def test_open_parts_of_a_stream_stay():
