@@ -1,0 +1,82 @@
+"""What commit does with the messages that Spark hands it. Needs no Spark that runs."""
+
+from __future__ import annotations
+
+import pytest
+
+from filesink.epoch_record import BatchWrite
+from filesink.errors import ConcurrentDriverError, ConfigError
+from filesink.replay import EpochOptions
+from filesink.spark.data_source import BatchWriter, Door, StreamWriter
+from filesink.spark.task_message import Report
+from filesink.task import WriteTask
+from tests.fakes import QUERY, SCHEMA, World, records
+
+
+@pytest.fixture
+def world():
+    """A base path with nothing in it."""
+    return World()
+
+
+def door(world):
+    """What both writers do, for the sink of the world."""
+    epochs = EpochOptions()
+    return Door(
+        sink=world.tiers(), table=None, schema=SCHEMA, epochs=epochs, time_zone="UTC", made_ms=world.clock.now
+    )
+
+
+def report(world, value, *, subtask=0, slot=0, query_id="", batch_id=-1):
+    """That of a task which has written one row for a slot."""
+    task = WriteTask(sink=world.tiers(), sink_id=world.sink_id, slot=slot, driver_ms=0, time_zone="UTC")
+    result = task.run_with(subtask, 0, [records(value)], clock=world.clock, ids=world.ids)
+    return Report(query_id=query_id, batch_id=batch_id, slot=slot, result=result)
+
+
+def commit_batch(world, messages):
+    """As Spark does it for a batch write."""
+    writer = BatchWriter(door(world), cause=BatchWrite(), sink_id=world.sink_id)
+    writer.commit(messages)
+
+
+def commit_stream(world, messages):
+    """As Spark does it for the first micro-batch of a stream."""
+    StreamWriter(door(world)).commit(messages, 0)
+
+
+DOORS = {"batch": (commit_batch, {}), "stream": (commit_stream, {"query_id": QUERY, "batch_id": 0})}
+
+
+@pytest.mark.parametrize(("commit", "named"), DOORS.values(), ids=DOORS)
+def test_what_all_tasks_have_reported_is_committed(world, commit, named):
+    """The rows of every message, once."""
+    commit(world, [report(world, value, subtask=int(value), **named).to_message() for value in "01"])
+    assert world.rows() == ["0", "1"]
+
+
+@pytest.mark.parametrize("tasks", ["", "-", "0-", "-1", "--"])
+@pytest.mark.parametrize(("commit", "named"), DOORS.values(), ids=DOORS)
+def test_a_commit_that_a_task_is_missing_from_is_refused(world, commit, named, tasks):
+    """Its rows would be missing for ever; nothing is decided and nothing visible."""
+    messages = [
+        None if task == "-" else report(world, task, subtask=int(task), **named).to_message()
+        for task in tasks
+    ]
+    with pytest.raises(ConfigError) as raised:
+        commit(world, messages)
+    assert raised.value.code == "TRIGGER"
+    assert world.ledger().head() is None
+    assert world.rows() == []
+
+
+@pytest.mark.parametrize("slots", [(0, 1), (1, 0)])
+def test_tasks_that_wrote_for_two_slots_are_refused(world, slots):
+    """Whoever took the first slot meanwhile may be sweeping what was made for it."""
+    world.driver().run(BatchWrite(), world.job(records("other")))
+    reports = [report(world, f"{slot}", subtask=number, slot=slot) for number, slot in enumerate(slots)]
+    with pytest.raises(ConcurrentDriverError):
+        door(world).commit(BatchWrite(), world.sink_id, reports)
+    assert world.rows() == ["other"]
+    assert world.hidden() == []
+    assert world.ledger().head().record.slot == 0

@@ -1,0 +1,28 @@
+"""What the tasks of an epoch have reported, taken together."""
+
+from __future__ import annotations
+
+import pytest
+
+from filesink.errors import InternalError
+from filesink.gathering import gather
+from filesink.ports import Losers
+from filesink.task import WriteTask
+from tests.fakes import World, records
+
+
+def result(world, subtask, attempt=0):
+    """What a task of one row reports."""
+    task = WriteTask(sink=world.tiers(), sink_id=world.sink_id, slot=0, driver_ms=0, time_zone="UTC")
+    return task.run_with(subtask, attempt, [records("1")], clock=world.clock, ids=world.ids)
+
+
+@pytest.mark.parametrize("attempt", [0, 1])
+def test_two_results_of_one_partition_are_refused(attempt):
+    """Its rows would be there twice, whether by one attempt or by two, and whatever stands between."""
+    world = World()
+    results = [result(world, 0), result(world, 1), result(world, 0, attempt)]
+    with pytest.raises(InternalError) as raised:
+        gather(world.tiers(), {}, results, Losers.POSSIBLE)
+    assert raised.value.code == "TWO_RESULTS"
+    assert gather(world.tiers(), {}, results[:2], Losers.POSSIBLE).rows == 2
