@@ -8,7 +8,7 @@ from filesink.collected import CollectedEpochs, counted, slot_for
 from filesink.epoch_record import BatchWrite
 from filesink.errors import ConcurrentDriverError, IdentityError, ReplayMismatchError, StorageError
 from filesink.ports import Ports, SerialRunner
-from filesink.replay import EpochOptions
+from filesink.replay import EpochOptions, History
 from filesink.storage.faulty import Fault, Moment
 from filesink.task import WriteTask
 from tests.fakes import SCHEMA, World, keep_open, micro_batch, plan_of, records
@@ -20,6 +20,7 @@ class Engine:
     def __init__(self, world):
         self.world = world
         self.schema = SCHEMA
+        self.history = History.POSSIBLE
 
     def write(self, cause, *batches):
         """One task per batch; the slot that they were told and their results."""
@@ -52,7 +53,8 @@ class Engine:
     def _loop(self):
         world = self.world
         ports = Ports(clock=world.clock, ids=world.ids, runner=SerialRunner())
-        return CollectedEpochs(world.tiers(), world.ledger(), ports=ports, options=EpochOptions())
+        options = EpochOptions(history=self.history)
+        return CollectedEpochs(world.tiers(), world.ledger(), ports=ports, options=options)
 
 
 @pytest.fixture
@@ -129,6 +131,17 @@ def test_results_without_a_slot_are_never_a_new_epoch(engine):
     with pytest.raises(ConcurrentDriverError):
         engine.commit(micro_batch(0), None, results)
     assert engine.world.ledger().head() is None
+
+
+def test_what_a_losing_twin_left_is_swept_by_its_own_epoch(engine):
+    """Spark runs tasks twice and tells nobody; a chain that nobody writes to again is clean all the same."""
+    slot, results = engine.write(BatchWrite(), records("1", bucket="a"))
+    engine.run(slot, records("1", bucket="a"))
+    assert len(engine.world.hidden()) == 2
+    engine.history = History.NONE
+    engine.commit(BatchWrite(), slot, results)
+    assert engine.world.rows() == ["1"]
+    assert engine.world.hidden() == []
 
 
 def test_abort_of_a_job_that_has_failed_discards(engine):

@@ -213,6 +213,16 @@ def test_what_is_folded_is_void(files, ledger):
     assert not any(path.endswith(f"{mark:012d}.record") for path in files.files)
 
 
+def test_what_is_folded_was_complete(ledger):
+    """A driver so slow that its record is gone learns that another has done all of it."""
+    run(ledger, range(201))
+    assert ledger.read(0) is None
+    assert ledger.is_complete(0)
+    assert ledger.is_complete(200)
+    ledger.decide(record(201))
+    assert not ledger.is_complete(201)
+
+
 def test_a_fold_that_was_cut_short_is_finished_later(files, ledger):
     """A mark without deletions already voids; the next fold removes what it left."""
     run(ledger, range(200))
