@@ -46,6 +46,12 @@ class Stream:
         df = self.shape(inputs.flights(self.spark, self.source))
         self.sink.start(df, checkpoint_location=self.checkpoint, available_now=True).awaitTermination()
 
+    def run_by_function(self) -> None:
+        """The same as the user starts it who calls the sink from foreachBatch."""
+        df = inputs.flights(self.spark, self.source)
+        writer = df.writeStream.foreachBatch(self.sink.foreach_batch).trigger(availableNow=True)
+        writer.option("checkpointLocation", str(self.checkpoint)).start().awaitTermination()
+
     def forget(self, log: str, *numbers: int) -> None:
         """See ``checkpoints.forget``."""
         forget(self.checkpoint, log, *numbers)
@@ -79,6 +85,17 @@ def test_a_replay_of_open_parts_changes_nothing(spark: SparkSession, tmp_path: P
     stream.sink = stream.new_sink(text=True)
     stream.run()
     assert outside.everything(stream.base) == before
+
+
+def test_a_query_that_starts_again_in_the_same_process_replays(spark: SparkSession, tmp_path: Path) -> None:
+    """The same sink object in foreachBatch: another run of the query is no second call for a batch."""
+    stream = Stream(spark, tmp_path)
+    stream.run_by_function()
+    before = outside.everything(stream.base)
+    stream.forget("commits", FILES - 1)
+    stream.run_by_function()
+    assert outside.everything(stream.base) == before
+    assert outside.parquet_ids(stream.base) == list(range(FILES * ROWS))
 
 
 def test_a_replay_with_other_partitions_changes_nothing(spark: SparkSession, tmp_path: Path) -> None:
