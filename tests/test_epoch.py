@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
 import pytest
 
 from filesink.epoch_record import BatchWrite, Finish, Upkeep
@@ -475,6 +478,35 @@ def test_finish_closes_everything_once():
     assert world.rows() == ["1", "2"]
     assert driver.finish() is None
     assert world.hidden() == []
+
+
+def test_finish_waits_for_upkeep():
+    """The end of input touches nothing while the timer's epoch is at work, and closes the rest after it."""
+    world = open_parts()
+    driver = world.driver()
+    driver.run(micro_batch(0), world.job(records("old", bucket="a")))
+    world.clock.now = 500
+    driver.run(micro_batch(1), world.job(records("young", bucket="b")))
+    world.clock.now = 1000
+    published, go_on, touched = threading.Event(), threading.Event(), threading.Event()
+
+    def look(operation, _path):
+        if threading.current_thread().name.startswith("finisher"):
+            touched.set()
+        elif operation == "publish" and not published.is_set():
+            published.set()
+            go_on.wait(30)
+
+    world.fault = look
+    with ThreadPoolExecutor(1) as timer, ThreadPoolExecutor(1, thread_name_prefix="finisher") as finisher:
+        upkeep = timer.submit(driver.upkeep)
+        assert published.wait(30)
+        finish = finisher.submit(driver.finish)
+        early = touched.wait(0.5)
+        go_on.set()
+    assert not early
+    assert (upkeep.result().slot, finish.result().slot) == (2, 3)
+    assert world.rows() == ["old", "young"]
 
 
 def test_a_batch_write_leaves_nothing_open():

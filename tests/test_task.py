@@ -190,3 +190,18 @@ def test_the_order_of_calls():
     task = WriteTask(sink=Noted(), sink_id="s", slot=9, driver_ms=0, time_zone="UTC")
     task.run(0, 0, [records("a"), records("b", "c")])
     assert calls == ["letter", "write 1", "write 2", "prepare_commit 9", "snapshot_state 9", "close"]
+
+
+def test_a_task_goes_on_from_the_clock_of_its_driver():
+    """The ages of parts are not those by the clock of whatever machine it runs on."""
+    seen = []
+
+    class Noted(Stateful):
+        def create_writer(self, context):
+            seen.append(context.clock.now_ms())
+            return Watched([], context)
+
+        committable_codec = World().tiers().committable_codec
+
+    WriteTask(sink=Noted(), sink_id="s", slot=0, driver_ms=5, time_zone="UTC").run(0, 0, [])
+    assert 5 <= seen[0] < 86_400_000, "a day after 1970 began at most"
