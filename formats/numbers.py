@@ -25,8 +25,9 @@ _TO_MANTISSA: Final = (
 def float_text(column: Column) -> Text:
     """Java's ``Double.toString`` and ``Float.toString``, with the fewest digits that read back equal.
 
-    Java writes numbers from 0.001 to 10,000,000 plainly and all others as ``1.0E10``. Before Java 19
-    it wrote a digit too many now and then; the number is the same.
+    Two digits at least, and of these the nearest: ``4.9E-324``, where ``5E-324`` reads back as well. Java
+    writes numbers from 0.001 to 10,000,000 plainly and all others as ``1.0E10``. Before Java 19 it wrote
+    a digit too many now and then; the number is the same.
     """
     if pt.is_float16(column.type):
         column = column.cast(pa.float32())
@@ -60,7 +61,7 @@ def _replaced(text: Text, mask: Mask, column: Column) -> Text:
 
 
 def _scientific(text: Text, values: Column) -> Text:
-    mantissa = text
+    mantissa = _with_two_digits(text, values)
     for pattern, replacement in _TO_MANTISSA:
         mantissa = pc.replace_substring_regex(mantissa, pattern, replacement)
     # Value and mantissa differ by a power of ten, so the difference of their logarithms is close
@@ -69,6 +70,17 @@ def _scientific(text: Text, values: Column) -> Text:
     leading = np.abs(mantissa.cast(pa.float64()).to_numpy())
     exponent = pa.array(np.rint(np.log10(size) - np.log10(leading)).astype(np.int64))
     return pc.binary_join_element_wise(mantissa, exponent.cast(pa.string()), "E")
+
+
+def _with_two_digits(text: Text, values: Column) -> Text:
+    """The second digit of numbers of one; it is a 0 but for the few that have hardly any bits."""
+    is_tiny = pc.less(pc.abs(values), 100 * np.finfo(values.type.to_pandas_dtype()).smallest_subnormal)
+    short = pc.and_(is_tiny, pc.match_substring_regex(text, r"^-?\de"))
+    if not pc.any(short).as_py():
+        return text
+    distinct = values.filter(short).dictionary_encode()
+    nearest = pa.array([f"{value:.1e}" for value in distinct.dictionary.to_pylist()])
+    return pc.replace_with_mask(text, short, nearest.take(distinct.indices))
 
 
 def _with_names(text: Text, column: Column) -> Text:

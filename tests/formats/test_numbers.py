@@ -33,6 +33,23 @@ def test_floats_read_back_equal(values):
     assert np.array(float_text(column).to_pylist()).astype(np.float32).tolist() == column.to_pylist()
 
 
+@pytest.mark.parametrize(("bits", "kind"), [(np.int64, pa.float64()), (np.int32, pa.float32())])
+def test_of_the_smallest_numbers_javas_two_digits_are_the_nearest(bits, kind):
+    """One digit would do for 5E-324, which Java writes as 4.9E-324, and two more do not help 1.5E-323."""
+    sizes = np.arange(1, 2_000, dtype=bits).view(kind.to_pandas_dtype())
+    values = pa.array([*sizes, *-sizes, None], kind)
+    texts = float_text(values).to_pylist()
+    assert texts.pop() is None
+    for value, text in zip(values.to_pylist(), texts, strict=False):
+        nearest = f"{value:.1e}".upper()
+        assert text == nearest or (len(text) > len(nearest) and kind.to_pandas_dtype()(nearest) != value)
+    first = ["4.9E-324", "9.9E-324", "1.5E-323"] if bits is np.int64 else ["1.4E-45", "2.8E-45", "4.2E-45"]
+    assert texts[:3] == first
+    assert texts[len(sizes)] == f"-{first[0]}"
+    wide = np.array([2e23, 1e-5, 9e-300 if bits is np.int64 else 9e-30], kind.to_pandas_dtype())
+    assert [text[:3] for text in float_text(pa.array(wide)).to_pylist()] == ["2.0", "1.0", "9.0"]
+
+
 @pytest.mark.parametrize("kind", [pa.float16(), pa.float32(), pa.float64()])
 def test_values_that_are_no_numbers(kind):
     """NaN and infinities have Java's names; null stays null; minus zero keeps its sign."""
