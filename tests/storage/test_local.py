@@ -14,7 +14,7 @@ import pytest
 
 from filesink.errors import CommitConflictError, ConfigError, SecurityError, StagedDataLost, StorageError
 from filesink.ports import SerialRunner
-from filesink.storage.api import Entry, Kind, Store
+from filesink.storage.api import Deletion, Entry, Kind, Store
 from filesink.storage.local import LocalStore
 from filesink.storage.posix import PosixFs
 from filesink.storage.staged import HiddenFile, Staged
@@ -201,6 +201,18 @@ class TestIdentity:
         with pytest.raises(StagedDataLost):
             store.publish(staged, "a/part-a-0")
 
+    def test_a_file_edited_in_place_is_another(self, site: LocalSite, store: Store) -> None:
+        """Same name, length and inode, a nanosecond later: it is left to whoever has changed it."""
+        finish(store, stage(store, "a/x", b"abc"), "a/x")
+        (listed,) = store.list("a")
+        before = (site.base / "a" / "x").stat()
+        (site.base / "a" / "x").write_bytes(b"xyz")
+        os.utime(site.base / "a" / "x", ns=(before.st_atime_ns, before.st_mtime_ns + 1))
+        assert (site.base / "a" / "x").stat().st_ino == before.st_ino
+        changed = site.store().delete_if_unchanged("a/x", size=listed.size, version=listed.version)
+        assert changed is Deletion.CHANGED
+        assert site.files() == {"a/x": b"xyz"}
+
     def test_a_directory_is_no_file(self, site: LocalSite, store: Store) -> None:
         """A directory under the final name is a conflict."""
         staged = stage(store, "a/part-a-0", b"abc")
@@ -256,6 +268,16 @@ class TestLinks:
         with pytest.raises(CommitConflictError):
             store.publish(stage(store, "y", b"abc"), "x")
         assert (tmp_path / "secret").read_bytes() == b"secret"
+
+    def test_a_link_to_our_bytes_is_not_our_file(self, site: LocalSite, store: Store, tmp_path: Path) -> None:
+        """Neither under the final name nor the hidden one: what it points to may go at any time."""
+        staged = stage(store, "a/part-a-0", b"abc")
+        (site.base / "a" / "part-a-0").symlink_to(site.base / staged.path)
+        assert not store.is_published(staged, "a/part-a-0")
+        (site.base / staged.path).rename(tmp_path / "moved")
+        (site.base / staged.path).symlink_to(tmp_path / "moved")
+        with pytest.raises(StagedDataLost):
+            store.verify(staged)
 
     def test_pipes_and_sockets_do_not_block(self, site: LocalSite, store: Store) -> None:
         """What is no regular file is an error, at once."""

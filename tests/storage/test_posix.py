@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import errno
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
 from filesink.errors import SecurityError
 from filesink.storage import posix_copy
+from filesink.storage.api import Kind
 from filesink.storage.posix import PosixFs
 
 CONTENT = os.urandom(3 << 20)
@@ -91,6 +94,42 @@ def test_a_link_to_a_link_does_not_reach_its_target(tmp_path: Path) -> None:
     PosixFs(str(tmp_path)).link("a/hidden", "a/published")
     assert (tmp_path / "a" / "published").is_symlink()
     assert (tmp_path / "target").stat().st_nlink == 1
+
+
+@pytest.mark.parametrize("target", ["target", "none"])
+def test_a_link_is_told_from_what_it_points_to(tmp_path: Path, target: str) -> None:
+    """A look at a symbolic link sees the link, be it whole or broken, and not a file of its content."""
+    (tmp_path / "a").mkdir()
+    (tmp_path / "target").write_bytes(b"secret")
+    for path in ("link", "a/link"):
+        (tmp_path / path).symlink_to(tmp_path / target)
+        found = PosixFs(str(tmp_path)).stat(path)
+        assert found is not None
+        assert (found.kind, found.inode) == (Kind.OTHER, (tmp_path / path).lstat().st_ino)
+
+
+def test_names_that_vanish_while_they_are_listed_hide_no_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another driver removes a file and a directory between their names and a look at them."""
+    for name in ("before", "gone", "later"):
+        (tmp_path / name).write_bytes(b"abc")
+    (tmp_path / "gone-too").mkdir()
+    scandir = os.scandir
+
+    @contextmanager
+    def removing(directory: int) -> Iterator[list[os.DirEntry[str]]]:
+        with scandir(directory) as entries:
+            found = list(entries)
+            (tmp_path / "gone").unlink()
+            (tmp_path / "gone-too").rmdir()
+            yield found
+
+    monkeypatch.setattr(os, "scandir", removing)
+    before = descriptors()
+    listed = PosixFs(str(tmp_path)).list("")
+    assert {entry.name: entry.size for entry in listed} == {"before": 3, "later": 3}
+    assert descriptors() == before
 
 
 @pytest.mark.parametrize("missing", ["", "b", "b/c"])
