@@ -25,13 +25,17 @@ class SimFile:
 
 @dataclass(slots=True)
 class Cluster:
-    """What all clients see. ``plan`` is asked before each call with its name and path."""
+    """What all clients see. ``plan`` is asked before each call with its name and path.
+
+    ``tick_ms`` passes between two changes; with 0 they fall into the same millisecond.
+    """
 
     plan: Callable[[str, str], Fault | None] = lambda _operation, _path: None
     files: dict[str, SimFile] = field(default_factory=dict)
     directories: set[str] = field(default_factory=lambda: {"/"})
     lock: RLock = field(default_factory=RLock)
     now_ms: int = 1_700_000_000_000
+    tick_ms: int = 1
 
     def make_directories(self, path: str) -> None:
         above = ""
@@ -131,7 +135,7 @@ class SimNamenode:
             return perform(self._cluster.plan, (operation, path), effect)
 
     def _tick(self) -> int:
-        self._cluster.now_ms += 1
+        self._cluster.now_ms += self._cluster.tick_ms
         return self._cluster.now_ms
 
 

@@ -26,11 +26,16 @@ _EXCEPTIONS = {
 }
 
 
+#: What is done for an operation, and answered; it is given the cluster, path, query and body.
+Operation = Callable[[Cluster, str, dict[str, str], bytes], Any]
+
+
 @contextmanager
-def web_namenode(cluster: Cluster) -> Iterator[int]:
-    """Serve a cluster; the port."""
+def web_namenode(cluster: Cluster, **others: Operation) -> Iterator[int]:
+    """Serve a cluster; the port. ``others`` stand for the operations of their names."""
     server = ThreadingHTTPServer(("127.0.0.1", 0), _Handler)
     server.cluster = cluster  # type: ignore[attr-defined]
+    server.operations = {**_OPERATIONS, **others}  # type: ignore[attr-defined]
     Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05}).start()
     try:
         yield server.server_address[1]
@@ -66,7 +71,7 @@ class _Handler(BaseHTTPRequestHandler):
             return
         path = unquote(url.path).removeprefix(_ROOT)
         try:
-            reply = _OPERATIONS[operation](self.server.cluster, path, query, body)
+            reply = self.server.operations[operation](self.server.cluster, path, query, body)
         except OSError as error:
             told = {"exception": _EXCEPTIONS.get(error.errno, "IOException"), "message": str(error)}
             self._answer(403, json.dumps({"RemoteException": told}).encode())
@@ -128,6 +133,21 @@ def _delete(cluster: Cluster, path: str, query: dict[str, str], _body: bytes) ->
     return {"boolean": True}
 
 
+def rename_with_boolean(cluster: Cluster, path: str, query: dict[str, str], _body: bytes) -> Any:
+    """A gateway that ignores ``renameoptions``: it does not say why, and refuses with status 200."""
+    try:
+        SimNamenode(cluster).rename(path, query["destination"])
+    except OSError:
+        return {"boolean": False}
+    return {"boolean": True}
+
+
+def append_twice(cluster: Cluster, path: str, query: dict[str, str], body: bytes) -> Any:
+    """A proxy that has lost the first answer and repeats the request."""
+    _append(cluster, path, query, body)
+    return _append(cluster, path, query, body)
+
+
 def _told(found: HdfsStatus) -> dict[str, Any]:
     kind = "DIRECTORY" if found.is_directory else "FILE"
     return {
@@ -138,7 +158,7 @@ def _told(found: HdfsStatus) -> dict[str, Any]:
     }
 
 
-_OPERATIONS: dict[str, Callable[[Cluster, str, dict[str, str], bytes], Any]] = {
+_OPERATIONS: dict[str, Operation] = {
     "MKDIRS": _mkdirs,
     "CREATE": _create,
     "APPEND": _append,
