@@ -17,7 +17,7 @@ from formats.api import BulkWriter, BulkWriterFactory
 from formats.arrow import Column, Text, pc
 from formats.collecting import CollectingWriter, Limits
 from formats.errors import FormatError
-from formats.lines import framed, in_pieces
+from formats.lines import MAX_TEXT, framed, in_pieces
 from formats.sizes import parse_size
 
 if TYPE_CHECKING:
@@ -150,6 +150,10 @@ def _escaped(text: Text, name: str, escapes: dict[str, str]) -> Text:
             f"column {name!r} holds a character that XML does not have: remove control characters",
             kind="value",
         )
-    for character, escape in escapes.items():  # the ampersand is the first
-        text = pc.replace_substring(text, character, escape)
+    present = [character for character in escapes if pc.any(pc.match_substring(text, character)).as_py()]
+    # Arrow's replacement would not notice that its result is too long.
+    if present and len(columns.data(text)) > MAX_TEXT:
+        raise pa.ArrowCapacityError("text may exceed 2 GiB when it is escaped")
+    for character in present:  # the ampersand is the first
+        text = pc.replace_substring(text, character, escapes[character])
     return text

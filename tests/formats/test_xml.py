@@ -166,6 +166,19 @@ def test_a_character_that_xml_lacks_is_an_error(text):
     assert error.value.kind == "value"
 
 
+@pytest.mark.parametrize("layout", ["elements", "attributes"])
+def test_escapes_that_may_not_fit_are_split(layout, monkeypatch):
+    """Text whose escapes could exceed Arrow's limit is written in halves, and at last refused."""
+    batch = pa.record_batch({"s": ["<aaa>", "&bbb&", "c" * 9]})
+    whole = file_of(XmlWriterFactory(layout=layout), batch)
+    monkeypatch.setattr("formats.xml.MAX_TEXT", 5)
+    assert file_of(XmlWriterFactory(layout=layout), batch) == whole
+    monkeypatch.setattr("formats.xml.MAX_TEXT", 4)
+    with pytest.raises(FormatError, match="2 GiB") as error:
+        file_of(XmlWriterFactory(layout=layout), batch)
+    assert error.value.kind == "value"
+
+
 def test_no_records_are_an_empty_root():
     """A document all the same."""
     data = file_of(XmlWriterFactory(), schema=pa.schema([("a", pa.string())]))
