@@ -39,10 +39,13 @@ class FakeObjects:
     """See ``filesink.storage.objects.Objects``.
 
     ``faults`` are taken in order: an operation, whether it fails before or after its effect, an error.
+    ``unconditional`` is an operation whose condition alone is ignored, by its name.
     """
 
     forgets_uploads: bool = True  # MinIO and Amazon, by their books; moto repeats its success
     conditions: bool = True
+    unconditional: str = ""
+    lists_deeper_uploads: bool = False
     keeps_metadata: bool = True
     abort_ms: int | None = None
     faults: list[tuple[str, str, Exception]] = field(default_factory=list)
@@ -68,7 +71,7 @@ class FakeObjects:
 
     def put(self, key, data, *, token, condition):
         def effect():
-            self._check(key, condition)
+            self._check("put", key, condition)
             self.objects[key] = (bytes(data), token if self.keeps_metadata else "")
 
         self._do("put", effect)
@@ -79,11 +82,13 @@ class FakeObjects:
 
     def list_objects(self, prefix):
         found = [FoundObject(key=key, size=0, etag="", mtime_ms=0) for key in self.objects]
-        return [each for each in found if each.key.startswith(prefix)], []
+        return _by_level(found, prefix)
 
     def list_uploads(self, prefix):
         found = [FoundUpload(key=up.key, upload_id=i, begun_ms=0) for i, up in self.uploads.items()]
-        return [each for each in found if each.key.startswith(prefix)], []
+        if self.lists_deeper_uploads:
+            return [each for each in found if each.key.startswith(prefix)], []
+        return _by_level(found, prefix)
 
     def create_upload(self, key, *, token):
         upload_id = f"upload-{len(self.uploads) + len(self.completed)}"
@@ -116,7 +121,7 @@ class FakeObjects:
         self._do("abort", lambda: self.uploads.pop(upload_id, None))
 
     def _complete(self, key, upload_id, parts, condition):
-        self._check(key, condition)
+        self._check("complete", key, condition)
         if upload_id not in self.uploads:
             if upload_id in self.completed and not self.forgets_uploads:
                 return
@@ -128,8 +133,9 @@ class FakeObjects:
         self.completed[upload_id] = key
         del self.uploads[upload_id]
 
-    def _check(self, key, condition):
-        if self.conditions and condition is Condition.IF_ABSENT and key in self.objects:
+    def _check(self, operation, key, condition):
+        known = self.conditions and operation != self.unconditional
+        if known and condition is Condition.IF_ABSENT and key in self.objects:
             raise CommitConflictError("answered 412", code=EXISTS)
 
     def _enter(self, operation):
@@ -142,6 +148,13 @@ class FakeObjects:
         effect()
         if self.faults and self.faults[0][:2] == (operation, AFTER):
             raise self.faults.pop(0)[2]
+
+
+def _by_level(found, prefix):
+    """What is right below ``prefix``, and the prefixes of what lies deeper, as Amazon tells them."""
+    below = [(each, each.key.removeprefix(prefix)) for each in found if each.key.startswith(prefix)]
+    deeper = {f"{prefix}{rest.partition('/')[0]}/" for _, rest in below if "/" in rest}
+    return [each for each, rest in below if "/" not in rest], sorted(deeper)
 
 
 def etag(data: bytes) -> str:

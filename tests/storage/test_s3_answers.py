@@ -8,7 +8,7 @@ import time
 import pytest
 
 from filesink.errors import CommitConflictError, CommitStateUnknown, ConfigError, StagedDataLost, StorageError
-from filesink.storage.api import PutResult
+from filesink.storage.api import Kind, PutResult
 from filesink.storage.objects import (
     BAD_PARTS,
     EXISTS,
@@ -250,6 +250,22 @@ def test_nothing_joined_is_an_empty_file(objects, store):
     assert objects.objects[TARGET][0] == b""
 
 
+@pytest.mark.parametrize("deeper", [False, True], ids=["by level", "all below"])
+def test_an_upload_alone_in_its_directory_is_found(objects, store, deeper):
+    """Of an attempt that died before any object was there: the sweep walks down to it by listings."""
+    objects.lists_deeper_uploads = deeper
+    output = store.create("a/b/.hidden", target="a/b/part-0")
+    output.write(b"abc")
+    output.close()
+    for directory, name in (("", "a"), ("a", "b")):
+        (entry,) = store.list(directory)
+        assert (entry.name, entry.kind) == (name, Kind.DIRECTORY)
+    (entry,) = store.list("a/b")
+    assert entry.kind is Kind.FILE
+    store.discard(f"a/b/{entry.name}")
+    assert objects.uploads == {}
+
+
 # --- at the start ---------------------------------------------------------------------------------
 
 
@@ -263,6 +279,8 @@ def test_a_good_store_is_accepted_and_left_as_it_was(objects, store):
     ("trait", "code"),
     [
         ({"conditions": False}, "NO_EXCLUSIVE_PUBLISH"),
+        ({"unconditional": "put"}, "NO_EXCLUSIVE_PUBLISH"),
+        ({"unconditional": "complete"}, "NO_EXCLUSIVE_PUBLISH"),
         ({"keeps_metadata": False}, "NO_METADATA"),
         ({"abort_ms": 2 * DAY_MS - 1}, "LIFECYCLE"),
     ],

@@ -188,6 +188,22 @@ def test_all_pages_are_read():
         second = {**page, "Parts": [{**part, "PartNumber": 2}]}
         stub.add_response("list_parts", first)
         stub.add_response("list_parts", second)
+        found = {"Size": 1, "ETag": '"e"', "LastModified": NOW}
+        stub.add_response(
+            "list_objects_v2",
+            {
+                "Contents": [{**found, "Key": "p/1"}],
+                "CommonPrefixes": [{"Prefix": "p/q/"}],
+                "IsTruncated": True,
+                "NextContinuationToken": "t",
+            },
+            {"Bucket": "b", "Prefix": "p/", "Delimiter": "/"},
+        )
+        stub.add_response(
+            "list_objects_v2",
+            {"Contents": [{**found, "Key": "p/2"}], "CommonPrefixes": [{"Prefix": "p/r/"}]},
+            {"Bucket": "b", "Prefix": "p/", "Delimiter": "/", "ContinuationToken": "t"},
+        )
         objects = S3Objects(client, "b", S3Options())
         begun = int(NOW.timestamp() * 1000)
         assert objects.list_uploads("p/") == (
@@ -195,6 +211,8 @@ def test_all_pages_are_read():
             ["p/q/"],
         )
         assert [found.number for found in objects.list_parts("p/x", "u") or ()] == [1, 2]
+        listed, below = objects.list_objects("p/")
+        assert ([each.key for each in listed], below) == (["p/1", "p/2"], ["p/q/", "p/r/"])
 
 
 def test_requester_pays_and_settings_of_objects_are_sent():
