@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import BinaryIO, Final
+from typing import Any, BinaryIO, Final
 
 import numpy as np
 import pyarrow as pa
@@ -32,9 +32,6 @@ _ESCAPES: Final = {code: f"\\u{code:04X}" for code in range(32)} | {
     _QUOTE: '\\"',
     _BACKSLASH: "\\\\",
 }
-# Units of Spark's internal values.
-_TIME: Final = pa.time64("ns")
-_SPAN: Final = pa.duration("us")
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,14 +169,21 @@ def _map(column: Column) -> Text:
 
 def _key(column: Column) -> Text:
     column = columns.plain(column)
-    kind = column.type
-    if pt.is_date(kind):
-        column = column.cast(pa.date32()).cast(pa.int32())
-    elif pt.is_temporal(kind):
-        unit = _TIME if pt.is_time(kind) else _SPAN if pt.is_duration(kind) else pa.timestamp("us", kind.tz)
-        column = column.cast(unit, safe=False).cast(pa.int64())
+    if pt.is_temporal(column.type):
+        column = _internal(column)
     text = render.text(column, style=render.Style.JSON)
     return pc.binary_join_element_wise('"', escaped(text), '"', "")
+
+
+def _internal(column: Column) -> Column:
+    """The number that a date or time is inside of Spark."""
+    kind: Any = column.type
+    if pt.is_date(kind):
+        return column.cast(pa.date32()).cast(pa.int32())
+    if pt.is_time(kind):
+        return column.cast(pa.time64("ns")).cast(pa.int64())
+    micros = pa.duration("us") if pt.is_duration(kind) else pa.timestamp("us", kind.tz)
+    return column.cast(micros, safe=False).cast(pa.int64())
 
 
 def _span(column: Column) -> tuple[int, int]:
