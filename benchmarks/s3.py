@@ -33,7 +33,7 @@ from filesink.committer import FileCommitter
 from filesink.ports import SerialRunner
 from filesink.storage.open import open_store
 from paired import Contender, compare, keep, seconds
-from tests.servers import S3Server, free_port, rclone, running
+from tests.servers import S3Server, rclone, running
 
 MIB = 1 << 20
 PART = 8 * MIB
@@ -265,10 +265,9 @@ def server_below(place: Path) -> Iterator[S3Server]:
 @contextlib.contextmanager
 def slowly(server: S3Server) -> Iterator[S3Server]:
     """The same server, farther away."""
-    port = free_port()
     program = str(Path(__file__).with_name("slow_proxy.py"))
-    numbers = (port, server.port, ROUND_TRIP_MS / 2, CONNECTION_MB)
-    with running([sys.executable, program, *map(str, numbers)], Path(os.devnull), port):
+    numbers = list(map(str, (server.port, ROUND_TRIP_MS / 2, CONNECTION_MB)))
+    with running(lambda port: [sys.executable, program, str(port), *numbers], Path(os.devnull)) as port:
         yield replace(server, name="far", port=port)
 
 

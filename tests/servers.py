@@ -1,4 +1,4 @@
-"""Real servers that speak S3, on free ports of the loopback interface, stopped by their own process."""
+"""Real servers, such as speak S3, on free ports of the loopback interface, stopped by their own process."""
 
 from __future__ import annotations
 
@@ -8,13 +8,17 @@ import subprocess
 import sys
 import time
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import psutil
+
 KEY, SECRET = "filesink-tests", "not-a-secret"
 _STARTS_WITHIN = 60.0  # seconds, on a machine that is busy with other tests
+_ENDS_WITHIN = 30.0
+_STARTS = 3  # with another port each time
 
 
 @dataclass(frozen=True)
@@ -67,20 +71,18 @@ class S3Server:
 @contextlib.contextmanager
 def moto(logs: Path) -> Iterator[S3Server]:
     """moto: knows If-None-Match; answers a repeated completion with success."""
-    port = free_port()
     program = str(Path(__file__).with_name("moto_program.py"))
-    with running([sys.executable, program, str(port)], logs / "moto.log", port):
+    with running(lambda port: [sys.executable, program, str(port)], logs / "moto.log") as port:
         yield S3Server(name="moto", port=port)
 
 
 @contextlib.contextmanager
 def rclone(root: Path, logs: Path) -> Iterator[S3Server]:
     """rclone: ignores If-None-Match, cannot copy parts, and forgets an upload that is completed."""
-    port = free_port()
     program = Path(sys.executable).with_name("rclone")
-    command = [str(program), "serve", "s3", str(root), "--addr", f"127.0.0.1:{port}"]
+    command = [str(program), "serve", "s3", str(root)]
     command += ["--auth-key", f"{KEY},{SECRET}", "--config", "/dev/null", "--vfs-cache-mode", "off"]
-    with running(command, logs / "rclone.log", port):
+    with running(lambda port: [*command, "--addr", f"127.0.0.1:{port}"], logs / "rclone.log") as port:
         yield S3Server(
             name="rclone",
             port=port,
@@ -90,31 +92,62 @@ def rclone(root: Path, logs: Path) -> Iterator[S3Server]:
         )
 
 
-def free_port() -> int:
-    """A port that nobody listens on right now."""
+def free_port(host: str = "127.0.0.1") -> int:
+    """A port that nobody listens on right now; somebody may a moment later."""
     with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
+        probe.bind((host, 0))
         return int(probe.getsockname()[1])
 
 
 @contextlib.contextmanager
-def running(command: list[str], log: Path, port: int) -> Iterator[None]:
-    """A server's process, from its first answer on."""
-    with log.open("wb") as output:
-        server = subprocess.Popen(command, stdout=output, stderr=subprocess.STDOUT)  # noqa: S603 - our own
-    try:
-        _wait_for(port, server, log)
-        yield
-    finally:
-        server.terminate()
-        server.wait(30)
+def running(command: Callable[[int], list[str]], log: Path, *, cwd: Path | None = None) -> Iterator[int]:
+    """A server's process, from when it listens on; its port.
+
+    If somebody else takes the port before the server does, such as another process of the tests, the
+    server ends and is started anew with another one.
+
+    Args:
+        command: starts the server, given a port.
+        log: gets what it prints.
+        cwd: the directory it runs in.
+
+    Raises:
+        RuntimeError: it does not start.
+    """
+    for _ in range(_STARTS):
+        port = free_port()
+        with log.open("wb") as output:
+            server = subprocess.Popen(command(port), stdout=output, stderr=subprocess.STDOUT, cwd=cwd)  # noqa: S603 - ours
+        try:
+            if _comes_up(server, port):
+                yield port
+                return
+        finally:
+            _stop(server)
+    raise RuntimeError(f"the server did not start: {log.read_text()[-500:]}")
 
 
-def _wait_for(port: int, server: subprocess.Popen[bytes], log: Path) -> None:
+def _comes_up(server: subprocess.Popen[bytes], port: int) -> bool:
     deadline = time.monotonic() + _STARTS_WITHIN
-    while True:
-        with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), timeout=1):
-            return
-        if server.poll() is not None or time.monotonic() > deadline:
-            raise RuntimeError(f"the server did not start: {log.read_text()[-500:]}")
+    while server.poll() is None and time.monotonic() < deadline:
+        if _listens(server, port):
+            return True
         time.sleep(0.05)
+    return False
+
+
+def _listens(server: subprocess.Popen[bytes], port: int) -> bool:
+    """Whether it is this process that listens there; a connection would not tell."""
+    with contextlib.suppress(psutil.NoSuchProcess):
+        found = psutil.Process(server.pid).net_connections("tcp")
+        return any(one.status == psutil.CONN_LISTEN and one.laddr.port == port for one in found)
+    return False
+
+
+def _stop(server: subprocess.Popen[bytes]) -> None:
+    server.terminate()
+    try:
+        server.wait(_ENDS_WITHIN)
+    except subprocess.TimeoutExpired:
+        server.kill()
+        server.wait()

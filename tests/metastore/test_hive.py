@@ -116,7 +116,7 @@ class TestHiveMetastore(MetastoreContract):
 
     def test_a_dead_server_is_passed_over(self, hive: HiveServer, table) -> None:
         """The next URI is tried when the first refuses; the one that answered is tried first from then on."""
-        with free_port() as dead:
+        with refusing_port() as dead:
             client = HiveMetastore(f"thrift://127.0.0.1:{dead}, {hive.uri}", clock=SettableClock())
             assert client.get_table(table.name) is not None
             client.add_partitions(table, [partition(table, "d")])
@@ -164,7 +164,7 @@ class HangsUp:
 
 
 @contextmanager
-def free_port() -> Iterator[int]:
+def refusing_port() -> Iterator[int]:
     """A port that refuses connections: bound, and nobody listens."""
     with socket.socket() as bound:
         bound.bind(("127.0.0.1", 0))
@@ -222,7 +222,7 @@ def test_servers_that_fail_are_tried_last() -> None:
 def test_no_server_at_all() -> None:
     """All servers are tried in three rounds with pauses between; then the last one is named."""
     clock = SettableClock()
-    with free_port() as one, free_port() as other:
+    with refusing_port() as one, refusing_port() as other:
         client = HiveMetastore(f"thrift://127.0.0.1:{one},thrift://127.0.0.1:{other}", clock=clock)
         with pytest.raises(MetastoreError) as caught:
             client.get_table(TableName.parse("a.b"))
@@ -278,7 +278,7 @@ def test_kerberos_is_configured(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "kerberos", fake)
     monkeypatch.setattr(puresasl.mechanisms, "kerberos", fake, raising=False)
     monkeypatch.setitem(puresasl.mechanisms.mechanisms, "GSSAPI", puresasl.mechanisms.GSSAPIMechanism)
-    with free_port() as port:
+    with refusing_port() as port:
         connection = HiveConnection(
             Servers([Server("127.0.0.1", port)]),
             security=Kerberos(service="metastore", host="hms.example.org"),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import socket
 import subprocess
 from collections.abc import Iterator
 from contextlib import ExitStack, suppress
@@ -14,6 +13,7 @@ import psutil
 import pyspark
 import pytest
 
+from tests.servers import free_port
 from tests.spark import outside
 from tests.spark.drivers import Driver
 from tests.spark.programs.speculative_write import ROWS
@@ -26,9 +26,9 @@ _HOSTS = ("127.0.0.2", "127.0.0.3")  # Spark starts no twin on the host of its s
 @pytest.fixture
 def cluster(tmp_path: Path) -> Iterator[str]:
     """A standalone master and two workers, each on an address of its own; the master's URL."""
-    port = free_port("127.0.0.1")
     for host in _HOSTS:
-        free_port(host)
+        check_host(host)
+    port = free_port()
     master = f"spark://127.0.0.1:{port}"
     with ExitStack() as stack:
         stack.enter_context(daemon(tmp_path, "master.Master", "--host", "127.0.0.1", "--port", port))
@@ -38,14 +38,12 @@ def cluster(tmp_path: Path) -> Iterator[str]:
         yield master
 
 
-def free_port(host: str) -> int:
-    """A port nobody listens on; skips the test where the address cannot be used."""
-    with socket.socket() as probe:
-        try:
-            probe.bind((host, 0))
-        except OSError as error:
-            pytest.skip(f"{host} cannot be bound ({error.strerror}), and twins need several hosts")
-        return int(probe.getsockname()[1])
+def check_host(host: str) -> None:
+    """Skip the test where the address cannot be used."""
+    try:
+        free_port(host)
+    except OSError as error:
+        pytest.skip(f"{host} cannot be bound ({error.strerror}), and twins need several hosts")
 
 
 class daemon:  # noqa: N801 - reads as a function

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import shutil
-import socket
 import subprocess
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+
+from tests.servers import running
 
 #: The emulator's account, as its documentation publishes it.
 ACCOUNT = "devstoreaccount1"
@@ -27,34 +27,12 @@ def azurite(directory: Path) -> Iterator[str]:
     done = subprocess.run(install, capture_output=True, text=True, timeout=280, check=False)  # noqa: S603
     if done.returncode:
         pytest.skip("Azurite cannot be installed with npm")
-    port = _free_port()
     program = directory / "node_modules" / "azurite" / "dist" / "src" / "blob" / "main.js"
-    command = ["node", str(program), "--blobPort", str(port), "--blobHost", "127.0.0.1"]
+    command = ["node", str(program), "--blobHost", "127.0.0.1"]
     command += ["--inMemoryPersistence", "--disableTelemetry", "--skipApiVersionCheck", "--silent"]
-    process = subprocess.Popen(command, cwd=directory, stdout=subprocess.DEVNULL)  # noqa: S603
-    try:
-        _wait_for(port, process)
+    log = directory / "azurite.log"
+    with running(lambda port: [*command, "--blobPort", str(port)], log, cwd=directory) as port:
         endpoint = f"http://127.0.0.1:{port}/{ACCOUNT}"
         yield (
             f"DefaultEndpointsProtocol=http;AccountName={ACCOUNT};AccountKey={KEY};BlobEndpoint={endpoint};"
         )
-    finally:
-        process.terminate()
-        process.wait(30)
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
-
-
-def _wait_for(port: int, process: subprocess.Popen[bytes]) -> None:
-    for _ in range(300):
-        if process.poll() is not None:
-            pytest.fail("Azurite ended at its start")
-        with socket.socket() as probe:
-            if probe.connect_ex(("127.0.0.1", port)) == 0:
-                return
-        time.sleep(0.1)
-    pytest.fail("Azurite does not answer")
