@@ -52,9 +52,12 @@ def open_reader(file: BinaryIO, *, schema: pa.Schema | None) -> pa.RecordBatchRe
 def _batches(
     file: BinaryIO, load_workbook: Callable[..., Any], schema: pa.Schema
 ) -> Iterator[pa.RecordBatch]:
-    try:
-        _check(file)
-        book = load_workbook(file, read_only=True, data_only=True)
+    source = reading.Source(file)
+    # openpyxl says what is wrong in many classes, KeyError and SyntaxError among them; none of them is
+    # passed over.
+    with source.as_damage("the file is no workbook, damaged or cut off", on=(Exception,)):
+        _check(source)
+        book = load_workbook(source, read_only=True, data_only=True)
         for sheet in book.worksheets:
             rows = sheet.iter_rows(values_only=True)
             header = next(rows, ())
@@ -62,18 +65,12 @@ def _batches(
             while found := list(islice(rows, _ROWS)):
                 arrays = [_column(found, field, places.get(field.name)) for field in schema]
                 yield pa.RecordBatch.from_arrays(arrays, schema=schema)
-    except (FormatError, OSError):
-        raise
-    # openpyxl says what is wrong in many classes, KeyError and SyntaxError among them; none of them is
-    # passed over.
-    except Exception as error:
-        raise FormatError("the file is no workbook, damaged or cut off", kind="value") from error
 
 
-def _check(file: BinaryIO) -> None:
+def _check(source: Any) -> None:
     """Refuse a bomb; a member never holds more than the directory of the archive says."""
-    file.seek(0)
-    with zipfile.ZipFile(file) as archive:
+    source.seek(0)
+    with zipfile.ZipFile(source) as archive:
         together = sum(
             member.file_size for member in archive.infolist() if not member.filename.startswith(_SHEETS)
         )

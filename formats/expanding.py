@@ -9,11 +9,13 @@ from typing import Any, BinaryIO, Final
 
 import pyarrow as pa
 
+from formats import reading
 from formats.errors import FormatError
 
 _BLOCK: Final = 256 << 10  # bytes
-_XZ_MEMORY: Final = 128 << 20  # bytes; twice what the highest level needs
 _ARROW: Final[dict[str, Any]] = {"gzip": "gzip", "bzip2": "bz2", "zstd": "zstd", "lz4": "lz4"}
+#: Most bytes of memory that xz data may ask for; twice what the highest level needs.
+XZ_MEMORY: Final = 128 << 20
 #: What every file in snappy's framing format begins with.
 SNAPPY_START: Final = b"\xff\x06\x00\x00sNaPpY"
 _SNAPPY_LARGEST: Final = 1 << 17  # bytes of a chunk, which holds 64 KiB at most
@@ -46,7 +48,7 @@ class _Expanded(io.RawIOBase):
     """What members hold, one after the other."""
 
     def __init__(self, file: BinaryIO, codec: str) -> None:
-        self._file = file
+        self._file = reading.Source(file)
         self._codec = codec
         self.seek(0)
 
@@ -86,14 +88,13 @@ class _Expanded(io.RawIOBase):
             if not self._file.read(1):
                 raise FormatError(f"an empty file is no {self._codec} data", kind="value")
             self._file.seek(0)
-        try:
+        # Each codec has classes of its own for what is wrong with its data.
+        with self._file.as_damage(f"{self._codec} data is damaged or cut off", on=(Exception,)):
             while not self._rest:
                 piece = next(self._pieces, None)
                 if piece is None:
                     return 0
                 self._rest = memoryview(piece)
-        except (OSError, EOFError, ValueError, lzma.LZMAError) as error:
-            raise FormatError(f"{self._codec} data is damaged or cut off", kind="value") from error
         taken = min(len(buffer), len(self._rest))
         buffer[:taken] = self._rest[:taken]
         self._rest = self._rest[taken:]
@@ -101,32 +102,17 @@ class _Expanded(io.RawIOBase):
         return taken
 
 
-class _Lent(io.RawIOBase):
-    """A file of somebody else's, which Arrow would close."""
-
-    def __init__(self, file: BinaryIO) -> None:
-        self._file = file
-
-    def readable(self) -> bool:
-        """Always."""
-        return True
-
-    def read(self, size: int = -1, /) -> bytes:
-        """See ``io.RawIOBase.read``."""
-        return self._file.read(size)
-
-
-def _by_arrow(file: BinaryIO, codec: Any) -> Iterator[bytes]:
-    lent: Any = _Lent(file)
+def _by_arrow(file: reading.Source, codec: Any) -> Iterator[bytes]:
+    lent: Any = file
     stream = pa.CompressedInputStream(pa.PythonFile(lent, mode="r"), codec)
     while piece := stream.read(_BLOCK):
         yield piece
 
 
-def _xz(file: BinaryIO) -> Iterator[bytes]:
+def _xz(file: reading.Source) -> Iterator[bytes]:
     left = b""
     while data := left or file.read(_BLOCK):
-        decoder = lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=_XZ_MEMORY)
+        decoder = lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=XZ_MEMORY)
         yield decoder.decompress(data, _BLOCK)
         while not decoder.eof:
             more = file.read(_BLOCK) if decoder.needs_input else b""
@@ -136,7 +122,7 @@ def _xz(file: BinaryIO) -> Iterator[bytes]:
         left = decoder.unused_data
 
 
-def _snappy(file: BinaryIO) -> Iterator[bytes]:
+def _snappy(file: reading.Source) -> Iterator[bytes]:
     """Chunks of a type, three bytes of length, and so many bytes; each is expanded by itself."""
     snappy = cramjam_snappy()
     if file.read(len(SNAPPY_START)) != SNAPPY_START:
@@ -145,6 +131,8 @@ def _snappy(file: BinaryIO) -> Iterator[bytes]:
         size = int.from_bytes(head[1:], "little")
         body = file.read(size) if len(head) == 4 and size < _SNAPPY_LARGEST else b""
         if len(body) != size:
+            raise EOFError
+        if head[0] == SNAPPY_START[0] and head + body != SNAPPY_START:
             raise EOFError
         if head[0] < 0x80:  # others are padding, or another beginning
             yield bytes(snappy.decompress(SNAPPY_START + head + body))

@@ -109,11 +109,12 @@ class OrcBulkWriterFactory(BulkWriterFactory):
 
         Arrow has nanoseconds for ORC's timestamps: one before 1677 or after 2262 is an error.
         """
-        try:
-            found = orc.ORCFile(file)
-        except (pa.ArrowException, OSError) as error:
-            raise FormatError(f"no readable ORC file ({type(error).__name__})", kind="value") from error
-        return reading.reader(found.schema, lambda: _batches(found), wanted=schema)
+        source = reading.Source(file)
+        with source.as_damage("no readable ORC file"):
+            lent: Any = source
+            found = orc.ORCFile(lent)
+            own = found.schema
+        return reading.reader(own, lambda: source.checked(_batches(found)), wanted=schema)
 
     def check_schema(self, schema: pa.Schema) -> None:
         """See ``BulkWriterFactory.check_schema``."""

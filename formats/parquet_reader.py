@@ -9,7 +9,6 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from formats import columns, reading
-from formats.errors import FormatError
 from formats.parquet_encryption import ParquetEncryption
 
 _READ_AHEAD: Final = 1 << 20  # bytes of one column chunk at a time, so that none is in memory as a whole
@@ -31,19 +30,19 @@ def open_reader(
         encryption: opens the keys, if the file is encrypted.
     """
     properties, keys = (None, None) if encryption is None else encryption.for_reading()
-    try:
+    source = reading.Source(file)
+    with source.as_damage("no readable Parquet file"):
+        lent: Any = source
         found = pq.ParquetFile(
-            file,
+            lent,
             buffer_size=_READ_AHEAD,
             pre_buffer=False,
             coerce_int96_timestamp_unit="us",
             decryption_properties=properties,
             **FOOTER_LIMITS,
         )
-    except (pa.ArrowException, OSError) as error:
-        raise FormatError(f"no readable Parquet file ({type(error).__name__})", kind="value") from error
-    instants = _with_instants(found)
-    return reading.reader(instants, lambda: _batches(found, instants, keys), wanted=schema)
+        instants = _with_instants(found)
+    return reading.reader(instants, lambda: source.checked(_batches(found, instants, keys)), wanted=schema)
 
 
 def _with_instants(file: pq.ParquetFile) -> pa.Schema:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import errno
+import io
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any, BinaryIO, Final
 
 import pyarrow as pa
@@ -14,6 +17,90 @@ from formats.evolution import check_readable_as
 #: Most records, and about the most bytes in Arrow's form, that a reader hands over at a time.
 BATCH_ROWS: Final = 65_536
 BATCH_BYTES: Final = 16 << 20
+_OF_BYTES: Final[tuple[type[Exception], ...]] = (pa.ArrowException, OSError, EOFError, UnicodeDecodeError)
+
+
+class Source(io.RawIOBase):
+    """A file of somebody else's, lent to a library that closes what it reads and rewords what it catches.
+
+    What reading raises is remembered, so that an error of the store is never taken for damage.
+    """
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._file = file
+        self._error: BaseException | None = None
+
+    def readable(self) -> bool:
+        """Always."""
+        return True
+
+    def seekable(self) -> bool:
+        """Always."""
+        return True
+
+    def close(self) -> None:
+        """Never: its owner does."""
+
+    def tell(self) -> int:
+        """See ``io.IOBase.tell``."""
+        return self._file.tell()
+
+    def read(self, size: int = -1, /) -> bytes:
+        """See ``io.RawIOBase.read``."""
+        try:
+            return self._file.read(size)
+        except BaseException as error:
+            self._error = error
+            raise
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET, /) -> int:
+        """See ``io.IOBase.seek``; a place that cannot be is a ``ValueError``, as damage may name one."""
+        try:
+            return self._file.seek(offset, whence)
+        except ValueError:
+            raise
+        except BaseException as error:
+            if isinstance(error, OSError) and error.errno == errno.EINVAL:
+                raise ValueError(f"no place {offset} in the file") from error
+            self._error = error
+            raise
+
+    @contextmanager
+    def as_damage(self, message: str, *, on: tuple[type[Exception], ...] = _OF_BYTES) -> Iterator[None]:
+        """What a library raises inside the block because of the bytes becomes ``FormatError``.
+
+        Errors of the file come out as it raised them, whatever the library made of them, and so do those
+        of the system and of a user's own code.
+
+        Args:
+            message: what is wrong with the bytes then.
+            on: what the library raises.
+
+        Raises:
+            FormatError: kind ``"value"``.
+        """
+        try:
+            yield
+        except FormatError:
+            raise
+        except on as error:
+            if self._error is not None:
+                raise self._error  # noqa: B904 - what it came from is in itself
+            if _is_no_damage(error):
+                raise
+            raise FormatError(f"{message} ({type(error).__name__})", kind="value") from error
+
+    def checked(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """``batches`` of the file; what goes wrong with them goes through ``as_damage``."""
+        with self.as_damage("the file is damaged or cut off"):
+            yield from batches
+
+
+def _is_no_damage(error: Exception) -> bool:
+    """Whether the system or a user's own code raised it: Arrow's ``OSError`` has no errno and no class."""
+    if isinstance(error, OSError):
+        return type(error) is not OSError or error.errno is not None
+    return type(error) is MemoryError  # Arrow's own is of a class of its own, and of a size in the file
 
 
 def rows_per_batch(size: int, rows: int) -> int:
@@ -53,10 +140,14 @@ def reader(
         wanted: ``None`` for ``schema``.
 
     Raises:
-        FormatError: kind ``"schema"``; the file's columns cannot become those of ``wanted``.
+        FormatError: kind ``"schema"``; the file's columns cannot become those of ``wanted``. Kind
+            ``"value"``; a name in the file is no text.
     """
     target = schema if wanted is None else wanted
-    check_readable_as(schema, target)
+    try:
+        check_readable_as(schema, target)
+    except UnicodeDecodeError as error:  # Arrow decodes a name when somebody asks for it
+        raise FormatError("the file is damaged: a column has a name that is no text", kind="value") from error
     return pa.RecordBatchReader.from_batches(target, _checked(batches, target))
 
 

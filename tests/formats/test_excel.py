@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import io
+import zipfile
 from datetime import UTC, date, datetime
 from decimal import Decimal
 
@@ -202,6 +203,43 @@ def test_a_bomb_is_refused(monkeypatch):
     file = file_of(ExcelWriterFactory(), pa.record_batch({"n": [1]}))
     with pytest.raises(FormatError, match="expands to more") as error:
         ExcelWriterFactory().open_reader(file, schema=pa.schema([("n", pa.int64())])).read_all()
+    assert error.value.kind == "value"
+
+
+NUMBERS = pa.schema([("n", pa.int64())])
+
+
+def remade(file, replaced=(), added=()):
+    """A workbook with texts of some members replaced, and with more members, twice as large as allowed."""
+    output = io.BytesIO()
+    with zipfile.ZipFile(file) as old, zipfile.ZipFile(output, "w", zipfile.ZIP_DEFLATED) as new:
+        for name in old.namelist():
+            text = old.read(name).decode()
+            for member, before, after in replaced:
+                assert name != member or before in text
+                text = text.replace(before, after) if name == member else text
+            new.writestr(name, text)
+        for name in added:
+            new.writestr(name, "<sst>" + " " * 400_000 + "</sst>")
+    return output
+
+
+def test_an_archive_that_is_no_workbook_is_refused():
+    """A text document has the same frame."""
+    file = file_of(ExcelWriterFactory(), pa.record_batch({"n": [1]}))
+    replaced = [("[Content_Types].xml", "spreadsheetml.sheet.main", "wordprocessingml.document.main")]
+    with pytest.raises(FormatError, match="no workbook") as error:
+        ExcelWriterFactory().open_reader(remade(file, replaced), schema=NUMBERS).read_all()
+    assert error.value.kind == "value"
+
+
+@pytest.mark.parametrize("keep", [0, 3, 100])
+def test_a_stub_on_a_disk_is_damage(keep, tmp_path):
+    """The system, asked for a place before the beginning of the file, is not what failed."""
+    path = tmp_path / "a.xlsx"
+    path.write_bytes(file_of(ExcelWriterFactory(), pa.record_batch({"n": [1]})).getvalue()[:keep])
+    with path.open("rb") as file, pytest.raises(FormatError) as error:
+        ExcelWriterFactory().open_reader(file, schema=NUMBERS).read_all()
     assert error.value.kind == "value"
 
 

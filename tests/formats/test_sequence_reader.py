@@ -188,20 +188,6 @@ def test_small_records_after_a_large_one_come_in_pieces(monkeypatch):
     assert max(batch.num_rows for batch in found) < 1_000
 
 
-def test_an_error_of_the_store_is_no_damage():
-    """Nobody shall give up a file because the network is down."""
-
-    class Down(io.BytesIO):
-        def read(self, size=-1):
-            if self.tell() > 200:
-                raise TimeoutError
-            return super().read(size)
-
-    factory = SequenceFileWriterFactory(key="n", value="t")
-    with pytest.raises(TimeoutError):
-        list(factory.open_reader(Down(file_of(factory, pairs()).getvalue())))
-
-
 def test_values_that_are_null_leave_the_keys():
     """Sets of keys are files like that."""
     data = head("DefaultCodec", in_blocks=True, key="Text", value="NullWritable")
