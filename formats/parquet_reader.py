@@ -38,6 +38,7 @@ def open_reader(
             buffer_size=_READ_AHEAD,
             pre_buffer=False,
             coerce_int96_timestamp_unit="us",
+            page_checksum_verification=True,
             decryption_properties=properties,
             **FOOTER_LIMITS,
         )

@@ -203,6 +203,17 @@ def test_a_damaged_stripe_is_refused(codec):
     assert error.value.kind == "value"
 
 
+def test_checksums_of_pages_are_looked_at():
+    """A file that has them is not read as one of other values."""
+    layout = ParquetLayout(page_checksums=True, dictionary="none")
+    case = Read(ParquetWriterFactory(compression="none", layout=layout))
+    data = case.file()
+    for text in (b"row 12 row 12 ", b"row 59 row"):
+        with pytest.raises(FormatError, match="damaged") as error:
+            case.table(io.BytesIO(data.replace(text, text.swapcase(), 1)))
+        assert error.value.kind == "value"
+
+
 @pytest.mark.parametrize("offsets", [(0, 1 << 30, 2), (0, -1, 2), (0, 2, 1)], ids=str)
 def test_offsets_out_of_bounds_are_refused(offsets):
     """Whoever followed them would read memory of others; the ends look right."""
