@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, get_args
 
 import pyarrow as pa
 
+from formats import expanding
 from formats.errors import FormatError
 
 if TYPE_CHECKING:
@@ -89,7 +90,7 @@ class AvroCodec:
             case "bzip2":
                 return _whole(bz2.BZ2Decompressor(), data, most)
             case "xz":
-                return _whole(lzma.LZMADecompressor(), data, most)
+                return _whole(lzma.LZMADecompressor(memlimit=expanding.XZ_MEMORY), data, most)
 
 
 def _whole(stream: Any, data: bytes, most: int) -> bytes:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import errno
 import io
+import lzma
 import struct
+import zlib
 from dataclasses import dataclass, field
 
 import pyarrow as pa
@@ -25,6 +27,7 @@ from formats import (
     XmlWriterFactory,
     expanding,
 )
+from formats.avro_codecs import AvroCodec
 
 ROWS = pa.record_batch(
     {"n": pa.array(range(60), pa.int32()), "t": [f"row {number} " * (number % 5) for number in range(60)]}
@@ -236,3 +239,25 @@ def test_a_chunk_of_snappy_does_not_become_a_beginning():
         case.table(io.BytesIO(data[:start] + b"\xff" + data[start + 1 :]))
     assert error.value.kind == "value"
     assert case.table(io.BytesIO(data[:start] + expanding.SNAPPY_START + data[start:])).num_rows == 60
+
+
+def greedy(data):
+    """``data`` of xz, which now asks for a dictionary of 1.5 GiB."""
+    head = bytearray(data[12 : 12 + 4 * (data[12] + 1)])  # behind the header of the stream
+    assert head[2:4] == b"\x21\x01"  # LZMA2, whose one property is the size
+    head[4] = 37
+    head[-4:] = zlib.crc32(head[:-4]).to_bytes(4, "little")
+    return data[:12] + bytes(head) + data[12 + len(head) :]
+
+
+def test_xz_cannot_ask_for_any_memory():
+    """Some bytes that want a large dictionary are refused, in Avro's blocks as in compressed files."""
+    data = greedy(lzma.compress(b'"1"\n'))
+    assert lzma.decompress(data) == b'"1"\n'
+    with pytest.raises(FormatError) as error:
+        AvroCodec(name="xz").expand(data, most=100)
+    assert error.value.kind == "value"
+    csv = CompressWriterFactory(encoder=Encoder.csv(), codec="xz")
+    with pytest.raises(FormatError) as error:
+        csv.open_reader(io.BytesIO(data), schema=pa.schema([("n", pa.int64())])).read_all()
+    assert error.value.kind == "value"
