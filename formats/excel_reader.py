@@ -7,6 +7,7 @@ sheet cannot be told from no rows.
 from __future__ import annotations
 
 import datetime as dt
+import posixpath
 import re
 import zipfile
 from collections.abc import Callable, Iterator
@@ -31,7 +32,7 @@ _READ: Final[tuple[Callable[[Any], bool], ...]] = (
 )
 _ESCAPED: Final = re.compile("_x([0-9A-Fa-f]{4})_")  # how cells hold control characters, and such text
 _ROWS: Final = 10_000  # at a time
-_SHEETS: Final = "xl/worksheets/"
+_SHEETS: Final = "xl/worksheets"
 _MOST_EXPANDED: Final = 256 << 20  # bytes of what is in memory as a whole: everything but the sheets
 
 
@@ -57,7 +58,7 @@ def _batches(
     # passed over.
     with source.as_damage("the file is no workbook, damaged or cut off", on=(Exception,)):
         _check(source)
-        book = load_workbook(source, read_only=True, data_only=True)
+        book = load_workbook(source, read_only=True, data_only=True, keep_links=False)
         for sheet in book.worksheets:
             rows = sheet.iter_rows(values_only=True)
             header = next(rows, ())
@@ -71,11 +72,39 @@ def _check(source: Any) -> None:
     """Refuse a bomb; a member never holds more than the directory of the archive says."""
     source.seek(0)
     with zipfile.ZipFile(source) as archive:
-        together = sum(
-            member.file_size for member in archive.infolist() if not member.filename.startswith(_SHEETS)
-        )
+        # What says which members are sheets is read as a whole itself, so it is bounded first.
+        beside = {name for name in archive.namelist() if posixpath.dirname(name) == _SHEETS}
+        _check_size(archive, beside)
+        _check_size(archive, beside & _streamed(archive))
+
+
+def _check_size(archive: zipfile.ZipFile, streamed: set[str]) -> None:
+    together = sum(member.file_size for member in archive.infolist() if member.filename not in streamed)
     if together > _MOST_EXPANDED:
         raise FormatError(f"the workbook expands to more than {_MOST_EXPANDED} bytes", kind="value")
+
+
+def _streamed(archive: zipfile.ZipFile) -> set[str]:
+    """What is read row by row: members that are sheets to all that name them.
+
+    The workbook that openpyxl takes is one of ``books``, which may be more. It passes over sheets that are
+    not there.
+    """
+    from openpyxl.packaging.manifest import Manifest
+    from openpyxl.packaging.relationship import get_dependents, get_rels_path
+    from openpyxl.xml.constants import ARC_CONTENT_TYPES, ARC_WORKBOOK, REL_NS
+    from openpyxl.xml.functions import fromstring
+
+    manifest = Manifest.from_tree(fromstring(archive.read(ARC_CONTENT_TYPES)))
+    types = [(part.PartName[1:], part.ContentType) for part in manifest.Override]
+    books = {ARC_WORKBOOK, *(name for name, kind in types if kind.endswith(".main+xml"))}
+    lists = {get_rels_path(book) for book in books}.intersection(archive.namelist())
+    links = [(link.target, link.Type) for each in lists for link in get_dependents(archive, each)]
+    sheets = {name for name, kind in links if kind == f"{REL_NS}/worksheet"}
+    if not sheets.issubset(archive.namelist()):
+        raise FormatError("the workbook is damaged: it names a sheet that it does not have", kind="value")
+    others = {name for name, kind in links if kind != f"{REL_NS}/worksheet"}
+    return sheets - others - {name for name, kind in types if not kind.endswith(".worksheet+xml")}
 
 
 def _column(rows: list[tuple[Any, ...]], field: Any, place: int | None) -> Any:

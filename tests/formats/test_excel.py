@@ -207,6 +207,7 @@ def test_a_bomb_is_refused(monkeypatch):
 
 
 NUMBERS = pa.schema([("n", pa.int64())])
+SHARED = "application/vnd.openxmlformats-officedocument.spreadsheetml.sharedStrings+xml"
 
 
 def remade(file, replaced=(), added=()):
@@ -222,6 +223,59 @@ def remade(file, replaced=(), added=()):
         for name in added:
             new.writestr(name, "<sst>" + " " * 400_000 + "</sst>")
     return output
+
+
+def shared(name):
+    """The content types call this member the shared strings."""
+    part = f'<Override PartName="/{name}" ContentType="{SHARED}"/></Types>'
+    return ("[Content_Types].xml", "</Types>", part)
+
+
+LINKS = "xl/_rels/workbook.xml.rels"
+FIRST = "xl/worksheets/sheet1.xml"
+HIDDEN = {
+    "strings beside the sheets": ([shared("xl/worksheets/strings.xml")], ["xl/worksheets/strings.xml"]),
+    "strings that are a sheet": ([shared(FIRST)], []),
+    "a chart for a sheet": ([(LINKS, "relationships/worksheet", "relationships/chartsheet")], []),
+    "links of a sheet": ([], ["xl/worksheets/_rels/sheet1.xml.rels"]),
+    "links of another workbook": (
+        [("[Content_Types].xml", "/xl/workbook.xml", "/xl/worksheets/b.xml")],
+        ["xl/worksheets/_rels/b.xml.rels"],
+    ),
+    "a member of no kind": ([], ["xl/worksheets/any.xml"]),
+}
+
+
+@pytest.fixture
+def large(monkeypatch):
+    """A workbook whose only sheet is larger than what may be in memory as a whole."""
+    monkeypatch.setattr(excel_reader, "_MOST_EXPANDED", 200_000)
+    file = file_of(ExcelWriterFactory(), pa.record_batch({"n": range(10_000)}))
+    with zipfile.ZipFile(file) as archive:
+        assert archive.getinfo(FIRST).file_size > 300_000
+    return file
+
+
+@pytest.mark.parametrize("start", ["worksheets/", "/xl/worksheets/"])
+def test_sheets_are_no_bomb(large, start):
+    """They are read row by row, wherever the links to them begin."""
+    file = remade(large, [(LINKS, '"worksheets/', f'"{start}')])
+    assert ExcelWriterFactory().open_reader(file, schema=NUMBERS).read_all().num_rows == 10_000
+
+
+@pytest.mark.parametrize(("replaced", "added"), HIDDEN.values(), ids=HIDDEN.keys())
+def test_a_bomb_among_the_sheets_is_refused(large, replaced, added):
+    """Only what is a sheet to all that name it is read row by row."""
+    with pytest.raises(FormatError, match="expands to more") as error:
+        ExcelWriterFactory().open_reader(remade(large, replaced, added), schema=NUMBERS).read_all()
+    assert error.value.kind == "value"
+
+
+def test_links_to_other_workbooks_are_not_followed(large):
+    """One of them may lead to a sheet, which would be in memory as a whole."""
+    links = '<externalReferences><externalReference r:id="rId1"/></externalReferences><calcPr'
+    file = remade(large, [("xl/workbook.xml", "<calcPr", links)])
+    assert ExcelWriterFactory().open_reader(file, schema=NUMBERS).read_all().num_rows == 10_000
 
 
 def test_an_archive_that_is_no_workbook_is_refused():

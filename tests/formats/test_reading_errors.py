@@ -75,7 +75,7 @@ FORMATS = {
     "csv": Read(Encoder.csv(), needs_schema=True),
     "csv-utf16": Read(Encoder.csv(charset="UTF-16-LE"), needs_schema=True),
     "xml": Read(XmlWriterFactory(), needs_schema=True),
-    "excel": Read(ExcelWriterFactory(), needs_schema=True),
+    "excel": Read(ExcelWriterFactory(), needs_schema=True, is_sealed=True),
     "avro": Read(AvroWriterFactory()),
     "avro-null": Read(AvroWriterFactory(compression="null"), WIDE),
     "parquet": Read(ParquetWriterFactory()),
