@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import subprocess
 import sys
 
 import pytest
 
+from filesink import ledger
+from filesink.storage import local_sync
 from property_tests.regressions.seeds import SEEDS
 from property_tests.simulate import run_seed, run_seeds
+from property_tests.simulation import epilogue
+from property_tests.simulation.history import History, Scenario
+from property_tests.simulation.world import World
 
 _CHUNK = 500
 
@@ -52,3 +58,26 @@ def test_a_seed_is_the_whole_history_in_every_process(seed: int) -> None:
     first, second = (run.communicate(timeout=120)[0] for run in runs)
     assert first == second
     assert len(first.splitlines()) > 50
+
+
+@pytest.mark.parametrize(
+    ("where", "what"), [(History, "_trouble"), (History, "_peace"), (epilogue, "ask"), (World, "end")]
+)
+def test_a_history_leaves_the_product_as_it_was(
+    where: object, what: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Constants and log are a history's own only until its end, even if the simulation has a defect."""
+
+    def defect(*_: object) -> None:
+        changed.append((ledger._FOLD_EVERY, local_sync.MAX_UNSYNCED, sys.unraisablehook))
+        assert logging.getLogger("filesink").disabled
+        raise ZeroDivisionError
+
+    changed: list[tuple[object, ...]] = []
+    before = (ledger._FOLD_EVERY, local_sync.MAX_UNSYNCED, sys.unraisablehook)
+    monkeypatch.setattr(where, what, defect)
+    with pytest.raises(ZeroDivisionError):
+        History(0, Scenario()).run()
+    assert not set(before) & set(changed[0]), "the history has its own"
+    assert (ledger._FOLD_EVERY, local_sync.MAX_UNSYNCED, sys.unraisablehook) == before
+    assert not logging.getLogger("filesink").disabled

@@ -5,6 +5,8 @@ from __future__ import annotations
 import logging
 import sys
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from random import Random
 from typing import Any
@@ -71,8 +73,6 @@ class History:
     """
 
     def __init__(self, seed: int, scenario: Scenario, *, trace: Any = None) -> None:
-        scenario.shape.bounds.apply()  # until ``conclude``
-        _LOG.disabled = True
         self.random = Random(seed)
         self.scenario = scenario
         self.world = World(self.random, scenario.plan, pace=scenario.pace)
@@ -102,34 +102,42 @@ class History:
         self.clones: list[Checkpoint] = []
         self.calm_after = 0
         self._incarnations = 0
+        scenario.shape.bounds.apply()  # until ``_end``
+        _LOG.disabled = True
 
     def run(self) -> Result:
         """The whole history; a violation is in the result, not raised."""
-        hook, sys.unraisablehook = sys.unraisablehook, _without_writers(sys.unraisablehook)
         try:
-            self._trouble()
+            with _writers_forgotten():
+                self._trouble()
         except Violation as violation:
             self.world.violation = violation
-        finally:
-            sys.unraisablehook = hook
+        except BaseException:  # a defect of the simulation, or Ctrl-C
+            self._end()
+            raise
         self.conclude()
         world = self.world
         return Result(world.operations, world.fired, self._incarnations, world.power_cuts, world.violation)
 
     def conclude(self) -> None:
         """Peace, the last questions, and the end of every process. A violation is in the world."""
-        hook, sys.unraisablehook = sys.unraisablehook, _without_writers(sys.unraisablehook)
         self._incarnations = len(self.drivers)
+        with _writers_forgotten():
+            try:
+                if self.world.violation is None:
+                    self._peace()
+                    epilogue.ask(self)
+            except Violation as violation:
+                self.world.violation = violation
+            finally:
+                self._end()
+
+    def _end(self) -> None:
+        """No process any more, and the product as it was before."""
+        self.world.watch = lambda _process, _operation, _path: None
         try:
-            if self.world.violation is None:
-                self._peace()
-                epilogue.ask(self)
-        except Violation as violation:
-            self.world.violation = violation
-        finally:
-            self.world.watch = lambda _process, _operation, _path: None
             self.world.end()
-            sys.unraisablehook = hook
+        finally:
             REAL_BOUNDS.apply()
             _LOG.disabled = False
 
@@ -329,11 +337,17 @@ class History:
                 )
 
 
-def _without_writers(hook: Any) -> Any:
+@contextmanager
+def _writers_forgotten() -> Iterator[None]:
     """Parquet writers of dead tasks try to end their files when they are collected, and cannot."""
+    hook = sys.unraisablehook
 
     def ignore(unraisable: Any) -> None:
         if "Parquet" not in getattr(unraisable.object, "__qualname__", ""):
             hook(unraisable)
 
-    return ignore
+    sys.unraisablehook = ignore
+    try:
+        yield
+    finally:
+        sys.unraisablehook = hook
