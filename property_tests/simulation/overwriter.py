@@ -23,7 +23,7 @@ from property_tests.simulation.clock import SimClock
 from property_tests.simulation.jobs import SimJob, SparkError
 from property_tests.simulation.machine import Machine
 from property_tests.simulation.nodes import Inode
-from property_tests.simulation.reading import Record, all_files
+from property_tests.simulation.reading import all_files
 from property_tests.simulation.replacements import EXCLUSIVE
 from property_tests.simulation.workload import SCHEMA, Source
 from property_tests.simulation.world import Plan, Process
@@ -201,10 +201,9 @@ class Editor(Plan):
             and there
             and newest.slot not in self._history.observer.chains["exclusive"].complete
         ):
-            self._edit(newest, there[0])
+            self._edit(there[0])
 
-    def _edit(self, record: Record, path: str) -> None:
-        del record
+    def _edit(self, path: str) -> None:
         self.path = path
         observer, disk = self._history.observer, self._history.world.disk
         size = len(disk.file(path).data)

@@ -27,15 +27,11 @@ class OneFault(Plan):
         self._number = number
         self._fault = fault
         self._sticky = sticky
-        self.operation = ""
 
     def fault(self, operation: str, path: str, number: int) -> Fault | None:
         """See ``Plan.fault``."""
-        del path
-        if number != self._number:
-            return None
-        self.operation = operation
-        return self._fault
+        del operation, path
+        return self._fault if number == self._number else None
 
     def is_sticky(self) -> bool:
         """See ``Plan.is_sticky``."""

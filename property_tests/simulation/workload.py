@@ -43,7 +43,6 @@ class LinesEncoder(Encoder):
     """Lines with a header and a carry-over: the least that shows a torn, doubled or headless part."""
 
     extension = ".txt"
-    resumed: bool = False
 
     def encode(self, batch: pa.RecordBatch) -> bytes:
         """See ``Encoder.encode``."""
@@ -62,7 +61,7 @@ class LinesEncoder(Encoder):
         """See ``Encoder.resume_part``."""
         if carry_over != b"part":
             raise ValueError("not what carry_over gave")
-        return LinesEncoder(resumed=True)
+        return self
 
     def signature(self) -> str:
         """See ``Encoder.signature``."""
