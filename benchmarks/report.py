@@ -49,6 +49,11 @@ class Result:
             return None
         return Comparison(**{name: self.values[name] for name in _PARTS_OF_A_COMPARISON})
 
+    @property
+    def is_shown(self) -> bool:
+        """Whether the page has a place for it."""
+        return self.comparison is not None or bool({"milliseconds", "facts"} & {*self.values})
+
 
 def main() -> None:
     """Write the page and its plots."""
@@ -60,11 +65,13 @@ def main() -> None:
 
 
 def load(directory: Path) -> list[Result]:
-    """Every result of ``directory``, those of one program together."""
+    """Every result of ``directory``, those of one program together; one without a place ends the program."""
     found = []
     for file in sorted(directory.glob("*.json")):
         values = json.loads(file.read_text())
         found.append(Result(values=values, on=values.pop("on")))
+        if not found[-1].is_shown:
+            raise SystemExit(f"{file} would not be on the page: see keep() in paired.py, and measure again")
     return sorted(found, key=lambda result: (result.on.get("program", ""), result.values["title"]))
 
 

@@ -102,6 +102,13 @@ def test_no_results_are_said_to_be_none(report: ModuleType, tmp_path: Path) -> N
         report.write(report.load(tmp_path), tmp_path)
 
 
+def test_a_result_without_a_place_on_the_page_is_refused(report: ModuleType, tmp_path: Path) -> None:
+    """It would be missing, and nobody would know."""
+    (tmp_path / "lost.json").write_text(json.dumps({"title": "memory", "peak": 7, "on": ON}))
+    with pytest.raises(SystemExit, match=r"lost\.json"):
+        report.load(tmp_path)
+
+
 def test_a_setting_names_machine_versions_and_commit(report: ModuleType) -> None:
     """What a figure cannot be repeated without."""
     del report
