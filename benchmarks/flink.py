@@ -125,6 +125,7 @@ def write_stream(spark: SparkSession, source: Path, out: Path, *, compacts: bool
         strategy = FileCompactStrategy(size_threshold="128MiB", checkpoints=5)
         sink = sink.enable_compact(strategy, FileCompactor.concat_file_compactor())
     checkpoint = out.with_name("flink-checkpoint")
+    shutil.rmtree(checkpoint, ignore_errors=True)  # of a run that failed: it would have nothing to do
     built = sink.build()
 
     def run() -> None:

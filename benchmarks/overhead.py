@@ -60,14 +60,15 @@ def write_bare(lineitem: DataFrame, out: Path) -> None:
 
 def write_file(batches: Iterator[pa.RecordBatch], path: str) -> int:
     """One Parquet file; returns its rows."""
-    writer, gathered, rows = None, [], 0
+    writer, gathered, size, rows = None, [], 0, 0
     for batch in batches:
         writer = writer or pq.ParquetWriter(path, batch.schema, compression="snappy")
         gathered.append(batch)
+        size += batch.nbytes
         rows += batch.num_rows
-        if sum(piece.nbytes for piece in gathered) >= ROW_GROUP:
+        if size >= ROW_GROUP:
             writer.write_table(pa.Table.from_batches(gathered))
-            gathered = []
+            gathered, size = [], 0
     if writer is not None:
         if gathered:
             writer.write_table(pa.Table.from_batches(gathered))
