@@ -1,10 +1,12 @@
-# Everything runs in .venv against the built wheel; `make setup` is implied by all that need it.
+# Everything runs in .venv against the built wheel; `make setup` is implied by all that start Spark.
 # The first that runs and is new enough; a version manager's shim may be there and not run.
 PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11; do \
   "$$p" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo "$$p" && break; done)
 VENV   := .venv
 BIN    := $(CURDIR)/$(VENV)/bin
-SOURCES := pyproject.toml README.md LICENSE $(shell find filesink formats compaction -name '*.py' -o -name py.typed)
+# The directories, too: they are newer than the wheel when a module is gone.
+SOURCES := pyproject.toml README.md LICENSE $(shell find filesink formats compaction \
+  -name __pycache__ -prune -o \( -type d -o -name '*.py' -o -name py.typed \) -print)
 RUN    := build/run
 PYTEST_ARGS ?=
 # Many tests wait for servers and for clocks, so more run at once than there are cores. 0: one after the other.
@@ -64,7 +66,7 @@ test: setup ## run all tests against the installed wheel; PYTEST_ARGS="-m 'not s
 	@cp -R $(wildcard pyproject.toml README.md CHANGELOG.md CONTRIBUTING.md LICENSE docs benchmarks tests property_tests examples) $(RUN)/
 	cd $(RUN) && $(BIN)/python -m pytest -n $(TEST_JOBS) --dist loadfile --no-loadscope-reorder $(PYTEST_ARGS)
 
-lint: setup ## ruff, mypy --strict, import contracts
+lint: $(VENV)/.wheel ## ruff, mypy --strict, import contracts
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
@@ -100,8 +102,8 @@ clean: ## remove what was built, written by the demo, or cached; keeps .venv
 MINUTES ?= 60
 JOBS ?= 2
 
-mutants: setup ## show that the simulation finds every seeded defect; takes about ten minutes
+mutants: $(VENV)/.wheel ## show that the simulation finds every seeded defect; takes about ten minutes
 	$(BIN)/python -m property_tests.mutants --jobs $(JOBS)
 
-soak: setup ## simulate for MINUTES=60 with JOBS=2; prints histories, faults by point, kills, violations
+soak: $(VENV)/.wheel ## simulate for MINUTES=60 with JOBS=2; prints histories, faults by point, kills, violations
 	$(BIN)/python -m property_tests.simulate --minutes $(MINUTES) --jobs $(JOBS) --first $(or $(FIRST),0)
