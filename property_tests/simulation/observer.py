@@ -106,7 +106,7 @@ class Observer:
             return
         if name not in self.decided:
             self.world.fail(f"I3: {name} is visible and no record names it")
-        sink, record = self.decided[name]
+        _, record = self.decided[name]
         if name not in self.replacements.files:  # else it was seen before, and may be back for a while
             self._check_durable(record.path, record.inode, "its record")
         size = record.pending[name]["size"]
@@ -123,7 +123,7 @@ class Observer:
         if len(rows) != record.pending[name]["rows"] and not unknown:
             self.world.fail(f"I3: {name} has {len(rows)} rows, decided were {record.pending[name]['rows']}")
         self.replacements.appeared(name, rows)
-        self._take_rows(name, rows, sink)
+        self._take_rows(name, rows)
         self.visible[name] = Seen(inode, inode.number, bytes(inode.data), inode.mtime_ns, rows)
 
     def forget(self, name: str) -> None:
@@ -145,8 +145,7 @@ class Observer:
         self.foreign[name] = content
         self.look_at_all()
 
-    def _take_rows(self, name: str, rows: list[str], sink: str) -> None:
-        del sink
+    def _take_rows(self, name: str, rows: list[str]) -> None:
         bucket = name.rpartition("/")[0]
         for row in rows:
             if row in self.rows and not self.superseded.may_double(name, self.rows[row]):
