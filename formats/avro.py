@@ -206,5 +206,5 @@ def _schema_text(schema: object) -> str:
     try:
         parsed = json.loads(schema) if isinstance(schema, str) else schema
         return avro_container.schema_bytes(parsed).decode()
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, RecursionError) as error:
         raise FormatError("schema must be an Avro schema in JSON", kind="option") from error

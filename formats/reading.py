@@ -175,6 +175,11 @@ def _column(batch: pa.RecordBatch, field: Any) -> Any:
     if field.name not in batch.schema.names:
         return pa.nulls(batch.num_rows, field.type)
     column = batch.column(field.name)
+    if column.null_count and not field.nullable:
+        raise FormatError(
+            f"column {field.name!r} holds nulls and is asked for as never null; read it as nullable",
+            kind="value",
+        )
     try:
         return column if column.type == field.type else column.cast(field.type)
     except pa.ArrowException as error:

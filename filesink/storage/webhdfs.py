@@ -73,8 +73,13 @@ class WebNamenode:
     def rename(self, source: str, target: str, /) -> None:
         """See ``Namenode.rename``. Gateways that ignore the option answer with a boolean."""
         answer = self._ask("PUT", "RENAME", source, destination=target, renameoptions="NONE")
-        if answer.content and not answer.json().get("boolean", True):
+        if not answer.content:
+            return
+        if not answer.json().get("boolean", True):
             raise FileExistsError(errno.EEXIST, "the namenode refused the rename", target)
+        found = self.status(target)
+        if found is not None and found.is_directory:  # without the option a file is moved into it
+            raise FileExistsError(errno.EEXIST, "a directory stands there", target)
 
     def delete(self, path: str, /) -> None:
         """See ``Namenode.delete``."""

@@ -77,13 +77,37 @@ COMPACTION = (
     Mutant(
         "offline, only the last merged file stands for its inputs",
         "compaction/swap.py",
-        "        waiting += [replace(file, by=by[file.by]) for file in waiting if file.by in by]\n",
-        "        waiting = [replace(file, by=by.get(file.by, file.by)) for file in waiting]\n",
+        "        earlier += [replace(file, by=by[file.by]) for file in earlier if file.by in by]\n",
+        "        earlier = [replace(file, by=by.get(file.by, file.by)) for file in earlier]\n",
     ),
     Mutant(
         "offline, what waits for readers is forgotten",
         "filesink/transactions.py",
         "            copy = replace(record, sink_id=COMPACTION)\n",
         "            return\n",
+    ),
+    Mutant(
+        "readers are told once of what is superseded: before they list",
+        "compaction/superseded.py",
+        "for file in (*earlier, *superseded(store)) if file.by in there",
+        "for file in earlier if file.by in there",
+    ),
+    Mutant(
+        "readers are told once of what is superseded: after they have listed",
+        "compaction/superseded.py",
+        "for file in (*earlier, *superseded(store)) if file.by in there",
+        "for file in superseded(store) if file.by in there",
+    ),
+    Mutant(
+        "an overwrite at work hides what is superseded",
+        "compaction/superseded.py",
+        "    if record is None or not isinstance(record.cause, OfflineCompaction):",
+        "    if record is None:",
+    ),
+    Mutant(
+        "inputs that go at once are not named as superseded",
+        "compaction/swap.py",
+        "for file in gone}.values(), *earlier, *merged]",
+        "for file in gone}.values(), *self._plan.waiting, *(merged if self._grace_ms else ())]",
     ),
 )

@@ -11,6 +11,7 @@ from property_tests.seeded.mutant import Mutant
 from property_tests.seeded.neighbours import NEIGHBOURS
 from property_tests.seeded.objects import OBJECTS
 from property_tests.seeded.overwrites import OVERWRITES
+from property_tests.seeded.recovery import RECOVERY
 from property_tests.seeded.storage import STORAGE
 
 MUTANTS: tuple[Mutant, ...] = (
@@ -23,4 +24,5 @@ MUTANTS: tuple[Mutant, ...] = (
     *METASTORE,
     *NEIGHBOURS,
     *OVERWRITES,
+    *RECOVERY,
 )

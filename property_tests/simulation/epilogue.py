@@ -15,11 +15,12 @@ from filesink.errors import (
     ReplayMismatchError,
     StagedDataLost,
 )
-from property_tests.simulation import another_query
+from property_tests.simulation import another_query, lost_files
 from property_tests.simulation.bucket import DAY_MS, Bucket
 from property_tests.simulation.disk import Disk
 from property_tests.simulation.faults import Fault, Mode
 from property_tests.simulation.reading import Record, all_files
+from property_tests.simulation.workload import rows_in_segment
 from property_tests.simulation.world import Plan
 
 if TYPE_CHECKING:
@@ -124,6 +125,7 @@ def spoiled(history: History) -> None:
     history.world.plan = plan
     history.machine.spoiled = True
     history.one_more_batch("97")
+    before = {*history.observer.rows, *history.source.batches[-1]}
     error = _run(history)
     history.world.plan = None
     if plan.record is None:
@@ -134,6 +136,9 @@ def spoiled(history: History) -> None:
     if plan.record.slot in chain.complete:
         history.world.fail("I8: an epoch whose file was spoiled is complete")
     history.observer.look_at_all()
+    # The metastore's own checks follow what the observer sees, who will look away.
+    if plan.lost and isinstance(error, StagedDataLost) and history.sink.publishing is None:
+        lost_files.decide(history, plan.lost, before, replayed=plan.replayed)
 
 
 class Spoiler(Plan):
@@ -146,6 +151,8 @@ class Spoiler(Plan):
         self._what = what
         self._patience = history.random.randrange(12)  # calls between the record and the crime
         self.record: Record | None = None
+        self.lost: set[str] = set()  # rows whose bytes are gone
+        self.replayed = False  # whether they are those of a batch that comes again
 
     def fault(self, operation: str, path: str, number: int) -> Fault | None:
         """See ``Plan.fault``; nothing fails, but something is not what it was."""
@@ -161,6 +168,11 @@ class Spoiler(Plan):
 
     def _spoil(self, target: str, entry: dict[str, dict[str, str | int]]) -> None:
         disk, observer = self._history.world.disk, self._history.observer
+        if "hidden" in self._what and self.record is not None:
+            self.lost = set(rows_in_segment(observer.staged_bytes(entry) or b""))
+            self.replayed = self.record.cause["kind"] == "micro-batch" and self.lost <= set(
+                self._history.source.batches[-1]
+            )
         bucket = self._history.machine.bucket
         if "final" in self._what:  # first, so that it does not take the number of the hidden file
             content = b"x" * int(entry["staged"]["size"])
@@ -183,7 +195,9 @@ class Spoiler(Plan):
             return
         handle = disk.create(target, None, 1)
         disk.write(handle, content, 1)
+        disk.fsync(handle)
         disk.close(handle)
+        disk.fsync_directory(target.rpartition("/")[0])
 
 
 def picture(history: History) -> Picture:

@@ -47,6 +47,7 @@ class Observer:
         self.world = world
         self.sources = sources
         self.visible: dict[str, Seen] = {}
+        self.shown: dict[str, list[str]] = {}  # rows of every file that was ever seen
         self.rows: dict[str, str] = {}  # row to the file that shows it
         self.chains: dict[str, Chain] = {}
         self.decided: dict[str, tuple[str, Record]] = {}  # target to sink and record
@@ -55,8 +56,16 @@ class Observer:
         self.uploads: UploadWatch | None = None  # of an object store, whose objects are files here
         self.replacements = Replacements(self)
         self.superseded = Superseded(self)
+        self._looks = True
         world.watch = self.look
         world.on_cut = lambda: look_after_power_cut(self)
+
+    def look_away(self) -> None:
+        """Check nothing any more: an epoch is going to be taken back."""
+        self._looks = False
+        self.chains.clear()
+        self.world.watch = lambda _process, _operation, _path: None
+        self.world.on_cut = lambda: None
 
     # --- every change
 
@@ -125,6 +134,7 @@ class Observer:
         self.replacements.appeared(name, rows)
         self._take_rows(name, rows)
         self.visible[name] = Seen(inode, inode.number, bytes(inode.data), inode.mtime_ns, rows)
+        self.shown[name] = rows
 
     def forget(self, name: str) -> None:
         """A file is gone, and with it its rows; a replaced one may come back if power fails."""
@@ -286,7 +296,7 @@ class Observer:
 
     def check_success(self, cause: dict[str, Any], rows: list[str]) -> None:
         """I1 and I8 for a micro-batch that was reported as done: each row visible or held, once."""
-        there = self.rows.keys() | self.replacements.rows
+        there = self.rows.keys() | self.replacements.rows if self._looks else set(rows)
         for sink, chain in self.chains.items():
             own = sink == cause["sink"]
             if own and cause["slot"] not in chain.complete and cause["slot"] > chain.mark:
@@ -307,6 +317,8 @@ class Observer:
 
     def check_no_garbage(self, driver: Process, slot: int) -> None:
         """I6 for a driver that nothing has happened to: attempts that lost have left nothing."""
+        if not self._looks:
+            return
         if self.uploads is not None:
             self.uploads.check_no_garbage(driver, slot)
         held = {path for chain in self.chains.values() if (newest := chain.newest()) for path in newest.held}

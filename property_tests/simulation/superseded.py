@@ -57,9 +57,7 @@ class Superseded:
         if not self._records:
             return set()
         newest = self._records[max(self._records)]
-        waiting = {name for name, by in newest.superseded if by in self._observer.visible}
-        # What goes in its very epoch is doubled for a moment: that is outside of the promise.
-        return waiting | newest.replaced
+        return {name for name, by in newest.superseded if by in self._observer.visible}
 
     def check_removed(self, name: str) -> None:
         """A file goes when its rows are in another one that is there for good."""

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING
 
 from compaction.finished import FinishedTiers
+from compaction.superseded import current
 from filesink.errors import FilesinkError
 from filesink.ports import Ports, SerialRunner
 from property_tests.simulation.clock import SimClock
@@ -49,6 +51,33 @@ class Tidier:
         self._done = True
 
 
+class Reader:
+    """One process that asks once which files to read: ``compaction.files`` (I17)."""
+
+    def __init__(self, history: History, *, number: int) -> None:
+        self._history = history
+        process = Process(f"reader-{number}")
+        history.world.spawn(process.name, process, self._main)
+
+    def _main(self) -> None:
+        observer = self._history.observer
+        before = set(observer.rows)
+        try:
+            paths = current(Address(self._history.machine)(), None)
+        except FilesinkError:
+            return  # asked again another day
+        except Exception as error:
+            self._history.world.fail(f"I8: compaction.files raises {type(error).__name__}: {error}")
+            raise
+        read = Counter(row for path in paths for row in observer.shown.get(path, ()))
+        doubled = [row for row, times in read.items() if times > 1]
+        if doubled:
+            self._history.world.fail(f"I17: row {doubled[0]} is twice in what compaction.files names")
+        missing = before & observer.rows.keys() - read.keys()
+        if missing:
+            self._history.world.fail(f"I17: row {min(missing)} is not in what compaction.files names")
+
+
 class Tidying:
     """All offline compactions of a history."""
 
@@ -60,6 +89,8 @@ class Tidying:
         """One or two at once, beside the query and whoever else writes; they may outlive it."""
         for _ in range(self._history.random.choice((1, 1, 2))):
             self._start(self._history.random.choice(_GRACES_MS))
+            for number in range(self._history.random.choice((0, 1, 3))):
+                Reader(self._history, number=number)
         if self._history.machine.chance(self._history.machine.trouble.overwrites_end):
             self._history.until(lambda: all(process.ended for process in self.processes))
 

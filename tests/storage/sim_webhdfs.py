@@ -134,9 +134,16 @@ def _delete(cluster: Cluster, path: str, query: dict[str, str], _body: bytes) ->
 
 
 def rename_with_boolean(cluster: Cluster, path: str, query: dict[str, str], _body: bytes) -> Any:
-    """A gateway that ignores ``renameoptions``: it does not say why, and refuses with status 200."""
+    """A gateway that ignores ``renameoptions``: it does not say why, and refuses with status 200.
+
+    The old rename moves a file into a directory that stands under the new name.
+    """
+    namenode, target = SimNamenode(cluster), query["destination"]
+    found = namenode.status(target)
+    if found is not None and found.is_directory:
+        target = f"{target}/{path.rpartition('/')[2]}"
     try:
-        SimNamenode(cluster).rename(path, query["destination"])
+        namenode.rename(path, target)
     except OSError:
         return {"boolean": False}
     return {"boolean": True}

@@ -57,6 +57,16 @@ def test_a_rename_answered_with_false_is_not_done(gateway: SimulatedSite) -> Non
     assert gateway.files() == {"a/part-a-0": b"theirs", staged.path: b"abc"}
 
 
+def test_a_rename_into_a_directory_is_no_publication(gateway: SimulatedSite) -> None:
+    """The answer is true, and the file lies hidden below the final name: said at once, not later."""
+    store = gateway.store()
+    staged = stage(store, "a/part-a-0", b"abc")
+    gateway.plant("a/part-a-0/theirs", b"theirs")
+    with pytest.raises(CommitConflictError):
+        store.publish(staged, "a/part-a-0")
+    assert store.put_if_absent("a/part-a-0", b"ours") is PutResult.EXISTS
+
+
 def test_a_rename_answered_with_false_for_no_reason_is_an_error(gateway: SimulatedSite) -> None:
     """Nothing stands in its way and nothing was done: nobody claims it was, nor that bytes are lost."""
     store = gateway.store()

@@ -1,0 +1,140 @@
+"""An operator decides about decided files that are gone: ``recover(lost=...)``, killed and called again.
+
+What the observer asks at every change does not hold while an epoch is taken back, so it looks away. At
+the end the query goes on, and a reader counts: no row is there twice, none is missing but those whose
+bytes were gone, and none of these if the batch could be replayed.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from filesink.epoch_record import MicroBatch
+from filesink.errors import CommitConflictError, FilesinkError, StagedDataLost
+from filesink.maintenance import Lost, Maintenance
+from filesink.report import RecoveryReport
+from property_tests.simulation.clock import SimClock
+from property_tests.simulation.faults import Fault, Mode
+from property_tests.simulation.jobs import SparkError
+from property_tests.simulation.nodes import Inode
+from property_tests.simulation.reading import visible_files
+from property_tests.simulation.workload import rows_in
+from property_tests.simulation.world import Plan, Process
+
+if TYPE_CHECKING:
+    from property_tests.simulation.history import History
+
+_CALLS = 60  # of a recovery, about
+_DEATHS = (Mode.CRASH_BEFORE, Mode.CRASH_AFTER, Mode.POWER_ORDERED, Mode.POWER_WEAK)
+
+
+class Death(Plan):
+    """The process dies at the n-th call from now on."""
+
+    def __init__(self, calls: int, mode: Mode) -> None:
+        self._left = calls
+        self._mode = mode
+
+    def fault(self, operation: str, path: str, number: int) -> Fault | None:
+        """See ``Plan.fault``."""
+        del operation, path, number
+        self._left -= 1
+        return Fault(self._mode) if self._left == 0 else None
+
+
+class Operator(Maintenance):
+    """Knows the checkpoint of the history, which is no directory."""
+
+    def __init__(self, history: History) -> None:
+        super().__init__(history.sink, clock=SimClock(history.world), ids=history.machine.ids)
+        self._history = history
+
+    def _check_replay(self, cause: MicroBatch, checkpoint: str | None) -> None:
+        del checkpoint
+        known = self._history.checkpoint
+        assert cause.batch_id in known.offsets
+        assert cause.batch_id not in known.commits
+
+
+def decide(history: History, lost: set[str], before: set[str], *, replayed: bool) -> None:
+    """Recover until it succeeds, start the query again, and count.
+
+    Args:
+        history: at peace, but for a decided file of its query that is gone.
+        lost: the rows of that file.
+        before: the rows that readers saw before, and must see again.
+        replayed: whether the epoch that named the file is a micro-batch that wrote it.
+    """
+    history.observer.look_away()
+    choice = history.random.choice((Lost.REWRITE, Lost.ACCEPT))
+    found, died = _recover(history, choice)
+    error = _run(history) if isinstance(found, RecoveryReport) else found
+    if choice is Lost.REWRITE and isinstance(error, StagedDataLost | SparkError):
+        choice = Lost.ACCEPT  # a part that was open: its rows came with an earlier epoch, and stay lost
+        found, died = _recover(history, choice)
+        error = _run(history) if isinstance(found, RecoveryReport) else found
+    _check_foreign(history)
+    if isinstance(error, CommitConflictError):
+        return  # somebody else's file under the name of a part that was open: it is for them to move it
+    if error is not None or not isinstance(found, RecoveryReport):
+        history.world.fail(f"I7: after recover(lost={choice.value!r}) the query fails: {error}")
+        return
+    shown = _rows(history)
+    doubled = [row for row, times in shown.items() if times > 1]
+    if doubled:
+        history.world.fail(f"I2: after recover(lost={choice.value!r}) row {doubled[0]} is there twice")
+    missing = before - shown.keys()
+    if missing - lost or (missing and choice is Lost.REWRITE and replayed):
+        history.world.fail(f"I1: after recover(lost={choice.value!r}) {len(missing)} rows are missing")
+    if not died and choice is Lost.ACCEPT and found.lost_rows != len(missing):
+        history.world.fail(f"I8: {len(missing)} rows are lost, and {found.lost_rows} are reported")
+
+
+def _recover(history: History, lost: Lost) -> tuple[RecoveryReport | FilesinkError | None, bool]:
+    """What came of the call that nothing happened to, and whether others died before it."""
+    deaths = history.random.choice((0, 1, 1, 2))
+    for _ in range(deaths):
+        mode = history.random.choice(_DEATHS)
+        history.world.plan = Death(history.random.randint(1, _CALLS), mode)
+        _call(history, lost)
+    history.world.plan = None
+    return _call(history, lost), deaths > 0
+
+
+def _call(history: History, lost: Lost) -> RecoveryReport | FilesinkError | None:
+    """One call in a process of its own; ``None`` if it died."""
+    process = Process("operator-lost")
+    ended: list[RecoveryReport | FilesinkError] = []
+
+    def work() -> None:
+        try:
+            ended.append(Operator(history).recover(lost, "checkpoint"))
+        except FilesinkError as error:
+            ended.append(error)
+
+    actor = history.world.spawn(process.name, process, work)
+    history.until(lambda: actor.done or process.dead)
+    return ended[0] if ended else None
+
+
+def _run(history: History) -> Exception | None:
+    driver = history.start()
+    history.until(lambda: driver.ended)
+    history.end_process(driver, workers=True)
+    return driver.error
+
+
+def _rows(history: History) -> Counter[str]:
+    files = visible_files(history.world.disk.root)
+    ours = {name: inode for name, inode in files.items() if name not in history.observer.foreign}
+    return Counter(row for name, inode in ours.items() for row in rows_in(bytes(inode.data), name))
+
+
+def _check_foreign(history: History) -> None:
+    """Files of others are what they were, under names of ours, too."""
+    disk, replaced = history.world.disk, history.observer.replacements.files
+    for name in history.observer.foreign.keys() - replaced:
+        inode = disk.find(name)
+        if not isinstance(inode, Inode) or bytes(inode.data) != history.observer.foreign[name]:
+            history.world.fail(f"I5: {name}, which is not ours, is gone after recover()")
