@@ -29,6 +29,7 @@ from compaction.inputs import InputFile
 from formats.errors import FormatError
 from formats.parquet import ParquetWriterFactory
 from formats.parquet_reader import FOOTER_LIMITS
+from formats.reading import Source
 
 if TYPE_CHECKING:
     from formats.api import BinaryOutput, BulkWriter
@@ -108,7 +109,7 @@ def describe(stream: BinaryIO, size: int) -> tuple[str, int]:
     Raises:
         FormatError: it is not a Parquet file.
     """
-    file = _open(stream, size, [])
+    file = _open(Source(stream), size, [])
     return file.schema_arrow.to_string(), file.metadata.num_rows
 
 
@@ -118,10 +119,11 @@ class _Tables:
     def __init__(self, inputs: Sequence[InputFile]) -> None:
         self._inputs = inputs
         with inputs[0].open() as stream:
-            first = _open(stream, inputs[0].size, [])
+            source = Source(stream)
+            first = _open(source, inputs[0].size, [])
             self._few = _texts_of_few_values(first)
             groups = [first.metadata.row_group(number) for number in range(first.num_row_groups)]
-            self.schema = _open(stream, inputs[0].size, self._few).schema_arrow
+            self.schema = _open(source, inputs[0].size, self._few).schema_arrow
         sampled = max(1, first.metadata.num_rows)
         rows = sum(file.rows for file in inputs)
         #: Bytes of all records in Arrow's form, by the first file.
@@ -130,12 +132,9 @@ class _Tables:
     def __iter__(self) -> Iterator[pa.Table]:
         for file in self._inputs:
             with file.open() as stream:
-                try:
-                    yield from self._row_groups(_open(stream, file.size, self._few))
-                except pa.ArrowException as error:
-                    raise FormatError(
-                        f"the file is damaged or cut off ({type(error).__name__})", kind="value"
-                    ) from error
+                source = Source(stream)
+                with source.as_damage("the file is damaged or cut off"):
+                    yield from self._row_groups(_open(source, file.size, self._few))
 
     def _row_groups(self, file: pq.ParquetFile) -> Iterator[pa.Table]:
         if not file.schema_arrow.equals(self.schema):
@@ -145,20 +144,18 @@ class _Tables:
             yield file.read_row_group(number, use_threads=False)
 
 
-def _open(stream: BinaryIO, size: int, few: Sequence[str]) -> pq.ParquetFile:
-    stream.seek(0)
+def _open(source: Source, size: int, few: Sequence[str]) -> pq.ParquetFile:
+    source.seek(0)
     is_whole = size <= _WHOLE
-    source: Any = pa.BufferReader(stream.read()) if is_whole else stream
-    try:
+    lent: Any = pa.BufferReader(source.read()) if is_whole else source
+    with source.as_damage("no readable Parquet file"):
         return pq.ParquetFile(
-            source,
+            lent,
             read_dictionary=list(few),
             coerce_int96_timestamp_unit="us",
             pre_buffer=not is_whole,
             **FOOTER_LIMITS,
         )
-    except (pa.ArrowException, OSError) as error:
-        raise FormatError(f"no readable Parquet file ({type(error).__name__})", kind="value") from error
 
 
 def _texts_of_few_values(file: pq.ParquetFile) -> list[str]:

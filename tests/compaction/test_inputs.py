@@ -1,0 +1,87 @@
+"""What goes wrong while inputs of a merge are read: the store, or their bytes. Only bytes may be given up."""
+
+from __future__ import annotations
+
+import io
+from dataclasses import dataclass
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from compaction import parquet
+from compaction.record_wise import RecordWiseFileCompactor
+from filesink.errors import CompactionError, StorageError
+from filesink.file_format import BulkFormat
+from formats import ParquetWriterFactory
+
+FORM = BulkFormat(ParquetWriterFactory(compression="snappy"))
+
+
+class Store(io.BytesIO):
+    """A file whose store fails from the n-th read on."""
+
+    def __init__(self, data: bytes, reads: int) -> None:
+        super().__init__(data)
+        self._left = reads
+
+    def read(self, size=-1, /):
+        self._left -= 1
+        if self._left < 0:
+            raise StorageError("the store does not answer", code="IO")
+        return super().read(size)
+
+
+@dataclass(frozen=True)
+class Input:
+    """Implements ``InputFile``; ``reads`` go well each time it is opened."""
+
+    data: bytes
+    reads: int = 1_000_000
+    rows: int = 3000
+    signature: str = "s"
+
+    @property
+    def size(self) -> int:
+        return len(self.data)
+
+    def open(self):
+        return Store(self.data, self.reads)
+
+
+class Output(io.BytesIO):
+    """What is merged into."""
+
+
+@pytest.fixture
+def data():
+    """A file of one row group with text that does not repeat."""
+    table = pa.table({"a": [f"{number * 7919 % 3001}-{number}" for number in range(3000)]})
+    out = io.BytesIO()
+    pq.write_table(table, out, compression="snappy", use_dictionary=False)
+    return out.getvalue()
+
+
+WAYS = {"whole": 1 << 20, "streamed": 0}  # small files are read at once, large ones bit by bit
+
+
+@pytest.mark.parametrize(("way", "reads"), [("whole", 0), ("streamed", 0), ("streamed", 1), ("streamed", 2)])
+def test_an_error_of_the_store_is_no_damage(data, monkeypatch, way, reads):
+    """Nobody is told to give rows up because a store was away."""
+    monkeypatch.setattr(parquet, "_WHOLE", WAYS[way])
+    with pytest.raises(StorageError) as raised:
+        RecordWiseFileCompactor().rewrite([Input(data), Input(data, reads)], Output(), FORM)
+    assert raised.value.code == "IO"
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("place", [0.3, 0.6])
+def test_damaged_pages_are_named_as_such(data, monkeypatch, way, place):
+    """A merge that cannot decode its inputs says what can be done, with no bare error of a library."""
+    monkeypatch.setattr(parquet, "_WHOLE", WAYS[way])
+    damaged = bytearray(data)
+    start = int(len(data) * place)
+    damaged[start : start + 64] = b"\xff" * 64
+    with pytest.raises(CompactionError) as raised:
+        RecordWiseFileCompactor().rewrite([Input(data), Input(bytes(damaged))], Output(), FORM)
+    assert raised.value.code == "INPUT"
