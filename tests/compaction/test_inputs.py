@@ -65,7 +65,7 @@ def data():
 WAYS = {"whole": 1 << 20, "streamed": 0}  # small files are read at once, large ones bit by bit
 
 
-@pytest.mark.parametrize(("way", "reads"), [("whole", 0), ("streamed", 0), ("streamed", 1), ("streamed", 2)])
+@pytest.mark.parametrize(("way", "reads"), [("whole", 0), ("streamed", 0), ("streamed", 1)])
 def test_an_error_of_the_store_is_no_damage(data, monkeypatch, way, reads):
     """Nobody is told to give rows up because a store was away."""
     monkeypatch.setattr(parquet, "_WHOLE", WAYS[way])
