@@ -4,14 +4,25 @@ from __future__ import annotations
 
 import hashlib
 import json
+from dataclasses import replace
 
 import pytest
 
 from filesink.epoch_record import BatchWrite
-from filesink.errors import CommitFailedError, ConfigError, IdentityError, StagedDataLost, StorageError
-from filesink.identity import batch_sink_id
+from filesink.errors import (
+    CommitFailedError,
+    ConcurrentDriverError,
+    ConfigError,
+    IdentityError,
+    StagedDataLost,
+    StorageError,
+)
+from filesink.identity import batch_sink_id, batch_write
 from filesink.maintenance import Lost
+from filesink.metastore.partition_commit import PartitionCommit
+from filesink.metastore.policies import ListenerPolicy
 from filesink.naming import HiddenName, sink_tag
+from filesink.save_mode import SaveMode
 from filesink.storage.faulty import Fault, Moment
 from tests.fakes import QUERY, World, keep_open, micro_batch, plan_of, records
 
@@ -338,3 +349,51 @@ def test_lost_bytes_of_an_open_part_have_a_way_out():
     driver.finish()
     assert world.rows() == ["2", "3"]
     assert world.hidden() == []
+
+
+def test_accept_gives_way_to_a_query_that_is_running():
+    """Whose epoch is decided meanwhile is not called complete: its files are not visible yet."""
+    world = World(plan=plan_of(policy=keep_open()))
+    world.driver().run(micro_batch(0), world.job(records("1"), records("2")))
+    lose(world, b"1\n")
+    rival = replace(world.ledger().head().record, slot=1, nonce="rival")
+
+    def decide(operation, path):
+        if operation == "put_if_absent" and path.endswith("1.record"):
+            world.fault = lambda _operation, _path: None
+            world.ledger().decide(rival)
+
+    world.fault = decide
+    with pytest.raises(ConcurrentDriverError):
+        world.maintenance().recover(Lost.ACCEPT, None)
+    head = world.ledger().head()
+    assert (head.record.nonce, head.complete) == ("rival", False)
+
+
+def test_a_write_that_is_taken_back_may_be_repeated():
+    """Its txn_id is forgotten with it, though it was remembered before the driver died."""
+    world = World()
+    sink_id, cause = batch_write(SaveMode.OVERWRITE, world.uid, "t", world.ids)
+    dies = Fault(moment=Moment.BEFORE, error=Killed())
+    world.fault = lambda operation, path: (
+        dies if operation == "put_if_absent" and path.endswith("exclusive/000000000000.complete") else None
+    )
+    with pytest.raises(Killed):
+        world.driver(sink_id).run(cause, world.job(records("1")))
+    world.fault = lambda _operation, _path: None
+    for path in world.visible():
+        del world.files.files[path]
+    assert world.maintenance().recover(Lost.REWRITE, None).retracted == (0,)
+    assert not world.driver(sink_id).run(cause, world.job(records("1"))).replayed
+    assert world.rows() == ["1"]
+    assert world.driver(sink_id).run(cause, world.job(records("1"))).replayed
+
+
+def test_partitions_of_an_accepted_epoch_are_announced():
+    """What is left of it is visible, so it is announced, as one that may have been before."""
+    heard = []
+    world = World(partition_commit=PartitionCommit(policies=[ListenerPolicy(heard.append)]))
+    two_files_one_lost(world)
+    heard.clear()
+    world.maintenance().recover(Lost.ACCEPT, None)
+    assert [(event.bucket, event.may_be_repeated) for event in heard if event.bucket == "a"] == [("a", True)]
