@@ -401,7 +401,7 @@ def test_an_overwrite_can_be_taken_back_while_the_old_files_are_there(world):
 
 
 def test_an_overwrite_that_has_removed_is_not_taken_back(world):
-    """It would leave neither old nor new rows; what is left is accepted instead."""
+    """It would leave neither old nor new rows; what is left is accepted instead, old files too."""
     write(world, "append", "older")
     lose_the_new_file(world, before="delete_if_unchanged")
     old = next(path for path, data in world.visible().items() if data == b"older\n")
@@ -410,8 +410,10 @@ def test_an_overwrite_that_has_removed_is_not_taken_back(world):
         world.maintenance().recover(Lost.REWRITE, None)
     assert raised.value.code == "NO_REPLAY"
     report = world.maintenance().recover(Lost.ACCEPT, None)
-    assert (report.lost_rows, world.rows()) == (1, [])
+    assert (report.lost_rows, world.rows()) == (1, ["old"])
     assert write(world, "overwrite", "new", txn_id="t").replayed
+    assert not write(world, "overwrite", "new", txn_id="again").replayed
+    assert world.rows() == ["new"]
 
 
 def test_a_sink_with_another_uid_recovers_an_overwrite(world):
