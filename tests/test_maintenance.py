@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from contextlib import suppress
 from dataclasses import replace
 
 import pytest
@@ -397,3 +398,29 @@ def test_partitions_of_an_accepted_epoch_are_announced():
     heard.clear()
     world.maintenance().recover(Lost.ACCEPT, None)
     assert [(event.bucket, event.may_be_repeated) for event in heard if event.bucket == "a"] == [("a", True)]
+
+
+@pytest.mark.parametrize("moment", list(Moment))
+def test_an_operator_who_dies_while_taking_back_begins_again(checkpoint, moment):
+    """At whichever call of the store, before or after it: the replayed batch is there once."""
+    calls = 0
+    for deadly in range(1, 1000):
+        world = World()
+        two_files_one_lost(world)
+        calls = 0
+
+        def dies(_operation, _path, deadly=deadly):
+            nonlocal calls
+            calls += 1
+            return Fault(moment=moment, error=Killed()) if calls == deadly else None
+
+        world.fault = dies
+        with suppress(Killed):
+            world.maintenance().recover(Lost.REWRITE, checkpoint)
+        world.fault = lambda _operation, _path: None
+        world.maintenance().recover(Lost.REWRITE, checkpoint)
+        world.driver().run(planned(1), world.job(records("1", "2")))
+        assert world.rows() == ["0", "1", "2"], f"died at call {deadly}"
+        if calls < deadly:
+            break
+    assert calls > 10, "each call was the last one once"
