@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from dataclasses import dataclass
 from datetime import timedelta
+from functools import partial
 
 from compaction.compactors import FileCompactor
 from compaction.stage import CompactParts
 from compaction.trigger import Trigger
+from filesink.closing import Part
 from filesink.durations import parse_duration_ms
 from filesink.errors import ConfigError
+from filesink.file_format import code_of
 from filesink.merging import Merging, SinkFiles
 from formats.errors import FormatError
 from formats.sizes import parse_size
@@ -72,7 +76,18 @@ class FileCompactStrategy:
             on_driver=compactor.on_driver,
             at_once=self.max_concurrent,
         )
-        return CompactParts(self.trigger(), merging, key=compactor.key)
+        own = code_of(files.format).signature()
+        return CompactParts(self.trigger(), merging, key=partial(_key, compactor, own))
+
+
+def _key(compactor: FileCompactor, own: str, part: Part) -> Hashable:
+    """The compactor's key for files of the sink's present format and options, ``own``.
+
+    What an earlier sink wrote in others has no equal: this compactor could not read it, or would join
+    what is more than its bytes. It is published as it is.
+    """
+    form, _, _columns = part[-1].signature.rpartition("#")
+    return compactor.key(part) if form == own else part[0].group
 
 
 def _size(value: int | str) -> int:

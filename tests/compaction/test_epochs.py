@@ -146,6 +146,38 @@ def test_a_changed_compactor_applies_to_what_waits():
     assert world.hidden() == []
 
 
+_RECORDS = FileCompactor.record_wise_file_compactor()
+_BYTES = FileCompactor.concat_file_compactor()
+_PARQUET = BulkFormat(ParquetWriterFactory())
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ((_PARQUET, _RECORDS), (Encoder.json_lines(), _BYTES)),
+        ((Encoder.json_lines(), _BYTES), (_PARQUET, _RECORDS)),
+        ((Encoder.csv(header=True), _BYTES), (Encoder.csv(header=False), _BYTES)),
+        ((_PARQUET, _RECORDS), (BulkFormat(ParquetWriterFactory(compression="zstd")), _RECORDS)),
+    ],
+    ids=["parquet to lines", "lines to parquet", "other options", "other codec"],
+)
+def test_after_a_change_of_format_what_waits_is_published_as_it_is(old, new):
+    """Nothing is merged by a compactor that was not made for it; what is written since then is."""
+    world = World(plan=plan_of(old[0]), compaction=compacting(old[1], size_threshold="1MiB"))
+    for number in range(2):
+        write(world, world.driver(), number, str(number))
+    before = [world.files.files[path].content for path in world.hidden()]
+    world.plan, world.compaction = plan_of(new[0]), compacting(new[1], size_threshold="1MiB")
+    for number in range(2, 4):
+        write(world, world.driver(), number, str(number))
+    outcome = world.driver().finish()
+    published = list(world.visible().values())
+    assert len(published) == 3
+    assert all(data in published for data in before)
+    assert (outcome.metrics["merged_files_in"], outcome.metrics["merged_files_out"]) == (2, 1)
+    assert world.hidden() == []
+
+
 def test_on_off_on():
     """Each row once through every change; what waits is refused unless it is said what becomes of it."""
     world = World(compaction=compacting(size_threshold=100))
