@@ -4,13 +4,17 @@ Rules:
 1. The newest record of offline compaction names all of them, not only those of its own epoch.
 2. A file is superseded only while one that holds its rows is there; else it is data again. There may
    be several, of which the last one was made of those before.
-3. Who lists files and then asks for their names drops what is superseded by a file of the list: so
+3. One that was changed since it was listed, as all are in a copy of the directory, is not ours to
+   remove. It stays superseded until somebody else removes it, or its rows would be there twice.
+4. Who lists files and then asks for their names drops what is superseded by a file of the list: so
    each row is read once, whenever the one and the other happen.
 """
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +28,10 @@ from filesink.storage.api import Entry, Store
 from filesink.storage.base_path import check_base_path
 from filesink.sweep import visible
 from filesink.transactions import COMPACTION
+
+log = logging.getLogger("filesink")
+
+_NEVER = (1 << 63) - 1  # milliseconds since 1970
 
 
 def files(
@@ -69,10 +77,19 @@ def superseded(store: Store) -> list[SupersededFile]:
 
 
 def outstanding(store: Store) -> list[SupersededFile]:
-    """Those that are there as they were listed, each beside the file that holds its rows."""
+    """Those that are there, each beside the file that holds its rows; changed ones never expire."""
     named = superseded(store)
     listing = _entries(store, sorted({parent(file.path) for file in named}))
-    return [file for file in named if file.by in listing and _is_same(listing.get(file.path), file)]
+    there = [file for file in named if file.by in listing and file.path in listing]
+    changed = {file.path for file in there if not _is_same(listing[file.path], file)}
+    if changed:
+        log.warning(
+            "'%s' and %d other merged files were changed or copied since: compaction leaves them, "
+            "beside the files that have their rows. Remove by hand what compaction.files() does not name",
+            min(changed),
+            len(changed) - 1,
+        )
+    return [replace(file, until_ms=_NEVER) if file.path in changed else file for file in there]
 
 
 def _entries(store: Store, directories: Iterable[str]) -> dict[str, Entry]:
@@ -81,5 +98,5 @@ def _entries(store: Store, directories: Iterable[str]) -> dict[str, Entry]:
     }
 
 
-def _is_same(entry: Entry | None, file: SupersededFile) -> bool:
-    return entry is not None and (entry.size, entry.version) == (file.size, file.version)
+def _is_same(entry: Entry, file: SupersededFile) -> bool:
+    return (entry.size, entry.version) == (file.size, file.version)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -104,6 +105,44 @@ def test_without_what_stands_for_it_a_file_is_data_again(world):
     world.clock.now += GRACE
     compact(world, 0)
     assert world.rows() == ["0", "1", "2", "3"]
+
+
+def change(world, paths):
+    """Give files another version, as a copy of the directory does, and another moment of change."""
+    for path in paths:
+        file = world.files.files[path]
+        world.files.files[path] = replace(file, inode=file.inode + 1_000_000)
+
+
+@pytest.mark.parametrize("share", ["all", "one"])
+def test_a_changed_input_is_neither_removed_nor_data_again(world, share, caplog):
+    """In a copy of the directory, say, no row is read twice, however often it is compacted since."""
+    inputs = sorted(world.visible())
+    changed = inputs if share == "all" else inputs[:1]
+    compact(world)
+    change(world, changed)
+    for number in range(4, 7):
+        world.clock.now += 10 * GRACE
+        stream(world, number)
+        compact(world, 0)
+        assert rows_once(world) == [str(row) for row in range(number + 1)]
+    assert changed == [path for path in inputs if path in world.visible()]
+    assert len(world.visible()) == len(changed) + 1
+    assert f"'{changed[0]}' and {len(changed) - 1} other" in caplog.text
+    for path in changed:
+        del world.files.files[path]
+    caplog.clear()
+    compact(world, 0)
+    assert (outstanding(world.store()), caplog.text) == ([], "")
+
+
+def test_an_input_that_changes_before_its_removal(world, monkeypatch):
+    """It stays, and is no data, without a grace as well."""
+    meanwhile(monkeypatch, lambda: change(world, sorted(world.visible())[:1]))
+    compact(world, 0)
+    assert (len(world.visible()), rows_once(world)) == (2, ["0", "1", "2", "3"])
+    assert compact(world, 0) is None
+    assert (len(world.visible()), rows_once(world)) == (2, ["0", "1", "2", "3"])
 
 
 @pytest.mark.parametrize("step", ["announce", "commit"])
