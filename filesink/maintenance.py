@@ -225,7 +225,7 @@ class Maintenance:
         if isinstance(record.cause, MicroBatch):
             self._check_replay(record.cause, checkpoint)
         committables = _committables(self._tiers, record)
-        self._check_replaced(committables, record.slot)
+        self._check_removed(ledger, record)
         files = [file for file in committables if isinstance(file, PendingFile)]
         published = [file for file in files if self._store.is_published(file.staged, file.target)]
         directories = sorted({parent(file.target) for file in files})
@@ -240,14 +240,36 @@ class Maintenance:
         ledger.retract(record.slot)
         return record.slot
 
-    def _check_replaced(self, committables: Sequence[Committable], slot: int) -> None:
-        """Raise unless every file that the epoch replaces is still there."""
-        if gone := sorted(self._gone(committables)):
+    def _check_removed(self, ledger: Ledger, record: EpochRecord) -> None:
+        """Raise if rows of earlier epochs may be nowhere but in files that taking back removes."""
+        if gone := self._removed(ledger, record):
             raise IdentityError(
-                f"epoch {slot} has begun to remove what it replaces ('{gone[0]}' is gone): taken back, it "
-                "would leave neither old nor new rows. Use lost='accept', then write again",
+                f"epoch {record.slot} has begun to remove what its files replace ('{gone[0]}' is gone): rows "
+                "of earlier epochs may be in its files only, so it cannot be taken back, and nothing was. "
+                "Restore the lost files, or use lost='accept', which gives up their rows alone. An overwrite "
+                "is to be written again after that",
                 code="NO_REPLAY",
             )
+
+    def _removed(self, ledger: Ledger, record: EpochRecord) -> list[str]:
+        """Files of earlier epochs that are gone, and whose rows may be in a file of this epoch."""
+        committables = _committables(self._tiers, record)
+        discards = {file.path for file in committables if isinstance(file, DiscardFile)}
+        files = [file for file in committables if isinstance(file, PendingFile)]
+        # A merge stays in its bucket; where no file is left, nothing can be lost by taking back.
+        buckets = {file.bucket for file in files if not self._is_lost(file)}
+        merged = [
+            held.staged.path
+            for held in self._held_before(ledger, record)
+            if held.staged.path in discards and held.bucket in buckets and self._store.is_gone(held.staged)
+        ]
+        return sorted([*self._gone(committables), *merged])
+
+    def _held_before(self, ledger: Ledger, record: EpochRecord) -> list[HeldFile]:
+        """The state that the epoch started from, and that holds again when it is taken back."""
+        before = ledger.read(record.slot - 1) if record.slot else None
+        states = {} if before is None else states_of(self._tiers, before.states)
+        return [held for values in states.values() for held in values]
 
     def _gone(self, committables: Sequence[Committable]) -> set[str]:
         """Files that the epoch replaces and that are not there any more."""
@@ -260,7 +282,8 @@ class Maintenance:
         """Give a file that was held since an earlier epoch, whose state still names it, that name back."""
         name = parse_ours(file.staged.path.rpartition("/")[2])
         is_new = name is not None and name.slot == slot  # its rows will be written again
-        if not is_new and isinstance(file.staged, HiddenFile):  # an object is still held
+        # An object was copied, and is still held: else nothing is taken back, see ``_check_removed``.
+        if not is_new and isinstance(file.staged, HiddenFile):
             self._store.publish(replace(file.staged, path=file.target), file.staged.path)
 
     def _check_replay(self, cause: MicroBatch, checkpoint: str | None) -> None:

@@ -173,6 +173,67 @@ def test_rewrite_keeps_the_rows_of_earlier_epochs(checkpoint):
     assert world.hidden() == []
 
 
+def dies_before_complete(world, slot, work):
+    """An epoch that has published and discarded everything, and whose driver dies before it is complete."""
+    dies = Fault(moment=Moment.BEFORE, error=Killed())
+    world.fault = lambda operation, path: (
+        dies if operation == "put_if_absent" and path.endswith(f"{slot}.complete") else None
+    )
+    with pytest.raises(Killed):
+        work()
+    world.fault = lambda _operation, _path: None
+
+
+def take_away(world, bucket):
+    """Remove the visible files of a bucket, as somebody else would."""
+    for path in world.visible():
+        if path.startswith(f"{bucket}/"):
+            del world.files.files[path]
+
+
+@pytest.mark.parametrize("cause", ["micro-batch", "upkeep", "finish"])
+def test_rewrite_spares_the_only_copy_of_earlier_rows(checkpoint, cause):
+    """Rows of earlier epochs that were merged, and their segments removed, stay; accept loses no more."""
+    world = World(plan=plan_of(policy=keep_open(part_size=5)))
+    held = [records("0", bucket="x"), records("1", bucket="y")]
+    world.driver().run(micro_batch(0), world.job(held))
+    if cause == "micro-batch":
+        batch = world.job([records("2222", bucket="x"), records("3333", bucket="y")])
+        dies_before_complete(world, 1, lambda: world.driver().run(planned(1), batch))
+        expected, lost_rows = ["0", "2222", "4"], 2
+    else:
+        world.plan = plan_of(policy=keep_open())
+        world.driver().run(micro_batch(1), world.job([records("2", bucket="x"), records("3", bucket="y")]))
+        world.clock.now = 5000
+        dies_before_complete(world, 2, getattr(world.driver(), cause))
+        expected, lost_rows = ["0", "2", "4"], 2
+    take_away(world, "y")
+    with pytest.raises(IdentityError, match="begun to remove what its files replace") as raised:
+        world.maintenance().recover(Lost.REWRITE, checkpoint)
+    assert raised.value.code == "NO_REPLAY"
+    assert world.rows() == expected[:2]
+    assert world.maintenance().recover(Lost.ACCEPT, None).lost_rows == lost_rows
+    driver = world.driver()
+    driver.run(micro_batch(2), world.job(records("4")))
+    driver.finish()
+    assert world.rows() == expected
+
+
+def test_rewrite_gets_back_what_can_be_had_where_nothing_is_left(checkpoint):
+    """If the merged file itself is gone, taking back destroys nothing: the batch's own rows come again."""
+    world = World(plan=plan_of(policy=keep_open(part_size=5)))
+    world.driver().run(micro_batch(0), world.job(records("0")))
+    dies_before_complete(world, 1, lambda: world.driver().run(planned(1), world.job(records("1111"))))
+    for path in world.visible():
+        del world.files.files[path]
+    assert world.maintenance().recover(Lost.REWRITE, checkpoint).retracted == (1,)
+    assert world.maintenance().recover(Lost.ACCEPT, None).lost_rows == 1
+    driver = world.driver()
+    driver.run(planned(1), world.job(records("1111")))
+    driver.finish()
+    assert world.rows() == ["1111"]
+
+
 def test_rewrite_of_an_epoch_that_spark_will_not_replay_is_refused(checkpoint, tmp_path):
     """If Spark has noted the batch as done, taking it back would lose it."""
     world = World()
