@@ -71,12 +71,17 @@ def connect(container: str, account: str, options: AzureOptions) -> AzureObjects
 
     Args:
         container: its name.
-        account: of the storage account; ``""`` if the options tell it.
+        account: of the storage account, or its host, ``lake.blob.core.windows.net``; ``""`` if the options
+            tell it.
         options: the names of adlfs. Without a key, a token or a connection string Azure's default chain
             of credentials is asked: environment, workload, managed identity, command line.
+
+    Raises:
+        ConfigError: ``BAD_VALUE``; no account is named, or two are.
     """
     if options.connection_string:
         service = BlobServiceClient.from_connection_string(options.connection_string)
+        _check_same_account(account, service.account_name)
     else:
         name = account or options.account_name
         if not name:
@@ -85,13 +90,28 @@ def connect(container: str, account: str, options: AzureOptions) -> AzureObjects
                 "'abfss://container@account.dfs.core.windows.net/data'",
                 code="BAD_VALUE",
             )
-        host = options.account_host or f"{name}.blob.core.windows.net"
-        service = BlobServiceClient(f"https://{host}", credential=_credential(options))
+        host = options.account_host or (name if "." in name else f"{name}.blob.core.windows.net")
+        service = BlobServiceClient(
+            f"https://{host}", credential=_credential(options, name.partition(".")[0])
+        )
     return AzureObjects(service.get_container_client(container), container)
 
 
-def _credential(options: AzureOptions) -> Any:
-    return options.credential or options.account_key or options.sas_token or DefaultAzureCredential()
+def _check_same_account(in_path: str, connected: str | None) -> None:
+    """Refuse a path that names another account than the connection string, which would win."""
+    name = in_path.partition(".")[0]
+    if name and connected and name != connected:
+        raise ConfigError(
+            f"the path names the storage account '{name}', and the connection string is of another; remove "
+            "the account from the path, as in 'az://container/data', or pass the string of that account",
+            code="BAD_VALUE",
+        )
+
+
+def _credential(options: AzureOptions, account: str) -> Any:
+    # A key goes with its account's name, which the client cannot read off every host.
+    key = {"account_name": account, "account_key": options.account_key} if options.account_key else None
+    return options.credential or key or options.sas_token or DefaultAzureCredential()
 
 
 class AzureObjects:

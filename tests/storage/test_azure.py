@@ -190,6 +190,45 @@ def test_files_are_sent_in_blocks_of_the_size_that_was_chosen() -> None:
     assert sum(sizes) > 100 << 40
 
 
+@pytest.mark.parametrize(
+    ("path", "options", "url"),
+    [
+        ("abfss://data@lake.dfs.core.windows.net/x", {}, "https://lake.blob.core.windows.net/data"),
+        ("abfss://data@lake.blob.core.windows.net/x", {}, "https://lake.blob.core.windows.net/data"),
+        ("abfss://data@lake.dfs.core.chinacloudapi.cn/x", {}, "https://lake.blob.core.chinacloudapi.cn/data"),
+        (
+            "abfss://data@lake.dfs.core.usgovcloudapi.net/x",
+            {"account_name": "lake"},
+            "https://lake.blob.core.usgovcloudapi.net/data",
+        ),
+        ("az://data/x", {"account_name": "lake"}, "https://lake.blob.core.windows.net/data"),
+        ("az://data/x", {"account_name": "lake", "account_host": "blobs.me"}, "https://blobs.me/data"),
+        ("abfss://data@lake.dfs.core.windows.net/x", {"account_host": "blobs.me"}, "https://blobs.me/data"),
+        (
+            "abfss://data@lake.dfs.core.windows.net/x",
+            {"connection_string": "AccountName=lake;AccountKey=YQ==;EndpointSuffix=core.windows.net"},
+            "https://lake.blob.core.windows.net/data",
+        ),
+    ],
+)
+def test_requests_go_to_the_account_of_the_path(path: str, options: dict[str, str], url: str) -> None:
+    """The blob service of the account and the cloud that the path names, once; a host given alone wins."""
+    key = {} if "connection_string" in options else {"account_key": "YQ=="}
+    store: Any = open_store(path, {**options, **key})
+    assert store._objects._container.url == url
+
+
+def test_a_connection_string_of_another_account_is_refused() -> None:
+    """Files would go where the path does not say; neither key nor account of the string is repeated."""
+    options = {
+        "connection_string": "AccountName=other;AccountKey=aHVudGVyMg==;EndpointSuffix=core.windows.net"
+    }
+    with pytest.raises(ConfigError, match="'lake'") as raised:
+        open_store("abfss://data@lake.dfs.core.windows.net/x", options)
+    assert raised.value.code == "BAD_VALUE"
+    assert "aHVudGVyMg" not in str(raised.value)
+
+
 def test_unknown_options_are_refused_without_values() -> None:
     """An option that nobody reads is an error; its value may be a secret."""
     with pytest.raises(ConfigError, match="acount_key") as raised:
