@@ -143,13 +143,11 @@ class HdfsStore(Store):
             if data:
                 output.write(data)
             hidden = output.close()
-            outcome = self._rename_put(hidden, path)
-        except CommitStateUnknown:
-            raise  # the hidden name is what tells later whose file it is
         except BaseException:
             with suppress(OSError):  # the name begins with '.': nobody takes it for a record
                 output.discard()
             raise
+        outcome = self._rename_put(output, hidden, path)
         if outcome is PutResult.EXISTS:
             with suppress(StorageError):  # swept with its slot
                 output.discard()
@@ -216,19 +214,21 @@ class HdfsStore(Store):
             raise self._conflict(target)
         return True
 
-    def _rename_put(self, hidden: HiddenFile, path: str) -> PutResult:
+    def _rename_put(self, output: HdfsOutput, hidden: HiddenFile, path: str) -> PutResult:
         try:
             self._files.namenode.rename(self._files.at(hidden.path), self._files.at(path))
         except OSError as error:
             try:
                 left, found = self._files.status(hidden.path), self._files.status(path)
+                ours = left is None and _is(self._files.identity(path), hidden)
+                if left is not None and found is None:
+                    output.discard()  # a rename that was given up and is done later would find it
             except StorageError as second:
                 raise self._unknown(path) from second
             if found is None and left is None:
                 raise self._unknown(path) from error
             if found is None:
                 raise storage_error(error, "create", self._files.where(path)) from error
-            ours = left is None and _is(self._files.identity(path), hidden)
             return PutResult.CREATED if ours else PutResult.EXISTS
         return PutResult.CREATED
 

@@ -297,6 +297,39 @@ def test_a_put_that_cannot_be_looked_at_is_unknown() -> None:
         store.put_if_absent("0.record", b"x")
 
 
+def test_a_put_whose_hidden_file_cannot_be_removed_is_unknown() -> None:
+    """The rename that was given up is done later, and finds the file: nobody was told that it is not."""
+    cluster = Cluster()
+    store = hdfs_store(SimNamenode(cluster), BASE)
+    store.prepare()
+    cluster.plan = lambda operation, _path: (
+        Fault(moment=Moment.BEFORE, error=OSError(5, "simulated"))
+        if operation in {"rename", "delete"}
+        else None
+    )
+    with pytest.raises(CommitStateUnknown):
+        store.put_if_absent("0.record", b"x")
+    cluster.plan = lambda _operation, _path: None
+    hidden = next(path for path in cluster.files if ".put." in path)
+    SimNamenode(cluster).rename(hidden, f"{BASE}/0.record")
+    assert store.read("0.record") == b"x"
+
+
+def test_a_put_that_was_never_renamed_is_an_error() -> None:
+    """What could not be written appears nowhere, though its beginning cannot be removed either."""
+    cluster = Cluster()
+    store = hdfs_store(SimNamenode(cluster), BASE)
+    store.prepare()
+    cluster.plan = lambda operation, _path: (
+        Fault(moment=Moment.BEFORE, error=OSError(5, "simulated"))
+        if operation in {"write", "delete"}
+        else None
+    )
+    with pytest.raises(StorageError) as raised:
+        store.put_if_absent("0.record", b"x")
+    assert not isinstance(raised.value, CommitStateUnknown)
+
+
 @pytest.mark.parametrize("operation", ["create", "write", "close", "status"])
 def test_a_failed_output_leaves_nothing_after_its_discard(operation: str) -> None:
     """Whether or not a call that failed had its effect, the hidden file is removed."""
