@@ -67,12 +67,15 @@ class Senders:
         return self._pool.submit(call)
 
     def _start(self, call: Callable[[], UploadedPart], left: bytearray) -> Future[UploadedPart]:
+        # Emptied by whoever gives the memory back: a future keeps its callbacks, and they keep this list.
+        place = [left]
+        del left
         try:
             future = self.submit(call)
         except BaseException:
-            self._places.put(left)
+            self._places.put(place.pop())
             raise
-        future.add_done_callback(lambda _: self._places.put(left))
+        future.add_done_callback(lambda _: self._places.put(place.pop()))
         return future
 
     def join(self) -> None:

@@ -139,7 +139,7 @@ class S3Objects:
     def delete(self, key: str, /, *, etag: str = "") -> None:
         """See ``Objects.delete``."""
         condition = {"IfMatch": etag} if etag else {}
-        with explaining("remove", self._full(key)), suppress(FileNotFoundError):
+        with suppress(FileNotFoundError), explaining("remove", self._full(key)):
             self._client.delete_object(Key=key, **self._all, **condition)
 
     def list_objects(self, prefix: str, /) -> tuple[list[FoundObject], list[str]]:

@@ -14,8 +14,9 @@ Rules:
 * After a 409 Amazon wants the whole upload again, because another writer of the same key may be under
   way. There is none: the key is ours and new. So the upload is completed again, at last without the
   condition.
-* A request without an answer may still take effect. For an upload that is harmless, since completing
-  is repeated. A record of the ledger that may yet appear is ``CommitStateUnknown``.
+* A request without an answer may still take effect, and a 409 may mean just such a one of our own. For
+  an upload that is harmless, since completing is repeated. A record of the ledger that may yet appear
+  is ``CommitStateUnknown``.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from filesink.errors import CommitConflictError, CommitStateUnknown, StagedDataL
 from filesink.naming import check_relative
 from filesink.ports import Clock
 from filesink.storage.api import PutResult
-from filesink.storage.objects import EXISTS, RACE, UNAVAILABLE, Condition, ObjectInfo, Objects
+from filesink.storage.objects import EXISTS, NO_UPLOAD, RACE, UNAVAILABLE, Condition, ObjectInfo, Objects
 from filesink.storage.staged import HiddenObject, PendingUpload
 from filesink.storage.upload_options import ConditionalWrites
 
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
     from formats.api import Buffer
 
 _TRIES = (Condition.IF_ABSENT, Condition.IF_ABSENT, Condition.ALWAYS)
-_PUTS = 4  # after a 409, which says that nothing was done
+_PUTS = 4  # after a 409, which says that this request did nothing
 _SECOND_LOOK = 1.0  # seconds; another driver may be completing the upload right now
 
 
@@ -79,14 +80,11 @@ def is_published(bucket: Bucket, upload: PendingUpload) -> bool:
 
 def complete(bucket: Bucket, upload: PendingUpload) -> None:
     """Make ``upload`` an object under its target; see ``Store.publish``."""
-    key = bucket.key(upload.target)
     if bucket.conditional is ConditionalWrites.ONE_DRIVER and _is_ours(bucket, upload):
         return
     for number, condition in enumerate(_TRIES, start=1):
         try:
-            bucket.objects.complete(
-                key, upload.upload_id, parts=upload.parts, condition=_allowed(bucket, condition)
-            )
+            _try_completing(bucket, upload, _allowed(bucket, condition))
         except StorageError as error:
             if _settled(bucket, upload):
                 return
@@ -94,6 +92,18 @@ def complete(bucket: Bucket, upload: PendingUpload) -> None:
                 raise
         else:
             return
+
+
+def _try_completing(bucket: Bucket, upload: PendingUpload, condition: Condition) -> None:
+    key = bucket.key(upload.target)
+    try:
+        bucket.objects.complete(key, upload.upload_id, parts=upload.parts, condition=condition)
+    except FileNotFoundError as error:  # a 404 in the store's own words, which may say anything
+        raise StorageError(
+            f"cannot complete the upload to '{bucket.where(upload.target)}': the store knows none; it was "
+            "completed or aborted",
+            code=NO_UPLOAD,
+        ) from error
 
 
 def make_object(bucket: Bucket, upload: PendingUpload) -> HiddenObject:
@@ -116,9 +126,12 @@ def put_if_absent(bucket: Bucket, path: str, data: Buffer, *, token: str) -> Put
                 return PutResult.CREATED if standing.token == token else PutResult.EXISTS
             if error.code == UNAVAILABLE:
                 raise _unknown(bucket, path, error.message) from error
-            if error.code not in {RACE, EXISTS} or number == _PUTS:
+            if error.code in {RACE, EXISTS} and number < _PUTS:
+                bucket.clock.sleep(0.05 * 2**number)
+            elif number == 1 and error.code not in {RACE, EXISTS}:
                 raise
-            bucket.clock.sleep(0.05 * 2**number)
+            else:  # what a 409 spoke of may be a request of ours that was given up and is still done
+                raise _unknown(bucket, path, error.message) from error
         else:
             return PutResult.CREATED
     raise AssertionError  # the last try returns or raises

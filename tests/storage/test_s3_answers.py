@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import threading
 import time
+import tracemalloc
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
 from filesink.errors import CommitConflictError, CommitStateUnknown, ConfigError, StagedDataLost, StorageError
 from filesink.storage.api import Kind, PutResult
+from filesink.storage.multipart import Senders
 from filesink.storage.objects import (
     BAD_PARTS,
     EXISTS,
+    KIB,
     NO_UPLOAD,
     RACE,
     SMALLEST_PART,
@@ -79,6 +83,24 @@ def test_another_object_is_a_conflict_even_if_it_looks_the_same(objects, store, 
         store.publish(staged, TARGET)
     assert not store.is_published(staged, TARGET)
     assert objects.objects[TARGET] == (foreign, "")
+
+
+def test_a_404_after_the_effect_is_looked_into(objects, store):
+    """Some servers say no more than that of an upload that is completed."""
+    staged = stage(store, TARGET, b"abc")
+    objects.faults = [("complete", AFTER, FileNotFoundError(TARGET))]
+    store.publish(staged, TARGET)
+    assert objects.objects[TARGET][0] == b"abc"
+
+
+def test_a_404_of_an_upload_that_still_waits_is_an_error_of_the_store(objects, store):
+    """One of ours, which callers know; the upload is tried again."""
+    staged = stage(store, TARGET, b"abc")
+    objects.faults = [("complete", BEFORE, FileNotFoundError(TARGET))]
+    with pytest.raises(StorageError) as raised:
+        store.publish(staged, TARGET)
+    assert raised.value.code == NO_UPLOAD
+    store.publish(staged, TARGET)
 
 
 def test_after_409_the_last_try_is_without_the_condition(objects, store):
@@ -188,6 +210,15 @@ def test_a_409_on_a_record_is_tried_again(objects, store, times):
     """It says that nothing was done."""
     objects.faults = [("put", BEFORE, refused(RACE))] * times
     assert store.put_if_absent("r", b"1") is PutResult.CREATED
+
+
+@pytest.mark.parametrize("last", [RACE, "PERMISSION"])
+def test_a_409_for_ever_on_a_record_is_unknown(objects, store, last):
+    """What is under way under that key may be our own request, given up by the client: it may win."""
+    objects.faults = [*[("put", BEFORE, refused(RACE))] * 3, ("put", BEFORE, refused(last))]
+    with pytest.raises(CommitStateUnknown):
+        store.put_if_absent("r", b"1")
+    assert not objects.faults
 
 
 # --- files of an attempt --------------------------------------------------------------------------
@@ -337,6 +368,45 @@ def test_memory_is_written_over_when_its_part_was_sent_and_not_before(objects):
         store.publish(output.close(), target)
         assert objects.objects[target][0] == expected[target]
     assert len(places) <= 4
+
+
+def test_closed_files_hold_no_parts():
+    """A task keeps what it has closed until it ends, and no byte of it."""
+
+    class Forgetful(FakeObjects):
+        def upload_part(self, key, upload_id, *, number, data):
+            del key, upload_id, data
+            return f"e{number}"
+
+    part = 64 * KIB
+    store = store_of(Forgetful(), part_size=part, max_concurrency=3)
+    data = bytes(part * 19 // 10)
+    outputs = []
+    tracemalloc.start()
+    try:
+        for number in range(100):
+            outputs.append(store.create(f".{number}", target=f"t{number}"))
+            outputs[-1].write(data)
+            outputs[-1].close()
+        assert tracemalloc.get_traced_memory()[0] < 10 * part
+    finally:
+        tracemalloc.stop()
+        store.sync()
+
+
+def test_a_part_that_no_thread_takes_leaves_its_place(monkeypatch):
+    """Its writer is told, and the next one does not wait for a place that nobody gives back."""
+    store = store_of(FakeObjects(), part_size=SMALLEST_PART, max_concurrency=1)
+
+    def cannot_start(_senders, _call):
+        raise RuntimeError("can't start new thread")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Senders, "submit", cannot_start)
+        with pytest.raises(RuntimeError):
+            stage(store, TARGET, b"abc")
+    with ThreadPoolExecutor(1) as pool:
+        assert pool.submit(stage, store, TARGET, b"abc").result(timeout=20)
 
 
 def test_what_is_left_of_an_object_is_read_at_once(objects, store):

@@ -70,6 +70,12 @@ def test_a_file_that_is_as_it_was_is_removed(stub: Stubber, store: S3Store) -> N
     store.delete("k")
 
 
+def test_a_removal_of_what_is_gone_is_done(stub: Stubber, objects: S3Objects) -> None:
+    """A conditional one, repeated by the client after a lost answer, is told 404."""
+    stub.add_client_error("delete_object", "NoSuchKey", http_status_code=404)
+    objects.delete("k", etag='"e"')
+
+
 def test_only_the_bytes_that_were_seen_are_copied(stub: Stubber, objects: S3Objects) -> None:
     """A source that is another by now is refused, and not a part of somebody else's bytes."""
     expected = {
