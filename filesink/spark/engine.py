@@ -86,13 +86,13 @@ class SparkEngine(Generic[S, C, A]):
         """Write a batch DataFrame as one epoch.
 
         Raises:
+            ConfigError: the DataFrame is a stream, or ``mode`` or ``txn_id`` is none that can be used.
             FilesinkError: if the epoch was decided before it failed, ``recover`` carries it through;
                 without a ``txn_id`` a second ``write`` would be a second epoch.
         """
         if df.isStreaming:
             raise ConfigError("write() takes a batch DataFrame; use start() for a stream", code="STREAMING")
-        if txn_id == "":
-            raise ConfigError("txn_id must not be empty; leave it out, or name the data", code="BAD_VALUE")
+        _check_txn_id(txn_id)
         self._check_mode(mode)
         self.check(df)
         sink_id, cause = batch_write(mode, self.sink.uid, txn_id or "", self._options.ids)
@@ -288,6 +288,16 @@ class SparkEngine(Generic[S, C, A]):
 
 def _time_zone(session: SparkSession) -> str:
     return str(session.conf.get("spark.sql.session.timeZone"))
+
+
+def _check_txn_id(txn_id: object) -> None:
+    # A record that has a number there is written, and can never be read again.
+    if txn_id is not None and not (isinstance(txn_id, str) and txn_id):
+        raise ConfigError(
+            "txn_id must be text that is not empty, such as '2026-01', or left out; "
+            f"got {repr(txn_id)[:40]}, a value of type {type(txn_id).__name__}",
+            code="BAD_VALUE",
+        )
 
 
 def _trigger(trigger: dict[str, Any]) -> dict[str, Any]:

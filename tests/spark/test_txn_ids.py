@@ -1,0 +1,21 @@
+"""What may name the data of a batch write. Needs no Spark that runs."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import pytest
+
+from filesink import ConfigError
+from filesink.spark.engine import SparkEngine
+from tests.fakes import World
+
+
+@pytest.mark.parametrize("txn_id", [202601, 0, "", b"2026-01", False])
+def test_a_txn_id_that_is_no_text_is_refused(txn_id):
+    """A number would make a record that nobody can read again, and 0 would mean none; nothing is written."""
+    world = World()
+    with pytest.raises(ConfigError, match="2026-01") as refused:
+        SparkEngine(world.tiers()).write(SimpleNamespace(isStreaming=False), txn_id=txn_id)
+    assert refused.value.code == "BAD_VALUE"
+    assert world.files.files == {}
