@@ -16,7 +16,6 @@ from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException, StreamingQueryException
 from pyspark.sql.streaming.query import StreamingQuery
 
-from filesink.errors import FilesinkError
 from filesink.spark.job import typed
 
 if TYPE_CHECKING:
@@ -78,6 +77,7 @@ class SinkQuery(StreamingQuery, Generic[R]):
         Raises:
             StreamingQueryException: the query failed; its cause is our own error, if it was one.
             FilesinkError: the finish epoch failed; what it had decided is published by the next start.
+            Exception: so it did, with what a sink or policy of the user's has raised.
         """
         self._finisher.join(timeout)
         if self._finisher.is_alive():
@@ -90,6 +90,14 @@ class SinkQuery(StreamingQuery, Generic[R]):
             raise self._error
         return None if timeout is None else True
 
+    def exception(self) -> StreamingQueryException | None:
+        """What the query failed with, or else its finish epoch; ``None`` if all went well."""
+        failed = super().exception()
+        if failed is None and self._error is not None:
+            failed = StreamingQueryException(str(self._error))
+            failed.__cause__ = self._error
+        return failed
+
     def stop(self) -> None:
         """Stop the query. Open parts stay hidden until the next start, or ``sink.finish()``."""
         self._stopped = True
@@ -97,10 +105,13 @@ class SinkQuery(StreamingQuery, Generic[R]):
         self._finisher.join()  # so that isActive is false as soon as this returns, as Spark's is
 
     def _wait_and_finish(self) -> None:
-        try:
-            self._wait()
-        finally:
-            self._release()
+        for step in (self._wait, self._release):
+            try:
+                step()
+            except Exception as error:  # a policy, committer or sink of the user's may raise anything
+                # An end that fails must not look like one that went well; awaitTermination() raises it.
+                self._error = self._error or error
+                log.exception("the end of the query failed; start the query again, or call recover()")
 
     def _wait(self) -> None:
         try:
@@ -110,11 +121,7 @@ class SinkQuery(StreamingQuery, Generic[R]):
         if self._stopped or self._finish is None:
             log.info("query stopped; open parts stay hidden until it is started again or finish() is called")
             return
-        try:
-            self._finish()
-        except (FilesinkError, PySparkException, Py4JError, OSError) as error:
-            self._error = error
-            log.error("the finish epoch failed; start the query again, or call recover(): %s", error)  # noqa: TRY400
+        self._finish()
 
 
 class UpkeepTimer:
@@ -154,6 +161,11 @@ class UpkeepTimer:
                 return
             try:
                 self._upkeep()
-            except (FilesinkError, PySparkException, Py4JError, OSError) as error:
+            except Exception as error:  # a policy or sink of the user's may raise anything, and not again
                 # The ledger has what was decided; the next batch or the next start goes on from there.
-                log.warning("upkeep failed and will be tried again: %s", error)
+                log.warning(
+                    "upkeep failed and will be tried again: %s: %s",
+                    type(error).__name__,
+                    error,
+                    exc_info=True,
+                )

@@ -4,18 +4,25 @@ from __future__ import annotations
 
 import threading
 
+import pytest
+
 from filesink.errors import StorageError
 from filesink.spark.query import UpkeepTimer
 
 
-def test_upkeep_that_has_failed_is_tried_again(caplog):
-    """A store that is busy once does not leave parts open for as long as the query runs."""
+@pytest.mark.parametrize(
+    "error",
+    [StorageError("the store is busy", code="BUSY"), ValueError("a policy of mine")],
+    ids=["ours", "not"],
+)
+def test_upkeep_that_has_failed_is_tried_again(caplog, error):
+    """A store that is busy once, or a policy that raises, does not leave parts open while the query runs."""
     failed, again = [], threading.Event()
 
     def upkeep():
         if not failed:
             failed.append(True)
-            raise StorageError("the store is busy", code="BUSY")
+            raise error
         again.set()
 
     timer = UpkeepTimer("q", upkeep=upkeep, is_active=lambda: True, interval=0.001)
@@ -25,4 +32,4 @@ def test_upkeep_that_has_failed_is_tried_again(caplog):
     finally:
         timer.stop()
     assert not timer.alive
-    assert caplog.text.count("the store is busy") == 1
+    assert [str(error) in record.getMessage() for record in caplog.records] == [True]

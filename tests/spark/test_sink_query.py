@@ -1,0 +1,74 @@
+"""The end of a query whose end fails. Needs no Spark that runs."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import pytest
+from pyspark.errors import StreamingQueryException
+
+from filesink.errors import CommitFailedError
+from filesink.spark.query import SinkQuery
+
+
+class EndedQuery:
+    """What Java says of a query that has ended well."""
+
+    def awaitTermination(self) -> None:  # noqa: N802 - Spark's name
+        """See Spark."""
+
+    def isActive(self) -> bool:  # noqa: N802 - Spark's name
+        """See Spark."""
+        return False
+
+    def exception(self) -> SimpleNamespace:
+        """See Spark; a Scala ``None``."""
+        return SimpleNamespace(isDefined=lambda: False)
+
+
+def nothing() -> None:
+    """A step that goes well."""
+
+
+def ended(*, finish=nothing, release=nothing) -> SinkQuery:
+    """A query that has ended by itself."""
+    query = SimpleNamespace(_jsq=EndedQuery(), runId="r")
+    return SinkQuery(query, finish=finish, release=release, reports=list)
+
+
+def failing(error: Exception):
+    """A step that raises."""
+
+    def step():
+        raise error
+
+    return step
+
+
+@pytest.mark.parametrize("error", [CommitFailedError("x", code="RETRIES"), ValueError("a policy of mine")])
+def test_a_finish_epoch_that_fails_is_told(error):
+    """awaitTermination() raises whatever a committer or policy has raised, and exception() shows it."""
+    released = []
+    query = ended(finish=failing(error), release=lambda: released.append(True))
+    with pytest.raises(type(error), match=str(error.args[0])):
+        query.awaitTermination()
+    shown = query.exception()
+    assert isinstance(shown, StreamingQueryException)
+    assert str(shown) == str(error)
+    assert shown.__cause__ is error
+    assert released == [True]
+    assert not query.isActive
+
+
+def test_what_fails_first_is_told():
+    """A sink that cannot be closed either does not hide why the finish epoch failed."""
+    query = ended(finish=failing(ValueError("first")), release=failing(ValueError("second")))
+    with pytest.raises(ValueError, match="first"):
+        query.awaitTermination()
+
+
+def test_an_end_that_goes_well_has_no_exception():
+    """exception() is what it is for a query of Spark's own."""
+    query = ended()
+    assert query.awaitTermination(60)
+    assert query.exception() is None
