@@ -242,8 +242,18 @@ class Ledger:
             self._store.sync_directories([self._directory])
 
     def retract(self, slot: int) -> None:
-        """Take back a record whose bytes are lost. Only for ``recover(lost="rewrite")``."""
+        """Take back a record whose bytes are lost, durably. Only for ``recover(lost="rewrite")``.
+
+        That there is none is no error.
+        """
+        if self.sink_id not in ledger_ids(self._store):
+            return  # a copy that was never made
+        # A copy may be complete. That mark must not wait for the next record of the slot: it would be
+        # complete when it is decided, its files not published yet.
+        self._store.delete(self._path(slot, "complete"))
         self._store.delete(self._path(slot, "record"))
+        # Else a power cut could bring back the copy of an epoch whose own record is gone.
+        self._store.sync_directories([self._directory])
         self._counted.pop(slot, None)
 
     def _last_to_fold(self, listing: _Listing, keep: int) -> int | None:

@@ -21,7 +21,7 @@ from filesink.errors import (
     ReplayMismatchError,
     ReplayTooOldError,
 )
-from filesink.identity import OnNewQuery, check_stream
+from filesink.identity import EXCLUSIVE, OnNewQuery, check_stream
 from filesink.ledger import KEEP_BATCHES, Head, Ledger
 from filesink.transactions import find_write
 
@@ -68,10 +68,11 @@ def find_decided(
     Raises:
         IdentityError: see ``filesink.identity.check_stream``; or batches before this one are missing.
         ReplayTooOldError: it was decided, but its record has been folded away.
+        ConcurrentDriverError: see ``filesink.transactions.find_write``.
     """
     match cause:
         case BatchWrite(txn_id=txn_id) if txn_id:
-            return find_write(cause, ledger)
+            return find_write(cause, ledger, exclusive=ledger.beside(EXCLUSIVE))
         case MicroBatch():
             last = check_stream(cause, head, ledger, on_new_query=options.on_new_query)
             if last is not None and cause.batch_id <= last.batch_id:

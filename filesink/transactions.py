@@ -12,21 +12,36 @@ from __future__ import annotations
 from dataclasses import replace
 
 from filesink.epoch_record import BatchWrite, EpochRecord, OfflineCompaction
+from filesink.errors import ConcurrentDriverError
 from filesink.ledger import Ledger
+from filesink.save_mode import SaveMode
 
 #: The ledger that holds a copy of each record of offline compaction.
 COMPACTION = "compaction"
 
 
-def find_write(cause: BatchWrite, ledger: Ledger) -> EpochRecord | None:
+def find_write(cause: BatchWrite, ledger: Ledger, *, exclusive: Ledger) -> EpochRecord | None:
     """The record of a batch write with the ``txn_id`` of ``cause``, if it is decided.
 
-    The epochs of ``ledger`` are complete.
+    Args:
+        cause: the write.
+        ledger: its own; whoever writes there carries through what stands in it undone.
+        exclusive: the ledger of the writes that do not append. If ``cause`` does, nobody carries through
+            what stands there, nor the other way round.
+
+    Raises:
+        ConcurrentDriverError: ``OTHER_MODE``, it is decided in the other ledger and not complete.
     """
     memory = _memory(cause, ledger)
     head = memory.head()
     if head is None:
+        if not cause.remembered_in:
+            _check_undone(exclusive, ledger.sink_id)
         return None
+    # A copy says that all files are visible; the record of an append does so when it is complete.
+    appended = head.record.cause == BatchWrite(txn_id=cause.txn_id)
+    if cause.remembered_in and appended and not head.complete:
+        raise _other_mode(SaveMode.APPEND, head.record)
     memory.sweep(head.record.slot)  # a driver that died while it came late with the same record
     return head.record
 
@@ -57,6 +72,25 @@ def forget(record: EpochRecord, ledger: Ledger) -> None:
             ledger.beside(COMPACTION).retract(record.slot)
         case _:
             pass
+
+
+def _check_undone(exclusive: Ledger, name: str) -> None:
+    """Raise if what stands undone there will be remembered in ``name``: appended too, it comes twice."""
+    record = exclusive.unfinished_record()
+    match record.cause if record else None:
+        case BatchWrite(mode=mode, remembered_in=where) if record and where == name:
+            raise _other_mode(mode, record)
+        case _:
+            pass
+
+
+def _other_mode(mode: SaveMode, record: EpochRecord) -> ConcurrentDriverError:
+    return ConcurrentDriverError(
+        f"the write of this txn_id is decided in mode '{mode.value}' (slot {record.slot} of sink "
+        f"'{record.sink_id}') and not complete: its driver is at work, or has died. Nothing was written. "
+        "Call recover(), or repeat the write in that mode",
+        code="OTHER_MODE",
+    )
 
 
 def _memory(cause: BatchWrite, ledger: Ledger) -> Ledger:

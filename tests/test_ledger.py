@@ -266,6 +266,22 @@ def test_a_record_can_be_taken_back(ledger):
     assert ledger.decide(record(1, nonce="again")).nonce == "again"
 
 
+def test_a_record_that_is_taken_back_leaves_no_completion(files, ledger):
+    """A copy of a record may be complete; the next record of its slot is not."""
+    run(ledger, [0])
+    ledger.retract(0)
+    assert files.files == {}
+    ledger.decide(record(0, nonce="again"))
+    assert not ledger.head().complete
+
+
+def test_a_record_of_no_chain_is_taken_back(tmp_path):
+    """The copy of an epoch may never have been made, and so there is no directory either."""
+    store = open_store(tmp_path, {})
+    Ledger(store, "uid-u").retract(0)
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_a_chain_on_a_disk(tmp_path):
     """The same on a local disk, read by another process's store."""
     run(Ledger(open_store(tmp_path, {}), "uid-u"), range(130), keep=20)

@@ -24,6 +24,7 @@ from filesink.report import report_of
 from filesink.save_mode import SaveMode
 from filesink.storage.faulty import Fault, Moment
 from filesink.storage.memory import MemoryFile
+from filesink.transactions import find_write
 from formats.api import Encoder
 from tests.fakes import World, keep_open, micro_batch, plan_of, records
 
@@ -356,6 +357,60 @@ def test_a_txn_id_is_known_in_any_mode(world):
     assert write(world, "append", "1", txn_id="day").replayed
 
 
+OTHERS = ["overwrite", "overwrite_partitions", "error_if_data_exists"]
+
+
+def die_before_publishing(world, mode):
+    """A write is decided, and nobody sees its rows."""
+    crash_at(world, "publish")
+    with pytest.raises(Crash):
+        write(world, mode, "1", txn_id="day")
+    world.fault = lambda _operation, _path: None
+
+
+@pytest.mark.parametrize(
+    ("first", "second"), [*(("append", mode) for mode in OTHERS), *((mode, "append") for mode in OTHERS)]
+)
+def test_a_txn_id_that_is_decided_in_another_mode_and_not_complete_is_refused(world, first, second):
+    """Neither is it called committed while no row is visible, nor written again beside what comes later."""
+    die_before_publishing(world, first)
+    with pytest.raises(ConcurrentDriverError, match=f"mode '{first}'") as raised:
+        write(world, second, "1", txn_id="day")
+    assert raised.value.code == "OTHER_MODE"
+    assert world.rows() == []
+    world.maintenance().recover(Lost.RAISE, None)
+    assert write(world, second, "1", txn_id="day").replayed
+    assert world.rows() == ["1"]
+
+
+@pytest.mark.parametrize("mode", OTHERS)
+def test_an_append_is_not_stopped_by_an_overwrite_of_another_txn_id(world, mode):
+    """Only of its own rows it is not known whether they will be there."""
+    die_before_publishing(world, mode)
+    write(world, "append", "2", txn_id="another day")
+    write(world, "append", "3")
+    assert world.rows() == ["2", "3"]
+
+
+@pytest.mark.parametrize("mode", [*OTHERS, "append"])
+def test_a_txn_id_whose_copy_is_not_complete_is_committed(world, mode):
+    """The copy is made when all rows are visible, so whoever finds it need not wait for anybody."""
+
+    def fault(operation, path):
+        is_copy = operation == "put_if_absent" and path.startswith("_filesink/txn-")
+        return Fault(moment=Moment.BEFORE, error=Crash()) if is_copy and path.endswith("complete") else None
+
+    world.fault = fault
+    with pytest.raises(Crash):
+        write(world, "overwrite", "1", txn_id="day")
+    world.fault = lambda _operation, _path: None
+    sink_id, cause = batch_write(SaveMode(mode), world.uid, "day", world.ids)
+    own, exclusive = world.ledger(sink_id), world.ledger(EXCLUSIVE)
+    assert find_write(cause, own, exclusive=exclusive) is not None, "as a task asks, before the driver"
+    assert write(world, mode, "1", txn_id="day").replayed
+    assert world.rows() == ["1"]
+
+
 # --- what an overwrite announces
 
 
@@ -398,6 +453,26 @@ def test_an_overwrite_can_be_taken_back_while_the_old_files_are_there(world):
     assert world.rows() == ["old"]
     assert not write(world, "overwrite", "new", txn_id="t").replayed
     assert world.rows() == ["new"]
+
+
+def test_a_txn_id_that_is_taken_back_leaves_nothing_of_its_copy(world):
+    """The next record of the same txn_id is not complete before its files are published."""
+
+    def fault(operation, path):
+        is_own = operation == "put_if_absent" and path.startswith(f"_filesink/{EXCLUSIVE}/")
+        return Fault(moment=Moment.BEFORE, error=Crash()) if is_own and path.endswith("complete") else None
+
+    world.fault = fault
+    with pytest.raises(Crash):
+        write(world, "overwrite", "1", txn_id="day")
+    world.fault = lambda _operation, _path: None
+    for path in world.visible():
+        del world.files.files[path]
+    assert world.maintenance().recover(Lost.REWRITE, None).retracted == (0,)
+    die_before_publishing(world, "append")
+    assert write(world, "append", "1", txn_id="day").replayed
+    world.maintenance().recover(Lost.RAISE, None)
+    assert world.rows() == ["1"]
 
 
 def test_an_overwrite_that_has_removed_is_not_taken_back(world):

@@ -145,7 +145,7 @@ def test_the_ledger_of_a_txn_id_is_swept_by_both_who_write_and_who_ask() -> None
     remember(replace(record(0), sink_id="exclusive", cause=cause), ledger)
     assert world.disk.find(LEFT) is None
     leave(world)
-    assert find_write(cause, ledger) is not None
+    assert find_write(cause, ledger, exclusive=ledger) is not None
     assert world.disk.find(LEFT) is None
 
 
