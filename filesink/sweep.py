@@ -118,12 +118,18 @@ def _everywhere(store: Store) -> Iterator[tuple[str, list[Entry]]]:
         for directory, entries in zip(now, store.runner.run(store.list, now), strict=True):
             if directory and _holds_ledgers(entries):
                 continue
-            waiting += [
-                join(directory, entry.name)
-                for entry in entries
-                if entry.kind is Kind.DIRECTORY and (entry.name[0] not in "._" or not is_data(entry.name))
-            ]
+            found = [join(directory, entry.name) for entry in entries if entry.kind is Kind.DIRECTORY]
+            waiting += [path for path in found if _is_bucket(path)]
             yield directory, entries
+
+
+def _is_bucket(directory: str) -> bool:
+    """Whether files of ours may be in a directory whose parent may hold some.
+
+    Dead letters stand beside all data. A directory of their name in a bucket is somebody else's.
+    """
+    is_skipped = directory.rpartition("/")[2][0] in "._"
+    return not is_skipped or (not is_data(directory) and not parent(directory))
 
 
 def _there(store: Store, directories: Iterable[str]) -> Iterator[tuple[str, list[Entry]]]:

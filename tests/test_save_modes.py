@@ -104,6 +104,7 @@ def test_nothing_replaces_everything(world):
 def test_hidden_files_and_other_sinks_stay(world):
     """Names that readers skip, and a base path inside this one, are not replaced."""
     kept = ["_SUCCESS", "a/.hidden", "_old/part-0", ".git/config", "inner/part-0", "inner/_filesink/s/0"]
+    kept += ["a/_dead_letters/theirs", "a/_dead_letters/b/theirs", "_dead_letters/b/ours"]
     for path in kept:
         plant(world, path)
     write(world, "append", "1", bucket="a")
@@ -301,6 +302,7 @@ def test_the_first_write_is_accepted_and_the_second_refused(world):
     plant(world, "_SUCCESS")
     plant(world, "inner/_filesink/s/0")
     plant(world, "inner/part-0")
+    plant(world, "a/_dead_letters/theirs")
     write(world, "error_if_data_exists", "1")
     job = world.job(records("2"))
     with pytest.raises(ConfigError, match="Nothing was written") as raised:

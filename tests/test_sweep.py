@@ -7,7 +7,7 @@ import pytest
 from filesink.naming import HiddenName, sink_tag
 from filesink.storage.memory import MemoryFiles, MemoryStore
 from filesink.storage.open import open_store
-from filesink.sweep import Chain, hidden_files, leftovers
+from filesink.sweep import Chain, hidden_files, leftovers, visible
 
 ATTEMPT = "00000000-0000-4000-8000-000000000001"
 
@@ -98,6 +98,16 @@ def test_nested_buckets_are_searched(files):
     hide(files, bucket="_filesink/uid-u")
     hide(files, bucket=".hidden")
     assert dead(files) == sorted(inside)
+
+
+def test_dead_letters_are_searched_where_they_are(files):
+    """Beside all data; what has their name in a bucket is another's, which readers skip, and is no data."""
+    inside = [hide(files, bucket="_dead_letters/a"), hide(files, bucket="a")]
+    for bucket in ("a/_dead_letters", "a/_dead_letters/b", "a/_dead_letters_old/b", "_dead_letters/a/_x"):
+        hide(files, bucket=bucket)
+        files.make(f"{bucket}/letters.json", b"theirs")
+    assert dead(files) == sorted(inside)
+    assert list(visible(MemoryStore(files))) == []
 
 
 def test_many_directories_are_searched_in_bundles(files):
