@@ -71,10 +71,10 @@ def plan(
         storage_options: of the store, as ``with_storage_options`` takes them.
 
     Raises:
-        ConfigError: ``BAD_VALUE``.
+        ConfigError: ``BAD_VALUE``; ``NO_SINK``, this is not the base path of one.
     """
     address = StoreAddress(base_path=check_base_path(base_path), storage_options=storage_options or {})
-    return _plan(address(), bucket, _size(target_size), SystemClock().now_ms())
+    return _plan(_written(address, base_path), bucket, _size(target_size), SystemClock().now_ms())
 
 
 def compact(
@@ -102,7 +102,8 @@ def compact(
         storage_options: see ``plan``.
 
     Raises:
-        ConfigError: ``COMPACTION``, files of this format cannot be merged afterwards; ``BAD_VALUE``.
+        ConfigError: ``COMPACTION``, files of this format cannot be merged afterwards; ``BAD_VALUE``;
+            ``NO_SINK``, this is not the base path of one.
         CompactionError: files do not fit together or cannot be read; nothing was changed.
         ConcurrentDriverError: an overwriting write, or another call, is at work.
     """
@@ -114,6 +115,7 @@ def compact(
         target_size=_size(target_size),
         grace_ms=parse_duration_ms(reader_grace, name="reader_grace", least=0),
     )
+    _written(address, base_path)
     ports = Ports(clock=SystemClock(), ids=SystemIds(), runner=ThreadRunner(_AT_ONCE))
     outcome = tiers.compact(ports)
     return None if outcome is None else report_of(outcome)
@@ -143,6 +145,21 @@ class FinishedTiers(FileTiers):
         store = self.address()
         ask = partial(_plan, store, self.bucket, self.target_size)
         return Swap(self.address, self.plan.format, plan=ask, grace_ms=self.grace_ms), VerifyStage(store)
+
+
+def _written(address: StoreAddress, base_path: str | Path) -> Store:
+    """The store, if a sink has written there; nothing else may get a ledger.
+
+    One in the directory of a bucket would make it a base path of its own, hidden from its sink for ever.
+    """
+    store = address()
+    if not ledger_ids(store):
+        raise ConfigError(
+            f"no sink has written to '{base_path}', so nothing there may be merged, and nothing was changed. "
+            "Pass the base path of the sink; for one directory below it, name that as bucket",
+            code="NO_SINK",
+        )
+    return store
 
 
 def _writing(form: FileFormat) -> Plan:

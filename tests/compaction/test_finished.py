@@ -94,6 +94,20 @@ def test_what_is_not_ours_stays(tmp_path):
     assert all((tmp_path / name).read_text() == "mine" for name in strangers)
 
 
+@pytest.mark.parametrize("below", ["x", "typo/x"])
+def test_a_path_that_is_no_base_path_is_refused(tmp_path, below):
+    """Nothing is made there, so that a bucket goes on to belong to its sink."""
+    filled(tmp_path)
+    before = sorted(tmp_path.rglob("*"))
+    for call in (compaction.plan, lambda path: compaction.compact(path, Encoder.simple_string_encoder())):
+        with pytest.raises(ConfigError, match="name that as bucket") as raised:
+            call(tmp_path / below)
+        assert raised.value.code == "NO_SINK"
+        assert str(tmp_path / below) in raised.value.message
+    assert sorted(tmp_path.rglob("*")) == before
+    assert compaction.plan(tmp_path, bucket="x").files == 5
+
+
 def test_a_crash_after_the_decision_is_carried_through(tmp_path, monkeypatch):
     """The next call publishes what was decided and removes the inputs; no row is lost or stays twice."""
     filled(tmp_path)
@@ -114,6 +128,7 @@ def test_a_crash_after_the_decision_is_carried_through(tmp_path, monkeypatch):
 
 def test_what_cannot_be_merged_is_refused(tmp_path):
     """Headers are known to a sink only; sizes are sizes."""
+    filled(tmp_path, files=1)
     for form in (Encoder.csv(header=True),):
         with pytest.raises(ConfigError, match="header") as raised:
             compaction.compact(tmp_path, form)
