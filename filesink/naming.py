@@ -112,7 +112,7 @@ class UploadName:
 
 def parse_upload(name: str) -> tuple[str, str] | None:
     """Finished name and upload id of the hidden name of any upload, else ``None``."""
-    found = _UPLOAD.fullmatch(name)
+    found = None if parse_hidden(name) else _UPLOAD.fullmatch(name)  # a file's prefix may hold '.upload.'
     return None if found is None else (found["target"], unquote(found["upload_id"]))
 
 

@@ -156,6 +156,21 @@ def test_hidden_files_are_ours_too():
     assert parse_ours(str(name)) == name
 
 
+@pytest.mark.parametrize("prefix", ["img.upload.v2", "a.upload.", "a.inprogress.b", ".upload.x"])
+def test_a_prefix_that_looks_like_a_name_of_ours_is_a_prefix(prefix):
+    """A hidden file is no upload, whatever it becomes; an upload is one, and both are read back."""
+    target = f"{prefix}-{new_part_id('0123abcd', 7, CountingIds())}-0.json"
+    hidden = HiddenName(target=target, tag="0123abcd", slot=7, attempt=ATTEMPT)
+    assert parse_upload(str(hidden)) is None
+    assert parse_hidden(str(hidden)) == parse_ours(str(hidden)) == hidden
+    for becomes in (target, str(hidden)):
+        name = upload_path(becomes, ATTEMPT)
+        assert parse_hidden(name) is None
+        assert parse_upload(name) == (becomes, ATTEMPT)
+        found = parse_ours(name)
+        assert found == UploadName(target=becomes, upload_id=ATTEMPT, tag="0123abcd", slot=7)
+
+
 def test_a_part_id_is_a_uuid_of_version_8():
     """Of the shape that RFC 9562 keeps for layouts of one's own; slots that do not fit share the last."""
     part_id = uuid.UUID(new_part_id("0123abcd", 0x1234567, CountingIds()))
