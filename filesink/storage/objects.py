@@ -79,6 +79,11 @@ def version_of(etag: str, mtime_ms: int) -> str:
     return f"{etag}.{mtime_ms // 1000}"
 
 
+def quoted(etag: str) -> str:
+    """An etag as conditions want it; in listings some servers leave its quotes out."""
+    return f'"{etag.strip(chr(34))}"'
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FoundUpload:
     """One unfinished upload of a listing; ``begun_ms`` since 1970 UTC, by the store's clock."""

@@ -19,7 +19,7 @@ from filesink.naming import LEDGER_ROOT, check_relative, join, parent, parse_upl
 from filesink.ports import Clock, Ids
 from filesink.storage.api import Deletion, Entry, Kind, PutResult, Store
 from filesink.storage.multipart import Senders
-from filesink.storage.objects import LONGEST_KEY, FoundObject, Objects
+from filesink.storage.objects import LONGEST_KEY, FoundObject, Objects, quoted
 from filesink.storage.s3_concat import concat
 from filesink.storage.s3_input import open_object
 from filesink.storage.s3_options import SMALL_REQUESTS
@@ -142,13 +142,14 @@ class S3Store(Store):
     def delete_if_unchanged(self, path: str, *, size: int, version: str) -> Deletion:
         """See ``Store.delete_if_unchanged``; the removal is conditional where the store can."""
         key = self._bucket.key(path)
-        found = self._objects.head(key)
+        # Unlike HEAD, a listing needs no key of an object that was encrypted with another one, or none.
+        found = next((each for each in self._objects.list_objects(key)[0] if each.key == key), None)
         if found is None:
             return Deletion.GONE
         if (found.size, found.version) != (size, version):
             return Deletion.CHANGED
         try:
-            self._objects.delete(key, etag=found.etag)
+            self._objects.delete(key, etag=quoted(found.etag))
         except CommitConflictError:
             return Deletion.CHANGED
         return Deletion.GONE

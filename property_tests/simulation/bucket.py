@@ -121,7 +121,7 @@ class Bucket:
         found = self.head(key)
         if found is None:
             return
-        if etag and found.etag != etag:
+        if etag and found.etag != etag.strip('"'):
             raise _error(EXISTS)
         self.disk.unlink(key)
         self._sync(key)

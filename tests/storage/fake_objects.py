@@ -81,7 +81,10 @@ class FakeObjects:
         self._do("delete", lambda: self.objects.pop(key, None))
 
     def list_objects(self, prefix):
-        found = [FoundObject(key=key, size=0, etag="", mtime_ms=0) for key in self.objects]
+        found = [
+            FoundObject(key=key, size=len(data), etag=etag(data), mtime_ms=0)
+            for key, (data, _) in self.objects.items()
+        ]
         return _by_level(found, prefix)
 
     def list_uploads(self, prefix):

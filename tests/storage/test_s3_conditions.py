@@ -14,7 +14,7 @@ from filesink.errors import CommitConflictError, StorageError
 from filesink.storage.api import Deletion
 from filesink.storage.objects import EXISTS, MIB, Condition, CopyRange, version_of
 from filesink.storage.s3 import S3Store
-from filesink.storage.s3_client import S3Objects
+from filesink.storage.s3_client import S3Objects, options_of
 from filesink.storage.s3_options import S3Options
 from filesink.system import SystemIds
 from tests.fakes import SettableClock
@@ -24,7 +24,6 @@ from tests.storage.s3_site import S3Site
 NOW = datetime(2026, 1, 2, tzinfo=UTC)
 NOW_MS = int(NOW.timestamp() * 1000)
 KEY = {"Bucket": "b", "Key": "k"}
-FOUND = {"ContentLength": 3, "ETag": '"e"', "LastModified": NOW, "Metadata": {}}
 VERSION = version_of('"e"', NOW_MS)
 
 
@@ -54,20 +53,49 @@ def refuse(stub: Stubber, operation: str, expected: dict[str, Any]) -> None:
     stub.add_client_error(operation, "PreconditionFailed", http_status_code=412, expected_params=expected)
 
 
+def look(stub: Stubber, etag: str = '"e"') -> None:
+    """The next answer: a listing, in which names that only begin alike stand, too."""
+    found = {"Size": 3, "ETag": etag, "LastModified": NOW}
+    stub.add_response(
+        "list_objects_v2",
+        {"Contents": [{**found, "Key": "k"}, {**found, "Key": "k0", "Size": 7}]},
+        {"Bucket": "b", "Prefix": "k", "Delimiter": "/"},
+    )
+
+
 def test_a_file_replaced_since_the_look_is_not_removed(stub: Stubber, store: S3Store) -> None:
     """The removal names what was seen; the store's refusal is the answer, whatever comes between."""
-    stub.add_response("head_object", FOUND, KEY)
+    look(stub)
     refuse(stub, "delete_object", {**KEY, "IfMatch": '"e"'})
     assert store.delete_if_unchanged("k", size=3, version=VERSION) is Deletion.CHANGED
 
 
-def test_a_file_that_is_as_it_was_is_removed(stub: Stubber, store: S3Store) -> None:
-    """Under the same condition; a removal that nobody has bound to anything has none."""
-    stub.add_response("head_object", FOUND, KEY)
+@pytest.mark.parametrize("etag", ['"e"', "e"])
+def test_a_file_that_is_as_it_was_is_removed(stub: Stubber, store: S3Store, etag: str) -> None:
+    """Under the same condition, with its quotes; a removal that nobody has bound to anything has none."""
+    look(stub, etag)
     stub.add_response("delete_object", {}, {**KEY, "IfMatch": '"e"'})
     assert store.delete_if_unchanged("k", size=3, version=VERSION) is Deletion.GONE
     stub.add_response("delete_object", {}, KEY)
     store.delete("k")
+
+
+def test_a_file_is_removed_whatever_it_was_encrypted_with(stub: Stubber) -> None:
+    """A look that needs the key of the object, HEAD, would be answered 400 for ever."""
+    extra = {"SSECustomerAlgorithm": "AES256", "SSECustomerKey": "x" * 32}
+    options = options_of({"s3_additional_kwargs": extra})
+    encrypting = S3Objects(stub.client, "b", options)
+    look(stub)
+    stub.add_response("delete_object", {}, {**KEY, "IfMatch": '"e"'})
+    store = S3Store(encrypting, "", options=options, clock=SettableClock(), ids=SystemIds())
+    assert store.delete_if_unchanged("k", size=3, version=VERSION) is Deletion.GONE
+
+
+def test_what_only_begins_alike_is_not_removed(stub: Stubber, store: S3Store) -> None:
+    """A listing shows all keys that begin with the name; none of them is the file."""
+    found = {"Size": 3, "ETag": '"e"', "LastModified": NOW, "Key": "k0"}
+    stub.add_response("list_objects_v2", {"Contents": [found], "CommonPrefixes": [{"Prefix": "k/"}]})
+    assert store.delete_if_unchanged("k", size=3, version=VERSION) is Deletion.GONE
 
 
 def test_a_removal_of_what_is_gone_is_done(stub: Stubber, objects: S3Objects) -> None:
