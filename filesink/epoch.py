@@ -45,6 +45,7 @@ from filesink.recorded_schema import next_schema, schema_of
 from filesink.replay import (
     EpochOptions,
     History,
+    OnGap,
     check_fingerprint,
     check_rows,
     find_decided,
@@ -102,12 +103,17 @@ class EpochLoop(Generic[S, C, A]):
         self._clean = False
         self._done_here: tuple[str, int] | None = None  # run id and batch id
 
-    def run(self, cause: MicroBatch | BatchWrite, job: WriteJob) -> Outcome[C]:
-        """Write one micro-batch or one batch: the whole epoch, or the replay of a decided one."""
+    def run(
+        self, cause: MicroBatch | BatchWrite, job: WriteJob, *, on_gap: OnGap | None = None
+    ) -> Outcome[C]:
+        """Write one micro-batch or one batch: the whole epoch, or the replay of a decided one.
+
+        ``on_gap`` is for this call, instead of that of the options.
+        """
         with self._lock:
             if isinstance(cause, MicroBatch) and self._done_here == (job.run_id, cause.batch_id):
                 raise second_call(cause)
-            outcome = self._run(cause, job)
+            outcome = self._run(cause, job, on_gap)
             if isinstance(cause, MicroBatch):
                 self._done_here = (job.run_id, cause.batch_id)
             return outcome
@@ -148,8 +154,8 @@ class EpochLoop(Generic[S, C, A]):
 
     # --- the steps, in their order
 
-    def _run(self, cause: MicroBatch | BatchWrite, job: WriteJob) -> Outcome[C]:
-        head, decided = self._look(cause)
+    def _run(self, cause: MicroBatch | BatchWrite, job: WriteJob, on_gap: OnGap | None) -> Outcome[C]:
+        head, decided = self._look(cause, on_gap)
         if decided is not None:
             return self._replay(decided, cause, job.count_rows)
         schema = next_schema(self._sink, job.schema, cause=cause, head=head, ledger=self.ledger)
@@ -158,10 +164,13 @@ class EpochLoop(Generic[S, C, A]):
             stage.begin(epoch)
         return self._commit(epoch, head, cause, self._write(epoch, head, job), schema)
 
-    def _look(self, cause: MicroBatch | BatchWrite) -> tuple[Head | None, EpochRecord | None]:
+    def _look(
+        self, cause: MicroBatch | BatchWrite, on_gap: OnGap | None = None
+    ) -> tuple[Head | None, EpochRecord | None]:
         """The newest record, and that of this very cause if it is decided; their epochs are complete."""
         head = self._settle()
-        decided = find_decided(cause, head, self.ledger, self._options)
+        options = self._options if on_gap is None else replace(self._options, on_gap=on_gap)
+        decided = find_decided(cause, head, self.ledger, options)
         if decided is not None and (head is None or decided.slot > head.record.slot):
             self._head = None  # another driver has decided it since, and may have died
             head = self._settle()

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import threading
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import pyspark
@@ -20,11 +20,12 @@ from filesink.identity import EXCLUSIVE, batch_write, is_fresh, stream_sink_id
 from filesink.ports import Clock, Ids, Ports
 from filesink.replay import EpochOptions, History, OnGap
 from filesink.save_mode import SaveMode
+from filesink.spark.chains import Chains
 from filesink.spark.job import SparkWriteJob, not_picklable, with_derived
-from filesink.spark.query import SinkQuery, UpkeepTimer
+from filesink.spark.query import SinkQuery
 from filesink.spark.runner import SparkRunner
 from filesink.spark.schema import arrow_schema
-from filesink.spark.streams import QueryRun, current_ids, is_active, open_run
+from filesink.spark.streams import QueryRun, current_ids, open_run
 from filesink.system import SystemClock, SystemIds
 
 if TYPE_CHECKING:
@@ -62,13 +63,14 @@ class SparkEngine(Generic[S, C, A]):
     def __init__(self, sink: Sink[S, C, A], options: EngineOptions | None = None) -> None:
         self.sink = sink
         self._options = options or EngineOptions()
-        self._loops: dict[str, EpochLoop[S, C, A]] = {}
-        self._lock = threading.Lock()
-        self._on_gap = OnGap.LOG
         self._run: tuple[QueryRun, SparkWriteJob] | None = None  # with the job of a batch
-        self._timers: dict[str, UpkeepTimer] = {}
         self._streams: dict[str, SparkSession] = {}  # every stream of this process, also one that ended
         self.outcomes: deque[Outcome[C]] = deque(maxlen=_REPORTS)
+        self._chains = Chains(
+            partial(_open, sink, self._options),
+            note=self.outcomes.append,
+            interval=self._options.check_interval_ms / 1000,
+        )
 
     @property
     def clock(self) -> Clock:
@@ -97,7 +99,7 @@ class SparkEngine(Generic[S, C, A]):
         self.check(df)
         sink_id, cause = batch_write(mode, self.sink.uid, txn_id or "", self._options.ids)
         if sink_id == EXCLUSIVE:  # two at a time are told so, from two threads as from two processes
-            loop = self._open(sink_id, df.sparkSession)
+            loop = _open(self.sink, self._options, sink_id, df.sparkSession)
             try:
                 outcome = loop.run(cause, self._job(df, run_id=""))
             finally:
@@ -109,10 +111,10 @@ class SparkEngine(Generic[S, C, A]):
 
     def _append(self, sink_id: str, cause: BatchWrite, df: DataFrame) -> Outcome[C]:
         try:
-            return self._loop(sink_id, df.sparkSession).run(cause, self._job(df, run_id=""))
+            with self._chains.use(sink_id, df.sparkSession) as loop:
+                return loop.run(cause, self._job(df, run_id=""))
         finally:
-            if sink_id != stream_sink_id(self.sink.uid, ""):
-                self._release(sink_id)  # nothing goes on in this chain
+            self._chains.release(sink_id)  # other drivers may go on in this chain before the next write
 
     def _check_mode(self, mode: SaveMode) -> None:
         if mode not in self.sink.save_modes:
@@ -140,8 +142,8 @@ class SparkEngine(Generic[S, C, A]):
         if not df.isStreaming:
             raise ConfigError("start() takes a streaming DataFrame; use write() for a batch", code="BATCH")
         self.check(df)
-        self._on_gap = OnGap.REFUSE  # every batch of this query is ours
-        stream = df.writeStream.foreachBatch(self.foreach_batch).outputMode("append")
+        refuse_gaps = partial(self._micro_batch, on_gap=OnGap.REFUSE)  # every batch of this query is ours
+        stream = df.writeStream.foreachBatch(refuse_gaps).outputMode("append")
         stream = stream.option("checkpointLocation", str(checkpoint_location)).trigger(**arguments)
         if query_name is not None:
             stream = stream.queryName(query_name)
@@ -152,18 +154,22 @@ class SparkEngine(Generic[S, C, A]):
         return SinkQuery(
             query,
             finish=(lambda: self._finish(sink_id)) if ends else None,
-            release=lambda: self._release(sink_id),
+            release=lambda: self._chains.release(sink_id),
             reports=lambda: [report(outcome) for outcome in tuple(self.outcomes)],
         )
 
     def foreach_batch(self, df: DataFrame, batch_id: int) -> None:
         """Write one micro-batch; the function for ``writeStream.foreachBatch``."""
+        self._micro_batch(df, batch_id, on_gap=OnGap.LOG)
+
+    def _micro_batch(self, df: DataFrame, batch_id: int, *, on_gap: OnGap) -> None:
         _require_classic(df)
         run, first_job = self._current_run(df)
         sink_id = stream_sink_id(self.sink.uid, run.ids.query_id)
         self._keep_time(sink_id, df.sparkSession, run.ids.query_id)
-        loop = self._loop(sink_id, df.sparkSession)
-        self.outcomes.append(loop.run(run.micro_batch(batch_id), replace(first_job, df=df)))
+        with self._chains.use(sink_id, df.sparkSession) as loop:
+            outcome = loop.run(run.micro_batch(batch_id), replace(first_job, df=df), on_gap=on_gap)
+        self.outcomes.append(outcome)
 
     def finish(self) -> Outcome[C] | None:
         """Close everything that streams of this sink have left open; call it when input has ended.
@@ -187,23 +193,13 @@ class SparkEngine(Generic[S, C, A]):
     def _finish(self, sink_id: str) -> Outcome[C] | None:
         """Close what one stream has left open."""
         try:
-            outcome = self._loop(sink_id, self._streams[sink_id]).finish()
+            with self._chains.use(sink_id, self._streams[sink_id]) as loop:
+                outcome = loop.finish()
         finally:
-            self._release(sink_id)
+            self._chains.release(sink_id)
         if outcome is not None:
             self.outcomes.append(outcome)
         return outcome
-
-    def _release(self, sink_id: str) -> None:
-        """Let go of a chain; whoever needs it again reads it again."""
-        with self._lock:
-            timer = self._timers.pop(sink_id, None)
-        if timer is not None:
-            timer.stop()
-        with self._lock:
-            loop = self._loops.pop(sink_id, None)
-        if loop is not None:
-            loop.close()
 
     def check(self, df: DataFrame) -> None:
         """Everything that can be known before data is read; see ``Sink.prepare``."""
@@ -221,7 +217,8 @@ class SparkEngine(Generic[S, C, A]):
 
     def _current_run(self, df: DataFrame) -> tuple[QueryRun, SparkWriteJob]:
         ids = current_ids(df)
-        known = self._run if self._run is not None and self._run[0].ids == ids else None
+        last = self._run  # read once: the thread of another query may set it meanwhile
+        known = last if last is not None and last[0].ids == ids else None
         # The user's function may hand on other columns with each batch.
         if known is None or df.schema != known[1].df.schema:
             run = open_run(df, ids) if known is None else known[0]  # refuses before the base path is made
@@ -241,49 +238,27 @@ class SparkEngine(Generic[S, C, A]):
             speculation=session.conf.get("spark.speculation", "false") == "true",
         )
 
-    def _loop(self, sink_id: str, session: SparkSession) -> EpochLoop[S, C, A]:
-        with self._lock:
-            if sink_id not in self._loops:
-                self._loops[sink_id] = self._open(sink_id, session)
-            return self._loops[sink_id]
-
-    def _open(self, sink_id: str, session: SparkSession) -> EpochLoop[S, C, A]:
-        keep = int(session.conf.get("spark.sql.streaming.minBatchesToRetain", "100") or "100")
-        options = self._options.epochs
-        return EpochLoop(
-            self.sink,
-            self.sink.open_ledger(sink_id),
-            ports=Ports(clock=self._options.clock, ids=self._options.ids, runner=SparkRunner(session)),
-            options=replace(
-                options,
-                keep_batches=max(options.keep_batches, keep),
-                history=History.NONE if is_fresh(sink_id) else History.POSSIBLE,
-                on_gap=self._on_gap,
-            ),
-        )
-
     def _keep_time(self, sink_id: str, session: SparkSession, query_id: str) -> None:
         """Have upkeep look after open parts for as long as the query runs, with or without data."""
         self._streams[sink_id] = session
-        if self.sink.state_codec is None:
-            return
-        with self._lock:
-            timer = self._timers.get(sink_id)
-            if timer is not None and timer.alive and timer.query_id == query_id:
-                return
-            self._timers[sink_id] = UpkeepTimer(
-                query_id,
-                upkeep=lambda: self._upkeep(sink_id, session),
-                is_active=lambda: is_active(session, query_id),
-                interval=self._options.check_interval_ms / 1000,
-            )
-        if timer is not None:
-            timer.stop()
+        if self.sink.state_codec is not None:
+            self._chains.watch(sink_id, session, query_id)
 
-    def _upkeep(self, sink_id: str, session: SparkSession) -> None:
-        outcome = self._loop(sink_id, session).upkeep()
-        if outcome is not None:
-            self.outcomes.append(outcome)
+
+def _open(
+    sink: Sink[S, C, A], options: EngineOptions, sink_id: str, session: SparkSession
+) -> EpochLoop[S, C, A]:
+    keep = int(session.conf.get("spark.sql.streaming.minBatchesToRetain", "100") or "100")
+    return EpochLoop(
+        sink,
+        sink.open_ledger(sink_id),
+        ports=Ports(clock=options.clock, ids=options.ids, runner=SparkRunner(session)),
+        options=replace(
+            options.epochs,
+            keep_batches=max(options.epochs.keep_batches, keep),
+            history=History.NONE if is_fresh(sink_id) else History.POSSIBLE,
+        ),
+    )
 
 
 def _time_zone(session: SparkSession) -> str:

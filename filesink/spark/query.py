@@ -128,16 +128,14 @@ class UpkeepTimer:
     """Calls ``upkeep`` every so often for as long as ``is_active`` says so.
 
     Args:
-        query_id: the query it stands beside.
         upkeep: closes what is due.
         is_active: whether the query still runs.
         interval: seconds.
     """
 
     def __init__(
-        self, query_id: str, *, upkeep: Callable[[], object], is_active: Callable[[], bool], interval: float
+        self, *, upkeep: Callable[[], object], is_active: Callable[[], bool], interval: float
     ) -> None:
-        self.query_id = query_id
         self._upkeep = upkeep
         self._is_active = is_active
         self._interval = interval
@@ -149,6 +147,11 @@ class UpkeepTimer:
     def alive(self) -> bool:
         """Whether the timer still runs."""
         return self._thread.is_alive()
+
+    @property
+    def needed(self) -> bool:
+        """Whether the timer runs and its query, too."""
+        return self.alive and self._is_active()
 
     def stop(self) -> None:
         """End the timer; an upkeep at work is waited for."""

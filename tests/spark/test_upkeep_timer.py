@@ -25,7 +25,7 @@ def test_upkeep_that_has_failed_is_tried_again(caplog, error):
             raise error
         again.set()
 
-    timer = UpkeepTimer("q", upkeep=upkeep, is_active=lambda: True, interval=0.001)
+    timer = UpkeepTimer(upkeep=upkeep, is_active=lambda: True, interval=0.001)
     try:
         assert again.wait(30)
         assert timer.alive
