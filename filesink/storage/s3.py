@@ -11,6 +11,7 @@ merged) is a complete object under a hidden name, since a bucket's rules may abo
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from typing import BinaryIO
 
@@ -29,6 +30,9 @@ from filesink.storage.s3_publish import Bucket, complete, is_published, put_if_a
 from filesink.storage.staged import HiddenObject, PendingUpload, Piece, Staged, own
 from filesink.storage.upload_options import UploadOptions
 from filesink.system import ThreadRunner
+
+# What XML 1.0 cannot hold, or gives back as something else. Nothing could be listed beside such a key.
+_NOT_IN_XML = re.compile("[^\t\n\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 class S3Store(Store):
@@ -71,12 +75,7 @@ class S3Store(Store):
     def create(self, path: str, *, target: str | None) -> S3Output:
         """See ``Store.create``."""
         self._bucket.key(path)
-        key = self._bucket.key(target or path)
-        if len(key.encode()) > LONGEST_KEY:
-            raise BucketError(
-                f"the key of '{key[:80]}…' has more than {LONGEST_KEY} bytes; use shorter bucket ids",
-                code="TOO_LONG",
-            )
+        _check_key(self._bucket.key(target or path))
         return S3Output(self._uploads, path, target=target)
 
     def sync(self) -> None:
@@ -176,6 +175,22 @@ class S3Store(Store):
     def open_input(self, path: str) -> BinaryIO:
         """See ``Store.open_input``."""
         return open_object(self._objects, self._bucket.key(path))
+
+
+def _check_key(key: str) -> None:
+    """Raise ``BucketError`` if a store takes no such key, or can tell none of it in an answer."""
+    if len(key.encode()) > LONGEST_KEY:
+        raise BucketError(
+            f"the key of '{key[:80]}…' has more than {LONGEST_KEY} bytes; use shorter bucket ids",
+            code="TOO_LONG",
+        )
+    found = _NOT_IN_XML.search(key)
+    if found:
+        raise BucketError(
+            f"the key of {key[:80]!a} holds U+{ord(found[0]):04X}, which no answer of an object store can "
+            "hold, so that listings would fail; remove it from the bucket's value or the base path",
+            code="ILLEGAL_CHAR",
+        )
 
 
 def _upload_to(staged: Staged, target: str) -> PendingUpload:

@@ -9,7 +9,14 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from filesink.errors import CommitConflictError, CommitStateUnknown, ConfigError, StagedDataLost, StorageError
+from filesink.errors import (
+    BucketError,
+    CommitConflictError,
+    CommitStateUnknown,
+    ConfigError,
+    StagedDataLost,
+    StorageError,
+)
 from filesink.storage.api import Kind, PutResult
 from filesink.storage.multipart import Senders
 from filesink.storage.objects import (
@@ -452,3 +459,29 @@ def test_a_task_holds_a_part_for_each_open_file_and_those_on_their_way(objects):
     store.sync()
     assert max(held) <= 2
     assert set(threading.enumerate()) <= before
+
+
+# --- keys -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["k=\uffff", "k=\ufffe", "a\x01b", "a\rb"])
+def test_a_key_that_no_answer_can_hold_is_refused_before_any_request(name):
+    """XML cannot hold it: with one such upload nothing beside it could ever be listed again."""
+    objects = FakeObjects()
+    with pytest.raises(BucketError) as raised:
+        stage(store_of(objects), f"{name}/part-0", b"abc")
+    assert raised.value.code == "ILLEGAL_CHAR"
+    assert str(raised.value).isprintable()
+    below = S3Store(objects, name, options=S3Options(), clock=SettableClock(), ids=SystemIds())
+    with pytest.raises(BucketError):
+        below.create(".hidden", target=None)
+    assert objects.calls == []
+
+
+@pytest.mark.parametrize("name", ["k=\ufffd", "\U0010ffff", "\x7f\x9f", "é a+b&<>\t"])
+def test_odd_keys_that_can_be_listed_are_taken(name):
+    """What XML can hold is a key like any other."""
+    store = store_of(FakeObjects())
+    target = f"{name}/part-0"
+    store.publish(stage(store, target, b"abc"), target)
+    assert [entry.name for entry in store.list(name)] == ["part-0"]
