@@ -91,7 +91,9 @@ class S3Objects:
         customer = {name: extra[name] for name in _SSE_C if name in extra}
         self._all: dict[str, Any] = {"Bucket": bucket, **payer}
         self._bytes = {**self._all, **customer}
-        self._made = {**self._bytes, **{name: extra[name] for name in extra if name in _MADE_WITH}}
+        self._kept = {**self._bytes, **{name: extra[name] for name in extra if name in _MADE_WITH}}
+        # Records and hidden objects are read again, which archives do not allow, and soon removed.
+        self._made = {name: value for name, value in self._kept.items() if name != "StorageClass"}
         self._copied = {f"CopySource{name}": value for name, value in customer.items()}
 
     @property
@@ -173,8 +175,9 @@ class S3Objects:
 
     def create_upload(self, key: str, /, *, token: str) -> NewUpload:
         """See ``Objects.create_upload``."""
+        settings = self._made if _is_hidden(key) else self._kept
         with explaining("begin an upload to", self._full(key)):
-            made = self._client.create_multipart_upload(Key=key, Metadata={_TOKEN: token}, **self._made)
+            made = self._client.create_multipart_upload(Key=key, Metadata={_TOKEN: token}, **settings)
         aborted = made.get("AbortDate")
         return NewUpload(upload_id=made["UploadId"], abort_ms=None if aborted is None else _ms(aborted))
 
@@ -252,6 +255,10 @@ class S3Objects:
 
     def _full(self, key: str) -> str:
         return f"{self.where}/{key}"
+
+
+def _is_hidden(key: str) -> bool:
+    return key.rpartition("/")[2].startswith(".")
 
 
 def _body(data: Buffer) -> bytes | bytearray:

@@ -16,6 +16,7 @@ _ADVICE = {
     NO_UPLOAD: "the multipart upload was completed or aborted",
     BAD_PARTS: "a part of the upload is missing or is another one",
     UNAVAILABLE: "the store did not answer as it should; check it and start again, nothing is lost",
+    "ARCHIVED": "the object is in a storage class that cannot be read at once; restore it in the store first",
     "PERMISSION": "give these credentials permission to list, read, write and delete below the base path",
     "NO_CREDENTIALS": "pass them as storage options, in the environment or by a profile",
     "NO_BUCKET": "make the bucket first, or check its name and region",
@@ -30,6 +31,7 @@ _CODES = {
     "InvalidPartOrder": BAD_PARTS,
     "EntityTooSmall": BAD_PARTS,
     "NoSuchBucket": "NO_BUCKET",
+    "InvalidObjectState": "ARCHIVED",
 }
 _BY_STATUS = {
     401: "PERMISSION",

@@ -55,6 +55,11 @@ class S3Site(Site):
         pages = self.client.get_paginator("list_objects_v2").paginate(Bucket=self.bucket, Prefix=prefix)
         return [each["Key"].removeprefix(prefix) for page in pages for each in page.get("Contents", ())]
 
+    def storage_class(self, path: str) -> str:
+        """Of an object; the default one is not told by servers."""
+        found = self.client.head_object(Bucket=self.bucket, Key=self._key(path))
+        return str(found.get("StorageClass", "STANDARD"))
+
     def read(self, names: list[str]) -> dict[str, bytes]:
         """What these objects hold."""
         with ThreadPoolExecutor(8) as pool:

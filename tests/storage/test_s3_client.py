@@ -15,6 +15,7 @@ from botocore.stub import Stubber
 from filesink import FileSink
 from filesink.committables import CommittableCodec, PendingFile
 from filesink.errors import ConfigError, FilesinkError, StorageError
+from filesink.storage.api import PutResult
 from filesink.storage.base_path import check_base_path
 from filesink.storage.multipart import size_of_part
 from filesink.storage.objects import LARGEST_PART, MIB, MOST_PARTS, SMALLEST_PART, FoundUpload
@@ -22,7 +23,7 @@ from filesink.storage.open import open_store
 from filesink.storage.s3_client import S3Objects, options_of
 from filesink.storage.s3_options import S3Options
 from formats import ParquetWriterFactory
-from tests.contracts.store_site import stage
+from tests.contracts.store_site import hold, stage
 from tests.servers import S3Server
 from tests.storage.s3_site import S3Site
 
@@ -230,3 +231,25 @@ def test_requester_pays_and_settings_of_objects_are_sent():
         objects = S3Objects(client, "b", options)
         assert objects.create_upload("k", token="t").abort_ms == int(NOW.timestamp() * 1000)
         assert objects.head("k") is None
+
+
+def test_an_archive_class_is_for_finished_files_only(moto_server: S3Server):
+    """Records and held files are read again, so the ledger works, and what is held can be joined."""
+    site = S3Site(moto_server, options={"s3_additional_kwargs": {"StorageClass": "GLACIER"}})
+    store = site.store()
+    store.prepare()
+    assert store.put_if_absent("_filesink/s/0.record", b"abc") is PutResult.CREATED
+    assert store.read("_filesink/s/0.record") == b"abc"
+    small = hold(store, "a/.held-0", b"small")
+    large = hold(store, "a/.held-1", bytes(9 * MIB))
+    store.publish(stage(store, "a/part-0", b"abc"), "a/part-0")
+    store.publish(store.concat([small, large], "a/.joined", target="a/part-1"), "a/part-1")
+    classes = {name.rpartition("/")[2]: site.storage_class(name) for name in site.names()}
+    assert classes == {
+        "0.record": "STANDARD",
+        **dict.fromkeys([staged.path.rpartition("/")[2] for staged in (small, large)], "STANDARD"),
+        **dict.fromkeys(["part-0", "part-1"], "GLACIER"),
+    }
+    with pytest.raises(StorageError, match="restore") as raised:
+        store.read("a/part-0")
+    assert raised.value.code == "ARCHIVED"
