@@ -9,7 +9,8 @@ What every metastore promises:
 * ``add_partitions`` never replaces one; whoever was first has added it, and it is left alone.
 * Who works on partitions has read the table before and passes it on, so that it is not read for each
   call. What has become of it since, a metastore tells where it notices: ``MetastoreConflictError`` if the
-  table is gone, ``MetastoreError`` (``TABLE_CHANGED``) if it has other keys; then read it again.
+  table is gone, ``MetastoreError`` (``TABLE_CHANGED``) if it has other keys, or (``PARTITION_MISSING``) if
+  a partition is gone; then look again.
 
 Names of tables and columns are compared regardless of case, as Hive and Spark do. Values of
 partition columns are their text, unescaped; the default partition's is ``DEFAULT_PARTITION``.
@@ -173,8 +174,8 @@ class Metastore(ABC):
     def alter_partitions(self, table: Table, partitions: Sequence[Partition]) -> None:
         """Set location and parameters of partitions that exist; parameters not named here stay.
 
-        Raises ``MetastoreConflictError`` if one does not exist (``PARTITION_MISSING``), or the table does
-        not. May take effect in part if it raises.
+        Raises ``MetastoreError`` if one does not exist (``PARTITION_MISSING``), ``MetastoreConflictError``
+        if the table does not. May take effect in part if it raises.
         """
 
     def close(self) -> None:  # noqa: B027 - most have nothing to let go of
@@ -196,9 +197,9 @@ def no_table(name: TableName) -> MetastoreConflictError:
     )
 
 
-def no_partition(name: TableName) -> MetastoreConflictError:
-    """The error for a partition that was to be changed and does not exist."""
-    return MetastoreConflictError(
+def no_partition(name: TableName) -> MetastoreError:
+    """The error for a partition that was to be changed and does not exist; who looks again can add it."""
+    return MetastoreError(
         f"a partition of {name} was dropped meanwhile; announce it again", code="PARTITION_MISSING"
     )
 

@@ -251,6 +251,23 @@ def test_a_partition_that_is_dropped_at_once_is_added_again(
     assert looks.count("add_partitions") == 2
 
 
+def test_a_partition_that_is_dropped_before_its_statistics_is_added_again(sut: Metastores) -> None:
+    """Between our look and the change of what is known of it; the query does not fail."""
+    sut.write(0, "day=1/k=a")
+    dropped = []
+
+    def plan(operation: str, table: str) -> None:
+        del table
+        if operation == "alter_partitions" and not dropped:
+            dropped.append(sut.partitions.pop(("1", "a")))
+
+    sut.fault = plan
+    sut.write(1, "day=1/k=a", "day=2/k=a")
+    assert dropped
+    assert sut.partitions["1", "a"].parameters["numFiles"] == "2"
+    assert set(sut.partitions) == {("1", "a"), ("2", "a")}
+
+
 def test_a_partition_dropped_later_comes_back_with_its_next_files(sut: Metastores) -> None:
     """What people drop stays dropped until there is news; then all files in it count."""
     sut.write(0, "day=1/k=a")
