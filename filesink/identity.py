@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+from collections.abc import Iterator
 from enum import Enum
 
 from filesink.epoch_record import BatchWrite, MicroBatch
@@ -27,6 +28,7 @@ from filesink.save_mode import SaveMode
 
 #: The ledger of batch writes that must not run beside each other.
 EXCLUSIVE = "exclusive"
+_OF_STREAMS = ("query-", "uid-")  # how the names of their ledgers begin
 _UID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
 
@@ -82,12 +84,15 @@ def check_stream(
     Called before an epoch of a run writes anything.
 
     Raises:
-        IdentityError: the query is new here, rows may be there already, and that was not allowed.
+        IdentityError: the query is new here, rows may be there already, and that was not allowed; or it
+            has left something open under another name.
     """
     last = None if head is None else head.record.last_batch
     if last is not None and last.query_id == batch.query_id:
         return last
     earlier = ledger.last_batch_of(batch.query_id) if last is not None else None
+    if earlier is None:
+        _check_old_names(batch, ledger, on_new_query)
     if on_new_query is OnNewQuery.APPEND:
         if earlier is None and batch.batch_id > 0 and ledger.has_folded():
             raise ReplayTooOldError(
@@ -103,6 +108,36 @@ def check_stream(
     return None
 
 
+def _check_old_names(batch: MicroBatch, ledger: Ledger, on_new_query: OnNewQuery) -> None:
+    """Refuse a query that comes under another name, as long as only its old chain knows its batches.
+
+    Reads the newest record of every stream's chain, so it is called only for a query new to its own.
+    """
+    for head, last in _under_other_names(batch, ledger):
+        what = (
+            f"query {batch.query_id} has written here as '{head.record.sink_id}' up to batch {last.batch_id} "
+            f"and now comes as '{ledger.sink_id}' with batch {batch.batch_id}"
+        )
+        if batch.batch_id > last.batch_id:
+            # Nobody would ever publish or close these: no word of the user can make that right.
+            if not head.complete or head.record.states:
+                raise _uid_changed(f"{what}, but open parts or an unfinished epoch of it are left there")
+        elif on_new_query is OnNewQuery.REFUSE:
+            # A second sink of one query looks just like this, so the user's word settles it.
+            raise _uid_changed(
+                f"{what}, whose rows may be there already (a second sink of the same query is allowed with "
+                ".on_new_query('append'))"
+            )
+
+
+def _under_other_names(batch: MicroBatch, ledger: Ledger) -> Iterator[tuple[Head, MicroBatch]]:
+    for name in ledger.neighbours():
+        head = ledger.beside(name).head() if name.startswith(_OF_STREAMS) else None
+        last = None if head is None else head.record.last_batch
+        if head is not None and last is not None and last.query_id == batch.query_id:
+            yield head, last
+
+
 def _check_new_chain(batch: MicroBatch, ledger: Ledger) -> None:
     if batch.batch_id > 0:
         raise _refusal(
@@ -112,7 +147,7 @@ def _check_new_chain(batch: MicroBatch, ledger: Ledger) -> None:
             "emptied or not mounted",
         )
     if ledger.sink_id.startswith("query-"):
-        others = [name for name in ledger.neighbours() if name.startswith(("query-", "uid-"))]
+        others = [name for name in ledger.neighbours() if name.startswith(_OF_STREAMS)]
         if others:
             raise _refusal(
                 "NEW_QUERY_OLD_DATA",
@@ -126,6 +161,14 @@ def _known_uid(ledger: Ledger, last: MicroBatch, batch: MicroBatch) -> str:
     return (
         f"sink '{ledger.sink_id}' was written by query {last.query_id} up to batch {last.batch_id}; query "
         f"{batch.query_id} comes from another checkpoint and would write its source again"
+    )
+
+
+def _uid_changed(what: str) -> IdentityError:
+    return IdentityError(
+        f"{what}. Nothing was written. Start it under its old uid, or without one if it had none, once more "
+        "with start(…, available_now=True); then change the uid, with .on_new_query('append')",
+        code="UID_CHANGED",
     )
 
 

@@ -7,7 +7,7 @@ import pytest
 from filesink.epoch_record import BatchWrite
 from filesink.errors import ConfigError, IdentityError
 from filesink.identity import OnNewQuery, batch_sink_id, check_uid, stream_sink_id
-from tests.fakes import CountingIds, World, micro_batch, records
+from tests.fakes import QUERY, CountingIds, World, keep_open, micro_batch, plan_of, records
 
 
 def run(world, cause, value, *, sink_id=None, **options):
@@ -152,3 +152,97 @@ def test_batch_writes_of_a_uid_are_no_ledger_of_a_stream():
     run(world, BatchWrite(), "3")
     assert run(world, micro_batch(0), "2").replayed
     assert world.rows() == ["1", "2", "3"]
+
+
+RENAMED = [(f"query-{QUERY}", "uid-u"), ("uid-old", "uid-u"), ("uid-old", f"query-{QUERY}")]
+
+
+@pytest.mark.parametrize(("old", "new"), RENAMED)
+def test_a_decided_batch_under_another_name_is_refused(old, new):
+    """The uid is added, changed or dropped before Spark has noted batch 0: its rows are there once."""
+    world = World()
+    run(world, micro_batch(0), "1", sink_id=old)
+    before = world.files.files.copy()
+    with pytest.raises(IdentityError, match=rf"has written here as '{old}' up to batch 0") as raised:
+        run(world, micro_batch(0), "1", sink_id=new)
+    assert raised.value.code == "UID_CHANGED"
+    assert world.files.files == before
+    assert run(world, micro_batch(0), "1", sink_id=old).replayed
+    assert world.rows() == ["1"]
+
+
+@pytest.mark.parametrize(("old", "new"), RENAMED)
+@pytest.mark.parametrize("action", OnNewQuery)
+def test_open_parts_under_another_name_are_not_left_behind(old, new, action):
+    """Whatever was allowed: the old chain is finished first, then the new one may go on."""
+    world = World(plan=plan_of(policy=keep_open()))
+    run(world, micro_batch(0), "1", sink_id=old)
+    with pytest.raises(IdentityError, match="but open parts") as raised:
+        run(world, micro_batch(1), "2", sink_id=new, on_new_query=action)
+    assert raised.value.code == "UID_CHANGED"
+    world.driver(old).finish()
+    run(world, micro_batch(1), "2", sink_id=new, on_new_query=OnNewQuery.APPEND)
+    world.driver(new).finish()
+    assert world.rows() == ["1", "2"]
+    assert world.hidden() == []
+
+
+def test_an_unfinished_epoch_under_another_name_is_not_left_behind():
+    """What is decided and not published would stay hidden for ever."""
+    world = World()
+    run(world, micro_batch(0), "1", sink_id="uid-old")
+    del world.files.files["_filesink/uid-old/000000000000.complete"]
+    allowed = {"sink_id": "uid-new", "on_new_query": OnNewQuery.APPEND}
+    with pytest.raises(IdentityError, match="an unfinished epoch of it") as raised:
+        run(world, micro_batch(1), "2", **allowed)
+    assert raised.value.code == "UID_CHANGED"
+    world.driver("uid-old").recover()
+    run(world, micro_batch(1), "2", **allowed)
+    assert world.rows() == ["1", "2"]
+
+
+def test_a_query_that_has_left_nothing_under_its_old_name_takes_the_users_word():
+    """It asks as any query does whose ledger is not here, and goes on once that is allowed."""
+    world = World()
+    run(world, micro_batch(0), "1", sink_id="uid-old")
+    with pytest.raises(IdentityError) as raised:
+        run(world, micro_batch(1), "2", sink_id="uid-new")
+    assert raised.value.code == "NO_LEDGER"
+    run(world, micro_batch(1), "2", sink_id="uid-new", on_new_query=OnNewQuery.APPEND)
+    assert world.rows() == ["1", "2"]
+
+
+def test_a_uid_that_another_query_has_used_is_checked_as_well():
+    """A change to a uid that is taken leaves no more behind than one to a new uid."""
+    world = World(plan=plan_of(policy=keep_open()))
+    run(world, micro_batch(0, query_id="b"), "b", sink_id="uid-u")
+    run(world, micro_batch(0), "1", sink_id="uid-old")
+    with pytest.raises(IdentityError) as raised:
+        run(world, micro_batch(1), "2", sink_id="uid-u", on_new_query=OnNewQuery.APPEND)
+    assert raised.value.code == "UID_CHANGED"
+
+
+def test_two_sinks_of_one_query_share_a_base_if_that_is_allowed():
+    """The second cannot be told from a changed uid when it begins; from then on each knows its batches."""
+    world = World(plan=plan_of(policy=keep_open()))
+    run(world, micro_batch(0), "a0", sink_id="uid-a")
+    with pytest.raises(IdentityError, match="a second sink of the same query is allowed") as raised:
+        run(world, micro_batch(0), "b0", sink_id="uid-b")
+    assert raised.value.code == "UID_CHANGED"
+    run(world, micro_batch(0), "b0", sink_id="uid-b", on_new_query=OnNewQuery.APPEND)
+    for name in "ab":
+        run(world, micro_batch(1), f"{name}1", sink_id=f"uid-{name}")
+        world.driver(f"uid-{name}").finish()
+    assert world.rows() == ["a0", "a1", "b0", "b1"]
+
+
+def test_only_a_query_that_is_new_to_its_chain_is_looked_for_elsewhere():
+    """Other chains cost nothing once a query has written to its own."""
+    read = []
+    world = World()
+    for name in "ab":
+        run(world, micro_batch(0, query_id=name), name, sink_id=f"uid-{name}")
+    world.fault = lambda operation, path: read.append((operation, path))
+    run(world, micro_batch(1, query_id="a"), "a1", sink_id="uid-a")
+    assert read
+    assert not [path for _, path in read if "uid-b" in path]
