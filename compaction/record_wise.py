@@ -3,22 +3,28 @@
 from __future__ import annotations
 
 import io
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
+import pyarrow.types as pt
 
 from compaction import parquet
 from compaction.compactors import RewritingFileCompactor
 from compaction.inputs import InputFile
 from filesink.errors import CompactionError, ConfigError
 from filesink.file_format import BulkFormat, FileFormat, RowFormat, code_of
+from formats import columns
 from formats.errors import FormatError
 from formats.evolution import check_readable_as
 from formats.parquet import ParquetWriterFactory
 
 if TYPE_CHECKING:
     from formats.api import BinaryOutput, BulkWriterFactory, Encoder
+
+
+_SEVERAL = 2
 
 
 class RecordWiseFileCompactor(RewritingFileCompactor):
@@ -106,14 +112,43 @@ def _common_schema(inputs: Sequence[InputFile], code: Encoder | BulkWriterFactor
         if file.signature not in schemas:
             with file.open() as stream:
                 schemas[file.signature] = code.open_reader(stream).schema
-    found = list(schemas.values())
+    found = _in_one_zone(list(schemas.values()))
     try:
         common = pa.unify_schemas(found, promote_options="permissive")
     except pa.ArrowException as error:
         raise FormatError(f"their columns have types that no common type holds: {error}") from error
+    _check_case(found, common)
     for schema in found:
         check_readable_as(schema, common)
     return common
+
+
+def _in_one_zone(schemas: list[pa.Schema]) -> list[pa.Schema]:
+    """The same, in UTC if their times have several zones: Arrow unites none. Instants stay what they are."""
+    kinds = [field.type for schema in schemas for _, field in columns.walk(schema)]
+    if len({kind.tz for kind in kinds if pt.is_timestamp(kind) and kind.tz is not None}) < _SEVERAL:
+        return schemas
+    return [pa.schema([columns.nullable(field, _in_utc) for field in schema]) for schema in schemas]
+
+
+def _in_utc(kind: pa.DataType) -> pa.DataType:
+    return pa.timestamp(kind.unit, "UTC") if pt.is_timestamp(kind) and kind.tz is not None else kind
+
+
+def _check_case(schemas: Sequence[pa.Schema], common: pa.Schema) -> None:
+    """Refuse to bring together what no file had side by side: Spark could not read the merged one."""
+    known = {name for schema in schemas for name in _twins(schema)}
+    if new := sorted(_twins(common) - known):
+        raise FormatError(
+            f"column {new[0]!r} has another column beside it whose name differs only in its case; "
+            "most readers could not tell them apart in one file"
+        )
+
+
+def _twins(schema: pa.Schema) -> set[str]:
+    """Paths, in lower case, that several columns have."""
+    times = Counter(path.lower() for path, _ in columns.walk(schema))
+    return {path for path, number in times.items() if number >= _SEVERAL}
 
 
 def _as_ours(error: FormatError) -> CompactionError:

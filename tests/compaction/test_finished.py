@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from pathlib import Path
+from zoneinfo import ZoneInfo
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
@@ -11,10 +14,12 @@ import compaction
 from filesink import CompactionError, ConfigError
 from filesink.committer import FileCommitter
 from filesink.file_format import BulkFormat
+from filesink.identity import batch_write
 from filesink.ledger import Ledger
+from filesink.save_mode import SaveMode
 from filesink.storage.local import LocalStore
 from filesink.storage.open import open_store
-from formats import Encoder, ParquetWriterFactory
+from formats import Encoder, OrcBulkWriterFactory, ParquetWriterFactory
 from tests.fakes import World, micro_batch, plan_of, records
 
 PARQUET = ParquetWriterFactory(compression="zstd")
@@ -182,3 +187,65 @@ def test_files_of_another_format_are_not_joined(tmp_path, other):
     assert raised.value.code == "FORMAT"
     assert {name: (tmp_path / name).read_bytes() for name in names(tmp_path)} == before
     assert hidden(tmp_path) == []
+
+
+def of_several_schemas(base: Path, factory, *tables: dict) -> None:
+    """One file of each table, in the bucket x."""
+    world = World(plan=plan_of(BulkFormat(factory)), uid=None, open_store=lambda: open_store(base, {}))
+    for table in tables:
+        rows = len(next(iter(table.values())))
+        batch = pa.RecordBatch.from_pydict({"bucket": ["x"] * rows, **table})
+        sink_id, cause = batch_write(SaveMode.APPEND, None, "", world.ids)
+        world.driver(sink_id).run(cause, world.job(batch, schema=batch.schema))
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "named"),
+    [
+        ({"Value": [1]}, {"value": [2]}, "'value'"),
+        ({"s": [{"a": 1}]}, {"s": [{"A": 2}]}, r"'s\.a'"),
+        ({"list": [[{"a": 1}]]}, {"list": [[{"A": 2}]]}, r"'list\[\]\.a'"),
+    ],
+)
+def test_names_that_differ_only_in_case_do_not_get_into_one_file(tmp_path, first, second, named):
+    """Each file can be read by itself; Spark could not read the merged one."""
+    of_several_schemas(tmp_path, PARQUET, first, second)
+    before = names(tmp_path)
+    with pytest.raises(CompactionError, match=f"{named} has another column") as raised:
+        compaction.compact(tmp_path, PARQUET)
+    assert raised.value.code == "SCHEMA"
+    assert (names(tmp_path), hidden(tmp_path)) == (before, [])
+
+
+def test_names_that_a_file_has_side_by_side_already(tmp_path):
+    """Merging makes it no worse, so it is not refused."""
+    of_several_schemas(tmp_path, PARQUET, {"A": [1], "a": [2]}, {"a": [3], "b": [4]})
+    compaction.compact(tmp_path, PARQUET)
+    (path,) = (tmp_path / "x").glob("*.parquet")
+    table = pq.ParquetFile(path).read()
+    assert sorted(row["a"] for row in table.to_pylist()) == [2, 3]
+
+
+@pytest.mark.parametrize("factory", [PARQUET, OrcBulkWriterFactory()])
+def test_times_of_several_zones(tmp_path, factory):
+    """They are instants, and stay the same ones in UTC; inside of nested columns too."""
+    zones = [UTC, ZoneInfo("Europe/Berlin")]
+    instant = datetime(2024, 1, 1, tzinfo=UTC)
+    tables = []
+    for zone in zones:
+        kind = pa.timestamp("us", str(zone))
+        tables.append(
+            {
+                "at": pa.array([instant], kind),
+                "all": pa.array([[instant]], pa.list_(kind)),
+                "plain": pa.array([instant.replace(tzinfo=None)], pa.timestamp("us")),
+            }
+        )
+    of_several_schemas(tmp_path, factory, *tables)
+    compaction.compact(tmp_path, factory)
+    (path,) = (tmp_path / "x").glob("part-*")
+    with path.open("rb") as stream:
+        rows = [row for batch in factory.open_reader(stream) for row in batch.to_pylist()]
+    plain = instant.replace(tzinfo=None)
+    assert rows == [{"at": instant, "all": [instant], "plain": plain}] * 2
+    assert str(rows[0]["at"].tzinfo) == "UTC"
