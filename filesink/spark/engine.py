@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -23,6 +22,7 @@ from filesink.save_mode import SaveMode
 from filesink.spark.chains import Chains
 from filesink.spark.job import SparkWriteJob, not_picklable, with_derived
 from filesink.spark.query import SinkQuery
+from filesink.spark.recent_outcomes import RecentOutcomes
 from filesink.spark.runner import SparkRunner
 from filesink.spark.schema import arrow_schema
 from filesink.spark.streams import QueryRun, current_ids, open_run
@@ -37,7 +37,6 @@ C = TypeVar("C")
 A = TypeVar("A")
 
 _OLDEST_SPARK = (4, 1)
-_REPORTS = 100
 _ENDING = frozenset({"available_now", "once"})
 _TRIGGERS = {"processing_time": "processingTime", "available_now": "availableNow", "once": "once"}
 
@@ -65,10 +64,10 @@ class SparkEngine(Generic[S, C, A]):
         self._options = options or EngineOptions()
         self._run: tuple[QueryRun, SparkWriteJob] | None = None  # with the job of a batch
         self._streams: dict[str, SparkSession] = {}  # every stream of this process, also one that ended
-        self.outcomes: deque[Outcome[C]] = deque(maxlen=_REPORTS)
+        self._outcomes: RecentOutcomes[C] = RecentOutcomes()
         self._chains = Chains(
             partial(_open, sink, self._options),
-            note=self.outcomes.append,
+            note=self._outcomes.append,
             interval=self._options.check_interval_ms / 1000,
         )
 
@@ -106,7 +105,7 @@ class SparkEngine(Generic[S, C, A]):
                 loop.close()
         else:
             outcome = self._append(sink_id, cause, df)
-        self.outcomes.append(outcome)
+        self._outcomes.append(outcome)
         return outcome
 
     def _append(self, sink_id: str, cause: BatchWrite, df: DataFrame) -> Outcome[C]:
@@ -155,7 +154,7 @@ class SparkEngine(Generic[S, C, A]):
             query,
             finish=(lambda: self._finish(sink_id)) if ends else None,
             release=lambda: self._chains.release(sink_id),
-            reports=lambda: [report(outcome) for outcome in tuple(self.outcomes)],
+            reports=lambda: [report(outcome) for outcome in self._outcomes.latest()],
         )
 
     def foreach_batch(self, df: DataFrame, batch_id: int) -> None:
@@ -169,7 +168,7 @@ class SparkEngine(Generic[S, C, A]):
         self._keep_time(sink_id, df.sparkSession, run.ids.query_id)
         with self._chains.use(sink_id, df.sparkSession) as loop:
             outcome = loop.run(run.micro_batch(batch_id), replace(first_job, df=df), on_gap=on_gap)
-        self.outcomes.append(outcome)
+        self._outcomes.append(outcome)
 
     def finish(self) -> Outcome[C] | None:
         """Close everything that streams of this sink have left open; call it when input has ended.
@@ -198,7 +197,7 @@ class SparkEngine(Generic[S, C, A]):
         finally:
             self._chains.release(sink_id)
         if outcome is not None:
-            self.outcomes.append(outcome)
+            self._outcomes.append(outcome)
         return outcome
 
     def check(self, df: DataFrame) -> None:

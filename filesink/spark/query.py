@@ -57,7 +57,10 @@ class SinkQuery(StreamingQuery, Generic[R]):
 
     @property
     def reports(self) -> Sequence[R]:
-        """Reports of the last epochs of this sink, oldest first; at most 100."""
+        """Reports of the last epochs of this sink, oldest first.
+
+        At most 100, and fewer if they have more than 20,000 files together; the newest is always there.
+        """
         return self._reports()
 
     @property

@@ -1,0 +1,39 @@
+"""What a driver remembers of its last epochs, for those who look at them."""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Sequence
+from typing import Generic, TypeVar
+
+from filesink.epoch import Outcome
+
+C = TypeVar("C")
+
+_OUTCOMES = 100
+_COMMITTABLES = 20_000  # that of a file takes about 650 bytes: 13 MB
+
+
+class RecentOutcomes(Generic[C]):
+    """The newest outcomes: at most 100, and fewer if they have more than 20,000 committables together.
+
+    The very newest is always there. Used by several threads.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._outcomes: deque[Outcome[C]] = deque(maxlen=_OUTCOMES)
+
+    def append(self, outcome: Outcome[C]) -> None:
+        """Remember one more, and forget the oldest for it."""
+        with self._lock:
+            self._outcomes.append(outcome)
+            committables = sum(len(one.committables) for one in self._outcomes)
+            while committables > _COMMITTABLES and len(self._outcomes) > 1:
+                committables -= len(self._outcomes.popleft().committables)
+
+    def latest(self) -> Sequence[Outcome[C]]:
+        """All of them, oldest first."""
+        with self._lock:
+            return tuple(self._outcomes)

@@ -1,0 +1,30 @@
+"""What a driver remembers of its last epochs. Needs no Spark that runs."""
+
+from __future__ import annotations
+
+import pytest
+
+from filesink.epoch import Outcome
+from filesink.epoch_record import BatchWrite
+from filesink.spark.recent_outcomes import RecentOutcomes
+
+
+@pytest.mark.parametrize(
+    ("files", "kept"),
+    [
+        ([1] * 150, list(range(50, 150))),
+        ([10_000, 10_000], [0, 1]),
+        ([10_000, 10_000, 1], [1, 2]),
+        ([5_000, 5_000, 25_000], [2]),
+        ([25_000, 0, 3], [1, 2]),
+    ],
+    ids=["many epochs", "as many files as fit", "one too many", "one that is too large", "small after large"],
+)
+def test_what_is_remembered_is_bounded_by_epochs_and_by_files(files, kept):
+    """A driver that runs for months keeps 100 outcomes, or those of 20,000 files, and always the last."""
+    recent = RecentOutcomes[int]()
+    for slot, number in enumerate(files):
+        outcome = Outcome(slot=slot, cause=BatchWrite(), rows=0, committables=range(number))
+        recent.append(outcome)
+        assert recent.latest()[-1] is outcome
+    assert [one.slot for one in recent.latest()] == kept
