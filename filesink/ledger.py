@@ -212,7 +212,7 @@ class Ledger:
         micro-batches; upkeep and finish epochs do not count, up to ten times as many.
 
         Args:
-            newest: the slot just completed.
+            newest: the slot just completed; ``0`` to look in any case.
             keep: micro-batches whose records must stay.
         """
         if newest % _FOLD_EVERY:

@@ -59,7 +59,8 @@ def remember(record: EpochRecord, ledger: Ledger) -> None:
             return
     memory.decide(copy)
     memory.complete(copy.slot)
-    memory.fold(newest=copy.slot, keep=1)
+    # Its slots are a few of another chain's, and need not be among those at which a chain is folded.
+    memory.fold(newest=0, keep=1)
     memory.sweep(copy.slot)  # no epoch of its own will
 
 

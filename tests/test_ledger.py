@@ -6,12 +6,13 @@ from dataclasses import replace
 
 import pytest
 
-from filesink.epoch_record import BatchWrite, EpochRecord, Section, Upkeep
+from filesink.epoch_record import BatchWrite, EpochRecord, OfflineCompaction, Section, Upkeep
 from filesink.errors import StateCorruptError, StateError, StorageError
 from filesink.ledger import Ledger
 from filesink.storage.faulty import Fault, FaultyStore, Moment
 from filesink.storage.memory import MemoryFile, MemoryFiles, MemoryStore
 from filesink.storage.open import open_store
+from filesink.transactions import COMPACTION, remember
 from tests.fakes import micro_batch
 
 RECORD_0 = "_filesink/uid-u/000000000000.record"
@@ -264,6 +265,16 @@ def test_a_record_can_be_taken_back(ledger):
     ledger.retract(1)
     assert ledger.head().record.slot == 0
     assert ledger.decide(record(1, nonce="again")).nonce == "again"
+
+
+def test_copies_of_compactions_are_folded_whatever_their_slots(files, ledger):
+    """Others take slots of the same chain, so copies may get none of those at which a chain is folded."""
+    for slot in range(1, 2000, 5):
+        remember(record(slot, OfflineCompaction()), ledger)
+    copies = [path for path in files.files if path.startswith("_filesink/compaction/")]
+    assert len(copies) < 80
+    head = ledger.beside(COMPACTION).head()
+    assert (head.record.slot, head.complete) == (1996, True)
 
 
 def test_a_record_that_is_taken_back_leaves_no_completion(files, ledger):
