@@ -13,6 +13,7 @@ from contextlib import closing
 from dataclasses import replace
 from enum import Enum
 
+from filesink.closing import Part, parts_of
 from filesink.committables import (
     CODEC_VERSION,
     Committable,
@@ -181,19 +182,26 @@ class Maintenance:
     def _give_up_held(self, ledger: Ledger, record: EpochRecord, lost: Lost) -> int:
         """Rows of open parts whose bytes are gone, taken out of the state by the user's own word."""
         states = states_of(self._tiers, record.states)
-        gone = [held for values in states.values() for held in values if self._store.is_gone(held.staged)]
+        parts = [part for values in states.values() for part in parts_of(values)]
+        gone = [held for part in parts for held in self._unreadable(part)]
         if not gone:
             return 0
         rows = sum(held.rows for held in gone)
         if lost is not Lost.ACCEPT:
             raise StagedDataLost(
-                f"sink '{record.sink_id}': {len(gone)} held files of {rows} rows are gone, such as "
-                f"'{gone[0].staged.path}'. Restore them, or give these rows up with lost='accept'",
+                f"sink '{record.sink_id}': {len(gone)} held files of {rows} rows are gone, or "
+                f"unreadable without a header that is, such as '{gone[0].staged.path}'. Restore them, or "
+                "give these rows up with lost='accept'",
                 code="HELD_LOST",
             )
         kept = {subtask: [held for held in values if held not in gone] for subtask, values in states.items()}
         self._go_on_with(ledger, record, kept)
         return rows
+
+    def _unreadable(self, part: Part) -> list[HeldFile]:
+        """Segments that are gone; all of the part if the header was in one of these."""
+        gone = [held for held in part if self._store.is_gone(held.staged)]
+        return list(part) if any(held.header_size for held in gone) else gone
 
     def _go_on_with(
         self, ledger: Ledger, record: EpochRecord, states: Mapping[int, Sequence[HeldFile]]

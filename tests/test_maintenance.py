@@ -25,6 +25,7 @@ from filesink.metastore.policies import ListenerPolicy
 from filesink.naming import HiddenName, sink_tag
 from filesink.save_mode import SaveMode
 from filesink.storage.faulty import Fault, Moment
+from formats.api import Encoder
 from tests.fakes import QUERY, World, keep_open, micro_batch, plan_of, records
 
 WEEK = 7 * 24 * 3600 * 1000
@@ -410,6 +411,27 @@ def test_lost_bytes_of_an_open_part_have_a_way_out():
     driver.run(micro_batch(1), world.job(records("3")))
     driver.finish()
     assert world.rows() == ["2", "3"]
+    assert world.hidden() == []
+
+
+@pytest.mark.parametrize(("lost", "left", "lost_rows"), [(0, ["8", "9"], 3), (1, ["0", "2", "8", "9"], 1)])
+def test_a_part_without_its_header_is_lost_as_a_whole(lost, left, lost_rows):
+    """Segments behind a header that is gone are unreadable and counted; those without one are lost alone."""
+    form = Encoder.csv(header=True)
+    world = World(plan=plan_of(form, keep_open()))
+    for batch_id in range(3):
+        world.driver().run(micro_batch(batch_id), world.job(records(str(batch_id), bucket="x")))
+    del world.files.files[sorted(world.hidden(), key=lambda path: world.files.files[path].inode)[lost]]
+    world.driver().run(micro_batch(3), world.job(records("8", bucket="y")))
+    with pytest.raises(StagedDataLost, match=f"{lost_rows} held files of {lost_rows} rows"):
+        world.maintenance().recover(Lost.RAISE, None)
+    assert world.maintenance().recover(Lost.ACCEPT, None).lost_rows == lost_rows
+    driver = world.driver()
+    driver.run(micro_batch(4), world.job(records("9", bucket="y")))
+    driver.finish()
+    files = [data.decode().splitlines() for data in world.visible().values()]
+    assert {lines[0] for lines in files} == {"value"}
+    assert sorted(row for lines in files for row in lines[1:]) == left
     assert world.hidden() == []
 
 
