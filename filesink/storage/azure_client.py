@@ -4,7 +4,7 @@ How uploads are told on a service that has none:
 
 * Blocks are staged for a blob and invisible until a list of them is committed; that is one step, and
   conditional. They are named by upload, number and digest, so that another attempt, or the same one
-  again, never replaces a block.
+  again, never replaces a block. A block has a byte at least, so the empty part of an empty file is none.
 * The upload's id is the token of the blob it becomes, and goes into its metadata when it is committed.
 * Blocks that nobody commits cannot be removed by name, and are listed nowhere: Azure drops them after
   seven days, counted from the last one of their blob. So there is nothing to abort and nothing to sweep.
@@ -64,6 +64,8 @@ _ADVICE = {
     "NO_BUCKET": "make the container first, or check its name and account",
     "IO": "the request was refused; see the store's own code",
 }
+
+_NO_BYTES = UploadedPart(number=1, etag=hashlib.sha256().hexdigest()[:_DIGEST], size=0)
 
 
 def connect(container: str, account: str, options: AzureOptions) -> AzureObjects:
@@ -191,8 +193,9 @@ class AzureObjects:
     def upload_part(self, key: str, upload_id: str, /, *, number: int, data: Buffer) -> str:
         """See ``Objects.upload_part``."""
         digest = hashlib.sha256(data).hexdigest()[:_DIGEST]
-        with self._explained("upload to", key):
-            self._blob(key).stage_block(_block_id(upload_id, number, digest), bytes(data))
+        if len(data):
+            with self._explained("upload to", key):
+                self._blob(key).stage_block(_block_id(upload_id, number, digest), bytes(data))
         return digest
 
     def copy_part(self, key: str, upload_id: str, /, *, number: int, source: CopyRange) -> str | None:
@@ -201,20 +204,20 @@ class AzureObjects:
         return None
 
     def list_parts(self, key: str, upload_id: str, /) -> list[UploadedPart] | None:
-        """See ``Objects.list_parts``."""
+        """See ``Objects.list_parts``; of what has no block there is the empty part, which is always there."""
         try:
             with self._explained("look at the upload of", key):
                 _, uncommitted = self._blob(key).get_block_list("uncommitted")
         except FileNotFoundError:
-            return None
+            return [_NO_BYTES]
         parts = [_part(block.id, block.size) for block in uncommitted if block.id.startswith(f"{upload_id}.")]
-        return sorted(parts, key=lambda part: part.number) or None
+        return sorted(parts, key=lambda part: part.number) or [_NO_BYTES]
 
     def complete(
         self, key: str, upload_id: str, /, *, parts: Sequence[UploadedPart], condition: Condition
     ) -> None:
         """See ``Objects.complete``."""
-        blocks = [BlobBlock(_block_id(upload_id, part.number, part.etag)) for part in parts]
+        blocks = [BlobBlock(_block_id(upload_id, part.number, part.etag)) for part in parts if part.size]
         only: dict[str, Any] = (
             {"match_condition": MatchConditions.IfMissing} if condition is Condition.IF_ABSENT else {}
         )

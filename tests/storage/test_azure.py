@@ -5,15 +5,19 @@ from __future__ import annotations
 import hashlib
 import uuid
 from dataclasses import dataclass, field
-from typing import Any
+from datetime import UTC, datetime
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
+from azure.core.exceptions import HttpResponseError
 from azure.storage.blob import BlobBlock, BlobServiceClient
 
-from filesink.errors import CommitConflictError, ConfigError, StorageError
+from filesink.errors import CommitConflictError, ConfigError, StagedDataLost, StorageError
 from filesink.naming import join, parent, parse_upload, upload_path
 from filesink.storage.api import Store
 from filesink.storage.azure import AzureStore
+from filesink.storage.azure_client import AzureObjects
 from filesink.storage.azure_options import azure_options
 from filesink.storage.base_path import check_base_path
 from filesink.storage.multipart import size_of_part
@@ -23,6 +27,7 @@ from filesink.storage.staged import PendingUpload, Staged
 from filesink.system import SystemClock, SystemIds
 from tests.contracts.store_contract import StoreContract
 from tests.contracts.store_site import Site, hold, stage
+from tests.fakes import SettableClock
 from tests.storage.fake_objects import FakeObjects
 
 PREFIX = "base/é a+b"
@@ -235,3 +240,69 @@ def test_unknown_options_are_refused_without_values() -> None:
         open_store("az://data/x", {"acount_key": "hunter2"})
     assert raised.value.code == "UNKNOWN_OPTION"
     assert "hunter2" not in str(raised.value)
+
+
+class BlobService:
+    """One blob of a container, by Azure's book where it differs from its emulator: no block is empty."""
+
+    def __init__(self) -> None:
+        self.staged: dict[str, bytes] = {}
+        self.made: tuple[bytes, dict[str, str]] | None = None
+
+    def get_blob_client(self, _key: str) -> BlobService:
+        return self
+
+    def stage_block(self, name: str, data: bytes) -> None:
+        if not data:
+            raise _refused(400)
+        self.staged[name] = data
+
+    def commit_block_list(self, blocks: list[BlobBlock], *, metadata: dict[str, str], **_only: Any) -> None:
+        if any(str(block.id) not in self.staged for block in blocks):
+            raise _refused(400)
+        self.made = b"".join(self.staged[str(block.id)] for block in blocks), metadata
+        self.staged.clear()
+
+    def get_block_list(self, _kind: str) -> tuple[None, list[Any]]:
+        if not self.staged and self.made is None:
+            raise _refused(404)
+        return None, [BlobBlock(name) for name in self.staged]
+
+    def get_blob_properties(self) -> SimpleNamespace:
+        if self.made is None:
+            raise _refused(404)
+        data, metadata = self.made
+        now = datetime(2026, 1, 2, tzinfo=UTC)
+        return SimpleNamespace(size=len(data), etag='"e"', last_modified=now, metadata=metadata)
+
+
+def _refused(status: int) -> HttpResponseError:
+    error = HttpResponseError("simulated")
+    error.status_code = status
+    return error
+
+
+def test_a_file_without_bytes_is_a_blob_without_blocks() -> None:
+    """Azure takes no empty block; nothing that was staged is nothing that can be lost."""
+    service = BlobService()
+    objects = AzureObjects(cast("Any", service), "data")
+    store = AzureStore(objects, "", options=azure_options({}), clock=SettableClock(), ids=SystemIds())
+    staged = stage(store, "a/part-0")
+    assert isinstance(staged, PendingUpload)
+    store.verify(staged)
+    store.publish(staged, "a/part-0")
+    assert service.made == (b"", {"filesink_token": staged.token})
+    assert store.is_published(staged, "a/part-0")
+
+
+def test_blocks_that_were_dropped_are_lost() -> None:
+    """That nothing is needed for an empty file does not hold for others."""
+    service = BlobService()
+    objects = AzureObjects(cast("Any", service), "data")
+    store = AzureStore(objects, "", options=azure_options({}), clock=SettableClock(), ids=SystemIds())
+    staged = stage(store, "a/part-0", b"abc")
+    service.staged.clear()
+    with pytest.raises(StagedDataLost):
+        store.verify(staged)
+    with pytest.raises(StagedDataLost):
+        store.publish(staged, "a/part-0")
