@@ -17,6 +17,7 @@ from pyspark.errors import PySparkException, StreamingQueryException
 from pyspark.sql.streaming.query import StreamingQuery
 
 from filesink.spark.job import typed
+from filesink.spark.streams import ended_by_itself
 
 if TYPE_CHECKING:
     from py4j.java_gateway import JavaObject
@@ -121,7 +122,7 @@ class SinkQuery(StreamingQuery, Generic[R]):
             super().awaitTermination()
         except (PySparkException, Py4JError, OSError):
             return  # awaitTermination tells the user; parts stay open for the restart
-        if self._stopped or self._finish is None:
+        if self._finish is None or self._stopped or not ended_by_itself(self):
             log.info("query stopped; open parts stay hidden until it is started again or finish() is called")
             return
         self._finish()

@@ -6,7 +6,8 @@ Spark that is supported. Where something is absent, a typed error says so.
 Measured on Spark 4.1 to 4.3: inside the function of ``foreachBatch`` the ids are local properties of
 that thread only; the session of the batch is a clone whose ``streams`` does not know the query;
 ``sharedState().activeStreamingQueries()`` does. The entry ``offsets/<batch>`` is written before the
-function is called and is byte-identical for every replay.
+function is called and is byte-identical for every replay. A query that was stopped ends as one that
+took all of its input does; only what its execution remembers tells the two apart.
 """
 
 from __future__ import annotations
@@ -15,13 +16,15 @@ import hashlib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from py4j.protocol import Py4JError, Py4JJavaError
+import pyspark
+from py4j.protocol import Py4JError, Py4JJavaError, Py4JNetworkError
 
 from filesink.epoch_record import MicroBatch
 from filesink.errors import ConfigError, InternalError
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.streaming.query import StreamingQuery
 
 QUERY_ID = "sql.streaming.queryId"
 BATCH_ID = "streaming.sql.batchId"
@@ -88,6 +91,37 @@ def is_active(session: SparkSession, query_id: str) -> bool:
         return _lookup(session, query_id) is not None
     except (Py4JError, OSError):
         return False
+
+
+def ended_by_itself(query: StreamingQuery) -> bool:
+    """Whether a query with a trigger that ends took all of its input, and was not stopped before.
+
+    Called once, after its end. A restart with another run, the session and anybody who looks at
+    ``spark.streams.active`` may stop it. With a stopped JVM nobody knows, and that is no end.
+
+    Raises:
+        InternalError: this version of Spark does not say.
+    """
+    try:
+        execution = query._jsq.streamingQuery()  # noqa: SLF001 - see the head of this file
+        if str(execution.trigger().getClass().getSimpleName()).startswith("OneTime"):
+            # It never looks whether there is more: one batch takes all, and is committed when it is done.
+            return _latest(execution.offsetLog()) == _latest(execution.commitLog())
+        return bool(execution.noNewData())
+    except (Py4JNetworkError, OSError):
+        return False
+    except Py4JError as error:
+        raise InternalError(
+            f"Spark {pyspark.__version__} does not say whether query {query.id} ended by itself: open parts "
+            "were left hidden. Call finish() if its input has ended, and please report this",
+            code="NO_QUERY",
+        ) from error
+
+
+def _latest(log: Any) -> int | None:
+    """The newest batch of an offset or commit log."""
+    newest = log.getLatestBatchId()
+    return int(newest.get()) if newest.isDefined() else None
 
 
 def current_ids(df: DataFrame) -> RunIds:

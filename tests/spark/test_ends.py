@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
-from filesink import BucketAssigner, FileSink, FileSinkBuilder, RollingPolicy
+from filesink import BucketAssigner, EpochReport, FileSink, FileSinkBuilder, RollingPolicy
+from filesink.spark.query import SinkQuery
 from formats import Encoder
 
 pytestmark = pytest.mark.spark
@@ -86,3 +87,24 @@ def test_open_parts_are_closed_after_a_restart_without_data(spark: SparkSession,
         assert eventually(lambda: visible(tmp_path / "out") == ["x"])
     finally:
         query.stop()
+
+
+def test_a_query_that_somebody_else_stops_keeps_its_parts_open(spark: SparkSession, tmp_path: Path) -> None:
+    """Whoever stops all queries of a session does not end the input; the next run does."""
+    rows = [str(number) for number in range(6)]
+    for row in rows:
+        source(spark, tmp_path / "in", row)
+
+    def run() -> SinkQuery[EpochReport]:
+        stream = spark.readStream.option("maxFilesPerTrigger", 1).text(str(tmp_path / "in"))
+        sink = lines(tmp_path / "out").build()
+        return sink.start(stream, checkpoint_location=tmp_path / "checkpoint", available_now=True)
+
+    query = run()
+    assert eventually(lambda: bool(query.reports))
+    for one in spark.streams.active:
+        one.stop()
+    query.awaitTermination()
+    assert visible(tmp_path / "out") == []
+    run().awaitTermination()
+    assert visible(tmp_path / "out") == rows

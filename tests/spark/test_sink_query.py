@@ -5,6 +5,7 @@ from __future__ import annotations
 from types import SimpleNamespace
 
 import pytest
+from py4j.protocol import Py4JNetworkError
 from pyspark.errors import StreamingQueryException
 
 from filesink.errors import CommitFailedError
@@ -12,7 +13,9 @@ from filesink.spark.query import SinkQuery
 
 
 class EndedQuery:
-    """What Java says of a query that has ended well."""
+    """What Java says of a query with ``availableNow`` that has ended well."""
+
+    no_new_data = True
 
     def awaitTermination(self) -> None:  # noqa: N802 - Spark's name
         """See Spark."""
@@ -20,6 +23,13 @@ class EndedQuery:
     def isActive(self) -> bool:  # noqa: N802 - Spark's name
         """See Spark."""
         return False
+
+    def streamingQuery(self) -> SimpleNamespace:  # noqa: N802 - Spark's name
+        """See Spark; the execution."""
+        trigger = SimpleNamespace(getSimpleName=lambda: "AvailableNowTrigger$")
+        return SimpleNamespace(
+            trigger=lambda: SimpleNamespace(getClass=lambda: trigger), noNewData=lambda: self.no_new_data
+        )
 
     def exception(self) -> SimpleNamespace:
         """See Spark; a Scala ``None``."""
@@ -30,9 +40,9 @@ def nothing() -> None:
     """A step that goes well."""
 
 
-def ended(*, finish=nothing, release=nothing) -> SinkQuery:
-    """A query that has ended by itself."""
-    query = SimpleNamespace(_jsq=EndedQuery(), runId="r")
+def ended(*, finish=nothing, release=nothing, java=None) -> SinkQuery:
+    """A query that has ended by itself, unless ``java`` says otherwise."""
+    query = SimpleNamespace(_jsq=java or EndedQuery(), runId="r")
     return SinkQuery(query, finish=finish, release=release, reports=list)
 
 
@@ -72,3 +82,26 @@ def test_an_end_that_goes_well_has_no_exception():
     query = ended()
     assert query.awaitTermination(60)
     assert query.exception() is None
+
+
+class StoppedQuery(EndedQuery):
+    """One that somebody has stopped."""
+
+    no_new_data = False
+
+
+class LostQuery(EndedQuery):
+    """One whose JVM is gone."""
+
+    def streamingQuery(self) -> SimpleNamespace:  # noqa: N802 - Spark's name
+        """See Spark."""
+        raise Py4JNetworkError("Answer from Java side is empty")
+
+
+@pytest.mark.parametrize("java", [StoppedQuery(), LostQuery()], ids=["stopped", "lost"])
+def test_a_query_that_did_not_end_by_itself_is_not_finished(java):
+    """Input may be left, so open parts wait for the next start; the sink lets go of the query."""
+    called = []
+    query = ended(finish=lambda: called.append("finish"), release=lambda: called.append("release"), java=java)
+    assert query.awaitTermination(60)
+    assert called == ["release"]

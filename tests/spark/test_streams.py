@@ -5,12 +5,15 @@ Found the same on Spark 4.1.4 and 4.3.0. Run these first with a new version.
 
 from __future__ import annotations
 
+import threading
+import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
-from filesink.spark.streams import QueryRun, current_ids, is_active, open_run
+from filesink.spark.streams import QueryRun, current_ids, ended_by_itself, is_active, open_run
 from tests.spark import inputs
 from tests.spark.checkpoints import forget
 
@@ -83,3 +86,35 @@ def test_the_offsets_of_a_batch_stand_before_it_runs_and_stay_the_same(
     assert watched.batches[2] == watched.batches[1]
     assert watched.runs[2].ids.query_id == watched.runs[1].ids.query_id
     assert watched.runs[2].ids.run_id != watched.runs[1].ids.run_id
+
+
+def asleep(batches):
+    """A task that takes longer than any test."""
+    time.sleep(600)
+    yield from batches
+
+
+@pytest.mark.parametrize("trigger", ["availableNow", "once"])
+def test_an_end_is_told_from_a_stop(spark: SparkSession, tmp_path: Path, trigger: str) -> None:
+    """A query that is stopped while it works has not ended by itself; that which goes on from there has."""
+    inputs.add_file(tmp_path / "source", 0, rows=5)
+    at_work = threading.Event()
+
+    def run(function: Callable[[DataFrame, int], object]) -> StreamingQuery:
+        df = inputs.flights(spark, tmp_path / "source")
+        stream = df.writeStream.foreachBatch(function).trigger(**{trigger: True})
+        return stream.option("checkpointLocation", str(tmp_path / "checkpoint")).start()
+
+    def work(df: DataFrame, _batch_id: int) -> None:
+        at_work.set()
+        df.mapInArrow(asleep, df.schema).collect()
+
+    stopped = run(work)
+    assert at_work.wait(60)
+    stopped.stop()
+    stopped.awaitTermination()
+    assert not ended_by_itself(stopped)
+    for _ in range(2):  # with a batch that is left, and without any
+        ended = run(lambda _df, _batch_id: None)
+        ended.awaitTermination()
+        assert ended_by_itself(ended)
