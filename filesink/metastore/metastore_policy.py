@@ -27,7 +27,7 @@ from filesink.metastore.api import (
 )
 from filesink.metastore.locations import bucket_location, same_place
 from filesink.metastore.policies import CommitPolicy, CommittedPartition, Site
-from filesink.metastore.statistics import statistics
+from filesink.metastore.statistics import file_sizes, statistics
 from filesink.metastore.table_columns import check_evolvable, check_table, new_columns, table_for
 
 log = logging.getLogger("filesink")
@@ -113,9 +113,7 @@ class MetastorePolicy(CommitPolicy):
         if not table.partition_keys:
             self._describe_table(table, batch, site)
             return
-        # Two directories may mean one partition, if the order of the columns was changed: files win.
-        by_files = sorted(batch, key=lambda one: one.file_count)
-        wanted = {_values(table, one): one for one in by_files}
+        wanted = self._wanted(table, batch, site)
         known = self._known(table, wanted, site)
         new = [
             Partition(
@@ -133,6 +131,30 @@ class MetastorePolicy(CommitPolicy):
         changed = list(_changed(known.values(), wanted, site))
         if changed:
             self.metastore.alter_partitions(table, changed)
+
+    def _wanted(
+        self, table: Table, batch: Sequence[CommittedPartition], site: Site
+    ) -> dict[Values, CommittedPartition]:
+        """The directory of each partition. Several may mean one, if the order of the columns was changed."""
+        found: dict[Values, list[CommittedPartition]] = {}
+        for one in sorted(batch, key=lambda one: one.file_count):
+            found.setdefault(_values(table, one), []).append(one)
+        return {values: self._only(same, site) for values, same in found.items()}
+
+    def _only(self, same: Sequence[CommittedPartition], site: Site) -> CommittedPartition:
+        """Of directories of one partition the one with files; if none has, that of the most news."""
+        if len(same) == 1:
+            return same[0]
+        # What was announced may have been overwritten since, so only the directories can tell.
+        filled = [one for one in same if file_sizes(one.bucket, site.store)]
+        if len(filled) > 1:
+            raise MetastoreConflictError(
+                f"'{filled[0].bucket}' and '{filled[1].bucket}' are one partition of {self.table}, and both "
+                "have files: its readers would see those of one directory only. The files are visible there, "
+                "the table was not changed. Move those of one into the other, then recover(lost='accept')",
+                code="OTHER_LOCATION",
+            )
+        return (filled or same)[-1]
 
     def _known(
         self, table: Table, wanted: Mapping[Values, CommittedPartition], site: Site

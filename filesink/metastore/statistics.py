@@ -18,11 +18,7 @@ _ACCURATE = "COLUMN_STATS_ACCURATE"  # says that queries may be answered from st
 
 def statistics(partition: CommittedPartition, store: Store, known: Mapping[str, str]) -> dict[str, str]:
     """The parameters to set, given those that are ``known`` now."""
-    sizes = [
-        entry.size
-        for entry in store.list(partition.bucket)
-        if entry.kind is Kind.FILE and entry.name[0] not in "._"
-    ]
+    sizes = file_sizes(partition.bucket, store)
     rows = _rows(partition, len(sizes), sum(sizes), known)
     found = {"numFiles": str(len(sizes)), "totalSize": str(sum(sizes)), "numRows": rows}
     if all(known.get(name) == value for name, value in found.items()):
@@ -30,6 +26,13 @@ def statistics(partition: CommittedPartition, store: Store, known: Mapping[str, 
     if _ACCURATE in known:
         found[_ACCURATE] = "{}"
     return found
+
+
+def file_sizes(bucket: str, store: Store) -> list[int]:
+    """Bytes of each file that readers see in the directory."""
+    return [
+        entry.size for entry in store.list(bucket) if entry.kind is Kind.FILE and entry.name[0] not in "._"
+    ]
 
 
 def _rows(partition: CommittedPartition, files: int, size: int, known: Mapping[str, str]) -> str:

@@ -16,6 +16,7 @@ from filesink.errors import (
     SchemaError,
     StorageError,
 )
+from filesink.maintenance import Lost
 from filesink.metastore import metastore_policy
 from filesink.metastore.api import Column, Partition, Table, TableKind, TableName, Values
 from filesink.metastore.faulty import FaultyMetastore
@@ -192,6 +193,49 @@ def test_a_partition_that_is_elsewhere_is_an_error(sut: Metastores) -> None:
     del sut.partitions["1", "a"]
     sut.write(1, "day=2/k=a")
     assert set(sut.partitions) == {("1", "a"), ("2", "a")}
+
+
+def test_two_directories_of_one_partition_are_an_error(sut: Metastores) -> None:
+    """Readers of the table would see the files of one; moved into one directory, they are announced."""
+    with pytest.raises(MetastoreConflictError) as caught:
+        sut.write(0, "day=1/k=a", "k=a/day=1", "day=2/k=a")
+    assert caught.value.code == "OTHER_LOCATION"
+    assert sut.partitions == {}
+    for path in [path for path in sut.world.visible() if path.startswith("k=")]:
+        sut.world.files.files[f"day=1/k=a/{path.rpartition('/')[2]}"] = sut.world.files.files.pop(path)
+    sut.world.maintenance().recover(Lost.ACCEPT, None)
+    assert sut.partitions["1", "a"].location == "file:/base/day=1/k=a"
+    assert sut.partitions["1", "a"].parameters["numFiles"] == "2"
+    assert set(sut.partitions) == {("1", "a"), ("2", "a")}
+
+
+@pytest.mark.parametrize("buckets", [("day=1/k=a", "k=a/day=1"), ("k=a/day=1", "day=1/k=a")])
+def test_two_directories_of_one_partition_that_were_put_off_are_an_error(
+    sut: Metastores, buckets: tuple[str, str]
+) -> None:
+    """The same if their files came in different epochs and are announced together."""
+    sut.world.partition_commit = PartitionCommit(policies=[sut.policy], delay=1000)
+    for batch_id, bucket in enumerate([buckets[0], buckets[1], buckets[1]]):
+        sut.write(batch_id, bucket)
+    sut.world.clock.now = 5000
+    with pytest.raises(MetastoreConflictError) as caught:
+        sut.world.driver().upkeep()
+    assert caught.value.code == "OTHER_LOCATION"
+    assert sut.partitions == {}
+
+
+@pytest.mark.parametrize("emptied", ["day=1/k=a", "k=a/day=1"])
+def test_of_two_directories_of_one_partition_the_one_with_files_is_it(sut: Metastores, emptied: str) -> None:
+    """However many files the other one had when it was put off: they are gone."""
+    sut.world.partition_commit = PartitionCommit(policies=[sut.policy], delay=1000)
+    kept = ({"day=1/k=a", "k=a/day=1"} - {emptied}).pop()
+    for batch_id, bucket in enumerate([emptied, emptied, kept]):
+        sut.write(batch_id, bucket)
+    for path in [path for path in sut.world.visible() if path.startswith(emptied)]:
+        del sut.world.files.files[path]
+    sut.world.clock.now = 5000
+    sut.world.driver().upkeep()
+    assert [one.location for one in sut.partitions.values()] == [f"file:/base/{kept}"]
 
 
 def test_who_is_faster_with_another_location_is_found_out(sut: Metastores) -> None:
