@@ -24,7 +24,7 @@ from filesink.committables import (
     SupersededFile,
 )
 from filesink.epoch import EpochLoop, Outcome
-from filesink.epoch_record import EMPTY, BatchWrite, EpochRecord, MicroBatch, Section, Upkeep
+from filesink.epoch_record import EMPTY, BatchWrite, EpochRecord, Finish, MicroBatch, Section, Upkeep
 from filesink.errors import ConcurrentDriverError, ConfigError, IdentityError, StagedDataLost, StorageError
 from filesink.file_tiers import FileTiers, chain_of
 from filesink.gathering import states_of
@@ -84,8 +84,10 @@ class Maintenance:
             except StagedDataLost:
                 if lost is Lost.RAISE:
                     raise
-                if lost is Lost.REWRITE:
+                if lost is Lost.REWRITE or self._comes_again(ledger, head.record):
                     retracted.append(self._retract(ledger, head.record, checkpoint))
+                    if lost is Lost.ACCEPT:
+                        given_up += self._give_up_before(ledger, head.record, lost)
                     continue
                 outcome, rows = self._accept(ledger, head.record)
                 given_up += rows
@@ -151,6 +153,15 @@ class Maintenance:
 
     def _loop(self, ledger: Ledger) -> EpochLoop[HeldFile, Committable, Announced]:
         return EpochLoop(self._tiers, ledger, ports=self._ports, options=EpochOptions())
+
+    def _comes_again(self, ledger: Ledger, record: EpochRecord) -> bool:
+        """Whether the epoch had no input and can be taken back: its rows are held, for a later one."""
+        return isinstance(record.cause, Upkeep | Finish) and not self._removed(ledger, record)
+
+    def _give_up_before(self, ledger: Ledger, record: EpochRecord, lost: Lost) -> int:
+        """As ``_give_up_held``, of the state that holds again since ``record`` was taken back."""
+        before = ledger.read(record.slot - 1)
+        return 0 if before is None else self._give_up_held(ledger, before, lost)
 
     def _accept(self, ledger: Ledger, record: EpochRecord) -> tuple[Outcome[Committable], int]:
         """Publish what is left of an epoch; the rest is given up by the user's own word.

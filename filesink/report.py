@@ -85,7 +85,8 @@ class RecoveryReport:
 
     Attributes:
         published: epochs that an earlier driver had decided, carried through now.
-        retracted: epochs taken back with ``lost="rewrite"``, to be replayed.
+        retracted: epochs taken back: with ``lost="rewrite"``, to be replayed; those without input with
+            ``lost="accept"``, too, and a later one closes the same parts.
         lost_rows: rows given up with ``lost="accept"``.
         swept: hidden files removed.
     """

@@ -344,7 +344,8 @@ class FileSink:
             lost: what to do if decided bytes are gone. ``"raise"``: raise ``StagedDataLost``.
                 ``"rewrite"``: take the epoch back, so that the restarted query writes it again;
                 needs ``checkpoint_location``, and is refused if Spark would not replay the batch.
-                ``"accept"``: publish what is left and give up the rest.
+                ``"accept"``: publish what is left and give up the rest; an epoch without input, which
+                can be repeated from what it held, is taken back.
             checkpoint_location: of the query, to know whether Spark will replay the batch.
         """
         checkpoint = None if checkpoint_location is None else os.fspath(checkpoint_location)

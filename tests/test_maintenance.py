@@ -435,6 +435,70 @@ def test_a_part_without_its_header_is_lost_as_a_whole(lost, left, lost_rows):
     assert world.hidden() == []
 
 
+def closing_dies(cause):
+    """Two buckets of two segments, and one of a single one; their closing is decided, x is published."""
+    world = World(plan=plan_of(policy=keep_open()))
+    for batch_id, buckets in enumerate(("xyz", "xy")):
+        parts = [records(f"{bucket}{batch_id}", bucket=bucket) for bucket in buckets]
+        world.driver().run(micro_batch(batch_id), world.job(parts))
+    world.clock.now = 5000
+
+    def fault(operation, path):
+        dies = operation == "publish" and path.startswith(("y/", "z/"))
+        return Fault(moment=Moment.BEFORE, error=Killed()) if dies else None
+
+    world.fault = fault
+    with pytest.raises(Killed):
+        getattr(world.driver(), cause)()
+    world.fault = lambda _operation, _path: None
+    return world
+
+
+@pytest.mark.parametrize("cause", ["upkeep", "finish"])
+def test_accept_takes_back_what_had_no_input(cause):
+    """A merged file is gone, what it was made of is not: it is made again, and no row is lost."""
+    world = closing_dies(cause)
+    lose(world, b"y0\ny1\n")
+    report = world.maintenance().recover(Lost.ACCEPT, None)
+    assert (report.retracted, report.published, report.lost_rows) == ((2,), (), 0)
+    driver = world.driver()
+    driver.run(micro_batch(2), world.job(records("x2", bucket="x")))
+    driver.finish()
+    assert world.rows() == ["x0", "x1", "x2", "y0", "y1", "z0"]
+    assert world.hidden() == []
+
+
+@pytest.mark.parametrize("cause", ["upkeep", "finish"])
+def test_accept_gives_up_what_is_gone_of_an_epoch_without_input(cause):
+    """One call takes it back and gives up the held rows that are nowhere; the query goes on at once."""
+    world = closing_dies(cause)
+    lose(world, b"y0\ny1\n")
+    lose(world, b"z0\n")
+    report = world.maintenance().recover(Lost.ACCEPT, None)
+    assert (report.retracted, report.lost_rows) == ((2,), 1)
+    driver = world.driver()
+    driver.run(micro_batch(2), world.job(records("x2", bucket="x")))
+    driver.finish()
+    assert world.rows() == ["x0", "x1", "x2", "y0", "y1"]
+    assert world.hidden() == []
+
+
+def test_accept_of_a_batch_gives_up_all_rows_of_a_merged_file(checkpoint):
+    """Its own rows would be missing from an epoch that is done: so rewrite is the way while it replays."""
+    for lost, rows in ((Lost.ACCEPT, ["3333", "4"]), (Lost.REWRITE, ["0", "2222", "3333", "4"])):
+        world = World(plan=plan_of(policy=keep_open(part_size=5)))
+        world.driver().run(micro_batch(0), world.job(records("0", bucket="x")))
+        batch = [records("2222", bucket="x"), records("3333", bucket="y")]
+        kill(world, "publish", planned(1), world.job(batch))
+        lose(world, b"0\n2222\n")
+        assert world.maintenance().recover(lost, checkpoint).lost_rows == 2 * (lost is Lost.ACCEPT)
+        driver = world.driver()
+        driver.run(planned(1), world.job(batch))
+        driver.run(micro_batch(2), world.job(records("4")))
+        driver.finish()
+        assert world.rows() == rows
+
+
 def test_accept_gives_way_to_a_query_that_is_running():
     """Whose epoch is decided meanwhile is not called complete: its files are not visible yet."""
     world = World(plan=plan_of(policy=keep_open()))
