@@ -218,11 +218,13 @@ def _complete_slots(store: Store) -> dict[str, int]:
 
 def _packed(files: list[FinishedFile], target_size: int) -> Iterator[list[FinishedFile]]:
     waiting: list[FinishedFile] = []
+    size = 0
     for file in files:
         waiting.append(file)
-        if sum(other.size for other in waiting) >= target_size:
+        size += file.size
+        if size >= target_size:
             yield waiting
-            waiting = []
+            waiting, size = [], 0
     if waiting:
         yield waiting
 

@@ -6,7 +6,9 @@ Rules:
    be several, of which the last one was made of those before.
 3. One that was changed since it was listed, as all are in a copy of the directory, is not ours to
    remove. It stays superseded until somebody else removes it, or its rows would be there twice.
-4. Who lists files and then asks for their names drops what is superseded by a file of the list: so
+4. A grace begins when the file that holds the rows is there: after a long merge, or a crash, that may be
+   long after the start of its epoch, and until then readers were given the inputs.
+5. Who lists files and then asks for their names drops what is superseded by a file of the list: so
    each row is read once, whenever the one and the other happen.
 """
 
@@ -19,11 +21,11 @@ from pathlib import Path
 from typing import Any
 
 from filesink.committables import CommittableCodec, SupersededFile
-from filesink.epoch_record import OfflineCompaction
+from filesink.epoch_record import EpochRecord, OfflineCompaction
 from filesink.file_tiers import StoreAddress
 from filesink.identity import EXCLUSIVE
 from filesink.ledger import Ledger
-from filesink.naming import join, parent
+from filesink.naming import LEDGER_ROOT, join, parent
 from filesink.storage.api import Entry, Store
 from filesink.storage.base_path import check_base_path
 from filesink.sweep import visible
@@ -64,20 +66,28 @@ def current(store: Store, bucket: str | None) -> list[str]:
 
 def superseded(store: Store) -> list[SupersededFile]:
     """What the newest record of offline compaction names, there or not."""
-    record = Ledger(store, EXCLUSIVE).unfinished_record()
-    if record is None or not isinstance(record.cause, OfflineCompaction):
-        # Its copy is made before an epoch is complete, so none is missed.
-        head = Ledger(store, COMPACTION).head()
-        if head is None:
-            return []
-        record = head.record
+    record = _newest(store)
+    if record is None:
+        return []
     section = record.committables
     found = CommittableCodec().decode(section.version, section.data)
     return [file for file in found if isinstance(file, SupersededFile)]
 
 
+def _newest(store: Store) -> EpochRecord | None:
+    record = Ledger(store, EXCLUSIVE).unfinished_record()
+    if record is None or not isinstance(record.cause, OfflineCompaction):
+        # Its copy is made before an epoch is complete, so none is missed.
+        head = Ledger(store, COMPACTION).head()
+        return None if head is None else head.record
+    return record
+
+
 def outstanding(store: Store) -> list[SupersededFile]:
-    """Those that are there, each beside the file that holds its rows; changed ones never expire."""
+    """Those that are there, each beside the file that holds its rows; changed ones never expire.
+
+    They have what is left of their graces since the epoch that names them was carried through.
+    """
     named = superseded(store)
     listing = _entries(store, sorted({parent(file.path) for file in named}))
     there = [file for file in named if file.by in listing and file.path in listing]
@@ -89,7 +99,20 @@ def outstanding(store: Store) -> list[SupersededFile]:
             min(changed),
             len(changed) - 1,
         )
-    return [replace(file, until_ms=_NEVER) if file.path in changed else file for file in there]
+    late = _lateness_ms(store)
+    return [
+        replace(file, until_ms=_NEVER if file.path in changed else file.until_ms + late) for file in there
+    ]
+
+
+def _lateness_ms(store: Store) -> int:
+    """From the start of the newest record's epoch to the moment when all its files were visible."""
+    record = _newest(store)
+    if record is None:
+        return 0
+    name = f"{record.slot:012d}.complete"
+    found = [entry.mtime_ms for entry in store.list(f"{LEDGER_ROOT}/{COMPACTION}") if entry.name == name]
+    return max([0, *(mtime_ms - record.decided_ms for mtime_ms in found)])
 
 
 def _entries(store: Store, directories: Iterable[str]) -> dict[str, Entry]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -13,7 +14,7 @@ from compaction import parquet
 from compaction.record_wise import RecordWiseFileCompactor
 from filesink.api import EpochContext, PreCommitStage, Prepared
 from filesink.committables import Committable, HeldFile, PendingFile, ReplacedFile, SupersededFile
-from filesink.errors import CompactionError, ConfigError
+from filesink.errors import CompactionError, ConfigError, StorageError
 from filesink.file_format import BulkFormat, FileFormat, RowFormat, code_of
 from filesink.ledger import ledger_ids, settle
 from filesink.merging import count_merged
@@ -21,6 +22,8 @@ from filesink.naming import HiddenName, join, new_part_id, sink_tag
 from filesink.storage.api import Output, Store
 from formats.errors import FormatError
 from formats.parquet import ParquetWriterFactory
+
+log = logging.getLogger("filesink")
 
 _COPY = 1 << 20  # bytes at a time
 #: Of the formats that filesink has; other suffixes are the user's own.
@@ -130,17 +133,31 @@ class Swap(PreCommitStage[HeldFile, Committable]):
         store = self._open_store()
         settle(store, ledger_ids(store))
         made = self._merge(epoch)
+        # ``superseded.outstanding`` adds the time from here to the end of the epoch, merge included.
         inputs = self._inputs(made, until_ms=epoch.now_ms + self._grace_ms)
         return Prepared([*prepared.committables, *made, *inputs], prepared.states)
 
     def _merge(self, epoch: EpochContext) -> list[PendingFile]:
         """One file for each group of the plan."""
         start, groups = epoch.clock.now_ms(), self._plan.groups
-        made = epoch.runner.run(partial(self._merged, epoch), groups)
+        finished: list[str] = []
+        try:
+            made = epoch.runner.run(partial(self._merged, epoch, finished), groups)
+        except BaseException:  # nothing names them, and who calls again makes others
+            self._discard(finished)
+            raise
         inputs = [file.size for group in groups for file in group.files]
         outputs = [file.size for file in made]
         count_merged(epoch, inputs=inputs, outputs=outputs, taken_ms=epoch.clock.now_ms() - start)
         return made
+
+    def _discard(self, paths: Sequence[str]) -> None:
+        store = self._open_store()
+        try:
+            for path in paths:
+                store.discard(path)
+        except StorageError as error:  # that of the merge is the one to be raised; what stays is swept later
+            log.warning("discarding what a compaction has merged failed: %s", error)
 
     def _inputs(self, made: Sequence[PendingFile], *, until_ms: int) -> list[Committable]:
         """Every file that was merged, now or earlier: what holds its rows, and whether it is to be removed.
@@ -161,7 +178,7 @@ class Swap(PreCommitStage[HeldFile, Committable]):
         gone = self._plan.expired if self._grace_ms else (*self._plan.expired, *merged)
         return [*{file.path: _removed(file) for file in gone}.values(), *earlier, *merged]
 
-    def _merged(self, epoch: EpochContext, group: Group) -> PendingFile:
+    def _merged(self, epoch: EpochContext, finished: list[str], group: Group) -> PendingFile:
         store, tag = self._open_store(), sink_tag(epoch.sink_id)
         name = f"{group.prefix}-{new_part_id(tag, epoch.slot, epoch.ids)}-0{group.suffix}"
         hidden = HiddenName(
@@ -175,6 +192,7 @@ class Swap(PreCommitStage[HeldFile, Committable]):
         except BaseException:  # the program may be stopped; what is left has a name of ours and is swept
             output.discard()
             raise
+        finished.append(staged.path)
         store.sync()
         return PendingFile(bucket=group.bucket, target=target, staged=staged, rows=rows, size=staged.size)
 

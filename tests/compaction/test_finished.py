@@ -83,6 +83,13 @@ def test_files_that_are_large_enough_stay(tmp_path):
     assert names(tmp_path) == before
 
 
+def test_files_fill_an_output_until_it_has_the_target_size(tmp_path):
+    """Each output is begun anew, and none is larger than the target and one more input."""
+    filled(tmp_path, files=7)  # of two bytes each
+    planned = compaction.plan(tmp_path, target_size=5)
+    assert [len(group.files) for group in planned.groups] == [3, 3]
+
+
 def test_what_is_not_ours_stays(tmp_path):
     """Files of others, also under names that look like ours, and those of an epoch that is not complete."""
     world = filled(tmp_path, files=2)

@@ -77,6 +77,38 @@ def test_inputs_stay_for_the_grace(world):
     assert outstanding(world.store()) == []
 
 
+def test_the_grace_begins_when_the_merge_is_done(world, monkeypatch):
+    """However long it takes, who asks just before its end can read the inputs for the whole grace."""
+    write = Swap._write
+
+    def slow(*args):
+        world.clock.now += 5 * GRACE
+        return write(*args)
+
+    monkeypatch.setattr(Swap, "_write", slow)
+    compact(world)
+    world.clock.now += GRACE - 1
+    assert compact(world) is None
+    assert len(world.visible()) == 5
+
+
+@pytest.mark.parametrize("how", ["next call", "recover"])
+def test_the_grace_begins_when_a_crashed_call_is_carried_through(world, how, monkeypatch):
+    """Until then readers are given the inputs, so they keep them for the whole grace."""
+    crash_in(monkeypatch, FileCommitter, "commit", lambda: compact(world))
+    world.clock.now += 100 * GRACE
+    asked = current(world.store(), None)
+    if how == "recover":
+        world.maintenance().recover(Lost.RAISE, None)
+    assert compact(world) is None
+    world.clock.now += GRACE - 1
+    assert compact(world) is None
+    assert set(asked) <= set(world.visible())
+    world.clock.now += 1
+    compact(world, 0)
+    assert (len(world.visible()), world.rows()) == (1, ["0", "1", "2", "3"])
+
+
 def test_by_default_inputs_go_at_once(world):
     """So that readers of a plain directory see rows twice for as short as can be."""
     compact(world, 0)
@@ -262,6 +294,29 @@ def test_the_wrong_format_changes_nothing(tmp_path):
     with pytest.raises(CompactionError, match="the format that it was written with"):
         compaction.compact(tmp_path, ParquetWriterFactory())
     assert sorted(tmp_path.rglob("part-*")) == before
+
+
+def test_a_merge_that_fails_leaves_nothing_behind(world, monkeypatch):
+    """What other merges of the same call have finished goes, however often it is called; then all is well."""
+    for number in range(4, 6):
+        world.driver().run(micro_batch(number), world.job(records(str(number), bucket="y")))
+    write = Swap._write
+
+    def fails(stage, store, group, output):
+        rows = write(stage, store, group, output)
+        if group.bucket == "y":
+            assert world.hidden() != []
+            raise CompactionError("damaged", code="INPUT")
+        return rows
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Swap, "_write", fails)
+        for _ in range(3):
+            with pytest.raises(CompactionError, match="damaged"):
+                compact(world, 0)
+            assert world.hidden() == []
+    compact(world, 0)
+    assert (len(world.visible()), world.rows()) == (2, [str(number) for number in range(6)])
 
 
 def crash_in(monkeypatch, owner, name, work):
