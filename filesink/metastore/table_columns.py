@@ -62,6 +62,12 @@ def check_table(table: Table, site: Site, schema: pa.Schema) -> None:
     """
     if table.kind is TableKind.OTHER:
         raise MetastoreConflictError(f"{table.name} is no table that has files", code="NOT_A_TABLE")
+    if table.parameters.get("transactional", "").lower() == "true":
+        raise MetastoreConflictError(
+            f"{table.name} is transactional: its readers see files of Hive's own transactions only. Use an "
+            "external table, or one with transactional=false",
+            code="NOT_A_TABLE",
+        )
     keys = {key.name.lower() for key in table.partition_keys}
     if site.partition_columns is not None and {name.lower() for name in site.partition_columns} != keys:
         raise MetastoreConflictError(
