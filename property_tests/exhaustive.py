@@ -69,7 +69,7 @@ CANON: dict[str, Scenario] = {
         shape=Shape(keep_batches=1, bounds=Bounds(fold_every=1), server=Personality.MINIO), trouble=_QUIET
     ),
     "objects, another server": Scenario(
-        shape=Shape(batches=2, rows=1, rolls=True, partitions=1, buckets=("a",), server=Personality.AMAZON),
+        shape=Shape(batches=3, rows=1, rolls=True, partitions=1, buckets=("a",), server=Personality.AMAZON),
         trouble=_QUIET,
         neighbour=Neighbour.DATA_SOURCE,
         pace=10,
