@@ -66,7 +66,10 @@ def current(store: Store, bucket: str | None) -> list[str]:
 
 def superseded(store: Store) -> list[SupersededFile]:
     """What the newest record of offline compaction names, there or not."""
-    record = _newest(store)
+    return _named(_newest(store))
+
+
+def _named(record: EpochRecord | None) -> list[SupersededFile]:
     if record is None:
         return []
     section = record.committables
@@ -88,7 +91,8 @@ def outstanding(store: Store) -> list[SupersededFile]:
 
     They have what is left of their graces since the epoch that names them was carried through.
     """
-    named = superseded(store)
+    record = _newest(store)
+    named = _named(record)
     listing = _entries(store, sorted({parent(file.path) for file in named}))
     there = [file for file in named if file.by in listing and file.path in listing]
     changed = {file.path for file in there if not _is_same(listing[file.path], file)}
@@ -99,15 +103,14 @@ def outstanding(store: Store) -> list[SupersededFile]:
             min(changed),
             len(changed) - 1,
         )
-    late = _lateness_ms(store)
+    late = _lateness_ms(store, record)
     return [
         replace(file, until_ms=_NEVER if file.path in changed else file.until_ms + late) for file in there
     ]
 
 
-def _lateness_ms(store: Store) -> int:
-    """From the start of the newest record's epoch to the moment when all its files were visible."""
-    record = _newest(store)
+def _lateness_ms(store: Store, record: EpochRecord | None) -> int:
+    """From the start of the record's epoch to the moment when all its files were visible."""
     if record is None:
         return 0
     name = f"{record.slot:012d}.complete"
