@@ -19,7 +19,8 @@ import pyarrow.types as pt
 
 from filesink.date_patterns import DatePattern
 from filesink.errors import BucketError, SchemaError
-from filesink.local_time import DAY, LocalTime, utc_offsets
+from filesink.local_time import DAY, LocalTime
+from formats.zones import utc_offsets
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

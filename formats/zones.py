@@ -14,6 +14,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 
 from formats.errors import FormatError
 
@@ -48,7 +49,7 @@ def parse_zone(name: str) -> tzinfo:
         ) from error
 
 
-def utc_offsets(seconds: Seconds, *, zone: tzinfo) -> Seconds:
+def utc_offsets(seconds: Seconds, zone: tzinfo) -> Seconds:
     """Seconds to add to UTC to get local time, for instants in seconds since 1970 UTC.
 
     Looks at each day once: where the offset differs between its ends, the second of the change is
@@ -56,9 +57,10 @@ def utc_offsets(seconds: Seconds, *, zone: tzinfo) -> Seconds:
     """
     if isinstance(zone, timezone):
         return np.full(len(seconds), _offset(0, zone), np.int64)
-    days, positions = np.unique(seconds // _DAY, return_inverse=True)
-    found = np.array([_day_offsets(day * _DAY, zone) for day in days.tolist()], np.int64)
-    change, before, after = found.reshape(-1, 3)[positions].T
+    days = pa.array(seconds // _DAY).dictionary_encode()
+    starts: Seconds = days.dictionary.to_numpy() * _DAY
+    found = np.array([_day_offsets(start, zone) for start in starts.tolist()], np.int64)
+    change, before, after = found.reshape(-1, 3)[days.indices.to_numpy()].T
     offsets: Seconds = np.where(seconds < change, before, after)
     return offsets
 

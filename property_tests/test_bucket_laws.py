@@ -16,8 +16,9 @@ from hypothesis import strategies as st
 
 from filesink.buckets import BucketAssigner, BucketContext, assign_ids, check_bucket_id, split
 from filesink.errors import BucketError
-from filesink.local_time import LocalTime, time_zone, utc_offsets
+from filesink.local_time import LocalTime, time_zone
 from filesink.partition_paths import escape, fragment, partition_values, unescape
+from formats.zones import utc_offsets
 
 CONTEXT = BucketContext(processing_time_ms=0, time_zone="UTC")
 ZONES = ("America/New_York", "Europe/Dublin", "Asia/Tehran", "Pacific/Apia", "Africa/Monrovia", "+05:45")

@@ -9,7 +9,8 @@ import pytest
 
 from filesink.date_patterns import DatePattern, Unit
 from filesink.errors import ConfigError
-from filesink.local_time import LocalTime, time_zone, utc_offsets
+from filesink.local_time import LocalTime, time_zone
+from formats.zones import utc_offsets
 
 FLINK_NOW = 1_533_363_082
 

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from filesink.date_patterns import DatePattern
-from filesink.local_time import LocalTime, time_zone, utc_offsets
+from filesink.local_time import LocalTime, time_zone
+from formats.zones import utc_offsets
 
 pytestmark = pytest.mark.spark
 
