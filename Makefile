@@ -85,6 +85,7 @@ bench-full: bench ## measure everything else, too, with all peers; takes some tw
 	$(BIN)/python benchmarks/micro_batch.py --rows 1000000 --batches 10 --rounds 3
 	$(BIN)/python benchmarks/shapes.py
 	$(BIN)/python benchmarks/peers.py
+	$(BIN)/python benchmarks/lakes.py
 	$(BIN)/python benchmarks/flink.py
 	$(BIN)/python benchmarks/scale.py
 	$(BIN)/python benchmarks/compacting.py

@@ -11,11 +11,9 @@ Flink needs versions of its own of nearly everything, so it gets an environment 
 from __future__ import annotations
 
 import argparse
-import os
 import shutil
 import subprocess
 import sys
-import venv
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -24,6 +22,7 @@ from pathlib import Path
 from pyspark.sql import DataFrame, SparkSession
 
 from compaction import FileCompactor, FileCompactStrategy
+from environments import environment, own_packages_only
 from filesink import BucketAssigner, FileSink, FileSinkBuilder, RollingPolicy
 from formats import Encoder
 from paired import Contender, compare, options, seconds
@@ -38,7 +37,7 @@ _PROGRAM = Path(__file__).with_name("flink_sink.py")
 def main() -> None:
     """Make environment and lines once, then compare plain and compacted."""
     arguments = _arguments()
-    python = environment(arguments.cache / "pyflink")
+    python = environment(arguments.cache / "pyflink", FLINK)
     source = make_lines(arguments.cache, parts=arguments.files)
     expected = sum(file.stat().st_size for file in source.iterdir())
     out = arguments.cache / "flink-out"
@@ -64,16 +63,6 @@ def main() -> None:
     spark.stop()
 
 
-def environment(directory: Path) -> Path:
-    """The Python of an environment with Flink; made, of this Python's version, if it is not there."""
-    python = directory / "bin" / "python"
-    if not (directory / "complete").exists():
-        venv.create(directory, clear=True, with_pip=True)
-        subprocess.run([python, "-m", "pip", "install", "--quiet", FLINK], check=True)
-        (directory / "complete").touch()
-    return python
-
-
 def make_lines(cache: Path, *, parts: int) -> Path:
     """The text files of lineitem, made with tpchgen-cli if they are not there yet."""
     source = cache / f"tpch-lines-{parts}"
@@ -95,9 +84,8 @@ def make_lines(cache: Path, *, parts: int) -> Path:
 def flink(python: Path, source: Path) -> Iterator[Callable[[str, Path], float]]:
     """A process of Flink; the function runs one job in it."""
     command = [python, _PROGRAM, str(source), str(CHECKPOINT_MS)]
-    # Its Python is to find its own packages only.
     process = subprocess.Popen(
-        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=_without_pythonpath()
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=own_packages_only()
     )
     assert process.stdin is not None  # noqa: S101 - pipes, as asked for above
     assert process.stdout is not None  # noqa: S101
@@ -162,10 +150,6 @@ def _builder(out: Path) -> FileSinkBuilder:
     sink = FileSink.for_row_format(str(out), Encoder.simple_string_encoder())
     sink = sink.with_bucket_assigner(BucketAssigner.base_path_bucket_assigner())
     return sink.with_rolling_policy(RollingPolicy.on_checkpoint_rolling_policy())
-
-
-def _without_pythonpath() -> dict[str, str]:
-    return {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
 
 
 def _arguments() -> argparse.Namespace:

@@ -39,7 +39,7 @@ def main() -> None:
     make_source(work / "source", batches=arguments.batches + WARM_UP, rows=arguments.rows)
     spark = start_spark()
     try:
-        run = partial(_measure, spark=spark, work=work)
+        run = partial(milliseconds_of_a_batch, spark=spark, work=work)
         compare(
             f"micro-batch of {arguments.rows:,} rows",
             baseline=Contender(name="Spark's parquet sink", measure=partial(run, start=start_spark_sink)),
@@ -91,7 +91,10 @@ def _rows(random: np.random.Generator, *, first: int, rows: int) -> pa.Table:
     )
 
 
-def _measure(*, spark: SparkSession, work: Path, start: Callable[[DataFrame, Path], StreamingQuery]) -> float:
+def milliseconds_of_a_batch(
+    *, spark: SparkSession, work: Path, start: Callable[[DataFrame, Path], StreamingQuery]
+) -> float:
+    """The median ``addBatch`` of one query over the files of ``work / "source"``, and its traces removed."""
     for leftover in ("out", "checkpoint"):
         shutil.rmtree(work / leftover, ignore_errors=True)
     stream = spark.readStream.schema(SCHEMA).option("maxFilesPerTrigger", 1).parquet(str(work / "source"))

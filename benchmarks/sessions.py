@@ -12,7 +12,7 @@ _LOGGING = Path(__file__).resolve().parents[1] / "examples" / "log4j2.properties
 
 
 def start_spark(**settings: str) -> SparkSession:
-    """A fresh local session; ``settings`` have ``_`` for each dot of Spark's names."""
+    """A fresh local session; ``settings`` may have ``_`` for each dot of Spark's names."""
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # else Spark starts whatever python3 is on PATH
     # Spark matches the error of a foreachBatch that stop() has interrupted against a pattern that
     # recurses for each letter; with the usual stack it prints a StackOverflowError.
@@ -29,5 +29,5 @@ def start_spark(**settings: str) -> SparkSession:
         .config("spark.ui.showConsoleProgress", "false")
     )
     for name, value in settings.items():
-        builder = builder.config(name.replace("_", "."), value)
+        builder = builder.config(name if "." in name else name.replace("_", "."), value)
     return builder.getOrCreate()
