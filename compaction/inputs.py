@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import hashlib
 import io
 from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any, BinaryIO, Protocol, cast
+
+import pyarrow as pa
 
 from filesink.closing import Part
 from filesink.storage.api import Store
@@ -45,6 +48,12 @@ class InputFile(Protocol):
             StagedDataLost: it is not there as it was closed.
         """
         ...
+
+
+def signature_of(schema: pa.Schema) -> str:
+    """An ``InputFile.signature`` of files of one format and options, with everything that ``schema`` says."""
+    # What pa.Schema.to_string says is cut: of two long names only the beginning would count.
+    return hashlib.sha256(schema.serialize().to_pybytes()).hexdigest()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -25,7 +25,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pyarrow.types as pt
 
-from compaction.inputs import InputFile
+from compaction.inputs import InputFile, signature_of
 from formats.errors import FormatError
 from formats.parquet import ParquetWriterFactory
 from formats.parquet_reader import FOOTER_LIMITS
@@ -110,7 +110,7 @@ def describe(stream: BinaryIO, size: int) -> tuple[str, int]:
         FormatError: it is not a Parquet file.
     """
     file = _open(Source(stream), size, [])
-    return file.schema_arrow.to_string(), file.metadata.num_rows
+    return signature_of(file.schema_arrow), file.metadata.num_rows
 
 
 class _Tables:
@@ -154,6 +154,7 @@ def _open(source: Source, size: int, few: Sequence[str]) -> pq.ParquetFile:
             read_dictionary=list(few),
             coerce_int96_timestamp_unit="us",
             pre_buffer=not is_whole,
+            page_checksum_verification=True,  # else damage would get a checksum that is right
             **FOOTER_LIMITS,
         )
 

@@ -118,6 +118,8 @@ def _common_schema(inputs: Sequence[InputFile], code: Encoder | BulkWriterFactor
     except pa.ArrowException as error:
         raise FormatError(f"their columns have types that no common type holds: {error}") from error
     _check_case(found, common)
+    if any(pt.is_decimal256(field.type) for _, field in columns.walk(common)):
+        raise FormatError("their decimals need more than 38 digits together, which Spark cannot read")
     for schema in found:
         check_readable_as(schema, common)
     return common

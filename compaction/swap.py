@@ -11,6 +11,7 @@ from typing import BinaryIO
 import pyarrow as pa
 
 from compaction import parquet
+from compaction.inputs import signature_of
 from compaction.record_wise import RecordWiseFileCompactor
 from filesink.api import EpochContext, PreCommitStage, Prepared
 from filesink.committables import Committable, HeldFile, PendingFile, ReplacedFile, SupersededFile
@@ -221,7 +222,7 @@ class Swap(PreCommitStage[HeldFile, Committable]):
                 else:
                     reader = code.open_reader(stream)
                     rows = sum(batch.num_rows for batch in reader)
-                    signature = reader.schema.to_string()
+                    signature = signature_of(reader.schema)
             except FormatError as error:
                 raise CompactionError(
                     f"'{file.path}' could not be read back: {error.message}. Nothing was changed; pass the "

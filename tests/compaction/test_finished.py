@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from decimal import Decimal
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
@@ -86,8 +87,18 @@ def test_files_that_are_large_enough_stay(tmp_path):
 def test_files_fill_an_output_until_it_has_the_target_size(tmp_path):
     """Each output is begun anew, and none is larger than the target and one more input."""
     filled(tmp_path, files=7)  # of two bytes each
-    planned = compaction.plan(tmp_path, target_size=5)
-    assert [len(group.files) for group in planned.groups] == [3, 3]
+    for target_size in (5, 6):
+        planned = compaction.plan(tmp_path, target_size=target_size)
+        assert [len(group.files) for group in planned.groups] == [3, 3]
+
+
+def test_a_file_of_the_target_size_is_no_small_one(tmp_path):
+    """It is left alone, though one that is smaller comes before it."""
+    world = World(open_store=lambda: open_store(tmp_path, {}))
+    for number, value in enumerate(["", "1"]):
+        world.driver().run(micro_batch(number), world.job(records(value, bucket="x")))
+    assert compaction.plan(tmp_path, target_size=2).groups == ()
+    assert compaction.plan(tmp_path, target_size=3).files == 2
 
 
 def test_what_is_not_ours_stays(tmp_path):
@@ -256,3 +267,30 @@ def test_times_of_several_zones(tmp_path, factory):
     plain = instant.replace(tzinfo=None)
     assert rows == [{"at": instant, "all": [instant], "plain": plain}] * 2
     assert str(rows[0]["at"].tzinfo) == "UTC"
+
+
+@pytest.mark.parametrize("factory", [PARQUET, OrcBulkWriterFactory()])
+def test_decimals_that_no_type_of_spark_holds(tmp_path, factory):
+    """Each file can be read by itself; the merged one would have 46 digits, and nobody could."""
+    tables = [{"d": pa.array([Decimal(1)], pa.decimal128(38, scale))} for scale in (2, 10)]
+    of_several_schemas(tmp_path, factory, *tables)
+    before = names(tmp_path)
+    with pytest.raises(CompactionError, match="more than 38 digits") as raised:
+        compaction.compact(tmp_path, factory)
+    assert raised.value.code == "SCHEMA"
+    assert (names(tmp_path), hidden(tmp_path)) == (before, [])
+
+
+@pytest.mark.parametrize("factory", [PARQUET, OrcBulkWriterFactory()])
+def test_long_names_that_begin_alike(tmp_path, factory):
+    """They are columns of their own, and none is left out."""
+    long = "n" * 150
+    of_several_schemas(tmp_path, factory, {f"{long}1": ["a"]}, {f"{long}2": ["b"]})
+    compaction.compact(tmp_path, factory)
+    (path,) = (tmp_path / "x").glob("part-*")
+    with path.open("rb") as stream:
+        rows = [row for batch in factory.open_reader(stream) for row in batch.to_pylist()]
+    assert [{name: value for name, value in row.items() if value} for row in rows] == [
+        {f"{long}1": "a"},
+        {f"{long}2": "b"},
+    ]

@@ -85,3 +85,19 @@ def test_damaged_pages_are_named_as_such(data, monkeypatch, way, place):
     with pytest.raises(CompactionError) as raised:
         RecordWiseFileCompactor().rewrite([Input(data), Input(bytes(damaged))], Output(), FORM)
     assert raised.value.code == "INPUT"
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_a_wrong_value_gets_no_right_checksum(monkeypatch, way):
+    """A page that does not match its CRC is damage, although it can be decoded."""
+    monkeypatch.setattr(parquet, "_WHOLE", WAYS[way])
+    out = io.BytesIO()
+    numbers = pa.table({"a": pa.array([7_777_777] * 3000, pa.int64())})
+    pq.write_table(numbers, out, compression="none", use_dictionary=False, write_page_checksum=True)
+    damaged = bytearray(out.getvalue())
+    damaged[damaged.find((7_777_777).to_bytes(8, "little")) + 800] ^= 0x40
+    with pytest.raises(CompactionError) as raised:
+        RecordWiseFileCompactor().rewrite(
+            [Input(out.getvalue()), Input(bytes(damaged))], Output(), BulkFormat(ParquetWriterFactory())
+        )
+    assert raised.value.code == "INPUT"
