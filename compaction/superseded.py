@@ -22,14 +22,14 @@ from typing import Any
 
 from filesink.committables import CommittableCodec, SupersededFile
 from filesink.epoch_record import EpochRecord, OfflineCompaction
+from filesink.errors import ConfigError
 from filesink.file_tiers import StoreAddress
 from filesink.identity import EXCLUSIVE
-from filesink.ledger import Ledger
+from filesink.ledger import COMPACTION, Ledger, ledger_ids
 from filesink.naming import LEDGER_ROOT, join, parent
-from filesink.storage.api import Entry, Store
+from filesink.storage.api import Entry, Kind, Store
 from filesink.storage.base_path import check_base_path
 from filesink.sweep import visible
-from filesink.transactions import COMPACTION
 
 log = logging.getLogger("filesink")
 
@@ -50,16 +50,39 @@ def files(
         base_path: of the sinks.
         bucket: the only directory to look at; ``None`` for all, ``""`` for the base path itself.
         storage_options: of the store, as ``with_storage_options`` takes them.
+
+    Raises:
+        ConfigError: ``NO_SINK``, this is not the base path of one.
     """
     checked = check_base_path(base_path)
-    store = StoreAddress(base_path=checked, storage_options=storage_options or {})()
+    store = written(StoreAddress(base_path=checked, storage_options=storage_options or {}), base_path)
     return [f"{checked}/{path}" for path in current(store, bucket)]
+
+
+def written(address: StoreAddress, base_path: str | Path) -> Store:
+    """The store, if a sink has written there; nothing else may get a ledger, or be read by one.
+
+    One in the directory of a bucket would make it a base path of its own, hidden from its sink for ever.
+    What is superseded there is known above it only.
+
+    Raises:
+        ConfigError: ``NO_SINK``.
+    """
+    store = address()
+    if not ledger_ids(store):
+        raise ConfigError(
+            f"no sink has written to '{base_path}', so nothing is known of the files there; nothing was changed. "
+            "Pass the base path of the sink; for one directory below it, name that as bucket",
+            code="NO_SINK",
+        )
+    return store
 
 
 def current(store: Store, bucket: str | None) -> list[str]:
     """Paths of the visible files that are not superseded by another visible one, in order."""
     earlier = superseded(store)  # of these, the last ones may be removed while files are listed
-    there = {path for path, _ in visible(store, None if bucket is None else [bucket])}
+    seen = visible(store, None if bucket is None else [bucket])
+    there = {path for path, entry in seen if entry.kind is Kind.FILE}
     dropped = {file.path for file in (*earlier, *superseded(store)) if file.by in there}
     return sorted(there - dropped)
 

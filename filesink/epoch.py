@@ -236,7 +236,7 @@ class EpochLoop(Generic[S, C, A]):
         if standing.nonce != record.nonce:
             self._discard(gathered, record)
             return self._lost(standing, cause, gathered)
-        if self.ledger.is_void(epoch.slot):
+        if not self.ledger.counts(epoch.slot):
             self._discard(gathered, record)
             raise overtaken(epoch)
         committables = self._publisher.publish(record, Decider.THIS_DRIVER)

@@ -6,7 +6,9 @@
 
 Rules:
 1. Record k+1 is created only by a driver that has read record k and knows it complete. So at most
-   one record is ever half done, and two drivers cannot fork the state.
+   one record is ever half done, and two drivers cannot fork the state. Above the newest mark no record
+   is missing: a gap says that this is not the directory that was read, but an older copy, say, or what
+   is below a mount point.
 2. Nothing is ever replaced. Who finds a slot taken reads what stands there.
 3. Folding creates the mark before it deletes a record. A record at or below the highest mark is
    void, whoever wrote it and whenever, so a driver that has won a slot looks for marks first.
@@ -18,11 +20,15 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import count
 
 from filesink.epoch_record import BatchWrite, EpochRecord, MicroBatch
 from filesink.errors import CommitStateUnknown, StateCorruptError, StorageError
 from filesink.naming import LEDGER_ROOT
 from filesink.storage.api import Entry, Kind, PutResult, Store
+
+#: The ledger that holds a copy of each record of offline compaction, in the slots of another chain.
+COMPACTION = "compaction"
 
 KEEP_BATCHES = 100  # Spark's own default of spark.sql.streaming.minBatchesToRetain
 _FOLD_EVERY = 25  # folding in steps keeps the cost of an epoch flat
@@ -48,6 +54,13 @@ class _Listing:
     def has_folded(self, slot: int) -> bool:
         """Whether ``slot`` is below the newest mark."""
         return bool(self.marks) and self.marks[-1] >= slot
+
+    def missing(self) -> int | None:
+        """The first slot without a record below one that has one."""
+        first = self.marks[-1] + 1 if self.marks else 0
+        return next(
+            (slot for slot, found in zip(count(first), self.records, strict=False) if slot != found), None
+        )
 
 
 def ledger_ids(store: Store) -> list[str]:
@@ -86,8 +99,12 @@ class Ledger:
         self._counted: dict[int, bool] = {}
 
     def head(self) -> Head | None:
-        """The newest record, or ``None`` for a new chain."""
-        listing = self._list()
+        """The newest record, or ``None`` for a new chain.
+
+        Raises:
+            StateCorruptError: records are missing, or one cannot be read.
+        """
+        listing = self._unbroken()
         if not listing.records:
             if listing.marks:
                 raise StateCorruptError(
@@ -163,8 +180,16 @@ class Ledger:
         return standing
 
     def is_void(self, slot: int) -> bool:
-        """Whether ``slot`` has been folded away. Asked by whoever has just won it."""
+        """Whether ``slot`` has been folded away."""
         return self._list().has_folded(slot)
+
+    def counts(self, slot: int) -> bool:
+        """Whether the record that was just created in ``slot`` is not void. Asked by whoever has won it.
+
+        Raises:
+            StateCorruptError: ``GAP``, the record before it is not there. Publish nothing.
+        """
+        return not self._unbroken().has_folded(slot)
 
     def is_complete(self, slot: int) -> bool:
         """Whether the epoch of ``slot`` is done. Asked when it cannot be published."""
@@ -300,6 +325,21 @@ class Ledger:
             complete=frozenset(slot for _, slot, kind in entries if kind == "complete"),
             marks=tuple(marks),
         )
+
+    def _unbroken(self) -> _Listing:
+        """What is there, if nothing is missing."""
+        listing = self._list()
+        if listing.missing() is not None:
+            listing = self._list()  # a fold may have been at work, and its mark not seen yet
+        missing = listing.missing()
+        if missing is not None and self.sink_id != COMPACTION:
+            raise StateCorruptError(
+                f"{self._directory} has the record of slot {listing.records[-1]}, but not that of slot "
+                f"{missing}: the base path was emptied, unmounted or replaced by an older copy, maybe while "
+                "a driver was at work. Nothing was published. Bring the directory back and start again",
+                code="GAP",
+            )
+        return listing
 
     def _require(self, slot: int) -> EpochRecord:
         record = self.read(slot)

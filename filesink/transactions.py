@@ -13,11 +13,8 @@ from dataclasses import replace
 
 from filesink.epoch_record import BatchWrite, EpochRecord, OfflineCompaction
 from filesink.errors import ConcurrentDriverError
-from filesink.ledger import Ledger
+from filesink.ledger import COMPACTION, Ledger
 from filesink.save_mode import SaveMode
-
-#: The ledger that holds a copy of each record of offline compaction.
-COMPACTION = "compaction"
 
 
 def find_write(cause: BatchWrite, ledger: Ledger, *, exclusive: Ledger) -> EpochRecord | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
@@ -16,9 +17,11 @@ from filesink.errors import (
     ReplayMismatchError,
     ReplayTooOldError,
     StagedDataLost,
+    StateCorruptError,
     StateError,
     StorageError,
 )
+from filesink.file_tiers import StoreAddress
 from filesink.identity import OnNewQuery
 from filesink.ports import Losers
 from filesink.replay import History, OnReplayMismatch
@@ -196,6 +199,22 @@ def test_two_drivers_with_the_same_micro_batch():
     assert world.hidden() == []
 
 
+def test_a_batch_that_another_driver_has_decided_and_not_published():
+    """Who finds it decided reports it when its rows are visible: the other one may have died since."""
+    world = World()
+
+    def meanwhile():
+        world.fault = on("publish")
+        with pytest.raises(Killed):
+            world.driver().run(micro_batch(0), world.job(records("1"), run_id="rival"))
+        world.fault = no_fault
+        yield records("1")
+
+    assert world.driver().run(micro_batch(0), world.job(meanwhile())).replayed
+    assert world.rows() == ["1"]
+    assert world.hidden() == []
+
+
 def test_two_drivers_with_different_batches():
     """The slower one stops; its restart goes on from the new state."""
     world = World()
@@ -225,6 +244,66 @@ def test_a_failure_while_another_driver_went_on_is_named_so():
     assert world.rows() == ["1"]
 
 
+def test_a_failure_in_a_slot_that_is_folded_away_is_named_so():
+    """The record is gone by then; that the slot is void tells that another driver went on."""
+    world = World()
+
+    def sleepy():
+        awake = world.driver(keep_batches=10)
+        for batch_id in range(60):
+            awake.run(micro_batch(batch_id), world.job(records(str(batch_id))))
+        raise RuntimeError("my files are gone")
+        yield
+
+    with pytest.raises(ConcurrentDriverError) as raised:
+        world.driver().run(micro_batch(0), world.job(sleepy()))
+    assert isinstance(raised.value.__cause__, RuntimeError)
+
+
+def test_a_slot_that_cannot_be_read_again_discards_nothing():
+    """The record was not there at the first look; whether it came since, late, nobody can tell."""
+    world = World()
+    reads = []
+
+    def fault(operation, path):
+        reads.extend([path] if operation == "read" else [])
+        if operation == "put_if_absent" or (operation == "read" and len(reads) > 1):
+            return Fault(moment=Moment.BEFORE, error=StorageError("away", code="TIMEOUT"))
+        return None
+
+    world.fault = fault
+    with pytest.raises(StorageError) as raised:
+        world.driver().run(micro_batch(0), world.job(records("1")))
+    assert any("could not be read either" in note for note in raised.value.__notes__)
+    assert len(world.hidden()) == 1
+
+
+def test_the_reason_of_a_failed_epoch_is_not_hidden_by_its_discarding():
+    """That prepared files could not be removed is logged; raised is why they are not wanted."""
+    world = World()
+    full = on("put_if_absent", path=".record", error=StorageError("full", code="NO_SPACE"))
+    busy = on("discard", error=StorageError("busy", code="BUSY"))
+    world.fault = lambda *operation: full(*operation) or busy(*operation)
+    with pytest.raises(StorageError, match="full"):
+        world.driver().run(micro_batch(0), world.job(records("1")))
+
+
+def test_what_a_new_sink_left_when_its_first_epoch_failed_is_swept():
+    """That nobody had written there before it says nothing of its own second try."""
+
+    def broken():
+        yield records("2")
+        raise RuntimeError("broken")
+
+    world = World()
+    driver = world.driver(history=History.NONE)
+    with pytest.raises(RuntimeError):
+        driver.run(micro_batch(0), world.job(records("1"), broken()))
+    assert len(world.hidden()) == 1
+    driver.run(micro_batch(0), world.job(records("1"), records("2")))
+    assert world.hidden() == []
+
+
 def test_a_zombie_that_wins_a_folded_slot_publishes_nothing():
     """A driver that slept through a fold creates a void record, notices, and discards its own."""
     world = World()
@@ -241,6 +320,39 @@ def test_a_zombie_that_wins_a_folded_slot_publishes_nothing():
     assert "zombie" not in world.rows()
     assert len(world.rows()) == 60
     assert world.hidden() == []
+
+
+@pytest.mark.parametrize("batches", [0, 1])
+def test_a_base_path_that_another_place_stands_for(tmp_path, batches):
+    """Unmounted, or an older copy: the epoch fails, a restart there too, and back in place all rows come."""
+    real, other, base = (tmp_path / name for name in ("real", "other", "base"))
+    real.mkdir()
+    base.symlink_to(real)
+    world = World(open_store=StoreAddress(base_path=str(base)))
+    driver = world.driver()
+
+    def run(number, driver):
+        driver.run(micro_batch(number), world.job(records(f"{number}", bucket="x")))
+
+    run(0, driver)
+    if batches:
+        shutil.copytree(real, other)
+    else:
+        other.mkdir()
+    run(1, driver)
+    base.unlink()
+    base.symlink_to(other)
+    for after in (driver, world.driver()):
+        with pytest.raises(StateCorruptError) as raised:
+            run(2, after)
+        assert raised.value.code == "GAP"
+    base.unlink()
+    base.symlink_to(real)
+    driver = world.driver()
+    run(2, driver)
+    run(3, driver)
+    assert sorted(file.read_text() for file in real.glob("x/part-*")) == ["0\n", "1\n", "2\n", "3\n"]
+    assert len([*other.glob("x/part-*")]) == batches
 
 
 def test_other_offsets_under_a_known_batch_id_are_refused():
@@ -368,6 +480,7 @@ def test_a_publish_that_never_works_is_not_reported_as_done():
     world.fault = on("publish", error=StorageError("busy", code="BUSY"), times=99)
     with pytest.raises(CommitFailedError, match="the epoch stays decided"):
         world.driver().run(micro_batch(0), world.job(records("1")))
+    assert world.clock.slept == [0.05, 0.1, 0.2, 0.4, 0.8, 1.6, 3.2, 6.4, 10, 10]
     world.fault = no_fault
     assert world.driver().run(micro_batch(0), world.job(records("1"))).replayed
     assert world.rows() == ["1"]

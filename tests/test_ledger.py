@@ -8,11 +8,11 @@ import pytest
 
 from filesink.epoch_record import BatchWrite, EpochRecord, OfflineCompaction, Section, Upkeep
 from filesink.errors import StateCorruptError, StateError, StorageError
-from filesink.ledger import Ledger
+from filesink.ledger import COMPACTION, Ledger
 from filesink.storage.faulty import Fault, FaultyStore, Moment
 from filesink.storage.memory import MemoryFile, MemoryFiles, MemoryStore
 from filesink.storage.open import open_store
-from filesink.transactions import COMPACTION, remember
+from filesink.transactions import remember
 from tests.fakes import micro_batch
 
 RECORD_0 = "_filesink/uid-u/000000000000.record"
@@ -248,6 +248,29 @@ def test_a_chain_without_its_newest_record_stops(files, ledger):
     assert raised.value.code == "NO_HEAD"
 
 
+@pytest.mark.parametrize("gone", [0, 1])
+def test_a_chain_with_a_gap_stops(files, ledger, gone):
+    """Nobody goes on from an older copy into which a driver has written its next record."""
+    run(ledger, range(3))
+    del files.files[f"_filesink/uid-u/{gone:012d}.record"]
+    for look in (ledger.head, lambda: ledger.counts(2)):
+        with pytest.raises(
+            StateCorruptError, match=f"slot 2, but not that of slot {gone}: the base path"
+        ) as raised:
+            look()
+        assert raised.value.code == "GAP"
+
+
+def test_a_gap_that_a_fold_has_made_is_none(files, ledger):
+    """Records go while somebody lists them, and their mark is seen only the next time."""
+    run(ledger, range(3))
+    del files.files[RECORD_0]
+    seen = [ledger._list()]
+    files.files["_filesink/uid-u/000000000000.mark"] = MemoryFile(inode=8, mtime_ms=0, content=b"")
+    look, ledger._list = ledger._list, lambda: seen.pop() if seen else look()
+    assert ledger.head().record.slot == 2
+
+
 def test_a_record_that_vanishes_is_no_new_chain(files, ledger):
     """A listed record that cannot be read back stops the sink."""
     ledger.decide(record(0))
@@ -284,6 +307,44 @@ def test_a_record_that_is_taken_back_leaves_no_completion(files, ledger):
     assert files.files == {}
     ledger.decide(record(0, nonce="again"))
     assert not ledger.head().complete
+
+
+def test_who_dies_while_taking_back_leaves_no_completion_alone(files, ledger):
+    """The record is there as long as anything of it is, or the next of its slot would be complete at once."""
+    run(ledger, [0])
+    deleted = []
+    stop = Fault(moment=Moment.BEFORE, error=StorageError("no", code="PERMISSION"))
+
+    def second(operation, path):
+        deleted.extend([path] if operation == "delete" else [])
+        return stop if len(deleted) == 2 else None
+
+    with pytest.raises(StorageError):
+        Ledger(FaultyStore(MemoryStore(files), second), "uid-u").retract(0)
+    assert (ledger.head().record, ledger.head().complete) == (record(0), False)
+
+
+@pytest.mark.parametrize("kind", ["record", "complete", "mark"])
+def test_of_what_was_being_put_only_old_slots_are_swept(files, ledger, kind):
+    """Another driver may be putting its record for the next slot right now, or die in any kind of put."""
+    run(ledger, [0, 1])
+    left = [f"_filesink/uid-u/.{slot:012d}.{kind}.put.x" for slot in range(3)]
+    for path in left:
+        files.make(path, b"half")
+    ledger.sweep(1)
+    assert [path for path in left if path in files.files] == left[2:]
+
+
+def test_a_record_of_upkeep_counts_for_nothing_however_it_came_to_be(files, ledger):
+    """A driver whose batches lost every slot to upkeep does not fold away the batches before."""
+    slow = Ledger(MemoryStore(files), "uid-u")
+    run(slow, range(30))
+    for slot in range(30, 70):
+        ledger.decide(record(slot, Upkeep(), nonce="theirs"))
+        ledger.complete(slot)
+        assert slow.decide(record(slot)).nonce == "theirs"
+    slow.fold(newest=0, keep=20)
+    assert ledger.find(micro_batch(0).query_id, 10) is not None
 
 
 def test_a_record_of_no_chain_is_taken_back(tmp_path):

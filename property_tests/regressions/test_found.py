@@ -115,6 +115,18 @@ def test_whoever_goes_on_because_of_a_name_finds_it_after_a_power_cut(kind: str)
     assert Ledger(store, "uid-s").head() == head
 
 
+@pytest.mark.parametrize("mode", list(Cut))
+def test_what_was_taken_back_does_not_come_back(mode: Cut) -> None:
+    """Neither a record nor its completion stands again after a power cut, once its files are gone."""
+    world, store = machine(Plan())
+    ledger = Ledger(store, "uid-s")
+    ledger.decide(record(0))
+    ledger.complete(0)
+    ledger.retract(0)
+    world.disk.cut(mode, Random(1))
+    assert Ledger(store, "uid-s").head() is None
+
+
 LEFT = "_filesink/txn-1/.000000000000.record.put.0"
 
 

@@ -31,7 +31,13 @@ EPOCHS = (
     Mutant(
         "a void slot counts as won",
         _EPOCH,
-        "        if self.ledger.is_void(epoch.slot):\n",
+        "        if not self.ledger.counts(epoch.slot):\n",
+        "        if False:\n",
+    ),
+    Mutant(
+        "a chain with a gap is gone on with",
+        "filesink/ledger.py",
+        "        if missing is not None and self.sink_id != COMPACTION:\n",
         "        if False:\n",
     ),
     Mutant(

@@ -10,7 +10,7 @@ _COMMITTER = "filesink/committer.py"
 _REPLACING = "filesink/replacing.py"
 _LISTED = """        files = [
             ReplacedFile(path=path, size=entry.size, version=entry.version)
-            for path, entry in visible(self._store, directories)
+            for path, entry in _data(self._store, directories)
         ]
 """
 _UNFINISHED = "        unfinished = self._unfinished(epoch.sink_id)\n"
@@ -80,8 +80,8 @@ OVERWRITES = (
     Mutant(
         "hidden files are replaced",
         "filesink/sweep.py",
-        'if entry.kind is Kind.FILE and entry.name[0] not in "._" and is_data(directory):',
-        "if entry.kind is Kind.FILE and is_data(directory):",
+        'if entry.kind is not Kind.DIRECTORY and entry.name[0] not in "._" and is_data(directory):',
+        "if entry.kind is not Kind.DIRECTORY and is_data(directory):",
     ),
     Mutant(
         "overwrites do not exclude each other",

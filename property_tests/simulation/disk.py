@@ -49,6 +49,12 @@ class Disk:
         self._free: list[int] = []
         self._known: dict[str, Directory] = {"": self.root}  # only a power cut takes a directory away
 
+    def mount(self, root: Directory) -> Directory:
+        """Show another directory under the same path; returns the one that was there. Descriptors stay."""
+        shown, self.root = self.root, root
+        self._known = {"": root}
+        return shown
+
     # --- names
 
     def mkdir(self, path: str) -> None:

@@ -15,7 +15,7 @@ from filesink.errors import (
     ReplayMismatchError,
     StagedDataLost,
 )
-from property_tests.simulation import another_query, lost_files
+from property_tests.simulation import another_query, away, lost_files
 from property_tests.simulation.bucket import DAY_MS, Bucket
 from property_tests.simulation.disk import Disk
 from property_tests.simulation.faults import Fault, Mode
@@ -45,6 +45,8 @@ def ask(history: History) -> None:
         history.overwrites.edited()
     elif 0.8 <= which < 0.9:
         another_query.comes(history)
+    elif which >= 0.9 and history.machine.bucket is None and history.sink.publishing is None:
+        away.goes(history)
 
 
 def replays(history: History) -> None:

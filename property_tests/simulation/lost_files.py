@@ -80,7 +80,7 @@ def decide(history: History, lost: set[str], before: set[str], *, replayed: bool
     if error is not None or not isinstance(found, RecoveryReport):
         history.world.fail(f"I7: after recover(lost={choice.value!r}) the query fails: {error}")
         return
-    shown = _rows(history)
+    shown = rows_shown(history)
     doubled = [row for row, times in shown.items() if times > 1]
     if doubled:
         history.world.fail(f"I2: after recover(lost={choice.value!r}) row {doubled[0]} is there twice")
@@ -125,7 +125,8 @@ def _run(history: History) -> Exception | None:
     return driver.error
 
 
-def _rows(history: History) -> Counter[str]:
+def rows_shown(history: History) -> Counter[str]:
+    """What a reader counts, whatever the observer has seen."""
     files = visible_files(history.world.disk.root)
     # What offline compaction has merged stays for its grace, which may end in a far future if clocks jump.
     others = history.observer.foreign.keys() | history.observer.superseded.left_out()
