@@ -15,7 +15,8 @@ Rules:
       any         another's       CommitConflictError
       gone        absent          StagedDataLost
 
-* «Ours» is a file of the recorded size with the recorded inode or modification time.
+* «Ours» is a file of the recorded size with the recorded inode or modification time, or the latter in
+  whole seconds.
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ from filesink.storage.os_errors import explaining, storage_error
 from filesink.storage.probes import old_probes, probe_name
 from filesink.storage.staged import HiddenFile
 
+_SECOND_NS = 1_000_000_000
 _NO_LINKS = {errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK}
 
 
@@ -139,11 +141,18 @@ def _stat(fs: Fs, path: str) -> FsStat | None:
 def _is(found: FsStat | None, staged: HiddenFile) -> bool:
     if found is None or found.kind is not Kind.FILE or found.size != staged.size:
         return False
-    return found.inode == staged.inode or found.mtime_ns == staged.mtime_ns
+    # Backups such as tar's keep whole seconds; a name of ours is never given twice.
+    times = (staged.mtime_ns, staged.mtime_ns // _SECOND_NS * _SECOND_NS)
+    return found.inode == staged.inode or found.mtime_ns in times
 
 
 def _lost(fs: Fs, staged: HiddenFile, found: FsStat | None) -> StagedDataLost:
-    what = "is gone" if found is None else f"is another file, of {found.size} bytes"
+    if found is None:
+        what = "is gone"
+    elif found.size == staged.size:
+        what = "was modified later, or copied by a tool that does not keep the time of modification"
+    else:
+        what = f"is another file, of {found.size} bytes"
     return StagedDataLost(
         f"'{fs.base}/{staged.path}', written with {staged.size} bytes, {what}; something else removed or "
         "changed it. Restore it, or choose with FileSink.recover(lost=...) how to go on",

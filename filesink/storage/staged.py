@@ -18,7 +18,8 @@ class HiddenFile:
     """A closed hidden file on a file system, told apart from any other by size, inode and time.
 
     ``size`` in bytes; ``mtime_ns`` in nanoseconds. A file is the same if its size is equal and its
-    inode or its modification time: a move keeps both, a copy (``cp -a``, ``rsync -a``) the time.
+    inode or its modification time: a move keeps both, a copy (``cp -a``, ``rsync -a``) the time, and ``tar``
+    its whole seconds.
     """
 
     path: str

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import errno
+import io
 import uuid
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import BinaryIO
 
 import pytest
 
@@ -376,9 +379,10 @@ def test_probes_that_died_are_removed_a_day_later() -> None:
     cluster.files[old] = SimFile(mtime_ms=cluster.now_ms, is_open=False)
     store.prepare()
     assert old in cluster.files
-    cluster.now_ms += 25 * 3600 * 1000
-    store.prepare()
-    assert old not in cluster.files
+    for hours, found in ((23, True), (2, False)):
+        cluster.now_ms += hours * 3600 * 1000
+        store.prepare()
+        assert (old in cluster.files) is found
 
 
 def test_a_file_under_the_base_path_is_refused() -> None:
@@ -401,6 +405,71 @@ def test_java_exceptions_become_numbers() -> None:
     outer = "org.apache.hadoop.hdfs.protocol.FSLimitException$PathComponentTooLongException"
     assert hadoop_error(outer, "/x").errno == 36
     assert hadoop_error("SomethingNew", "/x").errno == 5
+
+
+@pytest.mark.parametrize(
+    ("exception", "kind", "code"),
+    [
+        ("AccessControlException", PermissionError, errno.EACCES),
+        ("SecurityException", PermissionError, errno.EACCES),
+        ("AlreadyBeingCreatedException", FileExistsError, errno.EEXIST),
+        ("FileAlreadyExistsException", FileExistsError, errno.EEXIST),
+        ("FileNotFoundException", FileNotFoundError, errno.ENOENT),
+        ("ParentNotDirectoryException", NotADirectoryError, errno.ENOTDIR),
+        ("PathIsNotEmptyDirectoryException", OSError, errno.ENOTEMPTY),
+        ("DSQuotaExceededException", OSError, errno.EDQUOT),
+        ("NSQuotaExceededException", OSError, errno.EDQUOT),
+        ("QuotaByStorageTypeExceededException", OSError, errno.EDQUOT),
+        ("SafeModeException", OSError, errno.EROFS),
+        ("RetriableException", OSError, errno.EAGAIN),
+        ("InvalidPathException", OSError, errno.EINVAL),
+    ],
+)
+def test_each_java_exception_that_says_something_has_its_number(
+    exception: str, kind: type[OSError], code: int
+) -> None:
+    """A name that is taken, above all: a file that another client writes right now is one, too."""
+    found = hadoop_error(f"org.apache.hadoop.{exception}", "/x")
+    assert isinstance(found, kind)
+    assert found.errno == code
+
+
+def test_a_record_that_is_read_short_is_no_record() -> None:
+    """A reader that ends too early says so, and nobody takes a beginning for the whole."""
+    site = SimulatedSite()
+    site.store().put_if_absent("0.record", b"record")
+
+    class Short(SimNamenode):
+        def open(self, path: str, /) -> BinaryIO:
+            return io.BytesIO(super().open(path).read()[:-1])
+
+    with pytest.raises(StorageError) as raised:
+        hdfs_store(Short(site.cluster), BASE).read("0.record")
+    assert raised.value.code == "IO"
+
+
+def test_a_source_that_is_read_short_is_not_joined() -> None:
+    """Between the look at it and its last byte it has changed: nothing is made of it."""
+    site = SimulatedSite()
+    held = stage(site.store(), "a/part-a-0", b"abc")
+
+    class Short(SimNamenode):
+        def open(self, path: str, /) -> BinaryIO:
+            return io.BytesIO(super().open(path).read()[:-1])
+
+    with pytest.raises(StagedDataLost, match="has 2 bytes, 3 were recorded"):
+        hdfs_store(Short(site.cluster), BASE).concat([held], ".merged", target="a/part-b-0")
+    assert site.files() == {held.path: b"abc"}
+
+
+def test_a_datanode_that_sends_less_is_an_error() -> None:
+    """The REST interface promises no length: what was asked for came, or nothing did."""
+    cluster = Cluster()
+    write(SimNamenode(cluster), "/x", b"record")
+    with web_namenode(cluster, OPEN=lambda *_: b"rec") as port:
+        reader = WebNamenode("127.0.0.1", port, {}).open("/x")
+        with pytest.raises(OSError, match="sent 3 of 6 bytes"):
+            reader.read()
 
 
 def test_unknown_options_are_refused_without_values() -> None:

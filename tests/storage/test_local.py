@@ -7,7 +7,7 @@ import socket
 import stat
 import subprocess
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
@@ -90,7 +90,7 @@ class TestPrepare:
         site.base = tmp_path / "base"
         site.store().prepare()
         names = [f".probe.{'0' * 35}{number}" for number in (1, 2)]
-        for name, seconds in zip(names, (1, time.time()), strict=True):
+        for name, seconds in zip(names, (1, time.time() - 23 * 3600), strict=True):
             (site.base / "_filesink" / name).write_bytes(b"")
             os.utime(site.base / "_filesink" / name, (seconds, seconds))
         listed = []
@@ -103,6 +103,20 @@ class TestPrepare:
         LocalStore(Watched(str(site.base)), runner=SerialRunner(), ids=SystemIds()).prepare()
         assert listed == ["_filesink"]
         assert [path.name for path in (site.base / "_filesink").iterdir()] == names[1:]
+
+    def test_a_file_system_that_copies_instead_of_linking_is_refused(self, site: LocalSite) -> None:
+        """Its files would be published half by half; that it does not replace is not enough."""
+
+        class Copying(PosixFs):
+            def link(self, source: str, target: str, /) -> None:
+                handle = self.create_exclusive(target)
+                self.write(handle, memoryview(self.read(source)))
+                self.close(handle)
+
+        with pytest.raises(ConfigError) as raised:
+            LocalStore(Copying(str(site.base)), runner=SerialRunner(), ids=SystemIds()).prepare()
+        assert raised.value.code == "NO_EXCLUSIVE_PUBLISH"
+        assert site.files() == {}
 
     @pytest.mark.parametrize("below", [".", "a/b"])
     def test_a_file_in_the_way_is_named(self, site: LocalSite, tmp_path: Path, below: str) -> None:
@@ -192,6 +206,29 @@ class TestIdentity:
         moved.verify(waiting)
         moved.publish(published, "a/part-0-0")
         finish(moved, waiting, "a/part-1-0")
+        assert site.files() == {"a/part-0-0": b"abc", "a/part-1-0": b"abc"}
+
+    def test_a_backup_may_keep_whole_seconds(self, site: LocalSite, store: Store) -> None:
+        """What ``tar`` gives back is known again; a copy without the times is named as such."""
+        whole = stage(store, "a/part-a-0", b"abc")
+        moment = (site.base / whole.path).stat().st_mtime_ns // 1_000_000_000 * 1_000_000_000
+        (site.base / "copy").write_bytes(b"abc")
+        (site.base / "copy").replace(site.base / whole.path)
+        os.utime(site.base / whole.path, ns=(moment, moment))
+        store.verify(replace(whole, mtime_ns=moment + 999_999_999))
+        with pytest.raises(StagedDataLost, match="a tool that does not keep the time of modification"):
+            store.verify(replace(whole, inode=0, mtime_ns=moment + 1_000_000_000))
+
+    def test_a_file_whose_time_was_changed_is_the_same(self, site: LocalSite, store: Store) -> None:
+        """Somebody has touched everything: inode and size still say which file it is, hidden or published."""
+        waiting, published = (stage(store, f"a/part-{n}-0", b"abc") for n in range(2))
+        store.publish(published, "a/part-1-0")
+        for path in (waiting.path, published.path):
+            os.utime(site.base / path, ns=(7, 7))
+        store.verify(waiting)
+        assert store.is_published(published, "a/part-1-0")
+        finish(store, waiting, "a/part-0-0")
+        finish(store, published, "a/part-1-0")
         assert site.files() == {"a/part-0-0": b"abc", "a/part-1-0": b"abc"}
 
     def test_equal_size_is_no_identity(self, site: LocalSite, store: Store) -> None:

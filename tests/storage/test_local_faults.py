@@ -184,7 +184,7 @@ def test_a_record_whose_fate_cannot_be_read_is_unknown(fs: ScriptedFs) -> None:
     assert contents(fs.base)["l/0"] == DATA
 
 
-@pytest.mark.parametrize("code", [errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS])
+@pytest.mark.parametrize("code", [errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK])
 def test_a_file_system_without_links_is_refused(fs: ScriptedFs, code: int) -> None:
     """At the start of a sink, with the reason, and without leaving anything behind."""
     fs.fail = fail_on("link", Moment.BEFORE, code)
@@ -205,6 +205,8 @@ def test_a_file_system_without_links_is_refused(fs: ScriptedFs, code: int) -> No
         (errno.ENFILE, "TOO_MANY_FILES"),
         (errno.ENAMETOOLONG, "NAME_TOO_LONG"),
         (errno.ESTALE, "STALE"),
+        (errno.ETIMEDOUT, "TIMEOUT"),
+        (errno.EXDEV, "CROSS_DEVICE"),
         (errno.EIO, "IO"),
         (errno.EFBIG, "IO"),
     ],

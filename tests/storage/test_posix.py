@@ -18,7 +18,12 @@ from filesink.storage.posix import PosixFs
 CONTENT = os.urandom(3 << 20)
 
 
-@pytest.mark.parametrize("code", [errno.EXDEV, errno.EINVAL, errno.ENOSYS, errno.EOPNOTSUPP])
+@pytest.mark.parametrize(
+    "code",
+    [
+        errno.EXDEV, errno.EINVAL, errno.ENOSYS, errno.EOPNOTSUPP, errno.EPERM, errno.ETXTBSY, errno.ENOTSOCK,
+    ],
+)  # fmt: skip
 @pytest.mark.parametrize("refusing", [1, 2])
 @pytest.mark.parametrize("after", [0, 1 << 20])
 def test_copying_falls_back_where_it_stopped(
@@ -41,6 +46,19 @@ def test_copying_falls_back_where_it_stopped(
     assert fs.copy(handle, "source", 0) == len(CONTENT)
     fs.close(handle)
     assert (tmp_path / "copy").read_bytes() == b"head" + CONTENT
+
+
+def test_short_writes_of_a_copy_are_continued(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the kernel cannot copy, bytes go through here, and the system may take fewer than given."""
+    monkeypatch.setattr(posix_copy, "_COPY_STEPS", posix_copy._COPY_STEPS[-1:])
+    write = os.write
+    monkeypatch.setattr(os, "write", lambda handle, data: write(handle, data[: 1 << 18]))
+    (tmp_path / "source").write_bytes(CONTENT)
+    fs = PosixFs(str(tmp_path))
+    handle = fs.create_exclusive("copy")
+    assert fs.copy(handle, "source", 1) == len(CONTENT) - 1
+    fs.close(handle)
+    assert (tmp_path / "copy").read_bytes() == CONTENT[1:]
 
 
 def test_other_errors_of_copying_are_raised(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -147,9 +165,39 @@ def test_the_name_of_a_directory_found_is_made_durable(
     assert synced == [tmp_path, *made]
 
 
+@pytest.mark.parametrize("rival", ["directory", "file"])
+def test_a_base_that_another_process_makes_meanwhile(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rival: str
+) -> None:
+    """Two sinks start at once: who comes second finds the directory made; a file is in the way."""
+    mkdir = Path.mkdir
+
+    def late(path: Path) -> None:
+        if rival == "directory":
+            mkdir(path)
+        else:
+            path.touch()
+        mkdir(path)
+
+    monkeypatch.setattr(Path, "mkdir", late)
+    fs = PosixFs(str(tmp_path / "base"))
+    if rival == "file":
+        with pytest.raises(FileExistsError):
+            fs.make_base()
+    else:
+        fs.make_base()
+        assert (tmp_path / "base").is_dir()
+
+
 @pytest.mark.parametrize(
     ("code", "tolerated"),
-    [(errno.EACCES, True), (errno.EPERM, True), (errno.EROFS, True), (errno.EIO, False)],
+    [
+        (errno.EACCES, True),
+        (errno.EPERM, True),
+        (errno.EROFS, True),
+        (errno.EINVAL, True),
+        (errno.EIO, False),
+    ],
 )
 def test_a_base_below_a_directory_that_is_not_ours(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, code: int, *, tolerated: bool

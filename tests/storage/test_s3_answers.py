@@ -6,6 +6,7 @@ import threading
 import time
 import tracemalloc
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 
 import pytest
 
@@ -17,6 +18,7 @@ from filesink.errors import (
     StagedDataLost,
     StorageError,
 )
+from filesink.storage import s3_concat
 from filesink.storage.api import Kind, PutResult
 from filesink.storage.multipart import Senders
 from filesink.storage.objects import (
@@ -179,6 +181,35 @@ def test_a_part_that_a_zombie_replaced_is_lost_data(objects, store):
     assert objects.objects == {}
 
 
+def test_a_part_that_a_zombie_has_added_is_a_change(objects, store):
+    """What waits is not what was reported, though all that was reported is there."""
+    staged = stage(store, TARGET, b"abc")
+    next(iter(objects.uploads.values())).parts[2] = b"late"
+    with pytest.raises(StagedDataLost):
+        store.verify(staged)
+
+
+def test_etags_are_the_same_with_and_without_quotes(objects, store):
+    """Some servers quote them in some answers only; an upload that waits is not lost by that."""
+    staged = stage(store, TARGET, b"abc")
+    listed = objects.list_parts
+    objects.list_parts = lambda key, upload_id: [
+        replace(part, etag=part.etag.strip('"')) for part in listed(key, upload_id)
+    ]
+    store.verify(staged)
+
+
+def test_a_second_look_comes_a_moment_later(objects):
+    """Another driver that has just completed the upload may need that long to be seen."""
+    clock = SettableClock()
+    store = S3Store(objects, "", options=S3Options(), clock=clock, ids=SystemIds())
+    staged = stage(store, TARGET, b"abc")
+    objects.uploads.clear()
+    with pytest.raises(StagedDataLost):
+        store.publish(staged, TARGET)
+    assert clock.slept == [1]
+
+
 # --- records --------------------------------------------------------------------------------------
 
 
@@ -217,6 +248,15 @@ def test_a_409_on_a_record_is_tried_again(objects, store, times):
     """It says that nothing was done."""
     objects.faults = [("put", BEFORE, refused(RACE))] * times
     assert store.put_if_absent("r", b"1") is PutResult.CREATED
+
+
+def test_the_tries_after_a_409_are_spread(objects):
+    """Whoever it was that was in the way gets time to end, a little more with each try."""
+    clock = SettableClock()
+    store = S3Store(objects, "", options=S3Options(), clock=clock, ids=SystemIds())
+    objects.faults = [("put", BEFORE, refused(RACE))] * 3
+    store.put_if_absent("r", b"1")
+    assert clock.slept == [0.1, 0.2, 0.4]
 
 
 @pytest.mark.parametrize("last", [RACE, "PERMISSION"])
@@ -281,6 +321,41 @@ def test_large_pieces_are_copied_and_small_ones_joined(objects):
     assert objects.objects[TARGET][0] == b"".join(pieces) + b"tail"
 
 
+@pytest.mark.parametrize("change", [FileNotFoundError(TARGET), refused(EXISTS)], ids=["gone", "another"])
+def test_a_source_that_changes_while_it_is_joined_is_lost_data(objects, store, change):
+    """The look before saw it, the copy does not: the upload that was begun is given up."""
+    held = [hold(store, f"a/part-{n}", bytes(SMALLEST_PART)) for n in range(2)]
+
+    def copy_part(*_arguments, **_options):
+        raise change
+
+    objects.copy_part = copy_part
+    with pytest.raises(StagedDataLost):
+        store.concat(held, ".merged", target=TARGET)
+    assert objects.uploads == {}
+
+
+def test_a_store_that_cannot_copy_is_sent_the_bytes(objects, store):
+    """It is found out in the middle of an upload, which is begun anew, and the first one given up."""
+    held = [hold(store, f"a/part-{n}", bytes([65 + n]) * SMALLEST_PART) for n in range(2)]
+    objects.copy_part = lambda *_arguments, **_options: None
+    merged = store.concat(held, ".merged", target=TARGET)
+    assert len(objects.uploads) == 1
+    store.publish(merged, TARGET)
+    assert objects.objects[TARGET][0] == b"A" * SMALLEST_PART + b"B" * SMALLEST_PART
+
+
+def test_large_copies_are_made_in_even_steps(objects, store, monkeypatch):
+    """No step is larger than may be, and none so small that it could not be a part."""
+    monkeypatch.setattr(s3_concat, "_LARGEST_COPY", 2 * SMALLEST_PART)
+    held = [hold(store, f"a/part-{n}", bytes([n]) * (5 * SMALLEST_PART + n)) for n in range(2)]
+    merged = store.concat(held, ".merged", target=TARGET)
+    assert len(merged.parts) == 6
+    assert all(SMALLEST_PART <= part.size <= 2 * SMALLEST_PART for part in merged.parts)
+    store.publish(merged, TARGET)
+    assert objects.objects[TARGET][0] == bytes(5 * SMALLEST_PART) + b"\x01" * (5 * SMALLEST_PART + 1)
+
+
 def test_nothing_joined_is_an_empty_file(objects, store):
     """An upload needs one part at least."""
     merged = store.concat([hold(store, "a/x")], ".merged", target=TARGET)
@@ -330,6 +405,18 @@ def test_stores_that_cannot_keep_the_promise_are_refused(trait, code):
         store_of(objects).prepare()
     assert raised.value.code == code
     assert (objects.objects, objects.uploads) == ({}, {})
+
+
+def test_what_starts_that_died_have_left_is_removed_a_day_later():
+    """Objects and uploads of probes, by the store's own time; those of a start that goes on stay."""
+    objects = FakeObjects()
+    path = "_filesink/.probe.00000000-0000-4000-8000-000000000001"
+    objects.put(path, b"1", token="t", condition=Condition.ALWAYS)
+    objects.create_upload(path, token="t")
+    for now_ms, left in ((DAY_MS, 1), (DAY_MS + 1, 0)):
+        clock = SettableClock(now=now_ms)
+        S3Store(objects, "", options=S3Options(), clock=clock, ids=SystemIds()).prepare()
+        assert (len(objects.objects), len(objects.uploads)) == (left, left)
 
 
 def test_a_rule_that_leaves_time_enough_is_accepted():
@@ -461,7 +548,31 @@ def test_a_task_holds_a_part_for_each_open_file_and_those_on_their_way(objects):
     assert set(threading.enumerate()) <= before
 
 
+@pytest.mark.parametrize("missing", [1, 3])
+def test_an_answer_that_is_too_short_is_an_error(objects, store, missing):
+    """Whoever reads a file gets what it has, or is told; the end of an answer is not the end of a file."""
+    objects.objects[TARGET] = (b"abcdef", "")
+    read = objects.get
+    objects.get = lambda key, **part: read(key, **part)[:-missing]
+    with store.open_input(TARGET) as opened, pytest.raises(StorageError) as raised:
+        opened.read()
+    assert raised.value.code == UNAVAILABLE
+
+
 # --- keys -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("longest", "letter"), [(1024, "a"), (512, "é")])
+def test_keys_are_as_long_as_a_store_takes(longest, letter):
+    """1,024 bytes of UTF-8; one more is refused before anything is sent."""
+    objects = FakeObjects()
+    store = S3Store(objects, "", options=S3Options(), clock=SettableClock(), ids=SystemIds())
+    stage(store, letter * longest, b"abc")
+    objects.calls.clear()
+    with pytest.raises(BucketError) as raised:
+        stage(store, letter * longest + "a", b"abc")
+    assert raised.value.code == "TOO_LONG"
+    assert objects.calls == []
 
 
 @pytest.mark.parametrize("name", ["k=\uffff", "k=\ufffe", "a\x01b", "a\rb"])

@@ -22,6 +22,7 @@ from filesink.storage.objects import LARGEST_PART, MIB, MOST_PARTS, SMALLEST_PAR
 from filesink.storage.open import open_store
 from filesink.storage.s3_client import S3Objects, options_of
 from filesink.storage.s3_options import S3Options
+from filesink.storage.upload_options import ConditionalWrites
 from formats import ParquetWriterFactory
 from tests.contracts.store_site import hold, stage
 from tests.servers import S3Server
@@ -76,6 +77,12 @@ def test_options_are_checked(options):
         options_of(options)
     assert raised.value.code == "BAD_VALUE"
     assert "hunter2" not in str(raised.value)
+
+
+def test_parts_and_threads_unless_something_else_is_said():
+    """What the pages on object stores promise of memory: ten parts of 8 MiB on their way."""
+    assert S3Options() == S3Options(part_size=8 * MIB, max_concurrency=10)
+    assert S3Options().conditional_writes is ConditionalWrites.REQUIRED
 
 
 def test_unknown_options_are_named_and_values_are_not():

@@ -2,19 +2,32 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Any
 
 import boto3
+import botocore
 import pytest
+from botocore import exceptions
 from botocore.stub import Stubber
 
-from filesink.errors import CommitConflictError, StorageError
+from filesink.errors import CommitConflictError, CommitStateUnknown, StorageError
 from filesink.storage.api import Deletion
-from filesink.storage.objects import EXISTS, MIB, Condition, CopyRange, version_of
+from filesink.storage.objects import (
+    EXISTS,
+    MIB,
+    RACE,
+    UNAVAILABLE,
+    Condition,
+    CopyRange,
+    ObjectInfo,
+    version_of,
+)
 from filesink.storage.s3 import S3Store
-from filesink.storage.s3_client import S3Objects, options_of
+from filesink.storage.s3_client import S3Objects, connect, options_of
+from filesink.storage.s3_errors import explaining
 from filesink.storage.s3_options import S3Options
 from filesink.system import SystemIds
 from tests.fakes import SettableClock
@@ -78,6 +91,24 @@ def test_a_file_that_is_as_it_was_is_removed(stub: Stubber, store: S3Store, etag
     assert store.delete_if_unchanged("k", size=3, version=VERSION) is Deletion.GONE
     stub.add_response("delete_object", {}, KEY)
     store.delete("k")
+
+
+def test_a_file_of_another_length_is_not_removed(stub: Stubber, store: S3Store) -> None:
+    """Whatever its etag says, which not every server makes of the bytes."""
+    look(stub)
+    assert store.delete_if_unchanged("k", size=4, version=VERSION) is Deletion.CHANGED
+
+
+@pytest.mark.parametrize(("etag", "moment"), [("e", NOW), ('"e"', NOW.replace(microsecond=500_000))])
+def test_a_version_is_the_same_however_it_is_told(
+    stub: Stubber, store: S3Store, etag: str, moment: Any
+) -> None:
+    """Answers differ in the quotes of an etag and in the fraction of a second; the file is the same."""
+    found = {"Size": 3, "ETag": etag, "LastModified": moment, "Key": "k"}
+    stub.add_response("list_objects_v2", {"Contents": [found]})
+    stub.add_response("delete_object", {}, {**KEY, "IfMatch": '"e"'})
+    assert store.delete_if_unchanged("k", size=3, version=VERSION) is Deletion.GONE
+    assert version_of('"e"', NOW_MS + 1000) != VERSION
 
 
 def test_a_file_is_removed_whatever_it_was_encrypted_with(stub: Stubber) -> None:
@@ -165,3 +196,131 @@ def test_a_file_replaced_while_it_is_read_is_an_error(moto_server: S3Server) -> 
         with pytest.raises(CommitConflictError) as raised:
             opened.read(3)
     assert raised.value.code == EXISTS
+
+
+@pytest.mark.parametrize(
+    ("code", "status"),
+    [
+        ("InternalError", 500),
+        ("ServiceUnavailable", 503),
+        ("SlowDown", 503),
+        ("RequestTimeout", 408),
+        ("TooManyRequests", 429),
+        ("", 502),
+    ],
+)
+def test_an_answer_that_does_not_tell_leaves_a_record_unknown(
+    stub: Stubber, store: S3Store, code: str, status: int
+) -> None:
+    """The request may have been done, or be done yet: files of its epoch must not be discarded."""
+    stub.add_client_error("put_object", code, http_status_code=status)
+    stub.add_client_error("head_object", "404", http_status_code=404)
+    with pytest.raises(CommitStateUnknown):
+        store.put_if_absent("k", b"1")
+
+
+@pytest.mark.parametrize(
+    "lost",
+    [
+        exceptions.ReadTimeoutError(endpoint_url="http://s3"),
+        exceptions.ConnectionClosedError(endpoint_url="http://s3"),
+        exceptions.IncompleteReadError(actual_bytes=0, expected_bytes=1),
+    ],
+)
+def test_a_request_without_an_answer_may_have_been_done(lost: Exception) -> None:
+    """A client that heard nothing knows nothing, and says so by one code."""
+    with pytest.raises(StorageError) as raised, explaining("create", "s3://b/k"):
+        raise lost
+    assert raised.value.code == UNAVAILABLE
+
+
+@pytest.mark.parametrize(("code", "status"), [("", 409), ("OperationAborted", 409), ("", 412)])
+def test_a_refusal_is_known_by_its_status_alone(
+    stub: Stubber, objects: S3Objects, code: str, status: int
+) -> None:
+    """Not every server tells the name of what has happened."""
+    stub.add_client_error("put_object", code, http_status_code=status)
+    with pytest.raises(StorageError) as raised:
+        objects.put("k", b"1", token="t", condition=Condition.IF_ABSENT)
+    assert raised.value.code == (RACE if status == 409 else EXISTS)
+
+
+def test_a_key_of_the_customer_goes_with_every_request_that_touches_bytes(stub: Stubber) -> None:
+    """Made, read, copied and looked at with the key; removed and listed without it."""
+    extra = {"SSECustomerAlgorithm": "AES256", "SSECustomerKey": "x" * 32}
+    objects = S3Objects(stub.client, "b", options_of({"s3_additional_kwargs": extra}))
+    part = {**KEY, "UploadId": "u", "PartNumber": 1}
+    upload = {**KEY, "UploadId": "u", "MultipartUpload": {"Parts": []}, "MpuObjectSize": 0}
+    stub.add_response(
+        "create_multipart_upload",
+        {"UploadId": "u"},
+        {**KEY, "Metadata": {"filesink-token": "t"}, **_encrypted()},
+    )
+    stub.add_response("upload_part", {"ETag": '"p"'}, {**part, "Body": b"1", **_encrypted()})
+    stub.add_response(
+        "upload_part_copy",
+        {"CopyPartResult": {"ETag": '"p"'}},
+        {
+            **part,
+            "CopySource": {"Bucket": "b", "Key": "source"},
+            "CopySourceRange": "bytes=0-0",
+            "CopySourceIfMatch": '"e"',
+            **_encrypted(),
+            **_encrypted("CopySource"),
+        },
+    )
+    stub.add_response("complete_multipart_upload", {}, {**upload, **_encrypted()})
+    stub.add_response("get_object", {"Body": io.BytesIO(b"1")}, {**KEY, **_encrypted()})
+    stub.add_response(
+        "head_object", {"ContentLength": 1, "ETag": '"e"', "LastModified": NOW}, {**KEY, **_encrypted()}
+    )
+    stub.add_response("delete_object", {}, KEY)
+    objects.create_upload("k", token="t")
+    objects.upload_part("k", "u", number=1, data=b"1")
+    objects.copy_part("k", "u", number=1, source=CopyRange(key="source", etag='"e"', start=0, end=1))
+    objects.complete("k", "u", parts=[], condition=Condition.ALWAYS)
+    assert objects.get("k") == b"1"
+    objects.head("k")
+    objects.delete("k")
+
+
+def _encrypted(prefix: str = "") -> dict[str, Any]:
+    """What is sent of a customer's key; the client adds its digest."""
+    return {f"{prefix}SSECustomerAlgorithm": "AES256", f"{prefix}SSECustomerKey": "x" * 32}
+
+
+def test_names_in_metadata_are_read_in_any_case(stub: Stubber, objects: S3Objects) -> None:
+    """Some servers give them back as they like; the token is the one that was sent."""
+    answer = {"ContentLength": 1, "ETag": '"e"', "LastModified": NOW, "Metadata": {"Filesink-Token": "t"}}
+    stub.add_response("head_object", answer)
+    assert objects.head("k") == ObjectInfo(size=1, etag='"e"', mtime_ms=NOW_MS, token="t")
+
+
+def test_an_upload_that_is_gone_is_aborted_and_has_no_parts(stub: Stubber, objects: S3Objects) -> None:
+    """Absence is the aim of the one and an answer to the other; other refusals are errors of both."""
+    for operation in ("abort_multipart_upload", "list_parts"):
+        stub.add_client_error(operation, "NoSuchUpload", http_status_code=404)
+    objects.abort("k", "u")
+    assert objects.list_parts("k", "u") is None
+    for operation in ("abort_multipart_upload", "list_parts"):
+        stub.add_client_error(operation, "AccessDenied", http_status_code=403)
+    for call in (objects.abort, objects.list_parts):
+        with pytest.raises(StorageError, match="permission"):
+            call("k", "u")
+
+
+@pytest.mark.parametrize("answer", ["501", "silence"])
+def test_a_server_that_cannot_copy_is_heard(stub: Stubber, objects: S3Objects, answer: str) -> None:
+    """It says so by a status, or by an answer without an etag: then bytes are read and sent."""
+    if answer == "501":
+        stub.add_client_error("upload_part_copy", "NotImplemented", http_status_code=501)
+    else:
+        stub.add_response("upload_part_copy", {})
+    source = CopyRange(key="source", etag='"e"', start=0, end=1)
+    assert objects.copy_part("k", "u", number=1, source=source) is None
+
+
+def test_an_anonymous_client_signs_nothing() -> None:
+    """Who reads a public bucket has no credentials, and needs none."""
+    found = connect("b", options_of({"anon": True, "client_kwargs": {"region_name": "us-east-1"}}))
+    assert found._client.meta.config.signature_version is botocore.UNSIGNED
