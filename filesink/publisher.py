@@ -140,7 +140,7 @@ class Publisher(Generic[S, C, A]):
         if left:
             raise CommitFailedError(
                 f"epoch {slot}: {len(left)} of {len(values)} pieces could not be committed after "
-                f"{self._retries} retries; the epoch stays decided and nothing was undone. Restart the "
-                "query, or call recover(), when the store answers again",
+                f"{self._retries} retries, for the reasons that the log names; the epoch stays decided and "
+                "nothing was undone. Restart the query, or call recover(), when they are mended",
                 code="RETRIES",
             )
