@@ -18,21 +18,22 @@ Rules:
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import timedelta
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from compaction.superseded import outstanding
-from compaction.swap import CompactionPlan, FinishedFile, Group, Swap
+from compaction.groups import FinishedFile, Group
+from compaction.superseded import outstanding, written
+from compaction.swap import CompactionPlan, Swap
 from filesink.api import PreCommitStage
 from filesink.buckets import BucketAssigner
 from filesink.committables import Committable, HeldFile
 from filesink.committer import VerifyStage
 from filesink.durations import parse_duration_ms
 from filesink.epoch import EpochLoop, Outcome
-from filesink.errors import ConfigError
+from filesink.errors import CompactionError, ConfigError
 from filesink.file_format import BulkFormat, FileFormat, RowFormat
 from filesink.file_tiers import FileTiers, StoreAddress
 from filesink.identity import EXCLUSIVE
@@ -74,7 +75,7 @@ def plan(
         ConfigError: ``BAD_VALUE``; ``NO_SINK``, this is not the base path of one.
     """
     address = StoreAddress(base_path=check_base_path(base_path), storage_options=storage_options or {})
-    return _plan(_written(address, base_path), bucket, _size(target_size), SystemClock().now_ms())
+    return _plan(written(address, base_path), bucket, _size(target_size), SystemClock().now_ms())
 
 
 def compact(
@@ -104,7 +105,8 @@ def compact(
     Raises:
         ConfigError: ``COMPACTION``, files of this format cannot be merged afterwards; ``BAD_VALUE``;
             ``NO_SINK``, this is not the base path of one.
-        CompactionError: files do not fit together or cannot be read; nothing was changed.
+        CompactionError: ``SCHEMA`` or ``INPUT``, files of a directory do not fit together or cannot be
+            read: they stay as they are, and all others were merged. Any other code: nothing was changed.
         ConcurrentDriverError: an overwriting write, or another call, is at work.
     """
     address = StoreAddress(base_path=check_base_path(base_path), storage_options=storage_options or {})
@@ -115,7 +117,7 @@ def compact(
         target_size=_size(target_size),
         grace_ms=parse_duration_ms(reader_grace, name="reader_grace", least=0),
     )
-    _written(address, base_path)
+    written(address, base_path)
     ports = Ports(clock=SystemClock(), ids=SystemIds(), runner=ThreadRunner(_AT_ONCE))
     outcome = tiers.compact(ports)
     return None if outcome is None else report_of(outcome)
@@ -129,37 +131,39 @@ class FinishedTiers(FileTiers):
         bucket: see ``plan``.
         target_size: bytes.
         grace_ms: milliseconds.
+        refused: why groups were left out, filled by ``compact``.
     """
 
     bucket: str | None = None
     target_size: int
     grace_ms: int
+    refused: list[CompactionError] = field(default_factory=list, compare=False, repr=False)
 
     def compact(self, ports: Ports) -> Outcome[Committable] | None:
-        """One epoch; ``None`` if there is nothing to do."""
+        """One epoch; ``None`` if there is nothing to do.
+
+        Raises:
+            CompactionError: see ``compact`` of this module; raised when the epoch is complete, so that one
+                directory that cannot be merged keeps no other from it.
+        """
         self.address().prepare()
-        return EpochLoop(self, self.open_ledger(EXCLUSIVE), ports=ports, options=EpochOptions()).compact()
+        loop = EpochLoop(self, self.open_ledger(EXCLUSIVE), ports=ports, options=EpochOptions())
+        outcome = loop.compact()
+        if self.refused:
+            first, *more = self.refused
+            also = f", but for {len(more)} more sets of files that cannot be" if more else ""
+            raise CompactionError(
+                f"{first.message}. Everything else was merged{also}", code=first.code
+            ) from first
+        return outcome
 
     def pre_commit_stages(self) -> tuple[PreCommitStage[HeldFile, Committable], ...]:
         """Merge, then look at every new file."""
         store = self.address()
         ask = partial(_plan, store, self.bucket, self.target_size)
-        return Swap(self.address, self.plan.format, plan=ask, grace_ms=self.grace_ms), VerifyStage(store)
-
-
-def _written(address: StoreAddress, base_path: str | Path) -> Store:
-    """The store, if a sink has written there; nothing else may get a ledger.
-
-    One in the directory of a bucket would make it a base path of its own, hidden from its sink for ever.
-    """
-    store = address()
-    if not ledger_ids(store):
-        raise ConfigError(
-            f"no sink has written to '{base_path}', so nothing there may be merged, and nothing was changed. "
-            "Pass the base path of the sink; for one directory below it, name that as bucket",
-            code="NO_SINK",
-        )
-    return store
+        form = self.plan.format
+        swap = Swap(self.address, form, plan=ask, grace_ms=self.grace_ms, refused=self.refused)
+        return swap, VerifyStage(store)
 
 
 def _writing(form: FileFormat) -> Plan:
@@ -197,7 +201,7 @@ def _finished(
     store: Store, bucket: str | None, complete: Mapping[str, int]
 ) -> Iterator[tuple[str, FinishedFile, tuple[str, str]]]:
     """Directory, file, and prefix and suffix of the name, of every file that may be replaced."""
-    for directory, entries in walk(store, None if bucket is None else [bucket]):
+    for directory, entries in walk(store, None if bucket is None else [bucket.removesuffix("/")]):
         for entry in entries if is_data(directory) else ():
             name = parse_part(entry.name) if entry.kind is Kind.FILE else None
             if name is not None and name.slot <= complete.get(name.tag, -1):

@@ -61,17 +61,26 @@ class RecordWiseFileCompactor(RewritingFileCompactor):
             CompactionError: ``SCHEMA``, no schema holds the records of all inputs; ``INPUT``, an
                 input cannot be read.
         """
-        is_alike = len({file.signature for file in inputs}) == 1
         try:
-            match form:
-                case BulkFormat(factory=ParquetWriterFactory() as own) if is_alike and parquet.suits(own):
-                    return parquet.rewrite(inputs, output, own)
-                case BulkFormat(factory=factory):
-                    return _rewrite_bulk(inputs, output, factory)
-                case RowFormat(encoder=encoder):
-                    return _rewrite_rows(inputs, output, encoder)
+            return merge_records(inputs, output, form)
         except FormatError as error:
             raise _as_ours(error) from error
+
+
+def merge_records(inputs: Sequence[InputFile], output: BinaryOutput, form: FileFormat) -> int:
+    """Write the records of ``inputs``, in their order, into ``output`` and say how many.
+
+    Raises:
+        FormatError: no schema holds the records of all inputs, or one cannot be read.
+    """
+    is_alike = len({file.signature for file in inputs}) == 1
+    match form:
+        case BulkFormat(factory=ParquetWriterFactory() as own) if is_alike and parquet.suits(own):
+            return parquet.rewrite(inputs, output, own)
+        case BulkFormat(factory=factory):
+            return _rewrite_bulk(inputs, output, factory)
+        case RowFormat(encoder=encoder):
+            return _rewrite_rows(inputs, output, encoder)
 
 
 def _rewrite_bulk(inputs: Sequence[InputFile], output: BinaryOutput, factory: BulkWriterFactory) -> int:

@@ -71,7 +71,7 @@ def written(address: StoreAddress, base_path: str | Path) -> Store:
     store = address()
     if not ledger_ids(store):
         raise ConfigError(
-            f"no sink has written to '{base_path}', so nothing is known of the files there; nothing was changed. "
+            f"no sink has written to '{base_path}', so nothing is known of files there; nothing was changed. "
             "Pass the base path of the sink; for one directory below it, name that as bucket",
             code="NO_SINK",
         )
@@ -81,7 +81,7 @@ def written(address: StoreAddress, base_path: str | Path) -> Store:
 def current(store: Store, bucket: str | None) -> list[str]:
     """Paths of the visible files that are not superseded by another visible one, in order."""
     earlier = superseded(store)  # of these, the last ones may be removed while files are listed
-    seen = visible(store, None if bucket is None else [bucket])
+    seen = visible(store, None if bucket is None else [bucket.removesuffix("/")])
     there = {path for path, entry in seen if entry.kind is Kind.FILE}
     dropped = {file.path for file in (*earlier, *superseded(store)) if file.by in there}
     return sorted(there - dropped)

@@ -41,6 +41,9 @@ T = TypeVar("T")
 
 #: Under this index stages keep state of their own, beside that of the subtasks; no task is given it.
 OF_STAGES = -1
+#: In the metadata of a column of the input: path and type of an interval in it whose first or last unit
+#: its Arrow type does not tell.
+SHORT_INTERVAL = b"filesink.interval"
 
 
 class Codec(Protocol[T]):
@@ -350,12 +353,19 @@ class Sink(ABC, Generic[StateT, CommittableT, AggregatedT]):
         batch write. Must not write data.
         """
 
+    def on_record(self, schema: pa.Schema) -> pa.Schema:
+        """``schema``, the columns of the input, with metadata that the ledger keeps for ``check_continues``.
+
+        For what else must go on as it was; by default nothing. The metadata is all that may differ.
+        """
+        return schema
+
     def check_continues(self, old: pa.Schema, new: pa.Schema) -> None:
         """Raise ``SchemaError`` if records of ``new`` may not lie beside those of ``old``; by default never.
 
         Called on the driver before the tasks of an epoch (where Spark starts the tasks by itself, in
-        each task before it writes) if its input has other columns than the last one had. Derived
-        columns are in neither.
+        each task before it writes) if its input has other columns than the last one had, or other
+        metadata of ``on_record``. Derived columns are in neither.
         """
         del old, new
 

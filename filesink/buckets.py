@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.types as pt
 
 from filesink.errors import BucketError, ConfigError, EncoderError, FilesinkError, SchemaError
-from filesink.naming import MAX_NAME_BYTES
+from filesink.naming import MAX_NAME_BYTES, UNFINISHED_COPY
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from filesink.partition_buckets import PartitionBucketAssigner
 
 _ILLEGAL = re.compile(r"[\x00-\x1f\x7f\ud800-\udfff]")
+_MOST_BYTES = 3072  # of the 4,095 that a reader can open; the others are for base path and name
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -223,10 +224,20 @@ def check_bucket_id(bucket_id: str) -> str:
             raise _unusable(
                 bucket_id, "has a component beginning with '.' or '_', as readers skip", code="HIDDEN"
             )
+        if component.endswith(UNFINISHED_COPY):
+            raise _unusable(
+                bucket_id,
+                f"has a component ending with '{UNFINISHED_COPY}', which Spark and Hadoop skip as unfinished",
+                code="HIDDEN",
+            )
         if len(component.encode()) > MAX_NAME_BYTES:
             raise _unusable(
                 bucket_id, f"has a component of more than {MAX_NAME_BYTES} bytes", code="TOO_LONG"
             )
+    if len(bucket_id.encode()) > _MOST_BYTES:
+        raise _unusable(
+            bucket_id, f"has more than {_MOST_BYTES} bytes, so that no reader could open it", code="TOO_LONG"
+        )
     return bucket_id
 
 

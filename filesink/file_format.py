@@ -5,9 +5,11 @@ from __future__ import annotations
 import hashlib
 from collections import Counter
 from dataclasses import dataclass
+from typing import Final
 
 import pyarrow as pa
 
+from filesink.api import SHORT_INTERVAL
 from filesink.errors import SchemaError
 from filesink.part_writer import BulkPartWriter, PartWriter, RowPartWriter, SizeHint
 from filesink.projection import rendered_schema
@@ -15,6 +17,8 @@ from filesink.storage.api import Output
 from formats import columns
 from formats.api import BulkWriterFactory, Encoder
 from formats.errors import FormatError
+
+_LONG_NAME: Final = 64  # characters; less than any version of Arrow cuts
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +66,8 @@ def signature(format_: FileFormat, schema: pa.Schema) -> str:
     """Names format, options and schema; files of equal signatures may be continued and concatenated."""
     schema = rendered_schema(schema) or schema
     text = schema.remove_metadata().to_string(show_field_metadata=False)
+    # Arrow cuts long names in it. What it says of others stays, since parts that are open are known by it.
+    text += "".join(f"\n{path!r}" for path, field in columns.walk(schema) if len(field.name) > _LONG_NAME)
     return f"{code_of(format_).signature()}#{hashlib.sha256(text.encode()).hexdigest()[:16]}"
 
 
@@ -77,6 +83,24 @@ def check_schema(format_: FileFormat, schema: pa.Schema) -> None:
         code_of(format_).check_schema(schema)
     except FormatError as error:
         raise SchemaError(error.message, code="TYPE") from error
+
+
+def check_crossing(format_: FileFormat, schema: pa.Schema) -> None:
+    """Raise ``SchemaError`` if text of columns that cross to Python would not be Spark's.
+
+    To Arrow every interval of days and seconds is one number, and its text that of a ``DAY TO SECOND``,
+    of which Spark makes null when it reads another type of interval.
+    """
+    if not code_of(format_).writes_text:
+        return
+    for field in schema:
+        short = (field.metadata or {}).get(SHORT_INTERVAL)
+        if short is not None:
+            raise SchemaError(
+                f"column {short.decode()} would be written as INTERVAL DAY TO SECOND: cast it to that, or to "
+                "STRING",
+                code="TYPE",
+            )
 
 
 def check_continues(format_: FileFormat, old: pa.Schema, new: pa.Schema) -> None:

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from filesink import file_format
 from filesink.api import PreCommitStage, Projection, Sink, WriterContext
-from filesink.buckets import BucketAssigner, file_columns
+from filesink.buckets import file_columns
 from filesink.closed_parts import Compaction, MergeParts, Waiting
 from filesink.closing import CloseParts
 from filesink.committables import Committable, CommittableCodec, HeldFile, HeldFileCodec, PendingFile
@@ -23,15 +23,15 @@ from filesink.metastore.announcements import Announced, AnnouncementCodec
 from filesink.metastore.partition_commit import CloseDuePartitions, PartitionCommit, PartitionCommitter
 from filesink.metastore.policies import Site
 from filesink.naming import parent
-from filesink.partition_buckets import PartitionBucketAssigner
-from filesink.path_buckets import BasePathBucketAssigner
-from filesink.projection import record_projection
+from filesink.projection import check_names, record_projection
+from filesink.recorded_layout import check_layout, partition_columns, with_layout
 from filesink.replacing import ReplaceFiles
 from filesink.save_mode import SaveMode
 from filesink.storage.api import Store
 from filesink.storage.open import open_store
 from filesink.sweep import Chain, hidden_files, leftovers
 from filesink.writer import FileWriter, Plan
+from formats.avro import AvroOptions
 
 if TYPE_CHECKING:
     from filesink.epoch_record import EpochRecord
@@ -137,17 +137,24 @@ class FileTiers(Sink[HeldFile, Committable, Announced]):
         return self.plan.assigner.derived_columns()
 
     def projection(self, schema: pa.Schema) -> Projection | None:
-        """Rendered records, where the format and the assigner allow it."""
-        form = self.plan.format
-        if not isinstance(form, RowFormat) or self.plan.on_bad_record is not None:
-            return None  # a dead letter has all columns
-        watermark = self.plan.watermark_column
-        also = () if watermark is None else (watermark,)
-        return record_projection(form.encoder, self.plan.assigner, schema, also=also)
+        """Rendered records, where the format and the assigner allow it.
+
+        Raises:
+            SchemaError: ``TYPE``; they do not, and the text of a column would not be Spark's.
+        """
+        form, found = self.plan.format, None
+        if isinstance(form, RowFormat) and self.plan.on_bad_record is None:  # a dead letter has all columns
+            watermark = self.plan.watermark_column
+            also = () if watermark is None else (watermark,)
+            found = record_projection(form.encoder, self.plan.assigner, schema, also=also)
+        if found is None:
+            file_format.check_crossing(form, schema)
+        return found
 
     def prepare(self, schema: pa.Schema) -> None:
         """Check buckets and types, then the store, then whom partitions are announced to."""
         self.check_schema(schema)
+        self.projection(schema)
         self.address().prepare()
         if self.publishing is not None:
             site = self._site()
@@ -160,6 +167,7 @@ class FileTiers(Sink[HeldFile, Committable, Announced]):
 
     def check_schema(self, schema: pa.Schema) -> None:
         """Raise ``SchemaError`` if records of ``schema`` cannot be written. Touches nothing."""
+        check_names(self.plan.assigner, schema)
         self.plan.assigner.check_schema(schema)
         kept = [schema.field(i) for i in file_columns(self.plan.assigner, schema)]
         file_format.check_schema(self.plan.format, pa.schema(kept))
@@ -168,8 +176,13 @@ class FileTiers(Sink[HeldFile, Committable, Announced]):
         if self.plan.watermark_column is not None:
             check_time_column(schema, self.plan.watermark_column)
 
+    def on_record(self, schema: pa.Schema) -> pa.Schema:
+        """See ``Sink.on_record``; with a note of the partition columns."""
+        return with_layout(self.plan.assigner, schema)
+
     def check_continues(self, old: pa.Schema, new: pa.Schema) -> None:
-        """See ``Sink.check_continues``; compared is what is in the files."""
+        """See ``Sink.check_continues``; compared are the partitions, and what is in the files."""
+        check_layout(old, new)
         in_path = self.plan.assigner.partition_columns()
         before, after = (
             pa.schema([field for field in schema if field.name not in in_path]) for schema in (old, new)
@@ -177,11 +190,13 @@ class FileTiers(Sink[HeldFile, Committable, Announced]):
         file_format.check_continues(self.plan.format, before, after)
 
     def _site(self) -> Site:
+        code = file_format.code_of(self.plan.format)
         return Site(
             store=self.address(),
             base_path="" if self.publishing is None else self.publishing.base_path,
-            partition_columns=_partition_columns(self.plan.assigner),
-            hive_format=_hive_format(file_format.code_of(self.plan.format).extension),
+            partition_columns=partition_columns(self.plan.assigner),
+            hive_format=_hive_format(code.extension),
+            avro_schema=str(code.schema) if isinstance(code, AvroOptions) and code.schema else None,
         )
 
     def sweep(self, record: EpochRecord, touched: Sequence[Committable] | None) -> int:
@@ -196,16 +211,6 @@ class FileTiers(Sink[HeldFile, Committable, Announced]):
         for leftover in dead:
             store.discard(leftover.path)
         return len(dead)
-
-
-def _partition_columns(assigner: BucketAssigner) -> tuple[str, ...] | None:
-    match assigner:
-        case PartitionBucketAssigner(columns=columns):
-            return columns
-        case BasePathBucketAssigner():
-            return ()
-        case _:
-            return None
 
 
 def _hive_format(extension: str) -> str | None:

@@ -8,8 +8,9 @@ from types import MappingProxyType
 from filesink.buckets import BucketAssigner
 from filesink.errors import ConfigError, MetastoreConflictError
 from filesink.file_format import BulkFormat, FileFormat, RowFormat
-from filesink.metastore.api import Metastore, Table, TableKind, TableName, no_table
-from filesink.metastore.table_formats import hive_format_of
+from filesink.metastore.api import Metastore, Table, TableName, no_table
+from filesink.metastore.table_formats import hive_format_of, is_csv, spark_provider
+from filesink.metastore.table_kinds import check_kind
 from formats.avro import AvroWriterFactory
 from formats.csv import CsvDialect, CsvEncoder, Header
 from formats.errors import FormatError
@@ -17,10 +18,13 @@ from formats.json_lines import JsonLinesEncoder
 from formats.orc import OrcBulkWriterFactory
 from formats.parquet import ParquetWriterFactory
 
-_CSV_SERDE = "org.apache.hadoop.hive.serde2.OpenCSVSerde"
-_PROVIDER = "spark.sql.sources.provider"
+_READ_AS_BACKSLASH = '"'  # OpenCSVSerde takes this escape, its default, for a word of its library's own
 _HEADER_LINES = "skip.header.line.count"
 _FOOTER_LINES = "skip.footer.line.count"
+# Options of Spark's tables that say where files are, how to write them, or what becomes of bad lines.
+_HARMLESS = frozenset(
+    {"path", "serialization.format", "compression", "ignorenullfields", "mode", "columnnameofcorruptrecord"}
+)
 
 _FORMATS: Mapping[str, Callable[[], FileFormat]] = MappingProxyType(
     {
@@ -36,20 +40,15 @@ def find_table(name: str, metastore: Metastore) -> Table:
     """The table that a sink is made for.
 
     Raises:
-        MetastoreConflictError: ``TABLE_NOT_FOUND``; ``NOT_A_TABLE``, a view or a transactional table.
+        MetastoreConflictError: ``TABLE_NOT_FOUND``, and those of ``check_kind``.
     """
     parsed = TableName.parse(name)
     table = metastore.get_table(parsed)
     if table is None:
         raise no_table(parsed)
-    if table.kind is TableKind.OTHER or not table.location:
+    check_kind(table)
+    if not table.location:
         raise MetastoreConflictError(f"{parsed} is no table that has files", code="NOT_A_TABLE")
-    if table.parameters.get("transactional", "").lower() == "true":
-        raise MetastoreConflictError(
-            f"{parsed} is transactional: its readers see only files that Hive's own transactions have put "
-            "into delta directories. Name a table without the property 'transactional'",
-            code="NOT_A_TABLE",
-        )
     return table
 
 
@@ -57,13 +56,14 @@ def format_of(table: Table) -> FileFormat:
     """What writes files that the table's readers understand.
 
     Raises:
-        ConfigError: ``TABLE_FORMAT``; there is nothing, or readers would skip some of its lines.
+        ConfigError: ``TABLE_FORMAT``; there is nothing, or readers would skip some of its lines, or take
+            them for something else.
     """
-    if table.format.serde == _CSV_SERDE:
+    if is_csv(table.format):
         _check_skipped_lines(table, headers=("0", "1"))
         return RowFormat(_csv(table))
-    word = table.parameters.get(_PROVIDER) or hive_format_of(table.format) or ""
-    make = _FORMATS.get(word.lower())
+    word = spark_provider(table) or hive_format_of(table.format) or ""
+    make = _FORMATS.get(word)
     if make is None:
         raise ConfigError(
             f"nothing here writes what the serde of {table.name} reads, "
@@ -75,6 +75,7 @@ def format_of(table: Table) -> FileFormat:
     form = make()
     if isinstance(form, RowFormat):
         _check_skipped_lines(table, headers=("0",))
+        _check_options(table)
     return form
 
 
@@ -87,13 +88,18 @@ def assigner_of(table: Table) -> BucketAssigner:
 
 
 def _csv(table: Table) -> CsvEncoder:
-    """As ``OpenCSVSerde`` reads; its defaults are those of the library behind it."""
+    """As ``OpenCSVSerde`` reads; its defaults are those of the library behind it.
+
+    Every field is quoted: outside of quotes it takes an escape character for one, too.
+    """
     options = table.format.serde_parameters
+    escape = options.get("escapeChar", _READ_AS_BACKSLASH)
     try:
         dialect = CsvDialect(
             delimiter=options.get("separatorChar", ","),
             quote=options.get("quoteChar", '"'),
-            escape=options.get("escapeChar", "\\"),
+            escape="\\" if escape == _READ_AS_BACKSLASH else escape,
+            quote_mode="all",
         )
     except FormatError as error:
         raise ConfigError(
@@ -101,6 +107,20 @@ def _csv(table: Table) -> CsvEncoder:
         ) from error
     header: Header = "none" if table.parameters.get(_HEADER_LINES, "0") == "0" else "names"
     return CsvEncoder(dialect=dialect, header_mode=header)
+
+
+def _check_options(table: Table) -> None:
+    """Raise if a table of Spark's own has options that change how its lines are read."""
+    if spark_provider(table) is None:
+        return
+    for name, value in table.format.serde_parameters.items():
+        if name.lower() not in _HARMLESS:
+            raise ConfigError(
+                f"readers of {table.name} go by its option {name}={value[:20]!r}, and files here are written "
+                "without it. Use a table made without this option, or choose a format yourself, with "
+                "FileSink.for_row_format and a MetastorePolicy",
+                code="TABLE_FORMAT",
+            )
 
 
 def _check_skipped_lines(table: Table, *, headers: Collection[str]) -> None:

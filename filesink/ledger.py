@@ -34,6 +34,7 @@ KEEP_BATCHES = 100  # Spark's own default of spark.sql.streaming.minBatchesToRet
 _FOLD_EVERY = 25  # folding in steps keeps the cost of an epoch flat
 _MOST_KEPT = 10  # times the micro-batches to keep: records of all kinds, where few are micro-batches
 _UNFINISHED = re.compile(r"\.([0-9]{12})\.(?:record|complete|mark)\.")
+_SINK_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 _FILE = re.compile(r"([0-9]{12})\.(record|complete|mark)")
 
 
@@ -64,10 +65,13 @@ class _Listing:
 
 
 def ledger_ids(store: Store) -> list[str]:
-    """Ids of all sinks that have a ledger below the base path of ``store``, in order."""
+    """Ids of all sinks that have a ledger below the base path of ``store``, in order.
+
+    No sink has another name than ``identity`` gives: what lies in other directories decides nothing.
+    """
     entries = store.list(LEDGER_ROOT)
     return sorted(
-        entry.name for entry in entries if entry.kind is Kind.DIRECTORY and entry.name[0] not in "._"
+        entry.name for entry in entries if entry.kind is Kind.DIRECTORY and _SINK_ID.fullmatch(entry.name)
     )
 
 
@@ -160,7 +164,9 @@ class Ledger:
         record = EpochRecord.from_bytes(data, where=path)
         if record.slot != slot or record.sink_id != self.sink_id:
             raise StateCorruptError(
-                f"{path} is the record of slot {record.slot} of sink '{record.sink_id}'; it was copied here",
+                f"{path} is the record of slot {record.slot} of sink '{record.sink_id}'; it was copied "
+                f"here. If '{self._directory}' is a copy, such as a backup, move it out of '{LEDGER_ROOT}'; "
+                "else restore it",
                 code="FOREIGN",
             )
         return record

@@ -12,6 +12,7 @@ from datetime import UTC, date, timedelta, timezone, tzinfo
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from filesink.errors import ConfigError
+from formats.zones import SHORT_NAMES
 
 DAY = 86_400  # seconds
 _CYCLE_DAYS = 146_097  # of 400 years; a whole number of weeks
@@ -67,7 +68,7 @@ def time_zone(name: str) -> tzinfo:
         if offset <= timedelta(hours=18) and max(minutes, seconds) < 60:
             return timezone(-offset if found[1] == "-" else offset)
     try:
-        return ZoneInfo(name)
+        return ZoneInfo(SHORT_NAMES.get(name, name))
     except (ZoneInfoNotFoundError, ValueError, OSError) as error:
         raise ConfigError(
             f"time zone {repr(name)[:80]} is not known here; use an IANA name such as 'Europe/Berlin' or an "

@@ -25,6 +25,7 @@ from filesink.ports import Ids
 LEDGER_ROOT = "_filesink"
 DEAD_LETTERS = "_dead_letters"  # how the directory of records that could not be written begins
 MAX_NAME_BYTES = 255  # NAME_MAX of every common file system; S3 keys are longer
+UNFINISHED_COPY = "._COPYING_"  # how the names of what Hadoop is copying end: it and Spark skip them
 
 _HIDDEN = re.compile(
     r"\.(?P<target>.+)\.inprogress\.(?P<tag>[0-9a-f]{8})\.(?P<slot>[0-9]{1,18})\.(?P<attempt>[0-9a-f-]{36})"
@@ -44,7 +45,8 @@ class OutputFileConfig:
 
     Args:
         part_prefix: beginning of the name; must not begin with ``.`` or ``_``, which readers skip.
-        part_suffix: end of the name; ``None`` takes the extension of the format, ``""`` no ending.
+        part_suffix: end of the name; ``None`` takes the extension of the format, ``""`` no ending; must
+            not end with ``._COPYING_``, which Spark skips.
     """
 
     part_prefix: str = "part"
@@ -63,7 +65,15 @@ class OutputFileConfig:
             )
         if (suffix and suffix[0] != ".") or _UNSAFE.search(suffix) or ".inprogress." in suffix:
             raise ConfigError(
-                f"part_suffix {suffix!r} must be empty or begin with '.', as in '.parquet'", code="BAD_VALUE"
+                f"part_suffix {suffix!r} must be empty or begin with '.', as in '.parquet', and must hold "
+                "neither '.inprogress.' nor '/', '\\' or control characters",
+                code="BAD_VALUE",
+            )
+        if suffix.endswith(UNFINISHED_COPY):
+            raise ConfigError(
+                f"part_suffix {suffix!r} must not end with '{UNFINISHED_COPY}': Spark and Hadoop take such "
+                "files for unfinished copies and skip them; choose another, as '.parquet'",
+                code="BAD_VALUE",
             )
         if len(self.part_prefix.encode()) + len(suffix.encode()) > 100:
             raise ConfigError("part_prefix and part_suffix together exceed 100 bytes", code="TOO_LONG")

@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from filesink.api import Projection
 from filesink.buckets import file_columns, find_column
+from filesink.errors import SchemaError
 from formats import sql
 
 if TYPE_CHECKING:
@@ -24,6 +25,23 @@ if TYPE_CHECKING:
 #: The column that holds the text of each record.
 RECORD_COLUMN: Final = "__filesink_record"
 _FILE_SCHEMA: Final = b"filesink.schema"
+_OURS: Final = "__filesink_"
+
+
+def check_names(assigner: BucketAssigner, schema: pa.Schema) -> None:
+    """Raise ``SchemaError`` if a column of the input has a name that stands for one of ours.
+
+    Args:
+        assigner: whose derived columns are in ``schema`` too.
+        schema: of what comes to the writers.
+    """
+    derived = assigner.derived_columns()
+    taken = next((n for n in schema.names if n.lower().startswith(_OURS) and n not in derived), None)
+    if taken is not None:
+        raise SchemaError(
+            f"column {taken!r}: names that begin with {_OURS!r} are filesink's own; rename it",
+            code="RESERVED_COLUMN",
+        )
 
 
 def record_projection(

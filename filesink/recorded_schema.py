@@ -40,7 +40,12 @@ def next_schema(
     Raises:
         SchemaError: the sink says that records of ``schema`` cannot follow those of the chain.
     """
-    section = Section(SCHEMA_VERSION, _to_bytes(schema))
+    # What others have noted of the columns may be secret.
+    plain = pa.schema([field.remove_metadata() for field in schema])
+    noted = sink.on_record(plain)
+    schema = schema.with_metadata(noted.metadata)
+    data: bytes = noted.serialize().to_pybytes()
+    section = Section(SCHEMA_VERSION, data)
     last = EMPTY if _starts_anew(cause) else schema_of(head)
     if last in (EMPTY, section):
         return section
@@ -65,12 +70,6 @@ def _replaced_by(head: Head | None, ledger: Ledger) -> Section | None:
     exclusive = ledger.beside(EXCLUSIVE).newest_first()
     later = list(takewhile(lambda record: record.decided_ms > since, exclusive))
     return later[0].schema if any(_starts_anew(record.cause) for record in later) else None
-
-
-def _to_bytes(schema: pa.Schema) -> bytes:
-    plain = pa.schema([field.remove_metadata() for field in schema])
-    data: bytes = plain.serialize().to_pybytes()
-    return data
 
 
 def _from_bytes(section: Section) -> pa.Schema:

@@ -7,19 +7,20 @@ Rules:
 3. A file of an epoch that is decided and not complete is one that is published later: whoever carries
    that epoch through looks for it. The ledgers are read after the files, so none is missed.
 4. Hidden files and directories, and what lies below another base path inside this one, are not ours.
+5. A link that readers see is refused: it is neither followed nor removed, and its rows would stay.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from filesink.api import EpochContext, PreCommitStage, Prepared
 from filesink.committables import Committable, CommittableCodec, HeldFile, PendingFile, ReplacedFile
-from filesink.errors import ConfigError
+from filesink.errors import ConfigError, SecurityError
 from filesink.ledger import Ledger, settle
 from filesink.naming import is_data
 from filesink.save_mode import SaveMode
-from filesink.storage.api import Store
+from filesink.storage.api import Entry, Kind, Store
 from filesink.sweep import visible
 
 
@@ -38,7 +39,7 @@ class ReplaceFiles(PreCommitStage[HeldFile, Committable]):
     def begin(self, epoch: EpochContext) -> None:
         """Refuse to write where data exists, if so asked; see ``PreCommitStage.begin``."""
         if epoch.mode is SaveMode.ERROR_IF_DATA_EXISTS:
-            for path, _ in visible(self._store):
+            for path, _ in _data(self._store):
                 raise ConfigError(
                     f"mode 'error_if_data_exists': there is data below the base path, such as '{path}'. "
                     "Nothing was written. Use another path, or mode 'append' or 'overwrite'",
@@ -66,7 +67,7 @@ class ReplaceFiles(PreCommitStage[HeldFile, Committable]):
     ) -> Prepared[HeldFile, Committable]:
         files = [
             ReplacedFile(path=path, size=entry.size, version=entry.version)
-            for path, entry in visible(self._store, directories)
+            for path, entry in _data(self._store, directories)
         ]
         unfinished = self._unfinished(epoch.sink_id)
         replaced = [file for file in files if file.path not in unfinished]
@@ -84,6 +85,24 @@ class ReplaceFiles(PreCommitStage[HeldFile, Committable]):
                 found |= _targets(codec.decode(section.version, section.data))
         settle(self._store, others)
         return found
+
+
+def _data(store: Store, directories: Iterable[str] | None = None) -> Iterator[tuple[str, Entry]]:
+    """What readers see, see ``visible``; all of it files.
+
+    Raises:
+        SecurityError: ``SYMLINK``. A link would keep old rows visible beside what replaces them, and what
+            it leads to is not ours to remove.
+    """
+    for path, entry in visible(store, directories):
+        if entry.kind is not Kind.FILE:
+            raise SecurityError(
+                f"'{path}' below the base path is a symbolic link or another thing that is neither file nor "
+                "directory: readers follow it, and a write that replaces files, or wants to be the first, "
+                "does not. Nothing became visible. Move it away, or give it a name that begins with '_'",
+                code="SYMLINK",
+            )
+        yield path, entry
 
 
 def _targets(committables: Iterable[Committable]) -> set[str]:

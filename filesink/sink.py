@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from filesink.bucket import Closed
 from filesink.buckets import BucketAssigner
+from filesink.checkpoints import check_checkpoint
 from filesink.closed_parts import Compaction, CompactStrategy, Waiting
 from filesink.dead_letters import DeadLetters
 from filesink.durations import Duration, parse_duration_ms
@@ -306,13 +307,16 @@ class FileSink:
 
         Args:
             df: streaming.
-            checkpoint_location: a directory of this query's own, kept across restarts.
+            checkpoint_location: a directory of this query's own, kept across restarts; not among the data
+                below the base path.
             query_name: Spark's name of the query.
             **trigger: one of ``processing_time="10 seconds"``, ``available_now=True``, ``once=True``.
         """
+        checkpoint = os.fspath(checkpoint_location)
+        check_checkpoint(checkpoint, self._builder.base_path)
         return self._engine.start(
             self._builder.in_order(df),
-            checkpoint_location=os.fspath(checkpoint_location),
+            checkpoint_location=checkpoint,
             query_name=query_name,
             report=report_of,
             **trigger,

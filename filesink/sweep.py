@@ -104,10 +104,14 @@ def walk(store: Store, directories: Iterable[str] | None = None) -> Iterator[tup
 
 
 def visible(store: Store, directories: Iterable[str] | None = None) -> Iterator[tuple[str, Entry]]:
-    """Path and entry of every file that readers of the base path see; ``directories`` as in ``walk``."""
+    """Path and entry of all that readers of the base path see, but for directories.
+
+    Links are among them: readers follow them, and nobody here knows what is behind. ``directories`` as
+    in ``walk``.
+    """
     for directory, entries in walk(store, directories):
         for entry in entries:
-            if entry.kind is Kind.FILE and entry.name[0] not in "._" and is_data(directory):
+            if entry.kind is not Kind.DIRECTORY and entry.name[0] not in "._" and is_data(directory):
                 yield join(directory, entry.name), entry
 
 

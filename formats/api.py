@@ -58,6 +58,8 @@ class Encoder(BuiltInEncoders, ABC):
 
     #: The format's own file extension, with its dot, as in ``".json"``; ``""`` for none.
     extension: str = ""
+    #: Whether values become the text that Spark has for them; intervals then need all of their type.
+    writes_text: bool = False
 
     @abstractmethod
     def encode(self, batch: pa.RecordBatch) -> Buffer:
@@ -192,6 +194,8 @@ class BulkWriterFactory(ABC):
 
     #: The format's own file extension, with its dot, as in ``".parquet"``.
     extension: str = ""
+    #: See ``Encoder.writes_text``.
+    writes_text: bool = False
 
     @abstractmethod
     def create(self, output: BinaryOutput, schema: pa.Schema) -> BulkWriter:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Literal, cast, get_args
 
 import pyarrow as pa
 
-from formats import columns, reading
+from formats import columns, opaque, reading, zones
 from formats.api import BulkWriter, BulkWriterFactory
 from formats.arrow_output import arrow_stream
 from formats.collecting import CollectingWriter, Limits
@@ -68,9 +68,7 @@ class ArrowWriterFactory(BulkWriterFactory):
         """See ``BulkWriterFactory.check_schema``."""
         if not len(schema):
             raise FormatError("an Arrow file needs at least one column")
-        for path, field in columns.walk(schema):
-            if columns.is_variant(field.type):
-                raise FormatError(f"column {path!r} is a VARIANT: write to_json({path}) instead")
+        opaque.refuse(schema)
 
 
 class ArrowBulkWriter(CollectingWriter):
@@ -87,9 +85,7 @@ class ArrowBulkWriter(CollectingWriter):
         self._output = output
         self._codec = None if factory.compression == "none" else factory.compression
         metadata: Any = schema.metadata
-        self._plain = pa.schema(
-            [columns.nullable(field, columns.without_dictionary) for field in schema], metadata
-        )
+        self._plain = pa.schema([columns.nullable(field, _plain_type) for field in schema], metadata)
         self._writer: Any = None
         self._stream: Any = None
 
@@ -116,3 +112,7 @@ def _batches(file: Any) -> Iterator[pa.RecordBatch]:
         rows = reading.rows_per_batch(columns.size(batch), batch.num_rows)
         for start in range(0, batch.num_rows, rows):
             yield batch.slice(start, rows)
+
+
+def _plain_type(kind: Any) -> Any:
+    return zones.with_known_zone(columns.without_dictionary(kind))

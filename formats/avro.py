@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Final, cast
 import numpy as np
 import pyarrow as pa
 
-from formats import avro_container, avro_reader, columns, lines
+from formats import avro_container, avro_reader, columns, evolution, lines, resolution
 from formats.api import BulkWriter, BulkWriterFactory, Encoder
 from formats.arrow import Column
 from formats.avro_codecs import AvroCodec, AvroCodecName
@@ -82,6 +82,16 @@ class AvroOptions:
         if not len(schema):
             raise FormatError("Avro needs at least one column")
         self._layout(schema).check(schema)
+
+    def check_continues(self, old: pa.Schema, new: pa.Schema) -> None:
+        """See ``Encoder.check_continues``: what readers of Avro make of old files with the newest schema.
+
+        With a schema of your own all files have that one, whatever the columns were.
+        """
+        evolution.check_continues(old, new)
+        if self.schema is None:
+            before, after = (AvroLayout.derived(schema).arrow for schema in (old, new))
+            resolution.check_avro(before, after)
 
     def open_reader(self, file: BinaryIO, *, schema: pa.Schema | None = None) -> pa.RecordBatchReader:
         """See ``Encoder.open_reader``; any Avro file of records, whoever wrote it. Needs fastavro."""

@@ -53,9 +53,9 @@ class AvroLayout:
             FormatError: kind ``"schema"``; names the column.
         """
         evolution.check_readable_as(schema, self.arrow)
-        extra = [name for name in schema.names if name not in self.arrow.names]
-        if extra:
-            raise FormatError(f"column {extra[0]!r} is not in the Avro schema: drop it or add a field")
+        extra = evolution.missing(schema, self.arrow)
+        if extra is not None:
+            raise FormatError(f"column {extra!r} is not in the Avro schema: drop it or add a field")
 
     def records(self, batch: pa.RecordBatch) -> Column:
         """The bytes of every record of ``batch``; see ``avro_values.records``."""

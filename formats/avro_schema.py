@@ -12,7 +12,7 @@ from typing import Any, Final
 import pyarrow as pa
 import pyarrow.types as pt
 
-from formats import columns
+from formats import columns, opaque
 from formats.errors import FormatError
 
 _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -27,6 +27,7 @@ def avro_schema(schema: pa.Schema, *, name: str = "topLevelRecord", namespace: s
     Raises:
         FormatError: kind ``"schema"``; a name or a type that Avro does not have, with its path.
     """
+    opaque.refuse(schema)
     top = _record(list(schema), name=name, path="")
     return {**top, "namespace": namespace} if namespace else top
 
@@ -50,7 +51,7 @@ def _union(kind: Any, *, path: str) -> Json:
 def _type(kind: Any, *, path: str) -> Json:
     if pt.is_dictionary(kind):
         kind = kind.value_type
-    if pt.is_struct(kind) and kind.num_fields and not columns.is_variant(kind):
+    if pt.is_struct(kind) and kind.num_fields:
         inner = [kind.field(index) for index in range(kind.num_fields)]
         return _record(inner, name=_unique(path), path=path)
     if pt.is_map(kind):

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import codecs
+import re
 from typing import TYPE_CHECKING, Final
+
+import numpy as np
+import pyarrow as pa
 
 from formats.errors import FormatError
 
@@ -11,6 +15,8 @@ if TYPE_CHECKING:
     from formats.api import Buffer
 
 UTF_8 = "utf-8"
+_SURROGATES: Final = re.compile(rb"\xed[\xa0-\xbf][\x80-\xbf]?")
+_REPLACEMENT: Final = "\ufffd".encode()
 # Every character of ASCII, and what Python's codecs of escapes take for one.
 _SAMPLE: Final = "".join(map(chr, range(128))) + "\\u0041\n"
 
@@ -45,6 +51,29 @@ def _keeps_text(name: str) -> bool:
     except UnicodeError:
         return False
     return is_kept and len(set(map(len, pieces))) == 1
+
+
+def repaired(text: Buffer) -> Buffer:
+    """Lines in UTF-8 with U+FFFD in the place of what is none; the very same bytes if all of them are.
+
+    A string of Spark's may hold any bytes. The characters are those that Java puts there, and so Spark's
+    own writers. Line feeds, quotes and delimiters in ASCII are never a part of what is replaced.
+    """
+    if _is_utf_8(text):
+        return text
+    # Java puts one in the place of half a surrogate pair, whole or cut, Python one in that of each byte.
+    return _SURROGATES.sub(_REPLACEMENT, bytes(memoryview(text))).decode(UTF_8, "replace").encode()
+
+
+def _is_utf_8(text: Buffer) -> bool:
+    """As one value for Arrow, which looks at gibibytes per second: one or two hundredths of a rendering."""
+    data = pa.py_buffer(text)
+    limits = pa.py_buffer(np.array([0, data.size], np.int64).data)
+    try:
+        pa.LargeStringArray.from_buffers(1, limits, data).validate(full=True)
+    except pa.ArrowInvalid:
+        return False
+    return True
 
 
 def in_charset(text: Buffer, charset: str) -> Buffer:

@@ -14,7 +14,12 @@ from formats.arrow import Column, Field
 
 Bytes = npt.NDArray[np.uint8]
 Offsets = npt.NDArray[np.int64]
-_VARIANT_MARK: Final = b"variant"
+# Spark's types that Arrow sees as structs of bytes, one of which is marked; and what can be written instead.
+_OPAQUE: Final = {
+    b"variant": ("VARIANT", "to_json"),
+    b"geometry": ("GEOMETRY", "st_asbinary"),
+    b"geography": ("GEOGRAPHY", "st_asbinary"),
+}
 _VIEW: Final = 16  # bytes of a view, the first four of which are the length of the value
 _INSIDE: Final = 12  # bytes of a value that stand in the view itself
 _SMALL: Final = 1 << 16  # bytes, up to which what slices share is not worth a look at the types
@@ -161,11 +166,15 @@ def is_binary(kind: pa.DataType) -> bool:
     )
 
 
-def is_variant(kind: pa.DataType) -> bool:
-    """Whether this is Spark's VARIANT, which Arrow sees as a struct of two opaque binaries."""
-    return bool(pt.is_struct(kind)) and any(
-        _VARIANT_MARK in (kind.field(index).metadata or {}) for index in range(kind.num_fields)
-    )
+def opaque(kind: Any) -> tuple[str, str] | None:
+    """Name of a type of Spark's whose bytes only Spark understands, and the function that tells them.
+
+    ``None`` for every other type.
+    """
+    if not pt.is_struct(kind):
+        return None
+    marks = [mark for index in range(kind.num_fields) for mark in kind.field(index).metadata or ()]
+    return next((_OPAQUE[mark] for mark in marks if mark in _OPAQUE), None)
 
 
 def _is_fixed_binary(kind: pa.DataType) -> bool:

@@ -54,6 +54,7 @@ class CompressWriterFactory(BulkWriterFactory):
     level: int | None = None
     block_size: int | str = "4MiB"
     extension: str = field(init=False, default="")
+    writes_text: bool = field(init=False, default=False)
 
     def __post_init__(self) -> None:
         """Check the options; take the extensions of format and codec."""
@@ -66,6 +67,7 @@ class CompressWriterFactory(BulkWriterFactory):
         if self.codec == "snappy":
             expanding.cramjam_snappy()
         object.__setattr__(self, "block_size", parse_size(self.block_size, name="block_size"))
+        object.__setattr__(self, "writes_text", self.encoder.writes_text)
         object.__setattr__(self, "extension", self.encoder.extension + _EXTENSIONS[self.codec])
 
     def create(self, output: BinaryOutput, schema: pa.Schema) -> BulkWriter:

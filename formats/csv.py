@@ -20,7 +20,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.types as pt
 
-from formats import charsets, columns, csv_reader, evolution, render, sql
+from formats import charsets, columns, csv_reader, evolution, opaque, render, sql
 from formats.arrow import Column, Mask, Text, pc
 from formats.errors import FormatError
 from formats.lines import MAX_TEXT, LineEncoder
@@ -67,6 +67,8 @@ class CsvDialect:
                 "CSV delimiter must be text without quote, escape or line break, such as ';' or '\\t'",
                 kind="option",
             )
+        if "\\" in delimiter:  # for Spark it begins the name of a character, which nobody else knows
+            raise FormatError("CSV delimiter has a backslash: give the character itself", kind="option")
         if self.quote_mode not in get_args(QuoteMode):
             raise FormatError("CSV quote_mode must be 'minimal', 'all' or 'none'", kind="option")
 
@@ -207,6 +209,7 @@ class CsvEncoder(LineEncoder):
         """See ``Encoder.check_schema``: at least one column, and none that is nested."""
         if not len(schema):
             raise FormatError("CSV needs at least one column")
+        opaque.refuse(schema)
         for column in schema:
             if columns.is_nested(column.type):
                 raise FormatError(

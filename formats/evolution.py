@@ -7,7 +7,7 @@ nested ones too; layouts of one kind of value (dictionaries, views, large string
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Final
 
 import pyarrow as pa
@@ -16,6 +16,8 @@ import pyarrow.types as pt
 from formats import columns
 from formats.arrow import Field
 from formats.errors import FormatError
+
+Fits = Callable[[Any, Any], bool]
 
 # Digits of the largest value, for decimals that take the place of whole numbers.
 _DIGITS: Final = {8: 3, 16: 5, 32: 10, 64: 20}
@@ -29,13 +31,56 @@ def check_continues(old: pa.Schema, new: pa.Schema) -> None:
         FormatError: kind ``"schema"``; a column is gone, narrower, of another kind, or new and never
             null. The message names it, with its path.
     """
+    check_types(old, new, fits=_grows)
+    gone = missing(old, new)
+    if gone is not None:
+        raise FormatError(f"column {gone!r} is gone: keep it, with nulls if need be")
+
+
+def check_types(old: pa.Schema, new: pa.Schema, *, fits: Fits) -> None:
+    """Raise unless every column of ``new`` is in ``old`` with a type that fits, or may be null.
+
+    Args:
+        old: of files that are there.
+        new: of those to come.
+        fits: whether values of an old type may be read as a new one; asked of what is not nested.
+
+    Raises:
+        FormatError: kind ``"schema"``; names the first column that is in the way, with its path.
+    """
     before = _by_name(old)
     for field in new:
-        _check_column(before.get(field.name), field, path=field.name, fits=_grows)
-    kept = {path for path, _ in columns.walk(new)}
-    gone = [path for path, _ in columns.walk(old) if path not in kept]
-    if gone:
-        raise FormatError(f"column {gone[0]!r} is gone: keep it, with nulls if need be")
+        _check_column(before.get(field.name), field, path=field.name, fits=fits)
+
+
+def missing(fields: Iterable[Any], others: Iterable[Any]) -> str | None:
+    """The path of the first of ``fields``, nested ones too, that is not among ``others``.
+
+    Args:
+        fields: columns.
+        others: of a schema that the one of ``fields`` can be read as.
+    """
+    waiting = [("", list(fields), list(others))]
+    for path, mine, theirs in waiting:  # which grows meanwhile
+        named = _by_name(theirs)
+        for field in mine:
+            if field.name not in named:
+                return path + str(field.name)
+            waiting.extend(_below(field, named[field.name], path=path + field.name))
+    return None
+
+
+def _below(field: Field, other: Field, *, path: str) -> Iterator[tuple[str, list[Any], list[Any]]]:
+    """The structs inside of two columns of one kind, in pairs, each with what goes before its names."""
+    pairs = [(path, field, other)]
+    while pairs:
+        path, field, other = pairs.pop()
+        inner = [child for _, child in columns.children(other, path="")]
+        if pt.is_struct(field.type):
+            yield f"{path}.", [child for _, child in columns.children(field, path="")], inner
+        else:  # what is in lists and maps has its place, whatever its name
+            below = columns.children(field, path=path)
+            pairs.extend((own, child, theirs) for (own, child), theirs in zip(below, inner, strict=False))
 
 
 def check_places(old: pa.Schema, new: pa.Schema) -> None:
@@ -59,12 +104,10 @@ def check_readable_as(file: pa.Schema, wanted: pa.Schema) -> None:
     Raises:
         FormatError: kind ``"schema"``; names the first column that cannot, with its path.
     """
-    before = _by_name(file)
-    for field in wanted:
-        _check_column(before.get(field.name), field, path=field.name, fits=_may_fit)
+    check_types(file, wanted, fits=_may_fit)
 
 
-def _check_column(old: Field | None, new: Field, *, path: str, fits: Callable[[Any, Any], bool]) -> None:
+def _check_column(old: Field | None, new: Field, *, path: str, fits: Fits) -> None:
     if old is None:
         if not new.nullable:
             raise FormatError(f"column {path!r} is new and cannot be null: let it be null")
@@ -75,7 +118,7 @@ def _check_column(old: Field | None, new: Field, *, path: str, fits: Callable[[A
         raise _changed(old, new, path)
 
 
-def _check_nested(old: Field, new: Field, *, path: str, fits: Callable[[Any, Any], bool]) -> None:
+def _check_nested(old: Field, new: Field, *, path: str, fits: Fits) -> None:
     kinds = (pt.is_struct, pt.is_map, columns.is_list)
     if not any(is_kind(old.type) and is_kind(new.type) for is_kind in kinds):
         raise _changed(old, new, path)

@@ -18,8 +18,9 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Final
 import pyarrow as pa
 import pyarrow.types as pt
 
-from formats import columns, excel_reader, render
+from formats import charsets, columns, excel_reader, render
 from formats.api import BulkWriter, BulkWriterFactory
+from formats.arrow import Text
 from formats.collecting import CollectingWriter, Limits
 from formats.errors import FormatError
 
@@ -53,6 +54,7 @@ class ExcelWriterFactory(BulkWriterFactory):
     sheet_max_rows: int = MOST_ROWS
 
     extension = ".xlsx"
+    writes_text = True
 
     def __post_init__(self) -> None:
         """Check the options."""
@@ -167,9 +169,7 @@ def _library() -> Callable[..., Any]:
 def _cells(column: Any, name: str) -> list[Any]:
     """What is written for each value: a number, a truth value, a day, a time, or text; ``None`` for null."""
     kind = column.type.value_type if pt.is_dictionary(column.type) else column.type
-    texts = [
-        text for chunk in column.chunks for text in render.text(chunk, style=render.Style.CAST).to_pylist()
-    ]
+    texts = [text for chunk in column.chunks for text in _texts(render.text(chunk, style=render.Style.CAST))]
     if pt.is_boolean(kind):
         return list(column.to_pylist())
     if pt.is_floating(kind):
@@ -181,6 +181,14 @@ def _cells(column: Any, name: str) -> list[Any]:
     if any(text is not None and len(text) > _LONGEST for text in texts):
         raise FormatError(f"column {name!r} holds text of more than {_LONGEST} characters", kind="value")
     return texts
+
+
+def _texts(column: Text) -> list[Any]:
+    try:
+        return list(column.to_pylist())
+    except UnicodeDecodeError:  # a string of Spark's may hold any bytes
+        values = column.cast(pa.binary()).to_pylist()
+        return [value if value is None else bytes(charsets.repaired(value)).decode() for value in values]
 
 
 def _is_exact(text: str) -> bool:

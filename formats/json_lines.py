@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.types as pt
 
-from formats import columns, json_reader, render, sql
+from formats import columns, json_reader, opaque, render, sql
 from formats.arrow import Column, Mask, Text, pc
 from formats.errors import FormatError
 from formats.lines import MAX_TEXT, LineEncoder
@@ -63,10 +63,9 @@ class JsonLinesEncoder(LineEncoder):
 
     def check_schema(self, schema: pa.Schema) -> None:
         """See ``Encoder.check_schema``."""
+        opaque.refuse(schema)
         for path, field in columns.walk(schema):
             kind = field.type
-            if columns.is_variant(kind):
-                raise FormatError(f"column {path!r} is a VARIANT: write to_json({path}) instead")
             if pt.is_map(kind):
                 _check_key(kind.key_type, path=path)
             elif not (pt.is_struct(kind) or columns.is_list(kind)):

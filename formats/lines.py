@@ -32,6 +32,7 @@ class LineEncoder(Encoder):
 
     #: Python's canonical name of the charset of the files.
     charset: str = charsets.UTF_8
+    writes_text = True
 
     @abstractmethod
     def lines(self, batch: pa.RecordBatch) -> Text:
@@ -46,10 +47,14 @@ class LineEncoder(Encoder):
         """
         pieces = list(in_pieces(batch, lambda piece: framed(self.lines(piece))))
         text = pieces[0] if len(pieces) == 1 else b"".join(pieces)
-        return charsets.in_charset(text, self.charset)
+        return charsets.in_charset(self.as_text(text), self.charset)
+
+    def as_text(self, lines: Buffer) -> Buffer:
+        """What the bytes of rendered records become where they are no UTF-8: by default U+FFFD."""
+        return charsets.repaired(lines)
 
     def encode_rendered(self, records: Text) -> Buffer:
-        """See ``Encoder.encode_rendered``."""
+        """See ``Encoder.encode_rendered``; what Spark has rendered is UTF-8."""
         return charsets.in_charset(framed(columns.plain(records)), self.charset)
 
 

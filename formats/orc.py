@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.types as pt
 from pyarrow import orc
 
-from formats import columns, orc_tail, orc_times, reading
+from formats import columns, opaque, orc_tail, orc_times, reading
 from formats.api import BulkWriter, BulkWriterFactory
 from formats.arrow_output import arrow_stream
 from formats.collecting import CollectingWriter, Limits
@@ -120,9 +120,8 @@ class OrcBulkWriterFactory(BulkWriterFactory):
         """See ``BulkWriterFactory.check_schema``."""
         if not len(schema):
             raise FormatError("ORC needs at least one column")
+        opaque.refuse(schema)
         for path, column in columns.walk(schema):
-            if columns.is_variant(column.type):
-                raise FormatError(f"column {path!r} is a VARIANT: write to_json({path}) instead")
             if not _is_writable(column.type):
                 raise FormatError(
                     f"column {path!r} of type {column.type} cannot be written to ORC: cast or drop it"

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Literal, cast, get_args
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from formats import columns, parquet_reader
+from formats import columns, evolution, opaque, parquet_reader, resolution, zones
 from formats.api import BulkWriter, BulkWriterFactory
 from formats.arrow import Field
 from formats.arrow_output import arrow_stream
@@ -79,7 +79,7 @@ class ParquetWriterFactory(BulkWriterFactory):
         """
         own = {key.encode(): value.encode() for key, value in (self.metadata or {}).items()}
         metadata: Any = {**(schema.metadata or {}), **own} or None
-        return pa.schema([columns.nullable(field) for field in schema], metadata)
+        return pa.schema([columns.nullable(field, zones.with_known_zone) for field in schema], metadata)
 
     def open(self, stream: pa.NativeFile, schema: pa.Schema) -> pq.ParquetWriter:
         """The writer of pyarrow, which writes the magic bytes at once and never closes ``stream``.
@@ -120,14 +120,17 @@ class ParquetWriterFactory(BulkWriterFactory):
         """See ``BulkWriterFactory.open_reader``; any Parquet file, whoever wrote it."""
         return parquet_reader.open_reader(file, schema=schema, encryption=self.encryption)
 
+    def check_continues(self, old: pa.Schema, new: pa.Schema) -> None:
+        """See ``BulkWriterFactory.check_continues``: what Spark's reader of Parquet takes."""
+        evolution.check_continues(old, new)
+        resolution.check_parquet(old, new)
+
     def check_schema(self, schema: pa.Schema) -> None:
         """See ``BulkWriterFactory.check_schema``: whatever pyarrow can map to Parquet."""
         if not len(schema):
             raise FormatError("Parquet needs at least one column")
         self.layout.check_schema(schema)
-        for path, column in columns.walk(schema):
-            if columns.is_variant(column.type):
-                raise FormatError(f"column {path!r} is a VARIANT: write to_json({path}) instead")
+        opaque.refuse(schema)
         refused = {path: column for path, column in columns.walk(schema) if not _is_writable(column)}
         if refused:
             # A struct with a refused field is refused itself; the innermost comes last on its path.

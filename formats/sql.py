@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
+from typing import Final
+
+_WORD: Final = re.compile(r"\w+", re.ASCII)
 
 
 def identifier(name: str) -> str:
     """A column by its name."""
-    escaped = name.replace("`", "``")
-    return f"`{escaped}`"
+    # Between backticks anything but a word is a pattern under spark.sql.parser.quotedRegexColumnNames.
+    return _quoted(name) if _WORD.fullmatch(name) else f"IDENTIFIER({text(_quoted(name))})"
 
 
 def text(value: str) -> str:
@@ -18,9 +22,19 @@ def text(value: str) -> str:
 
 def struct(names: Iterable[str]) -> str:
     """The columns of ``names`` as one struct."""
-    return f"struct({', '.join(map(identifier, names))})"
+    return f"struct({', '.join(map(_field, names))})"
 
 
 def options(values: Mapping[str, str]) -> str:
     """Options of ``to_json`` and the like."""
     return f"map({', '.join(text(part) for pair in values.items() for part in pair)})"
+
+
+def _field(name: str) -> str:
+    column = identifier(name)
+    return column if column == _quoted(name) else f"{column} AS {_quoted(name)}"
+
+
+def _quoted(name: str) -> str:
+    escaped = name.replace("`", "``")
+    return f"`{escaped}`"

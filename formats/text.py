@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import BinaryIO
+from typing import TYPE_CHECKING, BinaryIO
 
 import pyarrow as pa
 
@@ -11,6 +11,9 @@ from formats import charsets, columns, line_reader, render
 from formats.arrow import Text, pc
 from formats.errors import FormatError
 from formats.lines import LineEncoder
+
+if TYPE_CHECKING:
+    from formats.api import Buffer
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,6 +40,10 @@ class TextEncoder(LineEncoder):
         """The column; see ``LineEncoder.lines``."""
         text = render.text(batch.column(0), style=render.Style.CAST)
         return text.fill_null(pa.scalar("", text.type)) if text.null_count else text
+
+    def as_text(self, lines: Buffer) -> Buffer:
+        """See ``LineEncoder.as_text``: bytes stay what they are, as in Spark's text writer."""
+        return lines
 
     def open_reader(self, file: BinaryIO, *, schema: pa.Schema | None = None) -> pa.RecordBatchReader:
         """See ``Encoder.open_reader``: one column of strings, ``value`` unless ``schema`` names it."""

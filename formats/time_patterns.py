@@ -1,7 +1,8 @@
 """Dates and timestamps by a pattern of Java's ``DateTimeFormatter``, a column at a time.
 
 Letters: ``yyyy``, ``MM``, ``dd``, ``HH``, ``mm``, ``ss``, ``S`` to ``SSSSSS``, ``XXX``; text in single
-quotes, and anything that is no letter, stands for itself. These are slices of the ISO 8601 text of a value.
+quotes, and anything that is neither letter nor one of ``[]{}#``, stands for itself. These are slices of
+the ISO 8601 text of a value.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ _MOMENT: Final = {
     **{"S" * digits: (-6, digits - 6 or None) for digits in range(1, 7)},
 }  # fmt: skip
 _OFFSET: Final = "XXX"
+_RESERVED: Final = frozenset("[]{}#")  # Java's, for sections that may be left out and for what is to come
 
 
 class Kind(Enum):
@@ -48,6 +50,13 @@ class TimePattern:
         text: object = self.pattern
         if not isinstance(text, str) or not text or "".join(m[0] for m in _TOKEN.finditer(text)) != text:
             raise FormatError(f"{self.kind.value}_format is no pattern such as 'yyyy-MM-dd'", kind="option")
+        bare = "".join(m[0] for m in _TOKEN.finditer(text) if not m[1] and not m[0].startswith("'"))
+        if not _RESERVED.isdisjoint(bare):
+            raise FormatError(
+                f"{self.kind.value}_format has one of [ ] {{ }} #, which Java keeps for itself: "
+                "put it into single quotes",
+                kind="option",
+            )
         known = (*self._slices(), *([_OFFSET] if self.kind is Kind.TIMESTAMP else []))
         for token in self._letters():
             if token not in known:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, BinaryIO, Final, Literal, cast, get_args
 
 import pyarrow as pa
 
-from formats import columns, render, xml_reader
+from formats import charsets, columns, render, xml_reader
 from formats.api import BulkWriter, BulkWriterFactory
 from formats.arrow import Column, Text, pc
 from formats.collecting import CollectingWriter, Limits
@@ -53,6 +53,7 @@ class XmlWriterFactory(BulkWriterFactory):
     block_size: int | str = "1MiB"
 
     extension = ".xml"
+    writes_text = True
 
     def __post_init__(self) -> None:
         """Check the options."""
@@ -131,7 +132,7 @@ class XmlWriter(CollectingWriter):
         ]
         self._begin()
         for piece in pieces:
-            self._output.write(piece)
+            self._output.write(charsets.repaired(piece))
 
     def _end(self) -> None:
         self._begin()

@@ -9,17 +9,29 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from datetime import UTC, datetime, timedelta, timezone, tzinfo
-from typing import Final
+from typing import Any, Final
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.types as pt
 
 from formats.errors import FormatError
 
 _FIXED: Final = re.compile(r"(?:UTC|GMT|UT)?([+-])([0-9]{1,2})(?::?([0-9]{2})(?::?([0-9]{2}))?)?")
 _UTC_NAMES: Final = frozenset({"UTC", "Z", "GMT", "UT", "Etc/UTC", "Etc/GMT", "GMT0"})
+_OFFSET_NAME: Final = re.compile(r"[+-][0-9]{2}:[0-9]{2}")
+# Names of Java's that the time zone database does not have; Spark takes them.
+SHORT_NAMES: Final = {
+    "ACT": "Australia/Darwin", "AET": "Australia/Sydney", "AGT": "America/Argentina/Buenos_Aires",
+    "ART": "Africa/Cairo", "AST": "America/Anchorage", "BET": "America/Sao_Paulo", "BST": "Asia/Dhaka",
+    "CAT": "Africa/Harare", "CNT": "America/St_Johns", "CST": "America/Chicago", "CTT": "Asia/Shanghai",
+    "EAT": "Africa/Addis_Ababa", "ECT": "Europe/Paris", "IET": "America/Indiana/Indianapolis",
+    "IST": "Asia/Kolkata", "JST": "Asia/Tokyo", "MIT": "Pacific/Apia", "NET": "Asia/Yerevan",
+    "NST": "Pacific/Auckland", "PLT": "Asia/Karachi", "PNT": "America/Phoenix", "PRT": "America/Puerto_Rico",
+    "PST": "America/Los_Angeles", "SST": "Pacific/Guadalcanal", "VST": "Asia/Ho_Chi_Minh",
+}  # fmt: skip
 _DAY: Final = 86_400  # seconds
 _CYCLE: Final = 146_097 * _DAY  # 400 years, after which the calendar repeats
 _FIRST: Final = -62_135_510_400  # 0001-01-02; before it Python has no dates and zones no transitions
@@ -39,7 +51,7 @@ def parse_zone(name: str) -> tzinfo:
     fixed = _FIXED.fullmatch(name)
     try:
         if fixed is None:
-            return ZoneInfo(name)
+            return ZoneInfo(SHORT_NAMES.get(name, name))
         hours, minutes, seconds = (int(part or 0) for part in fixed.group(2, 3, 4))
         offset = timedelta(hours=hours, minutes=minutes, seconds=seconds)
         return timezone(-offset if fixed[1] == "-" else offset)
@@ -47,6 +59,39 @@ def parse_zone(name: str) -> tzinfo:
         raise FormatError(
             f"time zone {name!r} is unknown: set spark.sql.session.timeZone to a region such as Europe/Berlin"
         ) from error
+
+
+def with_known_zone(kind: Any) -> Any:
+    """A timestamp with a name of its zone that readers other than Java know; any other type itself.
+
+    The instants are the same, and so is the zone, unless nobody but Java knows it: then it is UTC.
+    """
+    if not pt.is_timestamp(kind) or kind.tz is None or _is_known(kind.tz):
+        return kind
+    return pa.timestamp(kind.unit, _known_name(kind.tz))
+
+
+def _is_known(name: str) -> bool:
+    if name == "UTC" or _OFFSET_NAME.fullmatch(name):
+        return True
+    try:
+        ZoneInfo(name)
+    except (ZoneInfoNotFoundError, ValueError, OSError):
+        return False
+    return True
+
+
+def _known_name(name: str) -> str:
+    try:
+        found = parse_zone(name)
+    except FormatError:
+        return "UTC"
+    if isinstance(found, ZoneInfo):
+        return found.key
+    minutes, rest = divmod(_offset(0, found), 60)
+    if found is UTC or rest:
+        return "UTC"
+    return f"{'-' if minutes < 0 else '+'}{abs(minutes) // 60:02}:{abs(minutes) % 60:02}"
 
 
 def utc_offsets(seconds: Seconds, zone: tzinfo) -> Seconds:

@@ -212,6 +212,21 @@ def test_age_counts_from_the_first_segment():
     assert site.content(*site.bucket.prepare_commit()) == [b"a\n", b"b\n"]
 
 
+def test_inactivity_counts_from_the_last_segment():
+    """A restored part to which no record has come is as idle as its newest segment."""
+    site = Site(keep_open(rollover_interval=1000, inactivity_interval=10))
+    segments = []
+    for now in (0, 9):
+        site.again(segments=segments)
+        site.write("a", at=now)
+        site.bucket.prepare_commit()
+        segments = list(site.bucket.snapshot_state())
+    for now, count in ((18, 0), (19, 2)):
+        site.again(segments=segments)
+        site.bucket.on_processing_time(now)
+        assert len(site.bucket.prepare_commit()) == count
+
+
 def test_a_header_is_written_once_per_part():
     """A CSV part of three segments begins with its column names; so does each new part."""
     site = Site(keep_open(), Encoder.csv(header=True))

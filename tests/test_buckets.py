@@ -181,8 +181,10 @@ class TestBucketId:
         [
             *[(path, "RELATIVE") for path in ("/", "/a", "a/", "a//b", ".", "..", "a/..", "../a", "a/./b")],
             *[(path, "HIDDEN") for path in (".a", "_a", "a/_b", "_filesink/x", "...")],
+            *[(path, "HIDDEN") for path in ("k=x._COPYING_", "a._COPYING_/b", "a/b._COPYING_")],
             *[(path, "ILLEGAL_CHAR") for path in ("a\0", "a\nb", "\x7f", "\ud800", "a/\x1b[2J")],
             *[(path, "TOO_LONG") for path in ("x" * 256, "é" * 128, "a/" + "x" * 256)],
+            ("/".join(["é" * 127] * 13), "TOO_LONG"),
         ],
     )
     def test_unusable(self, bucket_id, code):
@@ -237,6 +239,15 @@ class TestSplit:
     def test_empty_batch(self):
         """No records, no buckets."""
         assert split(NUMBERS.slice(0, 0), pa.array([], pa.string())) == []
+
+    def test_more_buckets_than_two_bytes_can_count(self):
+        """A batch of 70,000 buckets: each record lies in its own."""
+        rows = 70_000
+        batch = pa.record_batch({"n": pa.array(range(rows))}).take(pa.array(range(rows - 1, -1, -1)))
+        found = split(batch, pa.array([f"b{row % 65_537}" for row in range(rows)]))
+        assert len(found) == 65_537
+        for name, part in (found[0], found[1], found[65_535], found[65_536]):
+            assert {f"b{(rows - 1 - n) % 65_537}" for n in part.column(0).to_pylist()} == {name}
 
     def test_wrong_length(self):
         """Ids of another batch are refused."""

@@ -185,6 +185,14 @@ def test_paths_outside_the_base_are_refused(path, place):
     assert raised.value.code == "ESCAPE"
 
 
+def test_a_file_is_superseded_only_by_one_below_the_base():
+    """What stands for it is looked for, so its path is checked as any other."""
+    file = SupersededFile(path="a/x", size=1, version="1", by="../x", until_ms=0)
+    with pytest.raises(SecurityError) as raised:
+        CommittableCodec().decode(1, CommittableCodec().encode([file]))
+    assert raised.value.code == "ESCAPE"
+
+
 def mutations():
     """Every single field of every kind, missing, of another type, or negative; and one too many."""
     for index, entry in enumerate(json.loads(CommittableCodec().encode(EXAMPLES))):

@@ -13,6 +13,7 @@ from filesink.ports import SerialRunner
 from filesink.storage.faulty import Fault, Moment
 from filesink.storage.memory import MemoryFile
 from filesink.storage.staged import HiddenFile
+from filesink.system import ThreadRunner
 from tests.fakes import World, held, staged
 
 TAG = "0123abcd"
@@ -244,3 +245,20 @@ def test_foreign_names_are_refused(world):
 def test_identity_is_more_than_a_name():
     """Values of equal fields are equal: what a task reports is what the ledger holds."""
     assert staged("a") == HiddenFile(path="a", size=1, inode=1, mtime_ns=1)
+
+
+@pytest.mark.parametrize("runner", [SerialRunner(), ThreadRunner(3)], ids=["serial", "threads"])
+def test_every_item_is_tried_and_the_first_error_is_raised(runner):
+    """Whoever is told of an error may rely on it that no work goes on behind his back."""
+    tried = []
+
+    def work(number):
+        tried.append(number)
+        if number % 2:
+            raise StorageError(f"item {number}", code="IO")
+        return number
+
+    with pytest.raises(StorageError, match="item 1"):
+        runner.run(work, range(6))
+    assert sorted(tried) == list(range(6))
+    assert runner.run(work, [4, 0, 2]) == [4, 0, 2]

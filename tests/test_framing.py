@@ -107,6 +107,13 @@ def test_broken_compression_is_damage():
         open_thing(forged(b"not zlib", form="zlib"))
 
 
+def test_compressed_bytes_that_end_too_early_are_refused():
+    """A right checksum around the beginning of a stream: what it gives is not all there was."""
+    whole = zlib.compress(bytes(range(256)) * 40)
+    with pytest.raises(StateCorruptError):
+        open_thing(forged(whole[: len(whole) // 2], form="zlib"))
+
+
 def test_json_is_canonical():
     """Keys are sorted and nothing is between them, so equal values are equal bytes."""
     assert to_json({"b": [1, None], "a": "é\ud800"}) == b'{"a":"\\u00e9\\ud800","b":[1,null]}'

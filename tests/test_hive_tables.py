@@ -12,8 +12,11 @@ from filesink.file_format import BulkFormat, RowFormat
 from filesink.hive_tables import find_table, format_of
 from filesink.metastore.api import Column, StorageFormat, Table, TableKind, TableName
 from filesink.metastore.memory import MemoryMetastore
+from filesink.metastore.metastore_policy import MetastorePolicy
+from filesink.metastore.policies import Site
 from filesink.metastore.table_formats import HIVE_FORMATS
 from filesink.sink import FileSink
+from filesink.storage.memory import MemoryFiles, MemoryStore
 
 CSV = StorageFormat(
     input_format="org.apache.hadoop.mapred.TextInputFormat",
@@ -47,7 +50,7 @@ def metastore_of(one: Table) -> MemoryMetastore:
     [
         ({}, b""),
         ({"skip_header_line_count": "0", "skip_footer_line_count": "0"}, b""),
-        ({"skip_header_line_count": "1"}, b"id,name\n"),
+        ({"skip_header_line_count": "1"}, b'"id","name"\n'),
     ],
 )
 def test_csv_begins_with_the_lines_that_readers_skip(parameters, header):
@@ -62,7 +65,7 @@ def test_a_header_is_written_in_the_dialect_of_the_table():
     semicolons = replace(CSV, serde_parameters={"separatorChar": ";"})
     form = format_of(table(semicolons, skip_header_line_count="1"))
     assert isinstance(form, RowFormat)
-    assert form.encoder.header(SCHEMA) == b"id;name\n"
+    assert form.encoder.header(SCHEMA) == b'"id";"name"\n'
 
 
 @pytest.mark.parametrize(
@@ -103,6 +106,77 @@ def test_a_table_that_says_it_is_not_transactional_is_found():
     """Only ``true`` makes it one."""
     plain = table(HIVE_FORMATS["orc"], transactional="false")
     assert find_table("db.t", metastore_of(plain)) == plain
+
+
+def test_csv_is_quoted_where_readers_take_characters_for_escapes():
+    """``OpenCSVSerde`` drops them outside of quotes, too."""
+    form = format_of(table())
+    assert isinstance(form, RowFormat)
+    written = bytes(form.encoder.encode(pa.RecordBatch.from_pylist([{"id": "1", "name": "C:\\temp"}])))
+    assert written == b'"1","C:\\\\temp"\n'
+
+
+def test_the_default_escape_of_csv_is_read_as_a_backslash():
+    """``OpenCSVSerde`` takes its own default, a quote, for the reader's."""
+    form = format_of(table(replace(CSV, serde_parameters={"escapeChar": '"'})))
+    assert isinstance(form, RowFormat)
+    written = bytes(form.encoder.encode(pa.RecordBatch.from_pylist([{"id": "1", "name": 'a\\"'}])))
+    assert written == b'"1","a\\\\\\""\n'
+
+
+@pytest.mark.parametrize(
+    "name", ["dateFormat", "timestampFormat", "lineSep", "encoding", "multiLine", "timeZone"]
+)
+def test_options_that_readers_go_by_are_refused(name):
+    """The files here follow Spark's defaults only."""
+    form = replace(HIVE_FORMATS["json"], serde_parameters={"path": "/tables/t", name: "x"})
+    with pytest.raises(ConfigError, match=rf"db\.t .* option {name}='x'") as raised:
+        format_of(table(form, spark_sql_sources_provider="json"))
+    assert raised.value.code == "TABLE_FORMAT"
+
+
+def test_options_that_change_no_line_are_in_nobodys_way():
+    """Where the files are, and how Spark itself would write them."""
+    options = {"path": "/tables/t", "serialization.format": "1", "compression": "gzip"}
+    form = replace(HIVE_FORMATS["json"], serde_parameters=options)
+    assert isinstance(format_of(table(form, spark_sql_sources_provider="JSON")), RowFormat)
+
+
+@pytest.mark.parametrize("provider", ["hive", "HIVE"])
+def test_a_table_that_spark_made_for_hive_is_one_of_hive(provider):
+    """Its format is that of its serde."""
+    assert isinstance(format_of(table(HIVE_FORMATS["orc"], spark_sql_sources_provider=provider)), BulkFormat)
+
+
+PLACEHOLDER = (Column(name="col", type="array<string>"),)
+
+
+@pytest.mark.parametrize(
+    ("change", "code"),
+    [
+        ({"bucket_columns": ("id",)}, "BUCKETED_TABLE"),
+        ({"parameters": {"spark.sql.sources.schema.numBuckets": "4"}}, "BUCKETED_TABLE"),
+        ({"partition_keys": (Column(name="k", type="char(5)"),)}, "KEY_TYPE"),
+        (
+            {"columns": PLACEHOLDER, "parameters": {"spark.sql.sources.provider": "parquet"}},
+            "SPARK_TABLE",
+        ),
+    ],
+)
+def test_what_readers_would_not_find_is_refused(change, code):
+    """By the destination, and by the policy of a sink that has its own, before it writes."""
+    one = replace(table(HIVE_FORMATS["parquet"]), **change)
+    with pytest.raises(MetastoreConflictError, match=r"db\.t") as raised:
+        find_table("db.t", metastore_of(one))
+    assert raised.value.code == code
+    with pytest.raises(MetastoreConflictError) as raised:
+        MetastorePolicy("db.t", metastore_of(one)).prepare(site_of(one), SCHEMA)
+    assert raised.value.code == code
+
+
+def site_of(one: Table) -> Site:
+    """Where a sink of its own puts files for a table."""
+    return Site(store=MemoryStore(MemoryFiles()), base_path=one.location, hive_format="parquet")
 
 
 @pytest.mark.parametrize("change", [{"kind": TableKind.OTHER}, {"location": ""}])

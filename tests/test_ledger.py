@@ -128,6 +128,16 @@ def test_a_record_of_another_sink_is_refused(ledger):
     assert raised.value.code == "FOREIGN"
 
 
+def test_a_copy_of_a_ledger_is_named(files, ledger):
+    """Its name may be that of a sink, so it is not passed over; the error says which directory is to go."""
+    run(ledger, [0])
+    for path, file in list(files.files.items()):
+        files.files[path.replace("/uid-u/", "/uid-u.bak/")] = file
+    with pytest.raises(StateCorruptError, match=r"If '_filesink/uid-u\.bak' is a copy") as raised:
+        ledger.beside("uid-u.bak").head()
+    assert raised.value.code == "FOREIGN"
+
+
 def test_a_record_of_another_slot_is_refused(files, ledger):
     """A record under another number would be carried out twice."""
     ledger.decide(record(0))
@@ -153,10 +163,11 @@ def test_the_last_batch_of_each_query_is_found(ledger):
 
 
 def test_neighbours_are_the_other_sinks(files, ledger):
-    """Files and hidden directories are no sinks, and nobody is a neighbour of itself."""
+    """Files, hidden directories and names that no sink has are none, and nobody is a neighbour of itself."""
     run(ledger, [0])
     store = MemoryStore(files)
-    for path in ("query-q/000000000000.record", ".tmp/x", "_x/x", "note"):
+    strange = ("lost+found/x", "uid-u (copy)/000000000000.record", "uid-u~/x", "é/x")
+    for path in ("query-q/000000000000.record", ".tmp/x", "_x/x", "note", *strange):
         store.put_if_absent(f"_filesink/{path}", b"")
     assert ledger.neighbours() == ["query-q"]
 

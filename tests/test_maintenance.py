@@ -383,6 +383,30 @@ def test_sweep_spares_what_a_half_done_epoch_names():
     assert world.rows() == ["1"]
 
 
+def test_sweep_spares_open_parts_of_a_half_done_epoch():
+    """A record that is still to be published carries on what was held before: these are rows, too."""
+    world = World(plan=plan_of(policy=keep_open(part_size=4)))
+    world.driver().run(micro_batch(0), world.job(records("1", bucket="a")))
+    assert len(world.hidden()) == 1
+    batch = world.job([records("22222", "3", bucket="b")])
+    kill(world, "publish", micro_batch(1), batch)
+    world.clock.now = 10 * WEEK
+    assert world.maintenance().sweep(WEEK).files == ()
+    world.maintenance().recover(Lost.RAISE, None)
+    world.driver().finish()
+    assert world.rows() == ["1", "22222", "3"]
+
+
+def test_sweep_spares_what_a_half_done_merge_was_made_of():
+    """If the merged file is lost, its inputs are all there is of their rows."""
+    world = closing_dies("upkeep")
+    assert world.maintenance().sweep(WEEK).files == ()
+    lose(world, b"y0\ny1\n")
+    assert world.maintenance().recover(Lost.ACCEPT, None).lost_rows == 0
+    world.driver().finish()
+    assert world.rows() == ["x0", "x1", "y0", "y1", "z0"]
+
+
 def test_sweep_spares_open_parts():
     """Held files that the last record names are rows, not garbage, also in a stale chain."""
     world = World(plan=plan_of(policy=keep_open()))
@@ -537,6 +561,86 @@ def test_a_write_that_is_taken_back_may_be_repeated():
     assert world.driver(sink_id).run(cause, world.job(records("1"))).replayed
 
 
+def named_write_is_lost():
+    """An overwrite with a txn_id that is remembered and not complete, and whose files are gone."""
+    world = World()
+    sink_id, cause = batch_write(SaveMode.OVERWRITE, world.uid, "t", world.ids)
+
+    def write():
+        return world.driver(sink_id).run(cause, world.job(records("1")))
+
+    dies_before_complete(world, "exclusive/000000000000", write)
+    for path in world.visible():
+        del world.files.files[path]
+    return world, write
+
+
+@pytest.mark.parametrize("moment", list(Moment))
+def test_an_operator_who_dies_while_taking_back_a_named_write_begins_again(moment):
+    """Wherever he dies, its txn_id never says that it is written while its rows are nowhere."""
+    calls = 0
+    for deadly in range(1, 1000):
+        world, write = named_write_is_lost()
+        calls = 0
+
+        def dies(_operation, _path, deadly=deadly):
+            nonlocal calls
+            calls += 1
+            return Fault(moment=moment, error=Killed()) if calls == deadly else None
+
+        world.fault = dies
+        with suppress(Killed):
+            world.maintenance().recover(Lost.REWRITE, None)
+        world.fault = lambda _operation, _path: None
+        with suppress(StagedDataLost):  # there is something left to be done, and the writer is told
+            write()
+            assert world.rows() == ["1"], f"died at call {deadly}"
+        world.maintenance().recover(Lost.REWRITE, None)
+        write()
+        assert world.rows() == ["1"], f"died at call {deadly}"
+        if calls < deadly:
+            break
+    assert calls > 10, "each call was the last one once"
+
+
+def test_a_named_write_is_remembered_before_it_counts_as_accepted():
+    """An operator who dies when it is complete leaves no txn_id that would be written a second time."""
+    world = World()
+    sink_id, cause = batch_write(SaveMode.OVERWRITE, world.uid, "t", world.ids)
+    files = records("1", bucket="a"), records("2", bucket="b")
+    kill(world, "publish", cause, world.job(*files), sink_id=sink_id, below="b/")
+    lose(world, b"2\n")
+    world.fault = lambda operation, path: (
+        Fault(moment=Moment.AFTER, error=Killed())
+        if operation == "put_if_absent" and path.endswith("exclusive/000000000000.complete")
+        else None
+    )
+    with pytest.raises(Killed):
+        world.maintenance().recover(Lost.ACCEPT, None)
+    world.fault = lambda _operation, _path: None
+    assert world.driver(sink_id).run(cause, world.job(*files)).replayed
+    assert world.rows() == ["1"]
+
+
+def test_giving_up_held_rows_publishes_and_announces_nothing():
+    """Its epoch has no files, so a driver that carries it through finds none, and tells nobody."""
+    heard = []
+    world = World(
+        plan=plan_of(policy=keep_open(part_size=4)),
+        partition_commit=PartitionCommit(policies=[ListenerPolicy(heard.append)]),
+    )
+    world.driver().run(
+        micro_batch(0), world.job([records("1", bucket="a"), records("22222", "3", bucket="b")])
+    )
+    lose(world, b"1\n")
+    dies_before_complete(world, 1, lambda: world.maintenance().recover(Lost.ACCEPT, None))
+    for path in world.visible():  # merged by others since, say
+        del world.files.files[path]
+    heard.clear()
+    outcome = world.driver().recover()
+    assert (outcome.slot, list(outcome.committables), heard) == (1, [], [])
+
+
 def test_partitions_of_an_accepted_epoch_are_announced():
     """What is left of it is visible, so it is announced, as one that may have been before."""
     heard = []
@@ -545,6 +649,17 @@ def test_partitions_of_an_accepted_epoch_are_announced():
     heard.clear()
     world.maintenance().recover(Lost.ACCEPT, None)
     assert [(event.bucket, event.may_be_repeated) for event in heard if event.bucket == "a"] == [("a", True)]
+
+
+def test_policies_are_closed_when_an_epoch_was_accepted(monkeypatch):
+    """An operator's call leaves no connection to a metastore behind."""
+    closed = []
+    monkeypatch.setattr(ListenerPolicy, "close", lambda _policy: closed.append("closed"))
+    world = World(partition_commit=PartitionCommit(policies=[ListenerPolicy(print)]))
+    two_files_one_lost(world)
+    before = len(closed)
+    world.maintenance().recover(Lost.ACCEPT, None)
+    assert len(closed) == before + 2, "by the loop that found the loss, and by who accepts it"
 
 
 @pytest.mark.parametrize("moment", list(Moment))

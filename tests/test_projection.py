@@ -9,13 +9,15 @@ import pytest
 
 from filesink import BucketAssigner, file_format
 from filesink.buckets import BucketContext
+from filesink.errors import SchemaError
 from filesink.file_format import RowFormat
-from filesink.projection import RECORD_COLUMN, record_projection, rendered_schema
+from filesink.projection import RECORD_COLUMN, check_names, record_projection, rendered_schema
 from filesink.router import Router
 from formats import Encoder
 from tests.fakes import World, plan_of
 
 INPUT = pa.schema([("day", pa.string()), ("a", pa.int32()), ("b`c", pa.timestamp("us", "UTC"))])
+B_C = "IDENTIFIER(string(X'606260606360'))"  # `b``c`, where no setting makes a pattern of it
 NOW = BucketContext(processing_time_ms=0, time_zone="UTC")
 
 
@@ -38,9 +40,9 @@ def test_only_records_and_what_names_buckets_cross():
     by_day = BucketAssigner.partition_bucket_assigner("DAY")
     columns = record_projection(Encoder.json_lines(), by_day, INPUT).columns
     assert list(columns) == ["day", RECORD_COLUMN]
-    assert columns[RECORD_COLUMN].startswith("to_json(struct(`a`, `b``c`),")
+    assert columns[RECORD_COLUMN].startswith(f"to_json(struct(`a`, {B_C} AS `b``c`),")
     kept = record_projection(Encoder.csv(), by_day.with_columns_in_file(), INPUT).columns
-    assert kept[RECORD_COLUMN].startswith("to_csv(struct(`day`, `a`, `b``c`),")
+    assert kept[RECORD_COLUMN].startswith(f"to_csv(struct(`day`, `a`, {B_C} AS `b``c`),")
     by_time = BucketAssigner.date_time_bucket_assigner(column="b`c")
     assert list(record_projection(Encoder.csv(), by_time, INPUT).columns) == ["b`c", RECORD_COLUMN]
 
@@ -66,6 +68,18 @@ def test_the_signature_is_that_of_the_columns():
     assert rendered_schema(batch.schema) == INPUT
     assert file_format.signature(form, batch.schema) == file_format.signature(form, INPUT)
     assert file_format.signature(form, INPUT) != file_format.signature(form, INPUT.remove(0))
+
+
+def test_a_signature_has_the_whole_of_long_names():
+    """A part that is open may not take in records of other columns; Arrow shows 100 characters of a name."""
+    form = RowFormat(Encoder.json_lines())
+    names = ["n" * 150 + end for end in "ab"]
+    for schemas in (
+        [pa.schema([(name, pa.int8())]) for name in names],
+        [pa.schema([("c", pa.list_(pa.struct([(name, pa.int8())])))]) for name in names],
+    ):
+        first, second = (file_format.signature(form, schema) for schema in schemas)
+        assert first != second
 
 
 def test_a_part_of_rendered_records_has_a_header_and_line_feeds():
@@ -97,4 +111,21 @@ def test_the_watermark_column_crosses_too():
     """A task looks for the latest time whatever the records are made of."""
     everywhere = BucketAssigner.base_path_bucket_assigner()
     columns = record_projection(Encoder.json_lines(), everywhere, INPUT, also=["B`C"]).columns
-    assert columns["b`c"] == "`b``c`"
+    assert columns["b`c"] == B_C
+
+
+@pytest.mark.parametrize("name", [RECORD_COLUMN, "__filesink_bucket", "__FileSink_more"])
+def test_names_that_stand_for_columns_of_ours_are_refused(name):
+    """A column of the user's would be taken for records that are rendered already."""
+    schema = pa.schema([(name, pa.string())])
+    with pytest.raises(SchemaError, match=name) as caught:
+        check_names(BucketAssigner.base_path_bucket_assigner(), schema)
+    assert caught.value.code == "RESERVED_COLUMN"
+    with pytest.raises(SchemaError, match=RECORD_COLUMN):
+        World().tiers().check_schema(pa.schema([("bucket", pa.string()), (RECORD_COLUMN, pa.string())]))
+
+
+def test_columns_that_an_assigner_adds_have_names_of_ours():
+    """They are in the schema that is checked."""
+    assigner = BucketAssigner.expression_bucket_assigner("day")
+    check_names(assigner, pa.schema([("day", pa.string()), ("__filesink_bucket", pa.string())]))

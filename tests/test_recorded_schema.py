@@ -8,6 +8,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
+from filesink.buckets import BucketAssigner
 from filesink.collected import CollectedEpochs, slot_for
 from filesink.epoch_record import EMPTY, BatchWrite, EpochRecord, Section
 from filesink.errors import InternalError, SchemaError, StateCorruptError
@@ -168,6 +169,36 @@ def test_a_stream_follows_what_has_replaced_its_files():
     refused(world, micro_batch(2), schema_of(a=INT), "'b' is gone")
 
 
+def test_a_stream_follows_the_newest_of_several_writes_that_have_replaced_its_files():
+    """What is there is what the last of them has left, and not the first."""
+    world = json_world()
+    world.driver().run(micro_batch(0), job_of(world, schema_of(a=INT), 1))
+    for mode, schema in (
+        (SaveMode.OVERWRITE, schema_of(b=INT)),
+        (SaveMode.OVERWRITE_PARTITIONS, schema_of(b=LONG, c=INT)),
+    ):
+        world.clock.now += 1
+        world.driver(EXCLUSIVE).run(BatchWrite(mode=mode), job_of(world, schema, 2))
+    refused(world, micro_batch(1), schema_of(b=INT), "'b' was int64")
+    world.driver().run(micro_batch(1), job_of(world, schema_of(b=LONG, c=INT), 3))
+
+
+def test_a_stream_goes_on_after_an_overwrite_that_noted_no_columns():
+    """An earlier release has replaced its files and written none down: they are not known, not damaged."""
+    world = json_world()
+    world.driver().run(micro_batch(0), job_of(world, schema_of(a=INT), 1))
+    world.clock.now += 1
+    cause = BatchWrite(mode=SaveMode.OVERWRITE)
+    world.driver(EXCLUSIVE).run(cause, job_of(world, schema_of(b=INT), 2))
+    exclusive = world.ledger(EXCLUSIVE)
+    old = replace(exclusive.head().record, schema=EMPTY)
+    exclusive.retract(old.slot)
+    exclusive.decide(old)
+    exclusive.complete(old.slot)
+    world.driver().run(micro_batch(1), job_of(world, schema_of(c=INT), 3))
+    assert len(world.rows()) == 2
+
+
 def test_an_overwrite_of_some_partitions_is_no_new_start():
     """Files of the stream may still be there."""
     world = json_world()
@@ -184,6 +215,63 @@ def test_columns_of_the_path_are_not_compared():
     world.driver().run(micro_batch(0), job_of(world, schema_of(a=INT), 1))
     other = pa.schema([("bucket", pa.dictionary(INT, TEXT)), ("a", INT)])
     next_schema(world.tiers(), other, cause=micro_batch(1), head=world.ledger().head(), ledger=world.ledger())
+
+
+DAY, COUNTRY = pa.field("day", TEXT), pa.field("country", TEXT)
+PARTITIONED = pa.schema([("id", LONG), DAY, COUNTRY])
+FLAT = BucketAssigner.base_path_bucket_assigner()
+by = BucketAssigner.partition_bucket_assigner
+
+
+def noted(assigner, *, after=EMPTY, cause=None, schema=PARTITIONED):
+    """What is put on record of a batch of a sink with ``assigner``, if ``after`` is there."""
+    plan = replace(plan_of(Encoder.json_lines()), assigner=assigner)
+    return following(after, schema, sink=World(plan=plan).tiers(), cause=cause)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "message"),
+    [
+        (FLAT, by("day"), "in no partitions, .* in partitions by 'day'"),
+        (by("day"), FLAT, "in partitions by 'day', .* in no partitions"),
+        (by("day"), by("day", "country"), "by 'day', .* by 'day', 'country'"),
+        (by("day", "country"), by("country", "day"), "by 'day', 'country', .* by 'country', 'day'"),
+        (FLAT, by("day").with_columns_in_file(), "in no partitions"),
+    ],
+)
+def test_other_partition_columns_are_refused(before, after, message):
+    """Of files in both Spark would read none, or some; what replaces everything may have any."""
+    with pytest.raises(SchemaError, match=message) as caught:
+        noted(after, after=noted(before))
+    assert caught.value.code == "SCHEMA_CHANGE"
+    assert noted(after, after=noted(before), cause=BatchWrite(mode=SaveMode.OVERWRITE)) == noted(after)
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        (FLAT, FLAT),
+        (by("day", "country"), by("DAY", "country")),
+        (BucketAssigner.date_time_bucket_assigner("'day='yyyy-MM-dd"), by("day")),
+        (by("day"), BucketAssigner.expression_bucket_assigner("concat('day=', day)")),
+    ],
+)
+def test_partition_columns_that_are_the_same_or_not_known_go_on(before, after):
+    """What other assigners put into a path only their users know."""
+    grown = PARTITIONED.append(pa.field("more", TEXT))
+    assert noted(after, after=noted(before), schema=grown) == noted(after, schema=grown)
+
+
+def test_partition_columns_of_a_release_that_noted_none_go_on():
+    """Nothing is known of them, and from now on they are."""
+    old = Section(1, PARTITIONED.serialize().to_pybytes())
+    assert noted(by("day"), after=old) == noted(by("day")) != old
+
+
+def test_partition_columns_are_compared_as_spark_compares_names():
+    """``Day=`` and ``day=`` are one column."""
+    other = PARTITIONED.set(1, pa.field("Day", TEXT))
+    noted(by("day"), after=noted(by("day")), schema=other)
 
 
 def test_csv_keeps_the_order():
@@ -227,15 +315,15 @@ def test_tasks_that_nobody_told_find_out_themselves():
     refused(world, micro_batch(2), schema_of(a=INT), "'a' was int64")
 
 
-def following(section, schema):
+def following(section, schema, *, sink=None, cause=None):
     """What is said of ``schema`` after a record with ``section``."""
     world = World()
     world.driver().run(micro_batch(0), world.job())
     head = world.ledger().head()
     record = replace(head.record, schema=section)
     head = replace(head, record=EpochRecord.from_bytes(record.to_bytes(), where="here"))
-    sink = json_world().tiers()
-    return next_schema(sink, schema, cause=micro_batch(1), head=head, ledger=world.ledger())
+    sink = sink or json_world().tiers()
+    return next_schema(sink, schema, cause=cause or micro_batch(1), head=head, ledger=world.ledger())
 
 
 def test_columns_of_the_first_release_are_read():
@@ -244,6 +332,22 @@ def test_columns_of_the_first_release_are_read():
     following(golden, COLUMNS.append(pa.field("more", TEXT)))
     with pytest.raises(SchemaError, match=r"'place' was struct<lat: double>"):
         following(golden, COLUMNS.set(4, pa.field("place", TEXT)))
+
+
+def test_partition_columns_of_the_first_release_that_noted_them_are_read():
+    """The checked-in bytes say for ever that there was one, the day."""
+    golden = Section(1, (GOLDEN / "columns-1-partitions").read_bytes())
+    noted(by("day"), after=golden)
+    with pytest.raises(SchemaError, match="in partitions by 'day'"):
+        noted(FLAT, after=golden)
+
+
+@pytest.mark.parametrize("note", [b"{", b"[1]", b'"day"'])
+def test_damaged_partition_columns_are_damage(note):
+    """As the columns themselves."""
+    damaged = PARTITIONED.with_metadata({b"filesink.partition_columns": note})
+    with pytest.raises(StateCorruptError, match="partition columns"):
+        noted(FLAT, after=Section(1, damaged.serialize().to_pybytes()))
 
 
 def test_damaged_columns_are_damage():

@@ -14,6 +14,7 @@ from filesink.errors import (
     ConcurrentDriverError,
     ConfigError,
     IdentityError,
+    SecurityError,
     StateError,
     StorageError,
 )
@@ -24,6 +25,7 @@ from filesink.report import report_of
 from filesink.save_mode import SaveMode
 from filesink.storage.faulty import Fault, Moment
 from filesink.storage.memory import MemoryFile
+from filesink.storage.open import open_store
 from filesink.transactions import find_write
 from formats.api import Encoder
 from tests.fakes import World, keep_open, micro_batch, plan_of, records
@@ -104,6 +106,7 @@ def test_nothing_replaces_everything(world):
 def test_hidden_files_and_other_sinks_stay(world):
     """Names that readers skip, and a base path inside this one, are not replaced."""
     kept = ["_SUCCESS", "a/.hidden", "_old/part-0", ".git/config", "inner/part-0", "inner/_filesink/s/0"]
+    kept += ["_checkpoint/offsets/0", "a/.checkpoint/metadata"]
     kept += ["a/_dead_letters/theirs", "a/_dead_letters/b/theirs", "_dead_letters/b/ours"]
     for path in kept:
         plant(world, path)
@@ -125,6 +128,31 @@ def test_dead_letters_are_no_data(mode):
     assert letters.items() <= world.contents().items()
     assert [data for path, data in world.contents().items() if path.startswith("a/")] == [b"1\n"]
     assert [file for file in outcome.committables if isinstance(file, ReplacedFile)] == []
+
+
+@pytest.mark.parametrize("mode", ["overwrite", "overwrite_partitions", "error_if_data_exists"])
+@pytest.mark.parametrize("leads_to", ["file", "directory", "nowhere"])
+def test_links_that_readers_follow_are_refused(tmp_path, mode, leads_to):
+    """Their rows would stay beside the new ones, or be overlooked; what they lead to is not touched."""
+    base, other = tmp_path / "base", tmp_path / "other"
+    world = World(open_store=lambda: open_store(base, {}))
+    base.mkdir()
+    other.mkdir()
+    (other / "data").write_text("theirs\n")
+    target = {"file": other / "data", "directory": other, "nowhere": tmp_path / "nowhere"}[leads_to]
+    if mode != "error_if_data_exists":
+        write(world, "append", "old", bucket="a")
+    (base / "a").mkdir(exist_ok=True)
+    (base / "a" / "link").symlink_to(target)
+    before = {path.name for path in (base / "a").iterdir()}
+    with pytest.raises(SecurityError, match="'a/link'") as raised:
+        write(world, mode, "new", bucket="a")
+    assert raised.value.code == "SYMLINK"
+    assert {path.name for path in (base / "a").iterdir() if path.name[0] != "."} == before
+    assert (other / "data").read_text() == "theirs\n"
+    (base / "a" / "link").rename(base / "a" / "_link")
+    write(world, mode, "new", bucket="a")
+    assert (base / "a" / "_link").is_symlink()
 
 
 def test_open_parts_of_a_stream_stay():

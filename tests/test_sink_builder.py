@@ -10,8 +10,10 @@ import pyarrow as pa
 import pytest
 
 from filesink import BucketAssigner, ConfigError, FileSink, OutputFileConfig, RollingPolicy, SchemaError
+from filesink.checkpoints import check_checkpoint
 from filesink.file_format import code_of
 from filesink.rolling import DefaultRollingPolicy
+from filesink.storage.base_path import check_base_path
 from filesink.storage.open import open_store
 from formats import ParquetWriterFactory
 from formats.api import Encoder, RowEncoder
@@ -263,3 +265,56 @@ def test_finish_without_a_stream(tmp_path):
     with pytest.raises(ConfigError) as raised:
         lines(tmp_path).build().finish()
     assert raised.value.code == "NO_STREAM"
+
+
+@pytest.mark.parametrize(
+    ("base", "checkpoint"),
+    [
+        ("/data/x", "/data/x"),
+        ("/data/x", "/data/x/"),
+        ("/data/x", "/data/x/checkpoint"),
+        ("/data/x", "file:/data/x/checkpoint"),
+        ("/data/x", "/data/y/../x/a=1/checkpoint"),
+        ("/data/x", "/data/x/_filesink/checkpoint"),
+        ("/data/x", "/data/x/a/_filesink/checkpoint"),
+        ("/data/x", "/data/x/_dead_letters/checkpoint"),
+        ("data", "data/checkpoint"),
+        ("/", "/checkpoint"),
+        ("s3a://bucket/x", "s3://bucket/x/checkpoint"),
+        ("s3://bucket", "s3://bucket/checkpoint"),
+        ("hdfs://host/x", "hdfs://host/x/checkpoint"),
+    ],
+)
+def test_a_checkpoint_among_the_data_is_refused(base, checkpoint):
+    """Readers would take it for data, and an overwrite would remove it; nothing is started."""
+    with pytest.raises(ConfigError, match="checkpoint_location is") as raised:
+        lines(base).build().start(None, checkpoint_location=checkpoint)
+    assert raised.value.code == "CHECKPOINT"
+
+
+@pytest.mark.parametrize(
+    "checkpoint",
+    [
+        "/data/x/_checkpoint",
+        "/data/x/.checkpoint",
+        "/data/x/a/_checkpoints/a",
+        "/data/xy",
+        "/data",
+        "/cp",
+        "hdfs://host/data/x/checkpoint",
+        "dbfs:/data/x/checkpoint",
+        "s3://bucket/x",
+    ],
+)
+def test_a_checkpoint_that_readers_skip_is_allowed(checkpoint):
+    """Elsewhere, or below a name that begins with a dot or an underscore."""
+    check_checkpoint(checkpoint, check_base_path("/data/x"))
+
+
+def test_a_checkpoint_is_found_through_links(tmp_path):
+    """Whichever name of the base path is used."""
+    (tmp_path / "base").mkdir()
+    (tmp_path / "link").symlink_to(tmp_path / "base")
+    for base, location in (("base", "link"), ("link", "base")):
+        with pytest.raises(ConfigError, match="'cp' below the base path"):
+            lines(tmp_path / base).build().start(None, checkpoint_location=tmp_path / location / "cp")

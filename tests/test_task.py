@@ -13,6 +13,7 @@ from filesink.api import Sink, SinkWriter
 from filesink.epoch_record import EMPTY, Section
 from filesink.errors import InternalError, StateCorruptError, StateError, StateVersionError
 from filesink.framing import frame, to_json
+from filesink.system import TaskClock
 from filesink.task import TaskResult, WriteTask, decode_states, encode_states
 from tests.fakes import CountingIds, SettableClock, World, records
 
@@ -190,6 +191,13 @@ def test_the_order_of_calls():
     task = WriteTask(sink=Noted(), sink_id="s", slot=9, driver_ms=0, time_zone="UTC")
     task.run(0, 0, [records("a"), records("b", "c")])
     assert calls == ["letter", "write 1", "write 2", "prepare_commit 9", "snapshot_state 9", "close"]
+
+
+def test_a_task_clock_runs_on_in_milliseconds(monkeypatch):
+    """From the driver's time, by what has passed in the task."""
+    monkeypatch.setattr("time.monotonic", lambda: 70.0)
+    clock = TaskClock(driver_ms=1_700_000_000_000, _started=67.5)
+    assert clock.now_ms() == 1_700_000_002_500
 
 
 def test_a_task_goes_on_from_the_clock_of_its_driver():

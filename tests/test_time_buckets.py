@@ -51,6 +51,12 @@ def test_column_in_session_zone():
     assert assigned(DATE_TIME(column="ts"), batch) == hours
 
 
+def test_a_short_name_of_java_s_is_a_zone():
+    """As Spark takes it for a session."""
+    batch = times(datetime(2024, 7, 1, 10, 0, tzinfo=UTC))
+    assert assigned(DATE_TIME("HH", "PST", "ts"), batch) == ["03"]
+
+
 def test_half_hour_zone():
     """Hours begin at half past in UTC where the offset says so."""
     batch = times(datetime(2024, 1, 1, 10, 29, tzinfo=UTC), datetime(2024, 1, 1, 10, 30, tzinfo=UTC))

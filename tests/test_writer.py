@@ -5,20 +5,28 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pyarrow as pa
 import pytest
 
-from filesink.committables import PendingFile
+from filesink.bucket import Closed
+from filesink.committables import DiscardFile, PendingFile
+from filesink.committer import FileCommitter
 from filesink.errors import BucketError, ConfigError, InternalError
 from filesink.file_format import BulkFormat
 from filesink.naming import OutputFileConfig, parse_hidden, sink_tag
 from filesink.rolling import RollingPolicy
+from filesink.storage.s3 import S3Store
+from filesink.storage.s3_options import S3Options
+from filesink.storage.staged import HiddenObject
+from filesink.system import SystemIds
 from filesink.writer import WriterLimits
 from formats import ParquetWriterFactory
 from formats.api import BulkWriter, BulkWriterFactory, Encoder
-from tests.fakes import World, keep_open, plan_of, records
+from tests.fakes import SettableClock, World, keep_open, plan_of, records
+from tests.storage.fake_objects import FakeObjects
 
 UUID = "[0-9a-f]{8}-[0-9a-f]{4}-[48][0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}"
 
@@ -150,6 +158,18 @@ def test_age_is_looked_at_between_batches():
     assert [held.bucket for held in writer.snapshot_state(0)] == ["b2", "b3"]
 
 
+def test_age_is_looked_at_when_the_interval_has_passed():
+    """At the very millisecond, and not one before."""
+    policy = keep_open(rollover_interval=1, inactivity_interval=1000)
+    for now, closed in ((4, []), (5, ["b1"])):
+        world = World(plan=plan_of(policy=policy, check_interval_ms=5))
+        writer = world.writer()
+        writer.write(records("x", bucket="b1"), world.context())
+        world.clock.now = now
+        writer.write(records("x", bucket="b2"), world.context())
+        assert [held.bucket for held in writer.prepare_commit(0)] == closed
+
+
 def test_a_writer_serves_one_epoch():
     """Another slot than that of its context is a bug of the engine."""
     with pytest.raises(InternalError):
@@ -172,6 +192,41 @@ def test_limits_are_positive(limits):
     """A writer that may hold nothing cannot write."""
     with pytest.raises(ConfigError):
         WriterLimits(**limits)
+
+
+def test_limits_of_a_task():
+    """128 MiB of records, and as many files as the advice about descriptors says."""
+    assert WriterLimits() == WriterLimits(memory=128 << 20, open_files=400)
+
+
+def on_objects(objects, form):
+    """A world on an object store."""
+    return World(
+        plan=plan_of(form),
+        open_store=lambda: S3Store(objects, "", options=S3Options(), clock=SettableClock(), ids=SystemIds()),
+    )
+
+
+def test_what_may_be_held_is_no_upload_when_its_task_ends():
+    """A rule of the bucket may abort uploads: small files that wait to be merged are objects."""
+    objects = FakeObjects()
+    world = on_objects(objects, BulkFormat(ParquetWriterFactory()))
+    world.plan = replace(world.plan, closed=Closed.HELD)
+    (waiting,) = write(world, world.writer(), records("1"))
+    assert isinstance(waiting.staged, HiddenObject)
+    assert (list(objects.objects), objects.uploads) == ([waiting.staged.path], {})
+
+
+def test_an_object_that_was_copied_to_be_published_is_removed_after_it():
+    """Of a part that might have stayed open and did not: its hidden object is named beside its upload."""
+    objects = FakeObjects()
+    world = on_objects(objects, Encoder.simple_string_encoder())
+    committables = write(world, world.writer(), records("1"))
+    assert [type(file) for file in committables] == [DiscardFile, PendingFile]
+    assert [file.path for file in committables[:1]] == list(objects.objects)
+    store = world.store()
+    assert FileCommitter(store, store.runner).commit(committables) == []
+    assert list(objects.objects) == [committables[1].target]
 
 
 def test_buffers_stay_within_the_memory_limit():

@@ -67,7 +67,7 @@ class TableName:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Column:
-    """A column of a table. ``type`` is Hive's text of it, such as ``decimal(10,2)``."""
+    """A column of a table. ``type`` is Hive's text of it, such as ``decimal(10,2)``, or Spark's own."""
 
     name: str
     type: str
@@ -99,6 +99,7 @@ class Table:
         columns: those in the files; partition keys are not among them.
         partition_keys: in the order of the directories; empty for a table without partitions.
         location: URI or path of its directory, as the metastore has it.
+        bucket_columns: those after ``CLUSTERED BY``; empty for a table without buckets.
     """
 
     name: TableName
@@ -108,6 +109,7 @@ class Table:
     format: StorageFormat
     kind: TableKind = TableKind.EXTERNAL
     parameters: Mapping[str, str] = field(default_factory=dict)
+    bucket_columns: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -252,6 +252,7 @@ def _table(name: TableName, found: dict[str, Any]) -> Table:
         ),
         kind=kinds.get(found.get("TableType", ""), TableKind.OTHER),
         parameters=dict(found.get("Parameters", {})),
+        bucket_columns=tuple(storage.get("BucketColumns", ())),
     )
 
 

@@ -26,6 +26,7 @@ def table_of(name: TableName, found: Any) -> Table:
         ),
         kind=kinds.get(found.tableType, TableKind.OTHER),
         parameters=dict(found.parameters or {}),
+        bucket_columns=tuple(found.sd.bucketCols or ()),
     )
 
 

@@ -8,6 +8,7 @@ import pyarrow as pa
 import pyarrow.types as pt
 
 from filesink.errors import SchemaError
+from formats import columns
 
 _SIMPLE = (
     (pt.is_boolean, "boolean"),
@@ -18,6 +19,7 @@ _SIMPLE = (
     (pt.is_float32, "float"),
     (pt.is_float64, "double"),
     (pt.is_date, "date"),
+    (lambda kind: pt.is_timestamp(kind) and kind.tz is None, "timestamp_ntz"),
     (pt.is_timestamp, "timestamp"),
     (pt.is_string, "string"),
     (pt.is_large_string, "string"),
@@ -28,20 +30,36 @@ _TEXTS = re.compile(r"\b(?:varchar|char)\(\d+\)")
 _STRUCT_NAME = re.compile(r"[^,:<>`]+")
 
 
-def hive_type(kind: pa.DataType) -> str:
-    """``kind`` as in ``CREATE TABLE``, such as ``array<decimal(10,2)>``.
+def hive_type(column: pa.Field[pa.DataType]) -> str:
+    """The type of ``column`` as in ``CREATE TABLE``, such as ``array<decimal(10,2)>``.
 
     Raises:
         SchemaError: ``HIVE_TYPE``; Hive has no such type.
     """
+    for path, field in columns.walk(pa.schema([column])):
+        if pt.is_timestamp(field.type) and field.type.tz is None:
+            raise SchemaError(
+                f"column {path!r} is a timestamp_ntz, for which Hive has no type: its timestamp is a wall "
+                "clock to Hive and an instant to Spark; cast it to timestamp",
+                code="HIVE_TYPE",
+            )
+    return table_type(column.type).lower()
+
+
+def table_type(kind: pa.DataType) -> str:
+    """``kind`` as tables have it, names as they are; ``timestamp_ntz`` is a type of Spark's own tables only.
+
+    Raises:
+        SchemaError: ``HIVE_TYPE``; neither has such a type.
+    """
     if pt.is_dictionary(kind):
-        return hive_type(kind.value_type)
+        return table_type(kind.value_type)
     if pt.is_decimal(kind):
         return f"decimal({kind.precision},{kind.scale})"
     if pt.is_map(kind):
-        return f"map<{hive_type(kind.key_type)},{hive_type(kind.item_type)}>"
+        return f"map<{table_type(kind.key_type)},{table_type(kind.item_type)}>"
     if pt.is_list(kind) or pt.is_large_list(kind):
-        return f"array<{hive_type(kind.value_type)}>"
+        return f"array<{table_type(kind.value_type)}>"
     if pt.is_struct(kind):
         return f"struct<{','.join(_member(kind.field(i)) for i in range(kind.num_fields))}>"
     found = next((name for test, name in _SIMPLE if test(kind)), None)
@@ -53,7 +71,7 @@ def hive_type(kind: pa.DataType) -> str:
 def _member(field: pa.Field[pa.DataType]) -> str:
     if not _STRUCT_NAME.fullmatch(field.name):
         raise SchemaError(f"Hive cannot name {field.name!r} inside a struct; rename it", code="HIVE_TYPE")
-    return f"{field.name.lower()}:{hive_type(field.type)}"
+    return f"{field.name}:{table_type(field.type)}"
 
 
 def is_same_type(one: str, other: str) -> bool:

@@ -29,6 +29,7 @@ from filesink.metastore.locations import bucket_location, same_place
 from filesink.metastore.policies import CommitPolicy, CommittedPartition, Site
 from filesink.metastore.statistics import file_sizes, statistics
 from filesink.metastore.table_columns import check_evolvable, check_table, new_columns, table_for
+from filesink.metastore.table_readers import check_readers
 
 log = logging.getLogger("filesink")
 
@@ -68,8 +69,11 @@ class MetastorePolicy(CommitPolicy):
         if table is None:
             if self._create is None:
                 raise no_table(self.table)
-            self.metastore.create_table(table_for(self.table, self._create, site, schema))
+            wanted = table_for(self.table, self._create, site, schema)
+            check_readers(wanted, site, schema)
+            self.metastore.create_table(wanted)
             table = self._existing()
+        check_readers(table, site, schema)
         added = new_columns(table, site, schema)
         if added and self._on_new_columns == "add":
             check_evolvable(table)

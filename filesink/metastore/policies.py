@@ -62,12 +62,15 @@ class Site:
         base_path: as the user gave it.
         partition_columns: that make the directories; ``None`` if the assigner does not tell.
         hive_format: what Hive calls the format of the files; ``None`` if it has no name for it.
+        avro_schema: the JSON that the user gave for Avro files; ``None`` if their schema follows from the
+            columns, or they are no Avro files.
     """
 
     store: Store
     base_path: str
     partition_columns: tuple[str, ...] | None = None
     hive_format: str | None = None
+    avro_schema: str | None = None
 
 
 class CommitPolicy(ABC):

@@ -6,12 +6,10 @@ import pyarrow as pa
 
 from filesink.errors import MetastoreConflictError, SchemaError
 from filesink.metastore.api import Column, Table, TableKind, TableName
-from filesink.metastore.hive_types import hive_type, is_same_type
+from filesink.metastore.hive_types import hive_type, is_same_type, table_type
 from filesink.metastore.locations import bucket_location
 from filesink.metastore.policies import Site
-from filesink.metastore.table_formats import HIVE_FORMATS
-
-_OF_SPARK = "spark.sql.sources.provider"  # such a table has its schema in parameters of Spark's own
+from filesink.metastore.table_formats import HIVE_FORMATS, spark_provider
 
 
 def table_for(name: TableName, kind: TableKind, site: Site, schema: pa.Schema) -> Table:
@@ -27,11 +25,11 @@ def table_for(name: TableName, kind: TableKind, site: Site, schema: pa.Schema) -
             code="NO_HIVE_FORMAT",
         )
     keys = site.partition_columns or ()
-    types = {field.name.lower(): hive_type(field.type) for field in schema}
+    types = {field.name.lower(): hive_type(field) for field in schema}
     return Table(
         name=name,
         columns=tuple(
-            Column(name=field.name.lower(), type=hive_type(field.type))
+            Column(name=field.name.lower(), type=hive_type(field))
             for field in schema
             if field.name.lower() not in {key.lower() for key in keys}
         ),
@@ -47,7 +45,7 @@ def new_columns(table: Table, site: Site, schema: pa.Schema) -> tuple[Column, ..
     known = {column.name.lower() for column in (*table.columns, *table.partition_keys)}
     keys = {key.lower() for key in site.partition_columns or ()}
     return tuple(
-        Column(name=field.name.lower(), type=hive_type(field.type))
+        Column(name=field.name.lower(), type=hive_type(field))
         for field in schema
         if field.name.lower() not in known | keys
     )
@@ -57,17 +55,9 @@ def check_table(table: Table, site: Site, schema: pa.Schema) -> None:
     """Raise unless readers of the table will find every column of ``schema``, as it is.
 
     Raises:
-        MetastoreConflictError: ``NOT_A_TABLE``, ``PARTITION_KEYS``.
+        MetastoreConflictError: ``PARTITION_KEYS``.
         SchemaError: ``EXTRA_COLUMN``, ``COLUMN_TYPE``.
     """
-    if table.kind is TableKind.OTHER:
-        raise MetastoreConflictError(f"{table.name} is no table that has files", code="NOT_A_TABLE")
-    if table.parameters.get("transactional", "").lower() == "true":
-        raise MetastoreConflictError(
-            f"{table.name} is transactional: its readers see files of Hive's own transactions only. Use an "
-            "external table, or one with transactional=false",
-            code="NOT_A_TABLE",
-        )
     keys = {key.name.lower() for key in table.partition_keys}
     if site.partition_columns is not None and {name.lower() for name in site.partition_columns} != keys:
         raise MetastoreConflictError(
@@ -85,9 +75,9 @@ def check_table(table: Table, site: Site, schema: pa.Schema) -> None:
     types = {column.name.lower(): column.type for column in table.columns}
     for field in schema:
         wanted = types.get(field.name.lower())
-        if wanted is not None and not is_same_type(wanted, hive_type(field.type)):
+        if wanted is not None and not is_same_type(wanted, table_type(field.type)):
             raise SchemaError(
-                f"column {field.name!r} is {hive_type(field.type)} and table {table.name} has {wanted}; "
+                f"column {field.name!r} is {table_type(field.type)} and table {table.name} has {wanted}; "
                 "cast it",
                 code="COLUMN_TYPE",
             )
@@ -95,7 +85,7 @@ def check_table(table: Table, site: Site, schema: pa.Schema) -> None:
 
 def check_evolvable(table: Table) -> None:
     """Raise unless columns can be added by a client that is not Spark."""
-    if _OF_SPARK in table.parameters:
+    if spark_provider(table) is not None:
         raise MetastoreConflictError(
             f"{table.name} was made by Spark and has its columns in Spark's own form; add columns with ALTER "
             "TABLE in Spark",

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from filesink.metastore.api import StorageFormat
+from filesink.metastore.api import StorageFormat, Table
 
+_PROVIDER = "spark.sql.sources.provider"
+_CSV_SERDE = "org.apache.hadoop.hive.serde2.OpenCSVSerde"
 _QL = "org.apache.hadoop.hive.ql.io"
 _TEXT = "org.apache.hadoop.mapred.TextInputFormat"
 _TEXT_OUT = f"{_QL}.HiveIgnoreKeyTextOutputFormat"
@@ -44,3 +46,17 @@ HIVE_FORMATS: Mapping[str, StorageFormat] = MappingProxyType(
 def hive_format_of(form: StorageFormat) -> str | None:
     """The word of ``HIVE_FORMATS`` for a table's classes; ``None`` for any other."""
     return next((name for name, known in HIVE_FORMATS.items() if known.serde == form.serde), None)
+
+
+def is_csv(form: StorageFormat) -> bool:
+    """Whether a table's files are CSV as ``OpenCSVSerde`` reads it: one line per record, all values text."""
+    return form.serde == _CSV_SERDE
+
+
+def spark_provider(table: Table) -> str | None:
+    """What follows ``USING`` in the statement that made a table of Spark's own; ``None`` for Hive's tables.
+
+    Such a table is read by Spark alone, which keeps its columns in parameters that only Spark writes.
+    """
+    provider = table.parameters.get(_PROVIDER, "hive").lower()
+    return None if provider == "hive" else provider

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
-from pyspark.sql.types import StructType
+from pyspark.sql.types import StructField, StructType
 
 from filesink.metastore.api import (
     Column,
@@ -19,15 +20,17 @@ from filesink.metastore.api import (
 )
 from filesink.metastore.table_formats import HIVE_FORMATS
 
+_LIMITED = "__CHAR_VARCHAR_TYPE_STRING"
 _KINDS = {"EXTERNAL": TableKind.EXTERNAL, "MANAGED": TableKind.MANAGED}
 
 
 def table_of(name: TableName, found: Any) -> Table:
     """A ``CatalogTable``."""
     fields = StructType.fromJson(json.loads(found.schema().json())).fields
-    columns = {field.name: Column(name=field.name, type=_type(field.dataType)) for field in fields}
+    columns = {field.name: Column(name=field.name, type=_type(field)) for field in fields}
     keys = list(_items(found.partitionColumnNames()))
     storage, provider = found.storage(), _option(found.provider())
+    buckets = _option(found.bucketSpec())
     location = _option(storage.locationUri())
     of_spark = {"spark.sql.sources.provider": provider} if provider not in {None, "hive"} else {}
     return Table(
@@ -38,6 +41,7 @@ def table_of(name: TableName, found: Any) -> Table:
         format=_format(storage, provider),
         kind=_KINDS.get(found.tableType().name(), TableKind.OTHER),
         parameters={**entries(found.properties()), **of_spark},
+        bucket_columns=() if buckets is None else tuple(_items(buckets.bucketColumnNames())),
     )
 
 
@@ -62,13 +66,14 @@ def _path(uri: Any) -> str:
     return f"{scheme}:{f'//{authority}' if authority else ''}{path}" if scheme else str(path)
 
 
-def _type(kind: Any) -> str:
-    return str(kind.simpleString()).replace("timestamp_ntz", "timestamp")
+def _type(field: StructField) -> str:
+    """The catalog has CHAR and VARCHAR beside the type, which calls them strings."""
+    return str((field.metadata or {}).get(_LIMITED) or field.dataType.simpleString())
 
 
 def _format(storage: Any, provider: str | None) -> StorageFormat:
     if provider is not None and provider in HIVE_FORMATS:
-        return HIVE_FORMATS[provider]
+        return replace(HIVE_FORMATS[provider], serde_parameters=entries(storage.properties()))
     return StorageFormat(
         input_format=_option(storage.inputFormat()) or "",
         output_format=_option(storage.outputFormat()) or "",

@@ -39,6 +39,7 @@ from filesink.collected import CollectedEpochs, counted, slot_for
 from filesink.committables import Committable, HeldFile
 from filesink.epoch_record import BatchWrite, MicroBatch
 from filesink.errors import ConfigError, InternalError
+from filesink.file_format import check_crossing
 from filesink.file_tiers import FileTiers
 from filesink.identity import batch_write, is_fresh, stream_sink_id
 from filesink.metastore.announcements import Announced
@@ -238,6 +239,7 @@ class FileSinkDataSource(DataSource):
         """Check everything that can be known before data is read."""
         sink, table = options.builder.tiers(), options.table
         columns = arrow_schema(schema)
+        check_crossing(sink.plan.format, columns)  # all columns do
         announcing(sink, table).prepare(columns)
         epochs = replace(options.builder.epochs, on_gap=OnGap.REFUSE)  # every batch comes through here
         return Door(

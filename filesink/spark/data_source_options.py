@@ -13,6 +13,7 @@ from difflib import get_close_matches
 from typing import Any, Literal, cast
 
 from filesink.buckets import BucketAssigner
+from filesink.checkpoints import check_checkpoint
 from filesink.errors import ConfigError
 from filesink.file_tiers import FileTiers, Publishing
 from filesink.local_time import time_zone
@@ -152,6 +153,7 @@ def parse_options(options: Mapping[str, str]) -> DataSourceOptions:
     names = OutputFileConfig(**given.given(part_prefix="partPrefix", part_suffix="partSuffix"))
     builder = _with_format(given, _path(given)).with_bucket_assigner(_assigner(given))
     builder = builder.with_rolling_policy(policy).with_output_file_config(names)
+    check_checkpoint(given.get("checkpointLocation", ""), builder.base_path)
     zone, txn_id = given.get("timeZone"), given.get("txnId")
     if zone is not None:
         time_zone(zone)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -20,11 +21,11 @@ from filesink.ports import Clock, Ids, Ports
 from filesink.replay import EpochOptions, History, OnGap
 from filesink.save_mode import SaveMode
 from filesink.spark.chains import Chains
-from filesink.spark.job import SparkWriteJob, not_picklable, with_derived
+from filesink.spark.job import SparkWriteJob, check_derived, not_picklable, with_derived
 from filesink.spark.query import SinkQuery
 from filesink.spark.recent_outcomes import RecentOutcomes
 from filesink.spark.runner import SparkRunner
-from filesink.spark.schema import arrow_schema
+from filesink.spark.schema import arrow_schema, check_twins
 from filesink.spark.streams import QueryRun, current_ids, open_run
 from filesink.system import SystemClock, SystemIds
 
@@ -37,6 +38,7 @@ C = TypeVar("C")
 A = TypeVar("A")
 
 _OLDEST_SPARK = (4, 1)
+_SURROGATE = re.compile("[\ud800-\udfff]")  # without its other half it has no bytes
 _ENDING = frozenset({"available_now", "once"})
 _TRIGGERS = {"processing_time": "processingTime", "available_now": "availableNow", "once": "once"}
 
@@ -208,7 +210,10 @@ class SparkEngine(Generic[S, C, A]):
             cloudpickle.dumps(self.sink)  # type: ignore[no-untyped-call]
         except Exception as error:  # whatever a user's class raises when pickled; nothing has been written
             raise not_picklable(error) from error
-        self.sink.prepare(self._schema(df))
+        check_twins(df)
+        schema = self._schema(df)
+        check_derived(df, self.sink.derived_columns())
+        self.sink.prepare(schema)
 
     def _schema(self, df: DataFrame) -> pa.Schema:
         schema = with_derived(df, self.sink.derived_columns()).schema
@@ -266,10 +271,10 @@ def _time_zone(session: SparkSession) -> str:
 
 def _check_txn_id(txn_id: object) -> None:
     # A record that has a number there is written, and can never be read again.
-    if txn_id is not None and not (isinstance(txn_id, str) and txn_id):
+    if txn_id is not None and not (isinstance(txn_id, str) and txn_id and not _SURROGATE.search(txn_id)):
         raise ConfigError(
-            "txn_id must be text that is not empty, such as '2026-01', or left out; "
-            f"got {repr(txn_id)[:40]}, a value of type {type(txn_id).__name__}",
+            "txn_id must be text, such as '2026-01', that is not empty and has no lone surrogate, or left "
+            f"out; got {repr(txn_id)[:40]}, a value of type {type(txn_id).__name__}",
             code="BAD_VALUE",
         )
 

@@ -21,6 +21,7 @@ from filesink import errors
 from filesink.errors import ConfigError, FilesinkError, InternalError, SchemaError
 from filesink.ports import Losers
 from filesink.spark.arrow_batches import bounded_by_rows
+from filesink.spark.column_names import by_place
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -73,6 +74,7 @@ class SparkWriteJob:
         if self.projection is not None:
             df = df.select(*(F.expr(text).alias(name) for name, text in self.projection.columns.items()))
             function = _with_metadata(function, self.projection.metadata)
+        df, function = by_place(df, function)
         try:
             with bounded_by_rows(self.df):
                 rows = df.mapInArrow(function, "result binary").collect()
@@ -113,10 +115,17 @@ def with_derived(df: DataFrame, derived: Mapping[str, str]) -> DataFrame:
     """``df`` and the columns that Spark computes for the writer.
 
     Raises:
-        SchemaError: Spark cannot resolve an expression.
+        SchemaError: Spark cannot resolve an expression, or ``df`` has a column of the same name.
     """
     if not derived:
         return df
+    ours = {name.lower() for name in derived}
+    taken = next((name for name in df.columns if name.lower() in ours), None)
+    if taken is not None:  # which withColumns would replace
+        raise SchemaError(
+            f"column {taken!r} has the name of a column that the bucket assigner adds; rename it",
+            code="RESERVED_COLUMN",
+        )
     try:
         return df.withColumns({name: F.expr(text) for name, text in derived.items()})
     except AnalysisException as error:
@@ -124,6 +133,24 @@ def with_derived(df: DataFrame, derived: Mapping[str, str]) -> DataFrame:
             f"Spark cannot compute {', '.join(map(repr, derived.values()))}: {error.getMessage()}",
             code="EXPRESSION",
         ) from error
+
+
+def check_derived(df: DataFrame, derived: Mapping[str, str]) -> None:
+    """Raise ``SchemaError`` unless each of ``derived`` can be computed from one record alone.
+
+    ``with_derived`` has accepted them. A generator would make several records of one, or none.
+    """
+    for text in derived.values():
+        try:
+            # A condition is where Spark itself takes neither generators nor aggregates nor windows.
+            df.where(F.expr(text).isNotNull())
+        except AnalysisException as error:
+            raise SchemaError(
+                f"{text!r} has no value for a record by itself: it holds a generator such as explode(), a "
+                "window function or an aggregate. Use functions of one record, or compute it in the "
+                "DataFrame beforehand",
+                code="EXPRESSION",
+            ) from error
 
 
 def typed(error: BaseException) -> FilesinkError | None:

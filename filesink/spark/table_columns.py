@@ -2,29 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Literal
+import re
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Literal
 
 from pyspark.sql import functions as F  # noqa: N812 - as all PySpark code does
-from pyspark.sql.types import CharType, DataType, StringType, VarcharType
+from pyspark.sql.types import DataType, StringType
 
 from filesink.errors import SchemaError
 from filesink.metastore.api import Column, Table
+from filesink.metastore.table_formats import is_csv
+from filesink.spark.fitting import Place, by_name, fitted, without_limits
 
 if TYPE_CHECKING:
     from pyspark.sql import Column as SparkColumn
     from pyspark.sql import DataFrame
 
+# The word for a type, and neither a name in quotes nor that of a member.
+_TIMESTAMP = re.compile(r"`(?:[^`]|``)*`|\btimestamp\b(?!\s*:)", re.IGNORECASE)
+_LOCAL: Mapping[str, str] = MappingProxyType({"timestamp": "timestamp_ltz"})
+
 
 def in_table_order(df: DataFrame, table: Table, on_new_columns: Literal["refuse", "add"]) -> DataFrame:
     """The columns of ``table`` in their order, its partition keys last; columns that it lacks behind.
 
-    Columns that ``df`` lacks are null. Types may be widened without loss, as Spark does on ``INSERT``.
+    Columns that ``df`` lacks are null. Types may be widened without loss, as Spark does on ``INSERT``;
+    see ``fitted``.
 
     Raises:
         SchemaError: ``EXTRA_COLUMN``, ``COLUMN_TYPE``, ``PARTITION_COLUMN``, ``DUPLICATE_COLUMN``.
     """
-    given = _by_name(df)
+    given = by_name(df.columns, "columns")
     wanted = [*table.columns, *table.partition_keys]
     names = {column.name.lower() for column in wanted}
     extra = [name for lower, name in given.items() if lower not in names]
@@ -35,16 +44,10 @@ def in_table_order(df: DataFrame, table: Table, on_new_columns: Literal["refuse"
         )
     _check_keys(table.partition_keys, given, table)
     selected = [_column(df, column, given.get(column.name.lower()), table) for column in wanted]
-    return df.select(*selected, *(F.col(_quoted(name)) for name in extra))
-
-
-def _by_name(df: DataFrame) -> dict[str, str]:
-    found = {name.lower(): name for name in df.columns}
-    if len(found) != len(df.columns):
-        raise SchemaError(
-            "two columns differ only in case, which a table cannot hold; rename one", code="DUPLICATE_COLUMN"
-        )
-    return found
+    # Metastores keep names in lower case, and readers of Avro files look for exactly those.
+    added = [F.col(_quoted(name)).alias(name.lower()) for name in extra]
+    ordered = df.select(*selected, *added)
+    return _in_lines(ordered, table) if is_csv(table.format) else ordered
 
 
 def _check_keys(keys: Sequence[Column], given: dict[str, str], table: Table) -> None:
@@ -58,35 +61,34 @@ def _check_keys(keys: Sequence[Column], given: dict[str, str], table: Table) -> 
 
 
 def _column(df: DataFrame, wanted: Column, name: str | None, table: Table) -> SparkColumn:
-    target = _plain(DataType.fromDDL(wanted.type))
+    target = _parsed(wanted.type)
     if name is None:
-        return F.lit(None).cast(target).alias(wanted.name)
-    source = df.schema[name].dataType
-    column = F.col(_quoted(name))
-    if source.simpleString().lower() == target.simpleString().lower():
-        return column.alias(wanted.name)
-    if not _can_widen(df, source, target):
-        raise SchemaError(
-            f"column {name!r} is {source.simpleString()} and table {table.name} has {wanted.type}; cast it "
-            "yourself if nothing gets lost",
-            code="COLUMN_TYPE",
-        )
-    return column.cast(target).alias(wanted.name)
+        return F.lit(None).cast(without_limits(target)).alias(wanted.name)
+    place = Place(path=name, table=table.name, session=df.sparkSession)
+    return fitted(F.col(_quoted(name)), df.schema[name].dataType, target, place).alias(wanted.name)
 
 
-def _can_widen(df: DataFrame, source: DataType, target: DataType) -> bool:
-    """Spark's own rule. It takes anything for a string, which is no widening between columns."""
-    if isinstance(target, StringType):
-        return False
-    session: Any = df.sparkSession
-    parse = session._jsparkSession.parseDataType  # noqa: SLF001 - Python has no other way to the rule
-    cast = session._jvm.org.apache.spark.sql.catalyst.expressions.Cast  # noqa: SLF001
-    return bool(cast.canUpCast(parse(source.json()), parse(target.json())))
+def _parsed(text: str) -> DataType:
+    """A type as Hive and catalogs write it, whatever the session takes ``TIMESTAMP`` for."""
+    return DataType.fromDDL(_TIMESTAMP.sub(lambda found: _LOCAL.get(found[0].lower(), found[0]), text))
 
 
-def _plain(kind: DataType) -> DataType:
-    """Text of limited length is text; Spark itself has such types for columns of tables only."""
-    return StringType() if isinstance(kind, CharType | VarcharType) else kind
+def _in_lines(df: DataFrame, table: Table) -> DataFrame:
+    """``df``, whose job fails at a line break: readers of the table take one for the end of a record."""
+    keys = {key.name.lower() for key in table.partition_keys}
+    columns = []
+    for field in df.schema:
+        text = F.col(_quoted(field.name))
+        if isinstance(field.dataType, StringType) and field.name.lower() not in keys:
+            broken = F.raise_error(
+                F.lit(
+                    f"column '{field.name}' has a line break, which readers of table {table.name} take for "
+                    "the end of a record; nothing was written. Replace it, or use a table of another format"
+                )
+            )
+            text = F.when(text.rlike("[\\r\\n]"), broken).otherwise(text).alias(field.name)
+        columns.append(text)
+    return df.select(*columns)
 
 
 def _quoted(name: str) -> str:

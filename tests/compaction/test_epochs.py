@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import io
+from dataclasses import replace
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 from compaction import FileCompactor, FileCompactStrategy, RewritingFileCompactor
+from compaction.compactors import Rewrite
 from filesink import CompactionError, ConfigError, FileSink, StateError
 from filesink.closed_parts import Compaction, Waiting
 from filesink.file_format import BulkFormat
+from filesink.merging import MergeRequest
+from filesink.storage.faulty import FaultyStore
 from filesink.storage.open import open_store
 from formats import CompressWriterFactory, ParquetWriterFactory
 from formats.api import Encoder
 from formats.parquet_layout import ParquetLayout
-from tests.fakes import World, keep_open, micro_batch, plan_of, records
+from tests.fakes import World, held, keep_open, micro_batch, plan_of, records
 
 
 def compacting(compactor=None, **strategy):
@@ -466,3 +470,48 @@ def test_merges_run_in_so_many_lanes():
     assert driver._ports.runner.jobs == [2]
     assert len(world.visible()) == 5
     assert all(data == b"-0\n-1\n" for data in world.visible().values())
+
+
+def request_of(world, *contents):
+    """Parts of one segment each that are there, to be merged."""
+    parts = []
+    for number, content in enumerate(contents):
+        output = world.store().create(f".{number}", target=None)
+        output.write(content)
+        parts.append(
+            (replace(held(f".{number}", group=str(number), size=len(content)), staged=output.close()),)
+        )
+    return MergeRequest(parts=tuple(parts), path=".merged", target="part-0")
+
+
+def test_a_store_that_joins_less_than_it_was_given_is_found_out(monkeypatch):
+    """The lengths of what went in are known; records that are missing from a file are nowhere else soon."""
+    world = World()
+    request = request_of(world, b"1\n", b"2\n")
+    concat = FaultyStore.concat
+    monkeypatch.setattr(
+        FaultyStore,
+        "concat",
+        lambda store, pieces, *args, **options: concat(store, pieces[:1], *args, **options),
+    )
+    with pytest.raises(CompactionError, match="made 2 bytes of 4") as raised:
+        FileCompactor.concat_file_compactor().combine(None)(world.store(), request, request.path)
+    assert raised.value.code == "SIZE"
+
+
+class Breaks(RewritingFileCompactor):
+    """Writes something and fails."""
+
+    def rewrite(self, inputs, output, form):
+        del inputs, form
+        output.write(b"half")
+        raise KeyboardInterrupt
+
+
+def test_a_rewrite_that_is_stopped_leaves_nothing():
+    """Neither does a worker that is told to end in the middle of it."""
+    world = World()
+    request = request_of(world, b"1\n", b"2\n")
+    with pytest.raises(KeyboardInterrupt):
+        Rewrite(Breaks(), world.plan.format)(world.store(), request, request.path)
+    assert world.hidden() == [".0", ".1"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from datetime import UTC, datetime
 from decimal import Decimal
 from pathlib import Path
@@ -122,13 +123,25 @@ def test_a_path_that_is_no_base_path_is_refused(tmp_path, below):
     """Nothing is made there, so that a bucket goes on to belong to its sink."""
     filled(tmp_path)
     before = sorted(tmp_path.rglob("*"))
-    for call in (compaction.plan, lambda path: compaction.compact(path, Encoder.simple_string_encoder())):
+    text = Encoder.simple_string_encoder()
+    for call in (compaction.plan, lambda path: compaction.compact(path, text), compaction.files):
         with pytest.raises(ConfigError, match="name that as bucket") as raised:
             call(tmp_path / below)
         assert raised.value.code == "NO_SINK"
         assert str(tmp_path / below) in raised.value.message
     assert sorted(tmp_path.rglob("*")) == before
     assert compaction.plan(tmp_path, bucket="x").files == 5
+    assert compaction.plan(tmp_path, bucket="x/") == compaction.plan(tmp_path, bucket="x")
+    assert len(compaction.files(tmp_path, bucket="x")) == len(compaction.files(tmp_path, bucket="x/")) == 5
+
+
+def test_there_is_nothing_to_read_before_the_first_epoch(tmp_path):
+    """A sink that has started and decided nothing has no files: a reader is told so, as ``plan`` does."""
+    open_store(tmp_path, {}).prepare()
+    for call in (compaction.plan, compaction.files):
+        with pytest.raises(ConfigError) as raised:
+            call(tmp_path)
+        assert raised.value.code == "NO_SINK"
 
 
 def test_a_crash_after_the_decision_is_carried_through(tmp_path, monkeypatch):
@@ -207,14 +220,55 @@ def test_files_of_another_format_are_not_joined(tmp_path, other):
     assert hidden(tmp_path) == []
 
 
-def of_several_schemas(base: Path, factory, *tables: dict) -> None:
-    """One file of each table, in the bucket x."""
+def of_several_schemas(base: Path, factory, *tables: dict, bucket="x") -> None:
+    """One file of each table, in one bucket."""
     world = World(plan=plan_of(BulkFormat(factory)), uid=None, open_store=lambda: open_store(base, {}))
+    world.ids.made = 1000 * len(list(base.iterdir()))  # other ids than those of an earlier call
     for table in tables:
         rows = len(next(iter(table.values())))
-        batch = pa.RecordBatch.from_pydict({"bucket": ["x"] * rows, **table})
+        batch = pa.RecordBatch.from_pydict({"bucket": [bucket] * rows, **table})
         sink_id, cause = batch_write(SaveMode.APPEND, None, "", world.ids)
         world.driver(sink_id).run(cause, world.job(batch, schema=batch.schema))
+
+
+@pytest.mark.parametrize("factory", [PARQUET, OrcBulkWriterFactory()])
+def test_files_that_cannot_be_merged_keep_no_others_from_it(tmp_path, factory):
+    """The error comes when the others are merged: it names the directory, and what can be done."""
+    of_several_schemas(tmp_path, factory, {"n": [1]}, {"n": ["text"]}, bucket="bad")
+    of_several_schemas(tmp_path, factory, {"n": [1]}, {"n": [2]}, bucket="good")
+    before = names(tmp_path / "bad")
+    for _ in range(2):  # the second time nothing else is left to do
+        with pytest.raises(CompactionError, match="2 files of 'bad'") as raised:
+            compaction.compact(tmp_path, factory)
+        assert raised.value.code == "SCHEMA"
+        assert "disable_compact" not in raised.value.message
+        assert (names(tmp_path / "bad"), len(names(tmp_path / "good"))) == (before, 1)
+        assert hidden(tmp_path) == []
+    assert compaction.compact(tmp_path, factory, bucket="good") is None
+    assert len(compaction.files(tmp_path)) == 3
+
+
+def test_several_directories_that_cannot_be_merged(tmp_path):
+    """They are counted; a damaged file is one of them, and the report of the others is in the ledger."""
+    for bucket in ("a", "b", "c"):
+        of_several_schemas(tmp_path, PARQUET, {"n": [1]}, {"n": ["t" if bucket == "b" else 2]}, bucket=bucket)
+    damaged = min((tmp_path / "a").iterdir())
+    damaged.write_bytes(b"PAR1 no footer PAR1")
+    with pytest.raises(CompactionError, match=r"read back.*but for 1 more") as raised:
+        compaction.compact(tmp_path, PARQUET)
+    assert raised.value.code == "INPUT"
+    assert [len(names(tmp_path / bucket)) for bucket in ("a", "b", "c")] == [2, 2, 1]
+
+
+def test_what_has_expired_goes_though_nothing_can_be_merged(tmp_path):
+    """Inputs of earlier calls are removed as their grace ends."""
+    of_several_schemas(tmp_path, PARQUET, {"n": [1]}, {"n": [2]}, bucket="good")
+    compaction.compact(tmp_path, PARQUET, reader_grace=1)
+    of_several_schemas(tmp_path, PARQUET, {"n": [1]}, {"n": ["text"]}, bucket="bad")
+    time.sleep(0.1)
+    with pytest.raises(CompactionError, match="of 'bad'"):
+        compaction.compact(tmp_path, PARQUET)
+    assert len(names(tmp_path)) == 3
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 import compaction
+from compaction import swap
 from compaction.finished import FinishedTiers
 from compaction.superseded import current, outstanding
 from compaction.swap import Swap
@@ -79,13 +80,13 @@ def test_inputs_stay_for_the_grace(world):
 
 def test_the_grace_begins_when_the_merge_is_done(world, monkeypatch):
     """However long it takes, who asks just before its end can read the inputs for the whole grace."""
-    write = Swap._write
+    merge = swap.merge
 
-    def slow(*args):
+    def slow(*args, **options):
         world.clock.now += 5 * GRACE
-        return write(*args)
+        return merge(*args, **options)
 
-    monkeypatch.setattr(Swap, "_write", slow)
+    monkeypatch.setattr(swap, "merge", slow)
     compact(world)
     world.clock.now += GRACE - 1
     assert compact(world) is None
@@ -300,17 +301,17 @@ def test_a_merge_that_fails_leaves_nothing_behind(world, monkeypatch):
     """What other merges of the same call have finished goes, however often it is called; then all is well."""
     for number in range(4, 6):
         world.driver().run(micro_batch(number), world.job(records(str(number), bucket="y")))
-    write = Swap._write
+    merge = swap.merge
 
-    def fails(stage, store, group, output):
-        rows = write(stage, store, group, output)
+    def fails(store, form, *, group, output):
+        rows = merge(store, form, group=group, output=output)
         if group.bucket == "y":
             assert world.hidden() != []
-            raise CompactionError("damaged", code="INPUT")
+            raise CompactionError("damaged", code="SIZE")
         return rows
 
     with monkeypatch.context() as patched:
-        patched.setattr(Swap, "_write", fails)
+        patched.setattr(swap, "merge", fails)
         for _ in range(3):
             with pytest.raises(CompactionError, match="damaged"):
                 compact(world, 0)

@@ -185,6 +185,42 @@ def test_columns_that_do_not_fit_a_given_schema_are_refused(column, said):
         AvroWriterFactory(schema=GIVEN).check_schema(schema)
 
 
+INNER = {"type": "record", "name": "inner", "fields": [{"name": "a", "type": ["null", "int"]}]}
+PAIR = pa.struct([("a", pa.int32()), ("b", pa.int32())])
+
+
+@pytest.mark.parametrize(
+    ("avro", "column", "path"),
+    [
+        (INNER, PAIR, "s.b"),
+        (["null", INNER], PAIR, "s.b"),
+        ({"type": "array", "items": ["null", INNER]}, pa.list_(PAIR), "s[].b"),
+        ({"type": "map", "values": INNER}, pa.map_(pa.string(), PAIR), "s.value.b"),
+        ({"type": "map", "values": {"type": "array", "items": INNER}},
+         pa.map_(pa.string(), pa.list_(PAIR)), "s.value[].b"),
+        ({"type": "record", "name": "outer", "fields": [{"name": "in", "type": ["null", INNER]}]},
+         pa.struct([("in", PAIR)]), "s.in.b"),
+    ],
+)  # fmt: skip
+def test_fields_inside_of_columns_that_a_given_schema_lacks_are_refused(avro, column, path):
+    """They would be lost, and nobody would be told."""
+    factory = AvroWriterFactory(
+        schema={"type": "record", "name": "r", "fields": [{"name": "s", "type": avro}]}
+    )
+    with pytest.raises(FormatError) as error:
+        factory.check_schema(pa.schema([("s", column)]))
+    assert error.value.message.startswith(f"column {path!r} is not in the Avro schema")
+
+
+def test_a_column_is_not_taken_for_a_field_of_another():
+    """Although both have the same path."""
+    given = {"type": "record", "name": "r", "fields": [{"name": "s", "type": INNER}]}
+    with pytest.raises(FormatError, match=r"column 's\.a' is not in the Avro schema"):
+        AvroWriterFactory(schema=given).check_schema(
+            pa.schema([("s", pa.struct([("a", pa.int32())])), ("s.a", pa.int8())])
+        )
+
+
 @pytest.mark.parametrize(
     ("field", "path"),
     [

@@ -120,3 +120,33 @@ def test_levels_and_formats_have_signatures():
         for codec, level in (("gzip", None), ("gzip", 1), ("zstd", None))
     ]
     assert len({factory.signature() for factory in made}) == len(made)
+
+
+@pytest.mark.parametrize(
+    ("codec", "level", "compress"),
+    [
+        ("gzip", 0, lambda data: gzip.compress(data, 0, mtime=0)),
+        ("gzip", None, lambda data: gzip.compress(data, 6, mtime=0)),
+        ("gzip", 9, lambda data: gzip.compress(data, 9, mtime=0)),
+        ("bzip2", 1, lambda data: bz2.compress(data, 1)),
+        ("bzip2", None, bz2.compress),
+        ("xz", 0, lambda data: lzma.compress(data, preset=0)),
+        ("xz", 9, lambda data: lzma.compress(data, preset=9)),
+    ],
+)
+def test_a_level_is_that_of_the_codec(codec, level, compress):
+    """The lowest is not the default; without one it is the codec's own, for gzip that of the program."""
+    data = b"abcdefgh" * 1000 + bytes(range(256)) * 10
+    factory = CompressWriterFactory(encoder=Encoder.simple_string_encoder(), codec=codec, level=level)
+    assert factory.compress(data) == compress(data)
+
+
+@pytest.mark.parametrize("codec", CODECS)
+def test_equal_records_are_equal_bytes_at_any_time(monkeypatch, codec):
+    """No file tells when it was written, so one that is written again can be compared."""
+    factory = CompressWriterFactory(encoder=Encoder.simple_string_encoder(), codec=codec)
+    files = set()
+    for now in (1_000_000_000.0, 2_000_000_000.0):
+        monkeypatch.setattr("time.time", lambda now=now: now)
+        files.add(file_of(factory, texts("a", "b")))
+    assert len(files) == 1

@@ -115,11 +115,12 @@ def test_the_header_is_a_line_of_names():
     "options",
     [
         *({"delimiter": text} for text in ("", "\n", 'a"', "\\", 5, None)),
+        *({"delimiter": text, "escape": '"'} for text in ("\\", "\\t", "\\u0001", "|\\")),
         *({"quote": text} for text in ("", "ab", "é", "\n", None)),
         *({"escape": text} for text in ("", "ab", None)),
         {"quote_mode": "some"},
-        *({"date_format": text} for text in ("", "yy", "HH", "yyyy-'", 5)),
-        *({"timestamp_format": text} for text in ("", "EEE", "SSSSSSS", "yyyy-'")),
+        *({"date_format": text} for text in ("", "yy", "HH", "yyyy-'", "[yyyy]", "yyyy#", 5)),
+        *({"timestamp_format": text} for text in ("", "EEE", "SSSSSSS", "yyyy-'", "yyyy{", "}HH", "]")),
         *({"charset": text} for text in ("", "utf-16", "klingon", None)),
         {"null_value": None},
     ],
@@ -155,6 +156,7 @@ def test_patterns_are_those_of_java():
         "w": pa.array([0, 1, 2], pa.timestamp("us")),
     }
     options = {"date_format": "dd/MM/yyyy", "timestamp_format": "'o''clock' HH:mm:ss.SSS yyyyMMdd"}
+    assert encode({"d": columns["d"][:1], "n": [1]}, date_format="'['yyyy']#{}'") == b"[2022]#{},1\n"
     assert encode(columns, **options).decode() == (
         "08/01/2022,o'clock 23:13:20.123 20231114,o'clock 00:00:00.000 19700101\n"
         "15/07/+15659,,o'clock 00:00:00.000 19700101\n"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
-from formats import FormatError
+from formats import AvroWriterFactory, Encoder, FormatError, ParquetWriterFactory
 from formats.evolution import check_continues, check_readable_as
 
 GROWS = [
@@ -120,3 +120,90 @@ def test_wide_tables_take_no_longer_per_column():
     for schema in (wide, one(pa.struct(list(wide)))):
         check_continues(schema, schema)
         check_readable_as(schema, schema)
+
+
+AVRO_GROWS = [
+    (pa.int8(), pa.int64()),
+    (pa.int16(), pa.float32()),
+    (pa.int32(), pa.float64()),
+    (pa.float32(), pa.float64()),
+    (pa.timestamp("us", "UTC"), pa.timestamp("us", "Europe/Berlin")),
+    (pa.timestamp("s"), pa.timestamp("us")),  # both are microseconds in the file
+    (pa.null(), pa.string()),
+    (pa.decimal128(5, 2), pa.decimal128(5, 2)),
+    (pa.list_(pa.int8()), pa.list_(pa.int32())),
+]
+AVRO_CHANGES = [
+    (pa.date32(), pa.timestamp("us")),
+    (pa.decimal128(5, 2), pa.decimal128(7, 4)),
+    (pa.decimal128(5, 2), pa.decimal128(7, 2)),
+    (pa.int32(), pa.decimal128(12, 2)),
+    (pa.int64(), pa.decimal128(20, 0)),
+]
+
+
+@pytest.mark.parametrize("code", [AvroWriterFactory(), Encoder.avro()], ids=["bulk", "row"])
+@pytest.mark.parametrize(("old", "new"), AVRO_GROWS, ids=str)
+def test_avro_takes_what_its_readers_resolve(code, old, new):
+    """By its specification."""
+    code.check_continues(one(old), one(new))
+
+
+@pytest.mark.parametrize("code", [AvroWriterFactory(), Encoder.avro()], ids=["bulk", "row"])
+@pytest.mark.parametrize(("old", "new"), AVRO_CHANGES, ids=str)
+def test_avro_refuses_what_its_readers_take_for_something_else(code, old, new):
+    """A day would be so many microseconds, 1.25 be 0.0125, and nobody would notice."""
+    check_continues(one(old), one(new))
+    for wrap, path in ((lambda kind: kind, "c"), (lambda kind: pa.list_(pa.struct([("x", kind)])), "c[].x")):
+        with pytest.raises(FormatError) as error:
+            code.check_continues(one(wrap(old)), one(wrap(new)))
+        assert f"column {path!r} was " in error.value.message
+
+
+def test_avro_of_ones_own_schema_is_the_same_in_all_files():
+    """Whatever the columns were."""
+    schema = {"type": "record", "name": "r", "fields": [{"name": "c", "type": "double"}]}
+    AvroWriterFactory(schema=schema).check_continues(one(pa.int32()), one(pa.float64()))
+    with pytest.raises(FormatError, match="column 'c' is gone"):
+        AvroWriterFactory(schema=schema).check_continues(one(pa.int32()), pa.schema([("d", pa.int32())]))
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        (pa.int8(), pa.decimal128(12, 2)),
+        (pa.int16(), pa.decimal128(10, 0)),
+        (pa.int64(), pa.decimal128(22, 2)),
+        (pa.int16(), pa.float64()),
+        (pa.null(), pa.int64()),
+        (pa.null(), pa.float64()),
+        (pa.null(), pa.date32()),
+        (pa.null(), pa.null()),
+        (pa.date32(), pa.timestamp("us")),
+        (pa.decimal128(5, 2), pa.decimal128(7, 4)),
+    ],
+    ids=str,
+)
+def test_parquet_takes_what_spark_reads(old, new):
+    """From a file of the old type with the new one for its schema."""
+    ParquetWriterFactory().check_continues(one(old), one(new))
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        (pa.int8(), pa.decimal128(5, 2)),
+        (pa.int16(), pa.decimal128(11, 2)),
+        (pa.int8(), pa.float32()),
+        (pa.int16(), pa.float32()),
+        (pa.null(), pa.string()),
+        (pa.null(), pa.bool_()),
+        (pa.null(), pa.decimal128(12, 2)),
+    ],
+    ids=str,
+)
+def test_parquet_refuses_what_spark_does_not_read(old, new):
+    """Although every value would fit."""
+    check_continues(one(old), one(new))
+    with pytest.raises(FormatError, match="column 'c' was "):
+        ParquetWriterFactory().check_continues(one(old), one(new))

@@ -25,6 +25,7 @@ from formats import (
     ParquetWriterFactory,
     SequenceFileWriterFactory,
     XmlWriterFactory,
+    avro_container,
     expanding,
 )
 from formats.avro_codecs import AvroCodec
@@ -261,3 +262,25 @@ def test_xz_cannot_ask_for_any_memory():
     with pytest.raises(FormatError) as error:
         csv.open_reader(io.BytesIO(data), schema=pa.schema([("n", pa.int64())])).read_all()
     assert error.value.kind == "value"
+
+
+MARKER = bytes(range(16))
+
+
+def test_an_avro_block_with_another_marker_is_damage():
+    """What follows it is not what its writer has put there, however well its records look."""
+    good = b"".join(avro_container.block(1, b"record", marker=MARKER))
+    assert [found.data for found in avro_container.read_blocks(io.BytesIO(good), MARKER)] == [b"record"]
+    with pytest.raises(FormatError, match="damaged or cut off"):
+        list(avro_container.read_blocks(io.BytesIO(good[:-1] + b"?"), MARKER))
+
+
+def test_avro_metadata_that_says_its_size_is_read():
+    """Other writers may put the length of the map's block before it, and a negative count before that."""
+    pairs = b"".join(
+        avro_container.zigzag(len(part)) + part for part in (b"avro.codec", b"null", b"avro.schema", b"{}")
+    )
+    data = b"Obj\x01\x03" + avro_container.zigzag(len(pairs)) + pairs + b"\0" + MARKER
+    found = avro_container.read_header(io.BytesIO(data))
+    assert found.metadata == {"avro.codec": b"null", "avro.schema": b"{}"}
+    assert found.marker == MARKER

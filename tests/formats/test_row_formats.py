@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import io
+import json
 import pickle
 
 import pyarrow as pa
 import pytest
 
-from formats import FormatError
+from formats import CompressWriterFactory, Encoder, ExcelWriterFactory, FormatError, XmlWriterFactory
 
 
 def test_records_are_encoded_one_after_the_other(case, encoder, batch):
@@ -96,3 +98,58 @@ def test_what_has_no_text_is_refused_with_its_path(case, kind):
     with pytest.raises(FormatError, match="'months") as error:
         case.encoder.check_schema(pa.schema([pa.field("months", kind)]))
     assert error.value.kind == "schema"
+
+
+# What Java makes of them: one character for each longest beginning of one, and for half a surrogate pair.
+NO_UTF_8 = {
+    b"a\xffb": "a\ufffdb",
+    b"\xed\xa0\x80x": "\ufffdx",
+    b"\xed\xa9\xf0\x90": "\ufffd\ufffd",
+    b"\xf0\x9f\x98": "\ufffd",
+    b"\xc3": "\ufffd",
+    b"\xa9": "\ufffd",  # with the one before it a character, if nothing were between them
+    b"\xc0\x80": "\ufffd\ufffd",
+    "é 漢 😀".encode(): "é 漢 😀",
+}
+
+
+def no_utf_8():
+    """Strings as Spark makes them of any bytes with ``CAST(value AS STRING)``."""
+    texts = pa.array(list(NO_UTF_8), pa.binary()).view(pa.string())
+    return pa.record_batch({"id": pa.array(range(len(texts))), "s": texts})
+
+
+@pytest.mark.parametrize("charset", ["UTF-8", "UTF-16-LE"])
+def test_csv_is_text_whatever_its_strings_are(charset):
+    """Spark's writer puts U+FFFD in the place of bytes that are no UTF-8."""
+    text = bytes(Encoder.csv(charset=charset).encode(no_utf_8())).decode(charset)
+    assert text == "".join(f"{place},{said}\n" for place, said in enumerate(NO_UTF_8.values()))
+
+
+def test_json_is_text_whatever_its_strings_are():
+    """At any depth, keys of maps too."""
+    batch = no_utf_8()
+    texts = batch.column("s")
+    ends = pa.array(range(len(texts) + 1), pa.int32())
+    batch = batch.append_column("m", pa.MapArray.from_arrays(ends, texts, texts))
+    lines = [json.loads(line) for line in bytes(Encoder.json_lines().encode(batch)).decode().splitlines()]
+    assert lines == [{"id": n, "s": said, "m": {said: said}} for n, said in enumerate(NO_UTF_8.values())]
+
+
+def test_plain_text_keeps_its_bytes():
+    """As Spark's writer of text does."""
+    batch = no_utf_8().select(["s"])
+    assert bytes(Encoder.simple_string_encoder().encode(batch)) == b"".join(b + b"\n" for b in NO_UTF_8)
+
+
+@pytest.mark.parametrize(
+    "factory", [XmlWriterFactory(), ExcelWriterFactory(), CompressWriterFactory(encoder=Encoder.csv())]
+)
+def test_other_text_is_text_whatever_its_strings_are(factory):
+    """Nobody could read it otherwise."""
+    batch, file = no_utf_8(), io.BytesIO()
+    writer = factory.create(file, batch.schema)
+    writer.write(batch)
+    writer.finish()
+    back = factory.open_reader(file, schema=batch.schema).read_all()
+    assert back.column("s").to_pylist() == list(NO_UTF_8.values())

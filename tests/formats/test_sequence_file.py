@@ -74,3 +74,41 @@ def test_unknown_options_are_refused(options):
     with pytest.raises(FormatError) as error:
         SequenceFileWriterFactory(**options)
     assert error.value.kind == "option"
+
+
+SYNC = bytes(range(16))
+
+
+@pytest.mark.parametrize("codec", ["zlib", "gzip", "bzip2"])
+def test_equal_records_are_equal_bytes_at_any_time(monkeypatch, codec):
+    """But for the marker, which is random unless it is given."""
+    factory = SequenceFileWriterFactory(codec=codec, make_sync=lambda: SYNC)
+    files = set()
+    for now in (1_000_000_000.0, 2_000_000_000.0):
+        monkeypatch.setattr("time.time", lambda now=now: now)
+        files.add(file_of(factory, pa.record_batch({"v": ["a", "b"]})))
+    assert len(files) == 1
+
+
+def test_records_are_marked_every_hundred_kibibytes():
+    """So that readers can begin in the middle: never more than that and one record between two markers."""
+    factory = SequenceFileWriterFactory(compression="none", make_sync=lambda: SYNC)
+    data = file_of(factory, pa.record_batch({"v": ["x" * 1000] * 1000}))
+    pieces = data.split(b"\xff\xff\xff\xff" + SYNC)
+    assert len(pieces) == 1000 * 1010 // (100 << 10) + 1
+    assert all(len(piece) <= (100 << 10) + 1100 for piece in pieces)
+
+
+def test_files_of_other_options_have_other_signatures():
+    """Only alike ones are merged by their bytes or continued."""
+    options = [
+        {},
+        {"key": "k"},
+        {"key": "k", "value": "v"},
+        {"compression": "none"},
+        {"compression": "record"},
+        {"codec": "gzip"},
+        {"codec": "bzip2"},
+    ]
+    signatures = {SequenceFileWriterFactory(**one).signature() for one in options}
+    assert len(signatures) == len(options)

@@ -67,3 +67,9 @@ def test_a_time_that_64_bits_do_not_hold_is_an_error():
     with pytest.raises(FormatError, match="UTC") as error:
         iso_timestamp_text(column)
     assert error.value.kind == "value"
+
+
+def test_offsets_of_before_there_were_zones_have_seconds():
+    """Local mean time, as Java writes it."""
+    instant = pa.array([-2_840_140_800_000_000], pa.timestamp("us", "America/New_York"))
+    assert iso_timestamp_text(instant).to_pylist() == ["1879-12-31T19:03:58.000-04:56:02"]

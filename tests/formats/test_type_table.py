@@ -12,7 +12,14 @@ import pyarrow.parquet as pq
 import pyorc
 import pytest
 
-from formats import AvroWriterFactory, Encoder, FormatError, OrcBulkWriterFactory, ParquetWriterFactory
+from formats import (
+    ArrowWriterFactory,
+    AvroWriterFactory,
+    Encoder,
+    FormatError,
+    OrcBulkWriterFactory,
+    ParquetWriterFactory,
+)
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "formats.md"
 TYPES = {
@@ -43,7 +50,14 @@ TYPES = {
             pa.field("metadata", pa.binary(), metadata={"variant": "true"}),
         ]
     ),
+    "GEOMETRY": pa.struct(
+        [pa.field("srid", pa.int32()), pa.field("wkb", pa.binary(), metadata={"geometry": "true"})]
+    ),
+    "GEOGRAPHY": pa.struct(
+        [pa.field("srid", pa.int32()), pa.field("wkb", pa.binary(), metadata={"geography": "true"})]
+    ),
 }
+OPAQUE = {"VARIANT": "to_json", "GEOMETRY": "st_asbinary", "GEOGRAPHY": "st_asbinary"}
 
 
 def parquet(file):
@@ -134,4 +148,16 @@ def test_refusals_of_nested_types_name_the_path(factory):
             inner = pa.schema([("c", pa.struct([pa.field("x", pa.list_(kind))]))])
             with pytest.raises(FormatError, match=r"column 'c\.x\[\]"):
                 factory.check_schema(inner)
-            assert name in {"TIME", "INTERVAL DAY TO SECOND", "VOID", "VARIANT", "MAP<INT,INT>"}
+            assert name in {*OPAQUE, "TIME", "INTERVAL DAY TO SECOND", "VOID", "MAP<INT,INT>"}
+
+
+@pytest.mark.parametrize(("name", "function"), OPAQUE.items())
+@pytest.mark.parametrize(
+    "code",
+    [*(factory for factory, _ in FACTORIES.values()), *ENCODERS.values(), ArrowWriterFactory()],
+    ids=lambda code: type(code).__name__,
+)
+def test_what_only_spark_understands_is_refused_with_the_way_out(code, name, function):
+    """Its opaque bytes would be of no use to a reader."""
+    with pytest.raises(FormatError, match=rf"column 'c' is a {name}: write {function}\(c\) instead"):
+        code.check_schema(pa.schema([("c", TYPES[name])]))

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import io
 from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from formats import FormatError
-from formats.zones import parse_zone, utc_offsets
+from formats import ArrowWriterFactory, FormatError, ParquetWriterFactory
+from formats.zones import parse_zone, utc_offsets, with_known_zone
 
 ZONES = ["Europe/Berlin", "America/New_York", "Africa/Monrovia", "Australia/Lord_Howe", "Asia/Kathmandu"]
 INSTANTS = st.integers(-(2**36), 253_370_764_800 - 1)
@@ -72,3 +74,49 @@ def test_unknown_zones_are_refused_with_the_setting(name):
     """The message names the setting that makes them."""
     with pytest.raises(FormatError, match=r"spark\.sql\.session\.timeZone"):
         parse_zone(name)
+
+
+def test_short_names_of_java_are_zones():
+    """Spark takes them for a session; the time zone database does not have them."""
+    seconds = np.array([1_700_000_000, 1_720_000_000])
+    assert utc_offsets(seconds, zone=parse_zone("PST")).tolist() == [-28_800, -25_200]
+    assert parse_zone("IST") == ZoneInfo("Asia/Kolkata")
+
+
+@pytest.mark.parametrize(
+    ("name", "known"),
+    [
+        ("UTC", "UTC"),
+        ("Europe/Berlin", "Europe/Berlin"),
+        ("+05:30", "+05:30"),
+        ("Z", "UTC"),
+        ("GMT+1", "+01:00"),
+        ("UTC-00:30", "-00:30"),
+        ("+5:30", "+05:30"),
+        ("PST", "America/Los_Angeles"),
+        ("+01:02:03", "UTC"),  # Arrow has no seconds there
+        ("Mars/Olympus", "UTC"),
+    ],
+)
+def test_files_name_zones_that_readers_know(name, known):
+    """The instants are what they were, and pyarrow makes values of them."""
+    kind = with_known_zone(pa.timestamp("us", name))
+    assert kind == pa.timestamp("us", known)
+    (instant,) = pa.array([0], pa.timestamp("us", name)).cast(kind).to_pylist()
+    assert instant.timestamp() == 0
+
+
+@pytest.mark.parametrize("factory", [ParquetWriterFactory(), ArrowWriterFactory()])
+@pytest.mark.parametrize("name", ["Z", "GMT+1", "PST"])
+def test_timestamps_of_a_session_in_a_zone_of_java_s_have_values(factory, name):
+    """Readers in Python would raise an error at the first of them, nested ones too."""
+    at = pa.timestamp("us", name)
+    schema = pa.schema([("at", at), ("inside", pa.list_(pa.struct([("at", at)])))])
+    one = pa.array([1_700_000_000_000_000], at)
+    structs = pa.StructArray.from_arrays([one], fields=[pa.field("at", at)])
+    file = io.BytesIO()
+    writer = factory.create(file, schema)
+    writer.write(pa.record_batch([one, pa.ListArray.from_arrays([0, 1], structs)], schema=schema))
+    writer.finish()
+    (row,) = factory.open_reader(file).read_all().to_pylist()
+    assert row["at"] == row["inside"][0]["at"] == datetime.fromtimestamp(1_700_000_000, UTC)

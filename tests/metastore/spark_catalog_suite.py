@@ -19,7 +19,7 @@ import filesink
 from examples.hive_server import HiveServer
 from filesink import FileSink
 from filesink.buckets import BucketAssigner
-from filesink.errors import ConfigError, SchemaError
+from filesink.errors import ConfigError, MetastoreConflictError, SchemaError
 from filesink.metastore.api import Metastore, TableKind
 from filesink.metastore.hive import HiveMetastore
 from filesink.metastore.metastore_policy import MetastorePolicy
@@ -167,6 +167,51 @@ def test_what_does_not_fit_is_refused(session: SparkSession, tmp_path: Path, que
         sink.write(session.sql(query))
     assert caught.value.code == code
     assert not list((tmp_path / "t").rglob("*.parquet"))
+
+
+@pytest.mark.parametrize(
+    ("ddl", "code"),
+    [
+        ("(id int, t timestamp_ntz) using parquet", "SPARK_TABLE"),
+        ("(id int) using parquet clustered by (id) into 2 buckets", "BUCKETED_TABLE"),
+        ("(id int) clustered by (id) into 2 buckets stored as parquet", "BUCKETED_TABLE"),
+        ("(id int) partitioned by (k char(3)) stored as parquet", "KEY_TYPE"),
+    ],
+)
+def test_what_readers_would_not_find_is_refused(session: SparkSession, ddl: str, code: str) -> None:
+    """What Spark writes into the service of tables of its own tells enough."""
+    name = f"default.unreadable_{abs(hash(ddl))}"
+    session.sql(f"create table {name} {ddl}")
+    with pytest.raises(MetastoreConflictError) as caught:
+        FileSink.for_hive_table(name, metastore=HiveMetastore(URI))
+    assert caught.value.code == code
+
+
+def test_names_in_avro_are_those_that_readers_look_for(session: SparkSession) -> None:
+    """Spark's reader looks for its own spelling, which only its catalog tells."""
+    name = "default.spelled"
+    frame = session.sql("select 1 as id, named_struct('username', 'x') as s")
+    session.sql(f"create table {name} (Id int, s struct<userName:string>) stored as avro")
+    with pytest.raises(SchemaError) as caught:
+        FileSink.for_hive_table(name, metastore=HiveMetastore(URI)).with_uid("a").build().write(frame)
+    assert caught.value.code == "COLUMN_NAME"
+    FileSink.for_hive_table(name, metastore=SparkCatalog(session)).with_uid("a").build().write(frame)
+    assert [(row.Id, row.s.userName) for row in session.table(name).collect()] == [(1, "x")]
+
+
+def test_csv_gives_back_every_character(session: SparkSession, tmp_path: Path) -> None:
+    """As ``OpenCSVSerde`` reads it, with escapes of its own in the values."""
+    name, texts = (
+        "default.as_csv",
+        ["C:\\temp", "a\\,b", 'said "x"', " lead", "", "end\\", '\\"q\\"', "#h", "it's"],
+    )
+    session.sql(
+        f"create external table {name} (s string, id string) row format serde "
+        f"'org.apache.hadoop.hive.serde2.OpenCSVSerde' stored as textfile location '{tmp_path}/t'"
+    )
+    frame = session.createDataFrame([Row(id=str(i), s=text) for i, text in enumerate(texts)])
+    FileSink.for_hive_table(name, metastore=HiveMetastore(URI)).with_uid("c").build().write(frame)
+    assert [row.s for row in session.table(name).orderBy("id").collect()] == texts
 
 
 def test_a_stream_announces_as_it_goes(session: SparkSession, tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -65,6 +66,19 @@ class TestGlueCatalog(MetastoreContract):
         assert len(site.partitions(table.name)) == 230
 
 
+def test_buckets_of_a_table_are_known() -> None:
+    """Glue tells them beside the columns."""
+
+    class Client:
+        def get_table(self, **arguments: object) -> dict[str, object]:
+            del arguments
+            return {"Table": {"StorageDescriptor": {"BucketColumns": ["id"]}}}
+
+    found = GlueCatalog(Client()).get_table(TableName.parse("a.b"))
+    assert found is not None
+    assert found.bucket_columns == ("id",)
+
+
 class Broken:
     """A client whose every call fails."""
 
@@ -106,3 +120,19 @@ def test_glue_without_its_package(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(DependencyError) as caught:
         GlueCatalog()
     assert caught.value.code == "GLUE"
+
+
+class Busy:
+    """A client of a service that answers for one partition at a time."""
+
+    def batch_get_partition(self, *, PartitionsToGet: list[dict[str, Any]], **_where: str) -> dict[str, Any]:  # noqa: N803 - Glue's name
+        first, *left = PartitionsToGet
+        found = {**first, "StorageDescriptor": {"Location": "s3://b/x"}}
+        return {"Partitions": [found], "UnprocessedKeys": left}
+
+
+def test_partitions_that_glue_has_put_off_are_asked_for_again() -> None:
+    """What it does not answer at once is not absent: it would be added a second time."""
+    table = TableName.parse("a.b")
+    found = GlueCatalog(Busy()).get_partitions(SimpleNamespace(name=table), [("1",), ("2",), ("3",)])  # type: ignore[arg-type]
+    assert [one.values for one in found] == [("1",), ("2",), ("3",)]

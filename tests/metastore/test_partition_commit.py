@@ -10,11 +10,13 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
+from compaction import FileCompactor, FileCompactStrategy
+from filesink.closed_parts import Compaction
 from filesink.committables import Watermark
 from filesink.epoch import EpochLoop
 from filesink.errors import CommitFailedError, ConfigError, MetastoreError, StateCorruptError, StorageError
 from filesink.metastore.announcements import Announcement, AnnouncementCodec
-from filesink.metastore.partition_commit import PartitionCommit
+from filesink.metastore.partition_commit import PartitionCommit, PartitionCommitter
 from filesink.metastore.policies import (
     CommittedPartition,
     ListenerPolicy,
@@ -252,6 +254,23 @@ def test_a_whole_partition_holds_nothing_back(told: Told) -> None:
     driver = world.driver()
     write_times(world, driver, 0, d01="2024-01-01T00:00")
     assert (told.take(), world.rows()) == ([], [])
+    write_times(world, driver, 1, d02="2024-01-01T10:00")
+    assert told.take() == ["day=2024-01-01"]
+    assert [path.split("/")[0] for path in world.visible()] == ["day=2024-01-01"]
+
+
+def test_a_whole_partition_does_not_wait_for_company(told: Told) -> None:
+    """Its parts, closed to be announced, are merged in the same epoch, however small the file becomes."""
+    trigger = PartitionCommit.partition_time(extractor="$day", watermark_column="ts")
+    plan = timed_plan(keep_open(rollover_interval=10 * DAY, inactivity_interval=10 * DAY))
+    world = world_of(told, trigger=trigger, plan=plan)
+    world.compaction = Compaction(
+        strategy=FileCompactStrategy(size_threshold="1MiB"),
+        compactor=FileCompactor.concat_file_compactor(),
+    )
+    world.clock.now = at("2024-01-10")
+    driver = world.driver()
+    write_times(world, driver, 0, d01="2024-01-01T00:00")
     write_times(world, driver, 1, d02="2024-01-01T10:00")
     assert told.take() == ["day=2024-01-01"]
     assert [path.split("/")[0] for path in world.visible()] == ["day=2024-01-01"]
@@ -505,3 +524,39 @@ def test_records_without_waiting_partitions_are_as_they_were() -> None:
     record = world.ledger().read(0)
     assert b"waiting" not in record.to_bytes()
     assert pickle.loads(pickle.dumps(world.plan)).watermark_column is None  # noqa: S301 - ours
+
+
+def test_what_a_restart_announces_for_an_earlier_driver_may_be_a_repetition(told: Told) -> None:
+    """Nobody knows how far that driver came; the partitions of the new epoch are new."""
+    world = world_of(told)
+    world.fault = lambda operation, path: (
+        Fault(moment=Moment.BEFORE, error=KeyboardInterrupt())
+        if operation == "put_if_absent" and path.endswith(".complete")
+        else None
+    )
+    with pytest.raises(KeyboardInterrupt):
+        write(world, world.driver(), 0, "p=1")
+    world.fault = lambda _operation, _path: None
+    told.events.clear()
+    write(world, world.driver(), 1, "p=2")
+    assert [(event.bucket, event.may_be_repeated) for event in told.events] == [("p=1", True), ("p=2", False)]
+
+
+def test_what_would_have_been_announced_is_given_back_with_its_epoch(
+    told: Told, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A committer that has reserved something for an epoch that was not decided can let go of it."""
+    given_back: list[str] = []
+    monkeypatch.setattr(
+        PartitionCommitter, "abort", lambda _self, values: given_back.extend(one.bucket for one in values)
+    )
+    world = world_of(told)
+    world.fault = lambda operation, path: (
+        Fault(moment=Moment.BEFORE, error=StorageError("full", code="NO_SPACE"))
+        if operation == "put_if_absent" and path.endswith(".record")
+        else None
+    )
+    with pytest.raises(StorageError):
+        write(world, world.driver(), 0, "p=1", "p=2")
+    assert given_back == ["p=1", "p=2"]
+    assert told.take() == []

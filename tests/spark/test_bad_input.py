@@ -94,13 +94,18 @@ def test_a_sink_that_cannot_work_is_not_built(code: str, build: Callable[[], obj
 COLUMNS: dict[str, tuple[str, list[str], BucketAssigner]] = {
     "a missing column": ("BUCKET_COLUMN", ["1 AS id"], BucketAssigner.partition_bucket_assigner("day")),
     "columns that differ by case": (
-        "BUCKET_COLUMN",
+        "DUPLICATE_COLUMN",
         ["1 AS id", "2 AS Day", "3 AS DAY"],
         BucketAssigner.partition_bucket_assigner("day"),
     ),
     "a column twice": (
         "DUPLICATE_COLUMN",
         ["1 AS id", "2 AS id"],
+        BucketAssigner.base_path_bucket_assigner(),
+    ),
+    "columns that are one to Spark": (
+        "DUPLICATE_COLUMN",
+        ["1 AS a", "2 AS A"],
         BucketAssigner.base_path_bucket_assigner(),
     ),
     "a map as a bucket": (
@@ -119,6 +124,31 @@ COLUMNS: dict[str, tuple[str, list[str], BucketAssigner]] = {
         ["1 AS id"],
         BucketAssigner.expression_bucket_assigner("concat(nowhere, 'x')"),
     ),
+    "an expression that is several records": (
+        "EXPRESSION",
+        ["1 AS id"],
+        BucketAssigner.expression_bucket_assigner("explode(array('a', 'b'))"),
+    ),
+    "an expression over other records": (
+        "EXPRESSION",
+        ["1 AS id"],
+        BucketAssigner.expression_bucket_assigner("string(row_number() OVER (ORDER BY id))"),
+    ),
+    "an expression of all records": (
+        "EXPRESSION",
+        ["1 AS id"],
+        BucketAssigner.expression_bucket_assigner("string(max(id))"),
+    ),
+    "a column that the assigner adds": (
+        "RESERVED_COLUMN",
+        ["1 AS id", "'mine' AS __filesink_bucket"],
+        BucketAssigner.expression_bucket_assigner("string(id)"),
+    ),
+    "a column with a name of ours": (
+        "RESERVED_COLUMN",
+        ["1 AS id", "'mine' AS __filesink_record"],
+        BucketAssigner.base_path_bucket_assigner(),
+    ),
     "an expression that is not text": (
         "BUCKET_TYPE",
         ["1 AS id"],
@@ -127,6 +157,11 @@ COLUMNS: dict[str, tuple[str, list[str], BucketAssigner]] = {
     "a type Parquet has not": (
         "TYPE",
         ["1 AS id", "parse_json('1') AS v"],
+        BucketAssigner.base_path_bucket_assigner(),
+    ),
+    "an array of nothing": (
+        "TYPE",
+        ["1 AS id", "array() AS a"],
         BucketAssigner.base_path_bucket_assigner(),
     ),
     "a type Arrow has not": (
@@ -147,6 +182,21 @@ def test_columns_that_do_not_fit_are_refused(
         parquet_sink(tmp_path / "out").with_bucket_assigner(assigner).build().write(df)
     assert raised.value.code == code
     assert not (tmp_path / "out").exists()
+
+
+def test_intervals_are_written_where_spark_renders_them_and_refused_elsewhere(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    """Python would give an ``INTERVAL DAY`` the text of another type, of which Spark makes null."""
+    df = spark.range(1).selectExpr("id", "INTERVAL '3' DAY AS d").coalesce(1)
+    flat = BucketAssigner.base_path_bucket_assigner()
+    sink = FileSink.for_row_format(tmp_path / "json", Encoder.json_lines()).with_bucket_assigner(flat).build()
+    sink.write(df)
+    assert [row.d.days for row in spark.read.schema(df.schema).json(str(tmp_path / "json")).collect()] == [3]
+    sink = FileSink.for_row_format(tmp_path / "text", Encoder.simple_string_encoder())
+    with pytest.raises(SchemaError, match=r"\[TYPE\] column 'd' of type INTERVAL DAY would be"):
+        sink.with_bucket_assigner(flat).build().write(df.select("d"))
+    assert not (tmp_path / "text").exists()
 
 
 def test_a_base_path_that_is_a_file_is_refused(spark: SparkSession, tmp_path: Path) -> None:

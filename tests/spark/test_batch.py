@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import duckdb
+import pyarrow.parquet as pq
 import pytest
 from pyspark import TaskContext
 
@@ -247,3 +249,27 @@ def test_records_that_spark_renders_are_those_of_its_own_writer(
             for side in ("ours", "theirs")
         )
         assert ours == theirs
+
+
+NAMES = ["a.b", "a`b", "*", "`c`", "d.*", "", "e f", "ü", "b+", "x"]
+
+
+@pytest.mark.parametrize("patterns", ["false", "true"])
+@pytest.mark.parametrize("kind", ["parquet", "json"])
+def test_columns_may_have_any_name(spark: SparkSession, tmp_path: Path, kind: str, patterns: str) -> None:
+    """Those that PySpark reads as paths or patterns as well; they name buckets, too."""
+    df = spark.range(0, 4, numPartitions=1).selectExpr(*(f"id + {n} AS c{n}" for n in range(len(NAMES))))
+    df = df.toDF(*NAMES)
+    sink = parquet_sink(tmp_path) if kind == "parquet" else row_sink(tmp_path, Encoder.json_lines())
+    spark.conf.set("spark.sql.parser.quotedRegexColumnNames", patterns)
+    try:
+        sink.with_bucket_assigner(BucketAssigner.partition_bucket_assigner("a.b")).build().write(df)
+    finally:
+        spark.conf.unset("spark.sql.parser.quotedRegexColumnNames")
+    if kind == "parquet":
+        found = {path.parent.name: pq.read_table(path).to_pylist() for path in tmp_path.glob("*/part-*")}
+    else:
+        found = {path.parent.name: [json.loads(path.read_text())] for path in tmp_path.glob("*/part-*")}
+    assert found == {
+        f"a.b={number}": [{name: number + n for n, name in enumerate(NAMES) if n}] for number in range(4)
+    }

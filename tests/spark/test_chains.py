@@ -203,3 +203,24 @@ def test_a_batch_never_gets_the_run_of_another_query(monkeypatch):
     engine._run = mine
     monkeypatch.setattr(engine_module, "current_ids", lambda _df: "mine")
     assert engine._current_run(df) is mine
+
+
+def test_a_loop_that_is_let_go_is_closed():
+    """What it holds, a connection to a metastore say, goes with it, when nobody works in it any more."""
+    closed = []
+    loop = SimpleNamespace(close=lambda: closed.append("loop"))
+    chains = Chains(lambda _sink_id, _session: loop, note=lambda _outcome: None, interval=60)
+    with chains.use(CHAIN, SESSION):
+        chains.release(CHAIN)
+        assert closed == []
+    chains.release(CHAIN)
+    chains.release(CHAIN)
+    assert closed == ["loop"]
+
+
+@pytest.mark.parametrize(("retained", "kept"), [("500", 500), ("7", 100), ("", 100), (None, 100)])
+def test_as_many_batches_are_kept_as_spark_may_replay(retained, kept):
+    """A session that retains more of its log can be sent back further; less never makes us forget."""
+    session = SimpleNamespace(conf=SimpleNamespace(get=lambda _name, default: retained or default))
+    loop = engine_module._open(World().tiers(), engine_module.EngineOptions(), CHAIN, session)
+    assert loop._options.keep_batches == kept

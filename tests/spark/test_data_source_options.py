@@ -243,6 +243,7 @@ def test_sparks_own_options_are_known():
         ({"format": "csv", "header": "1"}, "BAD_VALUE"),
         ({"format": "text", "charset": "klingon"}, "BAD_VALUE"),
         ({"asyncProgressTrackingEnabled": "true"}, "TRIGGER"),
+        ({"checkpointLocation": "/data/out/checkpoint"}, "CHECKPOINT"),
     ],
     ids=str,
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import random
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -123,7 +124,7 @@ def written_by_us(df: DataFrame, encoder: Encoder) -> list[str]:
     records = b"".join(bytes(encoder.encode(b)) for b in table.to_batches() if len(b))
     expression = encoder.sql_expression(table.schema)
     if expression is not None:
-        batches = arrow(df.selectExpr(expression)).to_batches()
+        batches = arrow(df.selectExpr(f"{expression} AS record")).to_batches()
         assert b"".join(bytes(encoder.encode_rendered(b.column(0))) for b in batches if len(b)) == records
     return (bytes(encoder.header(table.schema)) + records).decode().split("\n")
 
@@ -175,6 +176,29 @@ def test_escapes_are_sparks(spark: SparkSession) -> None:
     df = df.selectExpr('`a"b`', 'map(`a"b`, `a"b`) AS m')
     expected = [row[0] for row in df.selectExpr("to_json(struct(*))").collect()]
     assert written_by_us(df, Encoder.json_lines()) == [*expected, ""]
+
+
+BROKEN = [0x41, 0x80, 0xBF, 0xA9, 0xC3, 0xC0, 0xE2, 0x82, 0xED, 0xA0, 0xF0, 0x9F, 0x98, 0xF4, 0x90, 0xFF]
+
+
+@pytest.mark.parametrize("kind", ["json", "csv", "text"])
+def test_bytes_that_are_no_text_become_what_spark_makes_of_them(
+    spark: SparkSession, tmp_path: Path, kind: str
+) -> None:
+    """U+FFFD in JSON and CSV; plain text keeps them."""
+    chosen = random.Random(5)  # noqa: S311 - test data
+    values = [bytes(chosen.choices(BROKEN, k=chosen.randrange(1, 9))) for _ in range(1000)]
+    rows = [(number, bytearray(value)) for number, value in enumerate(values)]
+    df = spark.createDataFrame(rows, "id int, value binary").coalesce(1).orderBy("id")
+    df = df.selectExpr("id", "CAST(value AS STRING) AS text")
+    encoder = {"json": Encoder.json_lines(), "csv": Encoder.csv()}.get(kind, Encoder.simple_string_encoder())
+    df = df.select("text") if kind == "text" else df
+    target = tmp_path / "spark-output"
+    df.coalesce(1).write.format(kind).options(**(LOSSLESS if kind == "csv" else {})).save(str(target))
+    expected = b"".join(path.read_bytes() for path in sorted(target.glob("part-*")))
+    assert (
+        b"".join(bytes(encoder.encode(batch)) for batch in arrow(df).to_batches() if len(batch)) == expected
+    )
 
 
 @pytest.mark.parametrize(

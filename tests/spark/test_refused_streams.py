@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from pyspark.errors import PySparkException, StreamingQueryException
 
-from filesink import BucketAssigner, ConfigError, FileSink, FileSinkBuilder, InternalError
+from filesink import BucketAssigner, ConfigError, FileSink, FileSinkBuilder, InternalError, SchemaError
 from formats import ParquetWriterFactory
 from tests.spark import inputs, outside
 
@@ -63,6 +63,19 @@ def test_calls_that_cannot_be_exactly_once_are_refused(
             sink.start(stream, checkpoint_location=checkpoint, **trigger)
     assert not (tmp_path / "out").exists()
     assert not checkpoint.exists()
+
+
+def test_a_bucket_expression_that_makes_several_records_of_one_is_refused(
+    spark: SparkSession, source: Path, tmp_path: Path
+) -> None:
+    """By either door; the rows would be written once for each."""
+    assigner = BucketAssigner.expression_bucket_assigner("explode(array('a', 'b'))")
+    sink = parquet_sink(tmp_path / "out").with_bucket_assigner(assigner).build()
+    stream = inputs.flights(spark, source)
+    with pytest.raises(SchemaError, match="EXPRESSION"):
+        sink.start(stream, checkpoint_location=tmp_path / "checkpoint")
+    assert "SchemaError: [EXPRESSION]" in failure(stream, sink, tmp_path / "checkpoint")
+    assert not (tmp_path / "out").exists()
 
 
 @pytest.mark.parametrize("mode", ["complete", "update"])

@@ -153,7 +153,7 @@ def test_a_bad_overwrite_option_is_refused(spark: SparkSession, tmp_path: Path) 
 def test_a_stream_never_overwrites(spark: SparkSession, tmp_path: Path) -> None:
     """Each of its micro-batches would replace the last."""
     stream = spark.readStream.format("rate").load()
-    built = sink(tmp_path).build()
+    built = sink(tmp_path / "out").build()
     with pytest.raises(ConfigError) as refused:
         built.start(stream, checkpoint_location=tmp_path / "checkpoint", mode="overwrite")
     assert refused.value.code == "SAVE_MODE"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from filesink.epoch_record import BatchWrite
-from filesink.errors import ConcurrentDriverError, ConfigError
+from filesink.errors import ConcurrentDriverError, ConfigError, InternalError
 from filesink.replay import EpochOptions
 from filesink.spark.data_source import BatchWriter, Door, StreamWriter
 from filesink.spark.task_message import Report
@@ -80,3 +80,37 @@ def test_tasks_that_wrote_for_two_slots_are_refused(world, slots):
     assert world.rows() == ["other"]
     assert world.hidden() == []
     assert world.ledger().head().record.slot == 0
+
+
+@pytest.mark.parametrize(("first", "second"), [((QUERY, 1), (QUERY, 1)), ((QUERY, 0), (QUERY, 1))])
+def test_messages_of_another_batch_are_no_epoch(world, first, second):
+    """Whatever Spark has mixed up: rows of one batch are never committed under the number of another."""
+    messages = [
+        report(world, str(number), subtask=number, query_id=query_id, batch_id=batch_id).to_message()
+        for number, (query_id, batch_id) in enumerate((first, second))
+    ]
+    with pytest.raises(InternalError) as raised:
+        commit_stream(world, messages)
+    assert raised.value.code == "BATCH_ID"
+    assert world.ledger().head() is None
+
+
+def test_messages_of_two_queries_are_no_epoch(world):
+    """The batch of the same number of another query is another batch."""
+    messages = [
+        report(world, str(number), subtask=number, query_id=query_id, batch_id=0).to_message()
+        for number, query_id in enumerate((QUERY, "another"))
+    ]
+    with pytest.raises(InternalError) as raised:
+        commit_stream(world, messages)
+    assert raised.value.code == "BATCH_ID"
+
+
+@pytest.mark.parametrize(("commit", "named"), DOORS.values(), ids=DOORS)
+def test_the_first_epoch_of_a_run_sweeps_what_earlier_runs_have_left(world, commit, named):
+    """Also in buckets that it does not write to itself: nobody else will look there."""
+    task = WriteTask(sink=world.tiers(), sink_id=world.sink_id, slot=0, driver_ms=0, time_zone="UTC")
+    task.run_with(0, 0, [records("dead", bucket="elsewhere")], clock=world.clock, ids=world.ids)
+    assert len(world.hidden()) == 1
+    commit(world, [report(world, "1", **named).to_message()])
+    assert (world.rows(), world.hidden()) == (["1"], [])

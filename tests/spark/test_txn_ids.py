@@ -11,7 +11,7 @@ from filesink.spark.engine import SparkEngine
 from tests.fakes import World
 
 
-@pytest.mark.parametrize("txn_id", [202601, 0, "", b"2026-01", False])
+@pytest.mark.parametrize("txn_id", [202601, 0, "", b"2026-01", False, "a\ud800"])
 def test_a_txn_id_that_is_no_text_is_refused(txn_id):
     """A number would make a record that nobody can read again, and 0 would mean none; nothing is written."""
     world = World()

@@ -1,0 +1,133 @@
+"""What Spark's columns are to Arrow, and what of them Arrow loses; without a JVM."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from pyspark.sql.types import (
+    ArrayType,
+    DataType,
+    DayTimeIntervalType,
+    IntegerType,
+    MapType,
+    NullType,
+    StringType,
+    StructType,
+    YearMonthIntervalType,
+)
+
+from filesink.api import SHORT_INTERVAL
+from filesink.errors import SchemaError
+from filesink.file_format import BulkFormat, RowFormat, check_crossing
+from filesink.spark.data_source import FileSinkDataSource
+from filesink.spark.schema import arrow_schema
+from formats import (
+    CompressWriterFactory,
+    Encoder,
+    ExcelWriterFactory,
+    ParquetWriterFactory,
+    RowEncoder,
+    XmlWriterFactory,
+)
+from formats.per_row import PerRowEncoder
+
+DAYS = DayTimeIntervalType(DayTimeIntervalType.DAY)
+TO_SECOND = DayTimeIntervalType()
+
+
+class Bytes(RowEncoder):
+    """A user's format, for which an interval is a timedelta."""
+
+    def encode(self, row):
+        """Not called."""
+        raise NotImplementedError
+
+
+def of(kind: DataType) -> StructType:
+    """Two columns, of which the second is of ``kind``."""
+    return StructType().add("id", IntegerType()).add("d", kind)
+
+
+def noted(kind: DataType) -> str | None:
+    """What Arrow is told of the column beside its type."""
+    found = (arrow_schema(of(kind)).field("d").metadata or {}).get(SHORT_INTERVAL)
+    return None if found is None else found.decode()
+
+
+@pytest.mark.parametrize(
+    ("kind", "said"),
+    [
+        (TO_SECOND, None),
+        (StringType(), None),
+        (DAYS, "'d' of type INTERVAL DAY"),
+        (DayTimeIntervalType(1, 3), "'d' of type INTERVAL HOUR TO SECOND"),
+        (ArrayType(DAYS), "'d[]' of type INTERVAL DAY"),
+        (MapType(DAYS, IntegerType()), None),  # a key is microseconds, whatever its type
+        (MapType(StringType(), of(DAYS)), "'d.value.d' of type INTERVAL DAY"),
+    ],
+    ids=str,
+)
+def test_intervals_keep_what_arrow_loses_of_them(kind: DataType, said: str | None) -> None:
+    """All of them are one type there."""
+    assert noted(kind) == said
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        RowFormat(Encoder.json_lines()),
+        RowFormat(Encoder.csv()),
+        RowFormat(Encoder.simple_string_encoder()),
+        BulkFormat(CompressWriterFactory(encoder=Encoder.csv())),
+        BulkFormat(XmlWriterFactory()),
+        BulkFormat(ExcelWriterFactory()),
+    ],
+    ids=lambda form: str(form)[:60],
+)
+def test_text_of_intervals_that_spark_reads_as_null_is_not_written(form: RowFormat | BulkFormat) -> None:
+    """``INTERVAL '3' DAY`` would become ``INTERVAL '3 00:00:00' DAY TO SECOND``."""
+    check_crossing(form, arrow_schema(of(TO_SECOND)))
+    with pytest.raises(SchemaError, match="column 'd' of type INTERVAL DAY would be written as") as error:
+        check_crossing(form, arrow_schema(of(DAYS)))
+    assert error.value.code == "TYPE"
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        BulkFormat(ParquetWriterFactory()),
+        RowFormat(Encoder.avro()),
+        RowFormat(PerRowEncoder(Bytes())),
+        BulkFormat(CompressWriterFactory(encoder=Encoder.avro())),
+    ],
+    ids=lambda form: str(form)[:60],
+)
+def test_intervals_that_stay_numbers_are_written(form: RowFormat | BulkFormat) -> None:
+    """They mean what they did."""
+    check_crossing(form, arrow_schema(of(DAYS)))
+
+
+def test_the_data_source_refuses_them(tmp_path: Path) -> None:
+    """Every column of it crosses to Python; nothing is made."""
+    options = {"path": str(tmp_path / "out"), "format": "json", "timeZone": "UTC"}
+    with pytest.raises(SchemaError, match="column 'd' of type INTERVAL DAY"):
+        FileSinkDataSource(options).writer(of(DAYS), overwrite=False)
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("kind", "said"),
+    [
+        (ArrayType(NullType(), containsNull=False), "type array<void> holds VOID that is never null"),
+        (MapType(NullType(), NullType()), "type map<void,void> holds VOID that is never null"),
+        (YearMonthIntervalType(), "type interval year to month to Python: cast or drop it"),
+    ],
+    ids=str,
+)
+def test_what_arrow_has_no_type_for_names_its_column(kind: DataType, said: str) -> None:
+    """An error of ours, whoever raised it."""
+    with pytest.raises(SchemaError, match=said) as error:
+        arrow_schema(of(kind))
+    assert "column 'd' of type" in error.value.message
+    assert error.value.code == "TYPE"
