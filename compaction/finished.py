@@ -214,7 +214,7 @@ def _complete_slots(store: Store) -> dict[str, int]:
     """Sink tag to the newest slot of its ledger that is complete."""
     slots: dict[str, int] = {}
     for sink_id in ledger_ids(store):
-        head = Ledger(store, sink_id).head()
+        head = Ledger(store, sink_id).newest()
         if head is not None:
             slots[sink_tag(sink_id)] = head.record.slot - (not head.complete)
     return slots

@@ -9,7 +9,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from filesink.errors import ConfigError
-from filesink.naming import DEAD_LETTERS, LEDGER_ROOT
+from filesink.naming import LEDGER_ROOT, is_data
 from filesink.storage.base_path import check_base_path
 
 
@@ -27,13 +27,14 @@ def check_checkpoint(location: str, base_path: str) -> None:
         ConfigError: ``CHECKPOINT``.
     """
     below = _below(base_path, location)
-    if below is None or (_is_skipped(below) and LEDGER_ROOT not in below and below[0] != DEAD_LETTERS):
+    if below is None or (_is_skipped(below) and LEDGER_ROOT not in below and is_data(below[0])):
         return
     where = f"'{'/'.join(below)}' below the base path" if below else "the base path itself"
     raise ConfigError(
         f"checkpoint_location is {where}, '{base_path}': readers would take the checkpoint's files for data, "
         "and an overwrite would remove them. Nothing was written. Put it elsewhere, or below a directory "
-        "whose name begins with '_' or '.' and is not ours, such as '_checkpoint'",
+        "whose name begins with '_' or '.' and is not ours, such as '_checkpoint'. If it is on another file "
+        "system, write its scheme, such as hdfs://",
         code="CHECKPOINT",
     )
 

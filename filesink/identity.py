@@ -28,7 +28,8 @@ from filesink.save_mode import SaveMode
 
 #: The ledger of batch writes that must not run beside each other.
 EXCLUSIVE = "exclusive"
-_OF_STREAMS = ("query-", "uid-")  # how the names of their ledgers begin
+#: How the names of the ledgers of streams begin; those of batch writes with a uid do, too.
+OF_STREAMS = ("query-", "uid-")
 _UID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
 
@@ -132,7 +133,7 @@ def _check_old_names(batch: MicroBatch, ledger: Ledger, on_new_query: OnNewQuery
 
 def _under_other_names(batch: MicroBatch, ledger: Ledger) -> Iterator[tuple[Head, MicroBatch]]:
     for name in ledger.neighbours():
-        head = ledger.beside(name).head() if name.startswith(_OF_STREAMS) else None
+        head = ledger.beside(name).newest() if name.startswith(OF_STREAMS) else None
         last = None if head is None else head.record.last_batch
         if head is not None and last is not None and last.query_id == batch.query_id:
             yield head, last
@@ -147,7 +148,7 @@ def _check_new_chain(batch: MicroBatch, ledger: Ledger) -> None:
             "emptied or not mounted",
         )
     if ledger.sink_id.startswith("query-"):
-        others = [name for name in ledger.neighbours() if name.startswith(_OF_STREAMS)]
+        others = [name for name in ledger.neighbours() if name.startswith(OF_STREAMS)]
         if others:
             raise _refusal(
                 "NEW_QUERY_OLD_DATA",

@@ -103,12 +103,18 @@ class Ledger:
         self._counted: dict[int, bool] = {}
 
     def head(self) -> Head | None:
-        """The newest record, or ``None`` for a new chain.
+        """The newest record, or ``None`` for a new chain. For whoever goes on with the chain.
 
         Raises:
             StateCorruptError: records are missing, or one cannot be read.
         """
-        listing = self._unbroken()
+        return self._newest(self._unbroken())
+
+    def newest(self) -> Head | None:
+        """As ``head``, for whoever only wants to know how far the chain of another sink is."""
+        return self._newest(self._list())
+
+    def _newest(self, listing: _Listing) -> Head | None:
         if not listing.records:
             if listing.marks:
                 raise StateCorruptError(
@@ -335,14 +341,21 @@ class Ledger:
     def _unbroken(self) -> _Listing:
         """What is there, if nothing is missing."""
         listing = self._list()
-        if listing.missing() is not None:
-            listing = self._list()  # a fold may have been at work, and its mark not seen yet
+        if listing.missing() is None or self.sink_id == COMPACTION:
+            return listing
+        listing = self._list()  # a fold may have been at work, and its mark not seen yet
         missing = listing.missing()
-        if missing is not None and self.sink_id != COMPACTION:
+        if missing is not None:
+            last = listing.records[-1]
+            way_out = (
+                ""
+                if last in listing.complete
+                else f", or remove {last:012d}.record, which is not complete, to go on from what is there"
+            )
             raise StateCorruptError(
-                f"{self._directory} has the record of slot {listing.records[-1]}, but not that of slot "
-                f"{missing}: the base path was emptied, unmounted or replaced by an older copy, maybe while "
-                "a driver was at work. Nothing was published. Bring the directory back and start again",
+                f"{self._directory} has the record of slot {last}, but not that of slot {missing}: the base "
+                "path was emptied, unmounted or replaced by an older copy, maybe while a driver was at work. "
+                f"Nothing was published. Bring the directory back and start again{way_out}",
                 code="GAP",
             )
         return listing

@@ -28,7 +28,7 @@ from filesink.epoch_record import EMPTY, BatchWrite, EpochRecord, Finish, MicroB
 from filesink.errors import ConcurrentDriverError, ConfigError, IdentityError, StagedDataLost, StorageError
 from filesink.file_tiers import FileTiers, chain_of
 from filesink.gathering import states_of
-from filesink.identity import EXCLUSIVE, batch_sink_id
+from filesink.identity import EXCLUSIVE, OF_STREAMS, batch_sink_id, stream_sink_id
 from filesink.ledger import Ledger, ledger_ids
 from filesink.metastore.announcements import Announced
 from filesink.naming import join, parent, parse_ours, sink_tag
@@ -72,6 +72,8 @@ class Maintenance:
         retracted: list[int] = []
         given_up = 0
         for ledger in self._ledgers():
+            if not self._may_be_ours(ledger.sink_id):
+                continue  # whatever is wrong with it
             head = ledger.head()
             if head is None or not self._is_ours(head.record):
                 continue
@@ -139,6 +141,11 @@ class Maintenance:
             self._store.discard(leftover.path)
             removed.append(leftover)
         return tuple(removed)
+
+    def _may_be_ours(self, sink_id: str) -> bool:
+        """As ``_is_ours``, by the name of the chain alone."""
+        uid = self._tiers.uid
+        return uid is None or sink_id == stream_sink_id(uid, "") or not sink_id.startswith(OF_STREAMS)
 
     def _is_ours(self, record: EpochRecord) -> bool:
         """Whether the chain of ``record`` is one of this sink's; without a uid all are."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import shutil
 from contextlib import suppress
 from dataclasses import replace
 
@@ -16,8 +17,10 @@ from filesink.errors import (
     ConfigError,
     IdentityError,
     StagedDataLost,
+    StateCorruptError,
     StorageError,
 )
+from filesink.file_tiers import StoreAddress
 from filesink.identity import batch_sink_id, batch_write
 from filesink.maintenance import Lost
 from filesink.metastore.partition_commit import PartitionCommit
@@ -121,6 +124,17 @@ def test_lost_bytes_are_named_first():
     with pytest.raises(StagedDataLost):
         world.maintenance().recover(Lost.RAISE, None)
     assert not world.driver().ledger.head().complete
+
+
+def test_a_copy_of_a_ledger_is_in_nobodys_way_who_has_a_uid(tmp_path):
+    """A backup of another stream's ledger decides nothing for this one; only who asks for all meets it."""
+    base = StoreAddress(base_path=str(tmp_path))
+    world, every = (World(uid=uid, open_store=base) for uid in ("u", None))
+    world.driver().run(micro_batch(0), world.job(records("0")))
+    shutil.copytree(tmp_path / "_filesink" / "uid-u", tmp_path / "_filesink" / "uid-u.bak")
+    assert world.maintenance().recover(Lost.RAISE, None).published == ()
+    with pytest.raises(StateCorruptError, match=r"move it out of '_filesink'"):
+        every.maintenance().recover(Lost.RAISE, None)
 
 
 def test_accept_publishes_what_is_left():

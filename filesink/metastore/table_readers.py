@@ -48,8 +48,8 @@ def _check_times_of_avro(table: Table, site: Site, schema: pa.Schema) -> None:
     given = site.avro_schema
     if given is not None and not any(word in given for word in _FINER_THAN_HIVE):
         return
-    for path, kind in _times(schema):
-        del kind
+    path = next((path for path, _ in _times(schema)), None)
+    if path is not None:
         raise SchemaError(
             f"column {path!r} is a timestamp: Hive takes Avro's microseconds for milliseconds, and table "
             f"{table.name} would show the year 56000 for today. Use a table of Parquet or ORC, cast the "
@@ -76,7 +76,8 @@ def _check_names_of_avro(table: Table, schema: pa.Schema) -> None:
         lower = field.name.lower()
         column = known.get(lower)
         wanted = lower if column is None else column.name
-        if field.name != wanted or (column and _differ_in_case(table_type(field.type), column.type)):
+        kind = table_type(field.type)
+        if field.name != wanted or _differ_in_case(kind, kind.lower() if column is None else column.type):
             raise SchemaError(
                 f"column {field.name!r} would be null in table {table.name}: names in Avro files, also those "
                 f"inside of structs, must be the very names of the table, such as {wanted!r}. Rename it",

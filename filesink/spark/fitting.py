@@ -98,6 +98,22 @@ def without_limits(kind: DataType) -> DataType:
             return kind
 
 
+def in_lower_case(kind: DataType) -> DataType:
+    """The same with members of structs named in lower case, as metastores keep them."""
+    match kind:
+        case ArrayType():
+            return ArrayType(in_lower_case(kind.elementType))
+        case MapType():
+            return MapType(in_lower_case(kind.keyType), in_lower_case(kind.valueType))
+        case StructType():
+            members = StructType()
+            for field in kind:
+                members = members.add(field.name.lower(), in_lower_case(field.dataType))
+            return members
+        case _:
+            return kind
+
+
 def _struct(value: Column, source: StructType, target: StructType, place: Place) -> Column:
     given = by_name(source.fieldNames(), f"members of {place.path!r}")
     wanted = by_name(target.fieldNames(), f"members of {place.path!r} in {place.table}")

@@ -10,7 +10,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pickle import PicklingError
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 from pyspark import TaskContext
@@ -138,19 +138,24 @@ def with_derived(df: DataFrame, derived: Mapping[str, str]) -> DataFrame:
 def check_derived(df: DataFrame, derived: Mapping[str, str]) -> None:
     """Raise ``SchemaError`` unless each of ``derived`` can be computed from one record alone.
 
-    ``with_derived`` has accepted them. A generator would make several records of one, or none.
+    ``with_derived`` has accepted them. A generator would make several records of one, or none, and so
+    does ``window()``, which leaves out records without a time.
     """
-    for text in derived.values():
-        try:
-            # A condition is where Spark itself takes neither generators nor aggregates nor windows.
-            df.where(F.expr(text).isNotNull())
-        except AnalysisException as error:
+    for name, text in derived.items():
+        plan = _plan(with_derived(df, {name: text}))
+        # A generator or a window puts more between the rows and the columns selected from them.
+        if not (plan.nodeName() == "Project" and plan.children().head().fastEquals(_plan(df))):
             raise SchemaError(
                 f"{text!r} has no value for a record by itself: it holds a generator such as explode(), a "
-                "window function or an aggregate. Use functions of one record, or compute it in the "
-                "DataFrame beforehand",
+                "window or a window function. Use functions of one record, or compute it in the DataFrame "
+                "beforehand",
                 code="EXPRESSION",
-            ) from error
+            )
+
+
+def _plan(df: DataFrame) -> Any:
+    """Spark's analysed plan of ``df``, in Java; Python has no other way to it."""
+    return df._jdf.queryExecution().analyzed()  # noqa: SLF001
 
 
 def typed(error: BaseException) -> FilesinkError | None:

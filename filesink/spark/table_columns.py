@@ -13,7 +13,7 @@ from pyspark.sql.types import DataType, StringType
 from filesink.errors import SchemaError
 from filesink.metastore.api import Column, Table
 from filesink.metastore.table_formats import is_csv
-from filesink.spark.fitting import Place, by_name, fitted, without_limits
+from filesink.spark.fitting import Place, by_name, fitted, in_lower_case, without_limits
 
 if TYPE_CHECKING:
     from pyspark.sql import Column as SparkColumn
@@ -44,8 +44,7 @@ def in_table_order(df: DataFrame, table: Table, on_new_columns: Literal["refuse"
         )
     _check_keys(table.partition_keys, given, table)
     selected = [_column(df, column, given.get(column.name.lower()), table) for column in wanted]
-    # Metastores keep names in lower case, and readers of Avro files look for exactly those.
-    added = [F.col(_quoted(name)).alias(name.lower()) for name in extra]
+    added = [_added(df, name, table) for name in extra]
     ordered = df.select(*selected, *added)
     return _in_lines(ordered, table) if is_csv(table.format) else ordered
 
@@ -66,6 +65,14 @@ def _column(df: DataFrame, wanted: Column, name: str | None, table: Table) -> Sp
         return F.lit(None).cast(without_limits(target)).alias(wanted.name)
     place = Place(path=name, table=table.name, session=df.sparkSession)
     return fitted(F.col(_quoted(name)), df.schema[name].dataType, target, place).alias(wanted.name)
+
+
+def _added(df: DataFrame, name: str, table: Table) -> SparkColumn:
+    """A new column as the table will have it: metastores keep names in lower case, inside of structs too."""
+    source = df.schema[name].dataType
+    target = in_lower_case(source)
+    place = Place(path=name, table=table.name, session=df.sparkSession)
+    return fitted(F.col(_quoted(name)), source, target, place).alias(name.lower())
 
 
 def _parsed(text: str) -> DataType:

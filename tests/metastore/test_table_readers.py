@@ -155,6 +155,18 @@ def test_names_of_a_table_of_avro_are_compared_to_the_letter(kind: str) -> None:
         assert caught.value.code == "COLUMN_NAME"
 
 
+def test_members_of_a_new_column_of_avro_are_in_lower_case() -> None:
+    """The metastore will have them so, and is not changed before that is known."""
+    metastore = table("avro", ("name", "string"))
+    policy = MetastorePolicy("db.t", metastore, on_new_columns="add")
+    with pytest.raises(SchemaError, match="'new' would be null") as caught:
+        policy.prepare(site("avro"), pa.schema([("new", pa.struct([("Aa", pa.int64())]))]))
+    assert caught.value.code == "COLUMN_NAME"
+    found = metastore.get_table(NAME)
+    assert found is not None
+    assert [column.name for column in found.columns] == ["name"]
+
+
 @pytest.mark.parametrize("parts", [1, 3])
 def test_a_table_of_avro_that_spark_spells_in_another_way_is_refused(parts: int) -> None:
     """Hive's service has its names in lower case, and Spark would look for its own."""

@@ -134,6 +134,11 @@ COLUMNS: dict[str, tuple[str, list[str], BucketAssigner]] = {
         ["1 AS id"],
         BucketAssigner.expression_bucket_assigner("string(row_number() OVER (ORDER BY id))"),
     ),
+    "an expression that leaves out records without a time": (
+        "EXPRESSION",
+        ["timestamp'2026-01-01' AS ts"],
+        BucketAssigner.expression_bucket_assigner("date_format(window(ts, '1 hour').start, 'HH')"),
+    ),
     "an expression of all records": (
         "EXPRESSION",
         ["1 AS id"],

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.functions import array, struct
 
 from filesink.errors import ConfigError, MetastoreConflictError, SchemaError
 from filesink.metastore.api import Column, StorageFormat, Table, TableName
@@ -116,10 +117,10 @@ def test_members_that_do_not_fit_are_refused(
 def test_files_have_the_very_names_of_the_table(spark: SparkSession) -> None:
     """Readers of Avro and JSON look for exactly those; new columns get what a metastore makes of them."""
     df = spark.sql("select 1 as ID, named_struct('X', 1) as s")
-    df = df.withColumn("New", df.ID)
+    df = df.withColumn("New", df.ID).withColumn("Inner", array(struct(df.ID.alias("Aa"))))
     columns = (("Id", "int"), ("S", "struct<x:int,Y:int>"))
     assert in_table_order(df, table(*columns), "add").schema.simpleString() == (
-        "struct<Id:int,S:struct<x:int,Y:int>,new:int>"
+        "struct<Id:int,S:struct<x:int,Y:int>,new:int,inner:array<struct<aa:int>>>"
     )
 
 
