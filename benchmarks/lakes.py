@@ -48,7 +48,9 @@ def main() -> None:
         wanted = (f"pyspark=={SPARK}.*", f"{_ROOT}[bench]")
         python = environment(arguments.cache / "lakes", *wanted)
         command = [python, __file__, *sys.argv[1:]]
-        sys.exit(subprocess.run(command, env=own_packages_only(), check=False).returncode)
+        # The filesink that is there is the one of the day on which the environment was made.
+        variables = {**own_packages_only(), "PYTHONPATH": str(_ROOT)}
+        sys.exit(subprocess.run(command, env=variables, check=False).returncode)
     work = Path(tempfile.mkdtemp(prefix="filesink-lakes-"))
     source = generate(arguments.cache, 1)
     make_source(work / "source", batches=arguments.batches + WARM_UP, rows=BATCH_ROWS)
