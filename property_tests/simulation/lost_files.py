@@ -131,7 +131,13 @@ def rows_shown(history: History) -> Counter[str]:
     # What offline compaction has merged stays for its grace, which may end in a far future if clocks jump.
     others = history.observer.foreign.keys() | history.observer.superseded.left_out()
     ours = {name: inode for name, inode in files.items() if name not in others}
-    return Counter(row for name, inode in ours.items() for row in rows_in(bytes(inode.data), name))
+    shown: Counter[str] = Counter()
+    for name, inode in ours.items():
+        try:
+            shown.update(rows_in(bytes(inode.data), name))
+        except ValueError as error:
+            history.world.fail(f"I3: {name} is no whole file: {error}")
+    return shown
 
 
 def _check_foreign(history: History) -> None:
