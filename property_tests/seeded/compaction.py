@@ -69,12 +69,6 @@ COMPACTION = (
         ":",
     ),
     Mutant(
-        "offline, files are removed whose epoch a power cut makes incomplete",
-        "compaction/swap.py",
-        "        settle(store, ledger_ids(store))\n",
-        "",
-    ),
-    Mutant(
         "offline, only the last merged file stands for its inputs",
         "compaction/swap.py",
         "        earlier += [replace(file, by=by[file.by]) for file in earlier if file.by in by]\n",
@@ -91,12 +85,6 @@ COMPACTION = (
         "compaction/superseded.py",
         "for file in (*earlier, *superseded(store)) if file.by in there",
         "for file in earlier if file.by in there",
-    ),
-    Mutant(
-        "readers are told once of what is superseded: after they have listed",
-        "compaction/superseded.py",
-        "for file in (*earlier, *superseded(store)) if file.by in there",
-        "for file in superseded(store) if file.by in there",
     ),
     Mutant(
         "an overwrite at work hides what is superseded",

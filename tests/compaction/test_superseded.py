@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import compaction
-from compaction import swap
+from compaction import superseded, swap
 from compaction.finished import FinishedTiers
 from compaction.superseded import current, outstanding
 from compaction.swap import Swap
@@ -21,6 +21,7 @@ from filesink.maintenance import Lost
 from filesink.ports import Ports, SerialRunner
 from filesink.publisher import Publisher
 from filesink.save_mode import SaveMode
+from filesink.sweep import visible
 from formats import Encoder, ParquetWriterFactory
 from tests.fakes import World, micro_batch, plan_of, records
 
@@ -108,6 +109,24 @@ def test_the_grace_begins_when_a_crashed_call_is_carried_through(world, how, mon
     world.clock.now += 1
     compact(world, 0)
     assert (len(world.visible()), world.rows()) == (1, ["0", "1", "2", "3"])
+
+
+def test_who_asks_while_several_calls_go_by_reads_what_was_listed_once(world, monkeypatch):
+    """What the newest record names no more was named when the listing began."""
+    compact(world)
+    data = world.visible()
+
+    def slowly(store, directories):
+        found = list(visible(store, directories))
+        world.clock.now += GRACE
+        compact(world)
+        stream(world, 4)
+        compact(world)
+        return found
+
+    monkeypatch.setattr(superseded, "visible", slowly)
+    read = [line for path in current(world.store(), None) for line in data[path].decode().splitlines()]
+    assert sorted(read) == ["0", "1", "2", "3"]
 
 
 def test_by_default_inputs_go_at_once(world):
