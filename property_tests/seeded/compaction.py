@@ -87,12 +87,6 @@ COMPACTION = (
         "for file in earlier if file.by in there",
     ),
     Mutant(
-        "an overwrite at work hides what is superseded",
-        "compaction/superseded.py",
-        "    if record is None or not isinstance(record.cause, OfflineCompaction):",
-        "    if record is None:",
-    ),
-    Mutant(
         "inputs that go at once are not named as superseded",
         "compaction/swap.py",
         "for file in gone}.values(), *earlier, *merged]",

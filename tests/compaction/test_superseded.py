@@ -129,6 +129,13 @@ def test_who_asks_while_several_calls_go_by_reads_what_was_listed_once(world, mo
     assert sorted(read) == ["0", "1", "2", "3"]
 
 
+def test_an_overwrite_that_died_hides_nothing_from_who_asks(world, monkeypatch):
+    """Its record is the newest of those that exclude each other, and names nothing that is superseded."""
+    compact(world)
+    crash_in(monkeypatch, FileCommitter, "commit", lambda: overwrite(world, "new"))
+    assert rows_once(world) == ["0", "1", "2", "3"]
+
+
 def test_by_default_inputs_go_at_once(world):
     """So that readers of a plain directory see rows twice for as short as can be."""
     compact(world, 0)
