@@ -6,6 +6,7 @@ struct is taken apart and made anew, in arrays and maps as well; only what has n
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -18,6 +19,7 @@ from pyspark.sql.types import (
     MapType,
     NullType,
     StringType,
+    StructField,
     StructType,
     VarcharType,
 )
@@ -82,36 +84,31 @@ def by_name(names: list[str], what: str) -> dict[str, str]:
 
 def without_limits(kind: DataType) -> DataType:
     """Text of limited length is text; Spark itself has such types for columns of tables only."""
-    match kind:
-        case CharType() | VarcharType():
-            return StringType()
-        case ArrayType():
-            return ArrayType(without_limits(kind.elementType))
-        case MapType():
-            return MapType(without_limits(kind.keyType), without_limits(kind.valueType))
-        case StructType():
-            members = StructType()
-            for field in kind:
-                members = members.add(field.name, without_limits(field.dataType))
-            return members
-        case _:
-            return kind
+    return _rebuilt(kind, leaf=lambda one: StringType() if isinstance(one, CharType | VarcharType) else one)
 
 
 def in_lower_case(kind: DataType) -> DataType:
     """The same with members of structs named in lower case, as metastores keep them."""
+    return _rebuilt(kind, name=str.lower)
+
+
+def _rebuilt(
+    kind: DataType,
+    *,
+    leaf: Callable[[DataType], DataType] = lambda one: one,
+    name: Callable[[str], str] = lambda one: one,
+) -> DataType:
+    """``kind`` with other types where nothing is inside, and other names of members; all may be null."""
+    inside = partial(_rebuilt, leaf=leaf, name=name)
     match kind:
         case ArrayType():
-            return ArrayType(in_lower_case(kind.elementType))
+            return ArrayType(inside(kind.elementType))
         case MapType():
-            return MapType(in_lower_case(kind.keyType), in_lower_case(kind.valueType))
+            return MapType(inside(kind.keyType), inside(kind.valueType))
         case StructType():
-            members = StructType()
-            for field in kind:
-                members = members.add(field.name.lower(), in_lower_case(field.dataType))
-            return members
+            return StructType([StructField(name(field.name), inside(field.dataType)) for field in kind])
         case _:
-            return kind
+            return leaf(kind)
 
 
 def _struct(value: Column, source: StructType, target: StructType, place: Place) -> Column:

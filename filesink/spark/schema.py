@@ -57,7 +57,7 @@ def check_twins(df: DataFrame) -> None:
     Raises:
         SchemaError: ``DUPLICATE_COLUMN``; names both.
     """
-    if df.sparkSession.conf.get("spark.sql.caseSensitive") in {"true", "TRUE", "True"}:
+    if str(df.sparkSession.conf.get("spark.sql.caseSensitive")).lower() == "true":
         return
     seen: dict[str, str] = {}
     for name in df.columns:
