@@ -589,23 +589,29 @@ def named_write_is_lost():
     return world, write
 
 
+def taken_back_until(deadly, moment, world, checkpoint):
+    """``recover(lost="rewrite")`` dies at the n-th call; returns how many calls there were."""
+    calls = 0
+
+    def dies(_operation, _path):
+        nonlocal calls
+        calls += 1
+        return Fault(moment=moment, error=Killed()) if calls == deadly else None
+
+    world.fault = dies
+    with suppress(Killed):
+        world.maintenance().recover(Lost.REWRITE, checkpoint)
+    world.fault = lambda _operation, _path: None
+    return calls
+
+
 @pytest.mark.parametrize("moment", list(Moment))
 def test_an_operator_who_dies_while_taking_back_a_named_write_begins_again(moment):
     """Wherever he dies, its txn_id never says that it is written while its rows are nowhere."""
     calls = 0
     for deadly in range(1, 1000):
         world, write = named_write_is_lost()
-        calls = 0
-
-        def dies(_operation, _path, deadly=deadly):
-            nonlocal calls
-            calls += 1
-            return Fault(moment=moment, error=Killed()) if calls == deadly else None
-
-        world.fault = dies
-        with suppress(Killed):
-            world.maintenance().recover(Lost.REWRITE, None)
-        world.fault = lambda _operation, _path: None
+        calls = taken_back_until(deadly, moment, world, None)
         with suppress(StagedDataLost):  # there is something left to be done, and the writer is told
             write()
             assert world.rows() == ["1"], f"died at call {deadly}"
@@ -683,17 +689,7 @@ def test_an_operator_who_dies_while_taking_back_begins_again(checkpoint, moment)
     for deadly in range(1, 1000):
         world = World()
         two_files_one_lost(world)
-        calls = 0
-
-        def dies(_operation, _path, deadly=deadly):
-            nonlocal calls
-            calls += 1
-            return Fault(moment=moment, error=Killed()) if calls == deadly else None
-
-        world.fault = dies
-        with suppress(Killed):
-            world.maintenance().recover(Lost.REWRITE, checkpoint)
-        world.fault = lambda _operation, _path: None
+        calls = taken_back_until(deadly, moment, world, checkpoint)
         world.maintenance().recover(Lost.REWRITE, checkpoint)
         world.driver().run(planned(1), world.job(records("1", "2")))
         assert world.rows() == ["0", "1", "2"], f"died at call {deadly}"
