@@ -37,7 +37,8 @@ from filesink.errors import CompactionError, ConfigError
 from filesink.file_format import BulkFormat, FileFormat, RowFormat
 from filesink.file_tiers import FileTiers, StoreAddress
 from filesink.identity import EXCLUSIVE
-from filesink.ledger import Ledger, ledger_ids
+from filesink.ledger import Ledger
+from filesink.ledger_directory import ledger_ids
 from filesink.naming import OutputFileConfig, is_data, join, parse_part, sink_tag
 from filesink.ports import Ports
 from filesink.replay import EpochOptions

@@ -25,7 +25,8 @@ from filesink.epoch_record import EpochRecord, OfflineCompaction
 from filesink.errors import ConfigError
 from filesink.file_tiers import StoreAddress
 from filesink.identity import EXCLUSIVE
-from filesink.ledger import COMPACTION, Ledger, ledger_ids
+from filesink.ledger import COMPACTION, Ledger
+from filesink.ledger_directory import ledger_ids
 from filesink.naming import LEDGER_ROOT, join, parent
 from filesink.storage.api import Entry, Kind, Store
 from filesink.storage.base_path import check_base_path

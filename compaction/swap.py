@@ -12,7 +12,6 @@ from filesink.api import EpochContext, PreCommitStage, Prepared
 from filesink.committables import Committable, HeldFile, PendingFile, ReplacedFile, SupersededFile
 from filesink.errors import CompactionError, StorageError
 from filesink.file_format import FileFormat
-from filesink.ledger import ledger_ids, settle
 from filesink.merging import count_merged
 from filesink.naming import HiddenName, join, new_part_id, sink_tag
 from filesink.storage.api import Store
@@ -86,8 +85,6 @@ class Swap(PreCommitStage[HeldFile, Committable]):
         self, epoch: EpochContext, prepared: Prepared[HeldFile, Committable]
     ) -> Prepared[HeldFile, Committable]:
         """Merge, and say of every file that was merged, now or earlier, what becomes of it."""
-        store = self._open_store()
-        settle(store, ledger_ids(store))
         made = self._merge(epoch)
         # ``superseded.outstanding`` adds the time from here to the end of the epoch, merge included.
         inputs = self._inputs(made, until_ms=epoch.now_ms + self._grace_ms)

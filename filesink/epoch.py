@@ -54,7 +54,7 @@ from filesink.replay import (
     second_call,
 )
 from filesink.save_mode import SaveMode
-from filesink.task import WriteTask, encode_states
+from filesink.task import WriteTask, decode_committables, encode_states
 
 S = TypeVar("S")
 C = TypeVar("C")
@@ -285,8 +285,7 @@ class EpochLoop(Generic[S, C, A]):
 
     def _replay(self, decided: EpochRecord, cause: Cause, count_rows: Callable[[], int]) -> Outcome[C]:
         """Go through a decided epoch again: nothing is written, the input is drained and compared."""
-        section = decided.committables
-        committables = self._sink.committable_codec.decode(section.version, section.data)
+        committables = decode_committables(self._sink, decided.committables)
         if isinstance(cause, MicroBatch) and isinstance(decided.cause, MicroBatch):
             check_fingerprint(decided.cause, cause)
             check_rows(decided, cause.batch_id, count_rows(), self._options.on_replay_mismatch)

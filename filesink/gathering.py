@@ -10,7 +10,7 @@ from filesink.api import Prepared, Sink
 from filesink.epoch_record import Section
 from filesink.errors import InternalError
 from filesink.ports import Losers
-from filesink.task import TaskResult, decode_states
+from filesink.task import TaskResult, decode_committables, decode_states
 
 S = TypeVar("S")
 C = TypeVar("C")
@@ -48,11 +48,10 @@ def gather(
     parsed = sorted((TaskResult.from_bytes(data) for data in results), key=lambda result: result.subtask)
     if len({result.subtask for result in parsed}) != len(parsed):
         raise InternalError("two results for one partition; please report this", code="TWO_RESULTS")
-    codec = sink.committable_codec
     committables: list[C] = []
     metrics: dict[str, int] = {}
     for result in parsed:
-        committables += codec.decode(result.committables.version, result.committables.data)
+        committables += decode_committables(sink, result.committables)
         for name, value in result.metrics.items():
             metrics[name] = metrics.get(name, 0) + value
     return Gathered(

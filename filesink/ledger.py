@@ -17,15 +17,14 @@ Rules:
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import count
 
 from filesink.epoch_record import BatchWrite, EpochRecord, MicroBatch
 from filesink.errors import CommitStateUnknown, StateCorruptError, StorageError
+from filesink.ledger_directory import LedgerDirectory, Listing, ledger_ids
 from filesink.naming import LEDGER_ROOT
-from filesink.storage.api import Entry, Kind, PutResult, Store
+from filesink.storage.api import PutResult, Store
 
 #: The ledger that holds a copy of each record of offline compaction, in the slots of another chain.
 COMPACTION = "compaction"
@@ -33,9 +32,6 @@ COMPACTION = "compaction"
 KEEP_BATCHES = 100  # Spark's own default of spark.sql.streaming.minBatchesToRetain
 _FOLD_EVERY = 25  # folding in steps keeps the cost of an epoch flat
 _MOST_KEPT = 10  # times the micro-batches to keep: records of all kinds, where few are micro-batches
-_UNFINISHED = re.compile(r"\.([0-9]{12})\.(?:record|complete|mark)\.")
-_SINK_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
-_FILE = re.compile(r"([0-9]{12})\.(record|complete|mark)")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,50 +42,12 @@ class Head:
     complete: bool
 
 
-@dataclass(frozen=True, slots=True)
-class _Listing:
-    records: tuple[int, ...]  # valid slots, ascending
-    complete: frozenset[int]
-    marks: tuple[int, ...]  # ascending
-
-    def has_folded(self, slot: int) -> bool:
-        """Whether ``slot`` is below the newest mark."""
-        return bool(self.marks) and self.marks[-1] >= slot
-
-    def missing(self) -> int | None:
-        """The first slot without a record below one that has one."""
-        first = self.marks[-1] + 1 if self.marks else 0
-        return next(
-            (slot for slot, found in zip(count(first), self.records, strict=False) if slot != found), None
-        )
-
-
-def ledger_ids(store: Store) -> list[str]:
-    """Ids of all sinks that have a ledger below the base path of ``store``, in order.
-
-    No sink has another name than ``identity`` gives: what lies in other directories decides nothing.
-    """
-    entries = store.list(LEDGER_ROOT)
-    return sorted(
-        entry.name for entry in entries if entry.kind is Kind.DIRECTORY and _SINK_ID.fullmatch(entry.name)
-    )
-
-
-def settle(store: Store, sink_ids: Iterable[str]) -> None:
-    """Make it durable which epochs of these ledgers are complete. Called before files of theirs go.
-
-    A power cut may take a completion whose driver has died just now: then that driver's successor would
-    look for its files. It must not, once they are removed.
-    """
-    store.sync_directories([f"{LEDGER_ROOT}/{sink_id}" for sink_id in sink_ids])
-
-
 class Ledger:
     """The chain of one sink.
 
     Args:
         store: where it lives.
-        sink_id: the directory below ``_filesink``.
+        sink_id: the name of its directory below ``_filesink``.
 
     Every method looks at the store; a driver that is alone on a sink needs none of them twice.
     """
@@ -97,7 +55,7 @@ class Ledger:
     def __init__(self, store: Store, sink_id: str) -> None:
         self.sink_id = sink_id
         self._store = store
-        self._directory = f"{LEDGER_ROOT}/{sink_id}"
+        self.directory = LedgerDirectory(store, sink_id)
         # Of slots whose record was written or read here: whether ``fold`` counts it. Records do not
         # change, and reading a hundred again at each fold is a pause where a store answers slowly.
         self._counted: dict[int, bool] = {}
@@ -112,13 +70,13 @@ class Ledger:
 
     def newest(self) -> Head | None:
         """As ``head``, for whoever only wants to know how far the chain of another sink is."""
-        return self._newest(self._list())
+        return self._newest(self.directory.listing())
 
-    def _newest(self, listing: _Listing) -> Head | None:
+    def _newest(self, listing: Listing) -> Head | None:
         if not listing.records:
             if listing.marks:
                 raise StateCorruptError(
-                    f"{self._directory} has folded its records away but the newest is missing; "
+                    f"{self.directory.path} has folded its records away but the newest is missing; "
                     "restore the directory from a backup",
                     code="NO_HEAD",
                 )
@@ -126,7 +84,7 @@ class Ledger:
         slot = listing.records[-1]
         # Their driver may have died between making a name and the sync of the directory. Whoever goes on
         # because of this record, or because it is complete, must find both again after a power cut.
-        self._store.sync_directories([self._directory])
+        self.directory.sync()
         return Head(record=self._require(slot), complete=slot in listing.complete)
 
     def beside(self, sink_id: str) -> Ledger:
@@ -135,7 +93,7 @@ class Ledger:
 
     def unfinished_record(self) -> EpochRecord | None:
         """The newest record if its epoch is not complete. Reads no record where there is none."""
-        listing = self._list()
+        listing = self.directory.listing()
         if not listing.records or listing.records[-1] in listing.complete:
             return None
         return self._require(listing.records[-1])
@@ -149,8 +107,9 @@ class Ledger:
             CommitStateUnknown: not known whether it stands. Discard nothing.
             StorageError: it was not created.
         """
+        path = self.directory.path_of(record.slot, "record")
         try:
-            result = self._store.put_if_absent(self._path(record.slot, "record"), record.to_bytes())
+            result = self._store.put_if_absent(path, record.to_bytes())
         except StorageError as error:
             # A lost reply looks like a failure: only the slot itself can tell.
             standing = self._reread(record.slot, error)
@@ -163,7 +122,7 @@ class Ledger:
 
     def read(self, slot: int) -> EpochRecord | None:
         """The record in ``slot``, or ``None``."""
-        path = self._path(slot, "record")
+        path = self.directory.path_of(slot, "record")
         data = self._store.read(path)
         if data is None:
             return None
@@ -171,8 +130,8 @@ class Ledger:
         if record.slot != slot or record.sink_id != self.sink_id:
             raise StateCorruptError(
                 f"{path} is the record of slot {record.slot} of sink '{record.sink_id}'; it was copied "
-                f"here. If '{self._directory}' is a copy, such as a backup, move it out of '{LEDGER_ROOT}'; "
-                "else restore it",
+                f"here. If '{self.directory.path}' is a copy, such as a backup, move it out of "
+                f"'{LEDGER_ROOT}'; else restore it",
                 code="FOREIGN",
             )
         return record
@@ -182,18 +141,18 @@ class Ledger:
             standing = self.read(slot)
             if standing is not None:
                 # It may be the sync of its name that failed, and what follows must not outlive it.
-                self._store.sync_directories([self._directory])
+                self.directory.sync()
         except StorageError as error:
             raise CommitStateUnknown(
-                f"creating {self._path(slot, 'record')} failed ({failed.message}), and making sure that it "
-                f"stands did too ({error.message}). Nothing was deleted; restart later",
+                f"creating {self.directory.path_of(slot, 'record')} failed ({failed.message}), and making "
+                f"sure that it stands did too ({error.message}). Nothing was deleted; restart later",
                 code="DECIDE_UNKNOWN",
             ) from failed
         return standing
 
     def is_void(self, slot: int) -> bool:
         """Whether ``slot`` has been folded away."""
-        return self._list().has_folded(slot)
+        return self.directory.listing().has_folded(slot)
 
     def counts(self, slot: int) -> bool:
         """Whether the record that was just created in ``slot`` is not void. Asked by whoever has won it.
@@ -205,12 +164,12 @@ class Ledger:
 
     def is_complete(self, slot: int) -> bool:
         """Whether the epoch of ``slot`` is done. Asked when it cannot be published."""
-        listing = self._list()
+        listing = self.directory.listing()
         return slot in listing.complete or listing.has_folded(slot)
 
     def complete(self, slot: int) -> None:
         """Mark the epoch of ``slot`` as done."""
-        self._store.put_if_absent(self._path(slot, "complete"), b"")
+        self._store.put_if_absent(self.directory.path_of(slot, "complete"), b"")
 
     def find(self, query_id: str, batch_id: int) -> EpochRecord | None:
         """The record of a micro-batch, if it is still kept."""
@@ -231,12 +190,12 @@ class Ledger:
 
     def newest_first(self) -> Iterator[EpochRecord]:
         """All records that are kept, the newest first."""
-        for slot in reversed(self._list().records):
+        for slot in reversed(self.directory.listing().records):
             yield self._require(slot)
 
     def has_folded(self) -> bool:
         """Whether records have been folded away, so that not all of the past is known."""
-        return bool(self._list().marks)
+        return bool(self.directory.listing().marks)
 
     def neighbours(self) -> list[str]:
         """Ids of the other sinks that have a ledger below the same base path."""
@@ -254,29 +213,23 @@ class Ledger:
         """
         if newest % _FOLD_EVERY:
             return
-        listing = self._list()
+        listing = self.directory.listing()
         self._counted = {slot: self._counted[slot] for slot in listing.records if slot in self._counted}
         mark = self._last_to_fold(listing, keep)
         if mark is not None:
-            self._store.put_if_absent(self._path(mark, "mark"), b"")
-        self._delete_folded(self._list() if mark is not None else listing)
-
-    def unfinished(self) -> Iterator[tuple[str, int, Entry]]:
-        """Path and slot of what crashes inside ``put_if_absent`` left, and of what is being put now."""
-        for entry in self._store.list(self._directory):
-            if found := _UNFINISHED.match(entry.name):
-                yield f"{self._directory}/{entry.name}", int(found[1]), entry
+            self._store.put_if_absent(self.directory.path_of(mark, "mark"), b"")
+        self._delete_folded(self.directory.listing() if mark is not None else listing)
 
     def sweep(self, newest: int) -> None:
         """Remove what crashes inside ``put_if_absent`` have left for slots up to ``newest``, durably.
 
         Nobody may write into this directory again, and so nobody would find what a power cut gave back.
         """
-        dead = [path for path, slot, _ in self.unfinished() if slot <= newest]
+        dead = [path for path, slot, _ in self.directory.unfinished() if slot <= newest]
         for path in dead:
             self._store.discard(path)
         if dead:
-            self._store.sync_directories([self._directory])
+            self.directory.sync()
 
     def retract(self, slot: int) -> None:
         """Take back a record whose bytes are lost, durably. Only for ``recover(lost="rewrite")``.
@@ -287,13 +240,13 @@ class Ledger:
             return  # a copy that was never made
         # A copy may be complete. That mark must not wait for the next record of the slot: it would be
         # complete when it is decided, its files not published yet.
-        self._store.delete(self._path(slot, "complete"))
-        self._store.delete(self._path(slot, "record"))
+        self._store.delete(self.directory.path_of(slot, "complete"))
+        self._store.delete(self.directory.path_of(slot, "record"))
         # Else a power cut could bring back the copy of an epoch whose own record is gone.
-        self._store.sync_directories([self._directory])
+        self.directory.sync()
         self._counted.pop(slot, None)
 
-    def _last_to_fold(self, listing: _Listing, keep: int) -> int | None:
+    def _last_to_fold(self, listing: Listing, keep: int) -> int | None:
         if len(listing.records) <= keep + _FOLD_EVERY:
             return None  # cheap: no record needs to be read
         seen = 0
@@ -308,42 +261,23 @@ class Ledger:
             self._counted[slot] = _counts(self._require(slot))
         return self._counted[slot]
 
-    def _delete_folded(self, listing: _Listing) -> None:
+    def _delete_folded(self, listing: Listing) -> None:
         # A record may be deleted only below a mark that is durable; the newest mark stays.
         if not listing.marks:
             return
-        mark = listing.marks[-1]
-        dead = [
-            f"{self._directory}/{name}"
-            for name, slot, kind in self._entries()
-            if slot < mark or (slot == mark and kind != "mark")
-        ]
+        dead = self.directory.folded(listing.marks[-1])
         if dead:
             # The mark may be that of a driver which died before its name was durable.
-            self._store.sync_directories([self._directory])
+            self.directory.sync()
         for path in dead:
             self._store.delete(path)
 
-    def _entries(self) -> list[tuple[str, int, str]]:
-        found = ((entry.name, _FILE.fullmatch(entry.name)) for entry in self._store.list(self._directory))
-        return [(name, int(match[1]), match[2]) for name, match in found if match]
-
-    def _list(self) -> _Listing:
-        entries = self._entries()
-        marks = sorted(slot for _, slot, kind in entries if kind == "mark")
-        mark = marks[-1] if marks else -1
-        return _Listing(
-            records=tuple(sorted(slot for _, slot, kind in entries if kind == "record" and slot > mark)),
-            complete=frozenset(slot for _, slot, kind in entries if kind == "complete"),
-            marks=tuple(marks),
-        )
-
-    def _unbroken(self) -> _Listing:
+    def _unbroken(self) -> Listing:
         """What is there, if nothing is missing."""
-        listing = self._list()
+        listing = self.directory.listing()
         if listing.missing() is None or self.sink_id == COMPACTION:
             return listing
-        listing = self._list()  # a fold may have been at work, and its mark not seen yet
+        listing = self.directory.listing()  # a fold may have been at work, and its mark not seen yet
         missing = listing.missing()
         if missing is not None:
             last = listing.records[-1]
@@ -353,9 +287,9 @@ class Ledger:
                 else f", or remove {last:012d}.record, which is not complete, to go on from what is there"
             )
             raise StateCorruptError(
-                f"{self._directory} has the record of slot {last}, but not that of slot {missing}: the base "
-                "path was emptied, unmounted or replaced by an older copy, maybe while a driver was at work. "
-                f"Nothing was published. Bring the directory back and start again{way_out}",
+                f"{self.directory.path} has the record of slot {last}, but not that of slot {missing}: the "
+                "base path was emptied, unmounted or replaced by an older copy, maybe while a driver was at "
+                f"work. Nothing was published. Bring the directory back and start again{way_out}",
                 code="GAP",
             )
         return listing
@@ -364,13 +298,11 @@ class Ledger:
         record = self.read(slot)
         if record is None:
             raise StateCorruptError(
-                f"{self._path(slot, 'record')} vanished while it was being read; is another driver at work?",
+                f"{self.directory.path_of(slot, 'record')} vanished while it was being read; is another "
+                "driver at work?",
                 code="VANISHED",
             )
         return record
-
-    def _path(self, slot: int, kind: str) -> str:
-        return f"{self._directory}/{slot:012d}.{kind}"
 
 
 def _counts(record: EpochRecord) -> bool:

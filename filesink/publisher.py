@@ -15,6 +15,7 @@ from filesink.epoch_record import EMPTY, EpochRecord, Section
 from filesink.errors import CommitFailedError, StagedDataLost, StateError
 from filesink.ledger import Ledger
 from filesink.ports import Clock
+from filesink.task import decode_committables
 from filesink.transactions import remember
 
 S = TypeVar("S")
@@ -81,9 +82,7 @@ class Publisher(Generic[S, C, A]):
             CommitFailedError: retries were used up.
             FilesinkError: what a committer raised. In both cases the epoch stays decided.
         """
-        codec = self._sink.committable_codec
-        section = record.committables
-        committables = codec.decode(section.version, section.data)
+        committables = decode_committables(self._sink, record.committables)
         try:
             self._carry_out(record, committables, decider)
         except StagedDataLost:

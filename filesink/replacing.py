@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from filesink.api import EpochContext, PreCommitStage, Prepared
 from filesink.committables import Committable, CommittableCodec, HeldFile, PendingFile, ReplacedFile
 from filesink.errors import ConfigError, SecurityError
-from filesink.ledger import Ledger, settle
+from filesink.ledger import Ledger
 from filesink.naming import is_data
 from filesink.save_mode import SaveMode
 from filesink.storage.api import Entry, Kind, Store
@@ -77,13 +77,15 @@ class ReplaceFiles(PreCommitStage[HeldFile, Committable]):
         """Targets of every epoch of others that is decided and not complete."""
         codec = CommittableCodec()
         found: set[str] = set()
-        others = self._open_ledger(own).neighbours()
-        for name in others:
-            record = self._open_ledger(name).unfinished_record()
+        for name in self._open_ledger(own).neighbours():
+            ledger = self._open_ledger(name)
+            record = ledger.unfinished_record()
             if record is not None:
                 section = record.committables
                 found |= _targets(codec.decode(section.version, section.data))
-        settle(self._store, others)
+            # A power cut may take a completion whose driver has died just now: then that driver's successor
+            # would look for its files. It must not, once they are removed.
+            ledger.directory.sync()
         return found
 
 

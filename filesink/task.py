@@ -166,3 +166,8 @@ def decode_states(sink: Sink[S, C, A], section: Section) -> Sequence[S]:
     if codec is None:
         raise InternalError(f"the ledger holds state but {type(sink).__name__} has no codec", code="NO_CODEC")
     return codec.decode(section.version, section.data)
+
+
+def decode_committables(sink: Sink[S, C, A], section: Section) -> list[C]:
+    """Committables from a section of a record or of a task's result."""
+    return sink.committable_codec.decode(section.version, section.data)

@@ -213,7 +213,7 @@ def test_batch_writes_are_folded_where_no_stream_is(files, ledger):
 def test_what_is_folded_is_void(files, ledger):
     """A slot at or below the mark is void, also if a record is written there again."""
     run(ledger, range(201))
-    mark = max(ledger._list().marks)
+    mark = max(ledger.directory.listing().marks)
     assert mark > 0
     assert ledger.read(mark) is None
     zombie = record(mark, nonce="zombie")
@@ -276,18 +276,18 @@ def test_a_gap_that_a_fold_has_made_is_none(files, ledger):
     """Records go while somebody lists them, and their mark is seen only the next time."""
     run(ledger, range(3))
     del files.files[RECORD_0]
-    seen = [ledger._list()]
+    seen = [ledger.directory.listing()]
     files.files["_filesink/uid-u/000000000000.mark"] = MemoryFile(inode=8, mtime_ms=0, content=b"")
-    look, ledger._list = ledger._list, lambda: seen.pop() if seen else look()
+    look, ledger.directory.listing = ledger.directory.listing, lambda: seen.pop() if seen else look()
     assert ledger.head().record.slot == 2
 
 
 def test_a_record_that_vanishes_is_no_new_chain(files, ledger):
     """A listed record that cannot be read back stops the sink."""
     ledger.decide(record(0))
-    gone = ledger._list()
+    gone = ledger.directory.listing()
     del files.files[RECORD_0]
-    ledger._list = lambda: gone
+    ledger.directory.listing = lambda: gone
     with pytest.raises(StateCorruptError, match="vanished"):
         ledger.head()
 

@@ -7,13 +7,14 @@ from __future__ import annotations
 from property_tests.seeded.mutant import Mutant
 
 _LEDGER = "filesink/ledger.py"
+_DIRECTORY = "filesink/ledger_directory.py"
 
 LEDGER = (
     Mutant(
         "the ledger reads the first page of a listing only",
-        _LEDGER,
-        "for entry in self._store.list(self._directory))",
-        "for entry in self._store.list(self._directory)[:3])",
+        _DIRECTORY,
+        "for entry in self._store.list(self.path))",
+        "for entry in self._store.list(self.path)[:3])",
     ),
     Mutant(
         "a record that exists is taken for the driver's own",
@@ -30,13 +31,13 @@ LEDGER = (
     Mutant(
         "a standing record is not made durable after a failed create",
         _LEDGER,
-        "                self._store.sync_directories([self._directory])\n        except StorageError as error:",
+        "                self.directory.sync()\n        except StorageError as error:",
         "                pass\n        except StorageError as error:",
     ),
     Mutant(
         "a record that another driver left is not made durable",
         _LEDGER,
-        "        self._store.sync_directories([self._directory])\n        return Head",
+        "        self.directory.sync()\n        return Head",
         "        return Head",
     ),
     Mutant(
@@ -48,24 +49,29 @@ LEDGER = (
     Mutant(
         "records are never folded away",
         _LEDGER,
-        '            self._store.put_if_absent(self._path(mark, "mark"), b"")\n',
+        '            self._store.put_if_absent(self.directory.path_of(mark, "mark"), b"")\n',
         "            pass\n",
     ),
     Mutant(
         "records are folded without a mark",
         _LEDGER,
-        '            self._store.put_if_absent(self._path(mark, "mark"), b"")\n',
+        '            self._store.put_if_absent(self.directory.path_of(mark, "mark"), b"")\n',
         "            for slot in listing.records:\n                if slot <= mark:\n"
-        '                    self._store.delete(self._path(slot, "record"))\n',
+        '                    self._store.delete(self.directory.path_of(slot, "record"))\n',
     ),
     Mutant(
         "the mark is removed with its records",
-        _LEDGER,
+        _DIRECTORY,
         'if slot < mark or (slot == mark and kind != "mark")',
         "if slot <= mark",
     ),
     Mutant("too many records are folded away", _LEDGER, "if (seen >= keep or kept", "if (seen >= 0 or kept"),
-    Mutant("a folded slot is not void", _LEDGER, "return self._list().has_folded(slot)", "return False"),
+    Mutant(
+        "a folded slot is not void",
+        _LEDGER,
+        "return self.directory.listing().has_folded(slot)",
+        "return False",
+    ),
     Mutant(
         "unfinished ledger files are not swept",
         _LEDGER,

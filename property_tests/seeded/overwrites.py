@@ -62,7 +62,7 @@ OVERWRITES = (
     Mutant(
         "a completion that power may take is believed",
         _REPLACING,
-        "        settle(self._store, others)\n",
+        "            ledger.directory.sync()\n",
         "",
     ),
     Mutant(

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from property_tests.seeded.mutant import Mutant
 
-_MAINTENANCE = "filesink/maintenance.py"
+_RETRACTION = "filesink/retraction.py"
+_GIVING_UP = "filesink/giving_up.py"
 
 RECOVERY = (
     Mutant(
         "a record is taken back before its files",
-        _MAINTENANCE,
+        _RETRACTION,
         """        for file in published:
             self._store.delete(file.target)
         # Else a power cut could bring back files whose record is gone.
@@ -26,7 +27,7 @@ RECOVERY = (
     ),
     Mutant(
         "files that were taken back come back",
-        _MAINTENANCE,
+        _RETRACTION,
         """        # Else a power cut could bring back files whose record is gone.
         self._store.sync_directories(directories)
 """,
@@ -34,7 +35,7 @@ RECOVERY = (
     ),
     Mutant(
         "a hidden name that was given back is not durable",
-        _MAINTENANCE,
+        _RETRACTION,
         """            self._hide_again(file, record.slot)
         self._store.sync_directories(directories)
 """,
@@ -43,19 +44,19 @@ RECOVERY = (
     ),
     Mutant(
         "files of others are taken back",
-        _MAINTENANCE,
+        _RETRACTION,
         "[file for file in files if self._store.is_published(file.staged, file.target)]",
         "files",
     ),
     Mutant(
         "held files that were published are not given their names back",
-        _MAINTENANCE,
+        _RETRACTION,
         "        if not is_new and isinstance(file.staged, HiddenFile):",
         "        if is_new and isinstance(file.staged, HiddenFile):",
     ),
     Mutant(
         "a loss that was accepted is not counted",
-        _MAINTENANCE,
+        _GIVING_UP,
         "        return outcome, sum(file.rows for file in lost if file.target not in unmerged)\n",
         "        return outcome, 0\n",
     ),

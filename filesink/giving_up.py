@@ -1,0 +1,153 @@
+"""Goes on without decided bytes that are gone: the user has given up their rows, and no others.
+
+Rules:
+1. Only what is gone is given up. Everything else of the epoch is published and announced as it was decided.
+2. What was to be removed for the sake of a file that is gone stays: its rows are in no other file.
+3. Nothing is given up but by the user's own word, ``recover(lost="accept")``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from filesink.closing import Part, parts_of
+from filesink.committables import (
+    CODEC_VERSION,
+    Committable,
+    HeldFile,
+    PendingFile,
+    ReplacedFile,
+    SupersededFile,
+)
+from filesink.epoch import Outcome
+from filesink.epoch_record import EMPTY, EpochRecord, Section, Upkeep
+from filesink.errors import ConcurrentDriverError, StorageError
+from filesink.gathering import states_of
+from filesink.ledger import Ledger
+from filesink.publisher import Decider, Publisher
+from filesink.retraction import replaced_and_gone
+from filesink.task import decode_committables, encode_states
+from filesink.transactions import remember
+
+if TYPE_CHECKING:
+    from filesink.file_tiers import FileTiers
+    from filesink.ports import Ports
+    from filesink.storage.api import Store
+
+
+class GivingUp:
+    """Gives up what is gone of one sink's epochs.
+
+    Args:
+        tiers: the sink.
+        store: where its files are.
+        ports: of the driver that carries the rest through.
+    """
+
+    def __init__(self, tiers: FileTiers, store: Store, ports: Ports) -> None:
+        self._tiers = tiers
+        self._store = store
+        self._ports = ports
+
+    def publish_the_rest(self, ledger: Ledger, record: EpochRecord) -> tuple[Outcome[Committable], int]:
+        """Publish what is left of an epoch that is decided and not complete; also the rows given up."""
+        committer = self._tiers.create_committer()
+        committables = decode_committables(self._tiers, record.committables)
+        lost = [file for file in committables if isinstance(file, PendingFile) and self._is_lost(file)]
+        stay = _still_needed(committables, {file.target for file in lost})
+        there = [file for file in committables if file not in lost and file not in stay]
+        left = committer.commit(there)
+        if left:
+            raise StorageError(
+                f"{len(left)} files could not be published; call recover() again", code="RETRY"
+            )
+        publisher = Publisher(self._tiers, ledger, self._ports.clock)
+        publisher.announce(record, Decider.EARLIER_DRIVER)
+        publisher.close()
+        remember(record, ledger)
+        ledger.complete(record.slot)
+        outcome = Outcome(
+            slot=record.slot, cause=record.cause, rows=record.rows, committables=there, replayed=True
+        )
+        unmerged = _unmerged(committables, gone=replaced_and_gone(self._store, committables))
+        return outcome, sum(file.rows for file in lost if file.target not in unmerged)
+
+    def lost_held(self, record: EpochRecord) -> list[HeldFile]:
+        """Files of open parts in the state of ``record`` that are gone, or cannot be read without one."""
+        states = states_of(self._tiers, record.states)
+        return [
+            held for values in states.values() for part in parts_of(values) for held in self._unreadable(part)
+        ]
+
+    def forget_held(self, ledger: Ledger, record: EpochRecord, gone: Collection[HeldFile]) -> None:
+        """Go on from ``record`` without the files ``gone`` in its state: an epoch of its own.
+
+        Raises:
+            ConcurrentDriverError: a query goes on with the chain.
+        """
+        states = states_of(self._tiers, record.states)
+        kept = {subtask: [held for held in values if held not in gone] for subtask, values in states.items()}
+        self._go_on_with(ledger, record, kept)
+
+    def _unreadable(self, part: Part) -> list[HeldFile]:
+        """Segments that are gone; all of the part if the header was in one of these."""
+        gone = [held for held in part if self._store.is_gone(held.staged)]
+        return list(part) if any(held.header_size for held in gone) else gone
+
+    def _go_on_with(
+        self, ledger: Ledger, record: EpochRecord, states: Mapping[int, Sequence[HeldFile]]
+    ) -> None:
+        sections = {subtask: encode_states(self._tiers, values) for subtask, values in states.items()}
+        following = replace(
+            record,
+            slot=record.slot + 1,
+            nonce=self._ports.ids.uuid(),
+            cause=Upkeep(),
+            decided_ms=self._ports.clock.now_ms(),
+            rows=0,
+            committables=Section(CODEC_VERSION, self._tiers.committable_codec.encode([])),
+            announcement=EMPTY,
+            states={subtask: section for subtask, section in sections.items() if section.data},
+        )
+        if ledger.decide(following).nonce != following.nonce:
+            raise ConcurrentDriverError(
+                f"a query of sink '{record.sink_id}' is running; stop it before recover()",
+                code="CONCURRENT_DRIVER",
+            )
+        ledger.complete(following.slot)
+
+    def _is_lost(self, file: PendingFile) -> bool:
+        return self._store.is_lost(file.staged, file.target)
+
+
+def _still_needed(committables: Sequence[Committable], given_up: Collection[str]) -> list[ReplacedFile]:
+    """Files that were to be removed, and whose rows are to be read nowhere else.
+
+    An overwrite replaces all of them by all of its files; of what was merged it is known by which.
+    """
+    holders = _holders(committables)
+    return [
+        file
+        for file in committables
+        if isinstance(file, ReplacedFile) and given_up and holders.get(file.path, set()) <= set(given_up)
+    ]
+
+
+def _unmerged(committables: Sequence[Committable], *, gone: Collection[str]) -> set[str]:
+    """Targets of merged files all of whose inputs are still there."""
+    inputs: dict[str, list[str]] = {}
+    for path, targets in _holders(committables).items():
+        for target in targets:
+            inputs.setdefault(target, []).append(path)
+    return {target for target, paths in inputs.items() if not set(paths) & set(gone)}
+
+
+def _holders(committables: Iterable[Committable]) -> dict[str, set[str]]:
+    """For each file that was merged, the files that hold its rows."""
+    holders: dict[str, set[str]] = {}
+    for file in committables:
+        if isinstance(file, SupersededFile):
+            holders.setdefault(file.path, set()).add(file.by)
+    return holders
