@@ -64,7 +64,7 @@ class FileCompactor(ABC):
 
     @staticmethod
     def record_wise_file_compactor() -> FileCompactor:
-        """Reads the records of files and writes them anew: for Parquet, ORC and Avro.
+        """Reads the records of files and writes them anew: for formats whose files say their columns.
 
         Many small row groups become few large ones. Options and metadata are those of the sink's format.
         """

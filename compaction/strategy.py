@@ -26,8 +26,8 @@ class FileCompactStrategy:
     Attributes:
         size_threshold: as soon as they have this size together, bytes or ``"128MiB"``. It is also
             the size that is aimed at; a file as large as that is published as it is.
-        checkpoints: at this epoch, counted from that in which the oldest was written. Flink's word;
-            here an epoch is a micro-batch.
+        checkpoints: at this epoch, counted from that in which the oldest was closed. Flink's word;
+            an epoch is a micro-batch, or a step of the sink without input.
         max_age: this long after the first record of the oldest came, ``int`` is milliseconds. Needs
             no data: it bounds how long records stay invisible.
         max_concurrent: most merges of an epoch that run at a time.

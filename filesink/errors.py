@@ -3,7 +3,7 @@
     FilesinkError
     ├── ConfigError               the sink was built or started in a way that cannot work
     │   ├── DependencyError       an optional package is missing
-    │   └── VersionError          Spark, or a durable value, is of a version that is not supported
+    │   └── VersionError          Spark is of a version that is not supported
     ├── SchemaError               columns or types do not fit the format or the buckets
     ├── DataError                 a value of a record cannot be written
     │   ├── BucketError           a bucket id is not usable as a directory
@@ -68,7 +68,7 @@ class DependencyError(ConfigError):
 
 
 class VersionError(ConfigError):
-    """Spark or Python is of a version that this release does not support."""
+    """Spark is of a version that this release does not support."""
 
 
 class SchemaError(FilesinkError, ValueError):
@@ -150,7 +150,7 @@ class ReplayTooOldError(IdentityError):
 
 
 class CompactionError(FilesinkError):
-    """Small files could not be merged. Nothing was published, and they are kept as they are."""
+    """Small files could not be merged. They are kept as they are."""
 
 
 class ConcurrentDriverError(FilesinkError):

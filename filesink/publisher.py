@@ -12,7 +12,7 @@ from typing import Generic, TypeVar
 
 from filesink.api import EpochContext, Prepared, Sink
 from filesink.epoch_record import EMPTY, EpochRecord, Section
-from filesink.errors import CommitFailedError, StagedDataLost, StateError
+from filesink.errors import CommitFailedError, InternalError, StagedDataLost, StateError
 from filesink.ledger import Ledger
 from filesink.ports import Clock
 from filesink.task import decode_committables
@@ -43,6 +43,9 @@ class Publisher(Generic[S, C, A]):
         ledger: where an epoch is marked complete.
         clock: waits between retries.
         retries: further rounds after the first, for each tier.
+
+    Raises:
+        InternalError: ``NO_CODEC``; what the aggregated committer announces could not be put on record.
     """
 
     def __init__(self, sink: Sink[S, C, A], ledger: Ledger, clock: Clock, *, retries: int = RETRIES) -> None:
@@ -52,6 +55,10 @@ class Publisher(Generic[S, C, A]):
         self._retries = retries
         self._committer = sink.create_committer()
         self._aggregated = sink.create_aggregated_committer()
+        if self._aggregated is not None and sink.aggregated_codec is None:
+            raise InternalError(
+                f"{type(sink).__name__} has an aggregated committer but no aggregated_codec", code="NO_CODEC"
+            )
 
     def waiting(self, section: Section) -> Sequence[A]:
         """What the aggregated committer had put off, from its section of the last record."""

@@ -109,6 +109,9 @@ class FileSinkBuilder:
         Args:
             strategy: ``compaction.FileCompactStrategy(…)``.
             compactor: one of ``compaction.FileCompactor``.
+
+        Raises:
+            ConfigError: ``COMPACTION``; it cannot merge files of this format.
         """
         address = StoreAddress(base_path=self.base_path)
         strategy.stage(compactor, SinkFiles(open_store=address, format=self.format, names=self.names))
@@ -119,7 +122,10 @@ class FileSinkBuilder:
         return replace(self, compaction=Waiting.PUBLISHED)
 
     def with_uid(self, uid: str) -> FileSinkBuilder:
-        """Give the sink a stable name, so that it knows its own files under any checkpoint."""
+        """Give the sink a stable name, so that it knows its own files under any checkpoint.
+
+        1 to 100 letters, digits, ``.``, ``_`` and ``-``, the first one a letter or digit.
+        """
         return replace(self, uid=check_uid(uid))
 
     def with_storage_options(self, **options: Any) -> FileSinkBuilder:
@@ -208,8 +214,12 @@ class FileSink:
         """A sink that appends records to part files, which may stay open across epochs.
 
         Args:
-            base_path: a directory, created if missing; ``file:`` URIs are accepted.
-            encoder: ``Encoder.simple_string_encoder()``, ``.json_lines()``, ``.csv()`` or your own.
+            base_path: a directory or a URI of any store, as in ``s3://bucket/trips``; made if missing.
+            encoder: ``Encoder.simple_string_encoder()``, ``.json_lines()``, ``.csv()``, ``.avro()``, or
+                your own.
+
+        Raises:
+            ConfigError: no store of ours takes the path.
         """
         if isinstance(encoder, RowEncoder):
             encoder = PerRowEncoder(encoder)
@@ -226,8 +236,11 @@ class FileSink:
         """A sink of files with a footer, such as Parquet, which are closed at every epoch.
 
         Args:
-            base_path: a directory, created if missing; ``file:`` URIs are accepted.
-            writer_factory: ``ParquetWriterFactory()`` or your own.
+            base_path: a directory or a URI of any store, as in ``s3://bucket/trips``; made if missing.
+            writer_factory: ``ParquetWriterFactory()``, any other of ``formats``, or your own.
+
+        Raises:
+            ConfigError: no store of ours takes the path.
         """
         return FileSinkBuilder(
             base_path=check_base_path(base_path),
@@ -279,8 +292,9 @@ class FileSink:
                 the base path, ``"overwrite_partitions"`` those in the buckets that get data: the new
                 files become visible first, then the old ones go, so that readers may see both for a
                 moment, and never neither. ``"error_if_data_exists"`` writes only where there is none.
-            txn_id: your name for this very data. A second call with it, after a crash too, writes
-                nothing and reports ``already_committed``. You vouch that equal ids mean equal data.
+            txn_id: your name for this very data, below this path and under this uid. A second call
+                with it, after a crash too, writes nothing and reports ``already_committed``. You vouch that
+                equal ids mean equal data.
 
         Raises:
             FilesinkError: nothing became visible, or, if the epoch had been decided, ``recover()``
@@ -311,6 +325,9 @@ class FileSink:
                 below the base path.
             query_name: Spark's name of the query.
             **trigger: one of ``processing_time="10 seconds"``, ``available_now=True``, ``once=True``.
+
+        Raises:
+            FilesinkError: the query was not started. What fails later is in ``query.exception()``.
         """
         checkpoint = os.fspath(checkpoint_location)
         check_checkpoint(checkpoint, self._builder.base_path)
@@ -325,12 +342,21 @@ class FileSink:
     def foreach_batch(self, df: DataFrame, batch_id: int) -> None:
         """Write one micro-batch: ``df.writeStream.foreachBatch(sink.foreach_batch)``.
 
-        Call ``finish()`` when the input has ended for good.
+        Called once per micro-batch, by Spark's thread. Call ``finish()`` when the input has ended for good.
+
+        Raises:
+            FilesinkError: as ``write``. Let it end the query: its restart repeats the batch.
         """
         self._engine.foreach_batch(self._builder.in_order(df), batch_id)
 
     def finish(self) -> EpochReport | None:
-        """Close everything that streams of this sink have left open; ``None`` if nothing was."""
+        """Close everything that streams of this sink have left open; ``None`` if nothing was.
+
+        Needs a Spark session, and no query of this sink at work elsewhere.
+
+        Raises:
+            ConfigError: ``NO_STREAM``; no stream has written with this object, and the sink has no uid.
+        """
         outcome = self._engine.finish()
         return None if outcome is None else report_of(outcome)
 
@@ -351,12 +377,20 @@ class FileSink:
                 ``"accept"``: publish what is left and give up the rest; an epoch without input, which
                 can be repeated from what it held, is taken back.
             checkpoint_location: of the query, to know whether Spark will replay the batch.
+
+        Raises:
+            StagedDataLost: see ``lost``.
+            IdentityError: ``NO_REPLAY`` or ``WRONG_CHECKPOINT``; nothing was taken back.
+            ConcurrentDriverError: a query is running.
         """
         checkpoint = None if checkpoint_location is None else os.fspath(checkpoint_location)
         return self._maintenance().recover(_choice(Lost, lost, "lost"), checkpoint)
 
     def plan_sweep(self, older_than: Duration = "7 days") -> SweepPlan:
-        """What ``sweep`` would remove now. ``older_than``: when a sink without progress counts as dead."""
+        """What ``sweep`` would remove now.
+
+        ``older_than``: when a sink without progress counts as dead; ``int`` is milliseconds.
+        """
         return self._maintenance().plan_sweep(parse_duration_ms(older_than, name="older_than"))
 
     def sweep(self, older_than: Duration = "7 days") -> SweepPlan:

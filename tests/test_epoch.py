@@ -14,6 +14,7 @@ from filesink.errors import (
     CommitFailedError,
     ConcurrentDriverError,
     ConfigError,
+    InternalError,
     ReplayMismatchError,
     ReplayTooOldError,
     StagedDataLost,
@@ -23,6 +24,8 @@ from filesink.errors import (
 )
 from filesink.file_tiers import StoreAddress
 from filesink.identity import OnNewQuery
+from filesink.metastore.partition_commit import PartitionCommit
+from filesink.metastore.policies import SuccessFilePolicy
 from filesink.ports import Losers
 from filesink.replay import History, OnReplayMismatch
 from filesink.storage.faulty import Fault, Moment
@@ -714,3 +717,12 @@ def test_many_epochs_read_the_chain_once():
     for batch_id in range(1, 20):
         driver.run(micro_batch(batch_id), world.job(records(str(batch_id))))
     assert reads == []
+
+
+def test_what_could_not_be_put_on_record_is_refused_at_once(monkeypatch):
+    """A sink of one's own that announces without a codec would announce nothing, and nobody would know."""
+    commit = PartitionCommit(policies=[SuccessFilePolicy()])
+    world = World(partition_commit=commit)
+    monkeypatch.setattr("filesink.file_tiers.FileTiers.aggregated_codec", None)
+    with pytest.raises(InternalError, match="aggregated_codec"):
+        world.driver()

@@ -52,7 +52,7 @@ class HiveMetastore(Metastore):
     Args:
         uris: ``"thrift://host:9083"``, several with commas between; others are tried if one fails.
         security: ``Kerberos()``, or ``None`` for a metastore without authentication.
-        timeout: how long to wait for a connection and for each answer.
+        timeout: how long to wait for a connection and for each answer; ``int`` is milliseconds.
         clock: waits between attempts to connect.
 
     Raises:

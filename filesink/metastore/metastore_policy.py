@@ -45,6 +45,9 @@ class MetastorePolicy(CommitPolicy):
         create: make the table if there is none, external or managed; ``None`` refuses to start.
         on_new_columns: what becomes of columns that the table does not have: ``"refuse"`` to start, or
             ``"add"`` them to the table.
+
+    Raises:
+        ConfigError: ``TABLE_NAME``.
     """
 
     def __init__(
@@ -64,7 +67,13 @@ class MetastorePolicy(CommitPolicy):
         return f"MetastorePolicy('{self.table}', {self.metastore!r})"
 
     def prepare(self, site: Site, schema: pa.Schema) -> None:
-        """Compare the table with what will be written, and create or extend it if that is wanted."""
+        """Compare the table with what will be written, and create or extend it if that is wanted.
+
+        Raises:
+            MetastoreError: the metastore does not answer.
+            MetastoreConflictError: there is no such table, or it is another than the sink writes.
+            SchemaError: its columns do not fit those of the input.
+        """
         table = self.metastore.get_table(self.table)
         if table is None:
             if self._create is None:

@@ -39,8 +39,11 @@ class PartitionCommit:
 
     Args:
         trigger: ``PartitionCommit.process_time()`` or ``PartitionCommit.partition_time(…)``.
-        delay: after which a partition is due, by the trigger's clock.
+        delay: after which a partition is due, by the trigger's clock; ``int`` is milliseconds.
         policies: run in this order for each announced partition.
+
+    Raises:
+        ConfigError: ``BAD_VALUE``.
     """
 
     def __init__(
@@ -85,7 +88,7 @@ class PartitionCommit:
             extractor: how partition values become a time: ``"$day $hour:00:00"``. A partition whose
                 values are none, as that of null, is due at once.
             watermark_column: timestamps or dates.
-            allowed_lateness: how late records may be.
+            allowed_lateness: how late records may be; ``int`` is milliseconds.
             time_zone: whose wall clock the values show; by default that of the Spark session.
         """
         return PartitionTime(

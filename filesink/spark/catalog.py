@@ -39,7 +39,7 @@ class SparkCatalog(Metastore):
     """The catalog of a session. Its tables are what ``spark.table`` finds.
 
     Args:
-        session: by default the active one.
+        session: by default the one that is active at each call; ``recover()`` needs one, too.
     """
 
     def __init__(self, session: SparkSession | None = None) -> None:
