@@ -56,6 +56,11 @@ def instant_ms(wall: datetime, zone: tzinfo) -> int:
     return int((wall.replace(tzinfo=zone) - datetime(1970, 1, 1, tzinfo=UTC)) / timedelta(milliseconds=1))
 
 
+def latest_instant_ms(wall: datetime, zone: tzinfo) -> int:
+    """As ``instant_ms``; the later of two."""
+    return max(instant_ms(wall, zone), instant_ms(wall.replace(fold=1), zone))
+
+
 def _wall_ms(instant: int, zone: tzinfo) -> int:
     wall = (datetime(1970, 1, 1, tzinfo=UTC) + timedelta(milliseconds=instant)).astimezone(zone)
     return int((wall.replace(tzinfo=None) - _EPOCH) / timedelta(milliseconds=1))

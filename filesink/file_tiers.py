@@ -158,6 +158,8 @@ class FileTiers(Sink[HeldFile, Committable, Announced]):
         self.address().prepare()
         if self.publishing is not None:
             site = self._site()
+            if site.partition_columns is not None:
+                self.publishing.commit.trigger.check_partitions(site.partition_columns)
             # Columns that are in no file, unless they are the keys of a table.
             left_out = {*self.derived_columns(), *self.plan.assigner.partition_columns()}
             left_out -= set(site.partition_columns or ())

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
+from dataclasses import replace
 from types import MappingProxyType
 
 from filesink.buckets import BucketAssigner
 from filesink.errors import ConfigError, MetastoreConflictError
 from filesink.file_format import BulkFormat, FileFormat, RowFormat
 from filesink.metastore.api import Metastore, Table, TableName, no_table
-from filesink.metastore.table_formats import hive_format_of, is_csv, spark_provider
+from filesink.metastore.table_formats import hive_format_of, is_csv, names_of_spark, spark_provider
 from filesink.metastore.table_kinds import check_kind
 from formats.avro import AvroWriterFactory
 from formats.csv import CsvDialect, CsvEncoder, Header
@@ -49,7 +50,14 @@ def find_table(name: str, metastore: Metastore) -> Table:
     check_kind(table)
     if not table.location:
         raise MetastoreConflictError(f"{parsed} is no table that has files", code="NOT_A_TABLE")
-    return table
+    return _as_spelled(table)
+
+
+def _as_spelled(table: Table) -> Table:
+    """``table`` with its keys in the case that Spark has given its directories."""
+    spelled = names_of_spark(table)
+    keys = [replace(key, name=spelled.get(key.name.lower(), key.name)) for key in table.partition_keys]
+    return replace(table, partition_keys=tuple(keys))
 
 
 def format_of(table: Table) -> FileFormat:
@@ -65,11 +73,11 @@ def format_of(table: Table) -> FileFormat:
     word = spark_provider(table) or hive_format_of(table.format) or ""
     make = _FORMATS.get(word)
     if make is None:
+        serde, reader = (name.rpartition(".")[2] for name in (table.format.serde, table.format.input_format))
         raise ConfigError(
-            f"nothing here writes what the serde of {table.name} reads, "
-            f"{table.format.serde.rpartition('.')[2]}. Use a table of Parquet, ORC, Avro or JSON, or of CSV "
-            "with OpenCSVSerde; or choose a format yourself, with FileSink.for_row_format or for_bulk_format "
-            "and a MetastorePolicy",
+            f"nothing here writes what {table.name} is read with, {serde} and {reader}. Use a table of "
+            "Parquet, ORC, Avro or JSON, or of CSV with OpenCSVSerde; or choose a format yourself, with "
+            "FileSink.for_row_format or for_bulk_format and a MetastorePolicy",
             code="TABLE_FORMAT",
         )
     form = make()

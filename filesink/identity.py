@@ -120,9 +120,9 @@ def _check_old_names(batch: MicroBatch, ledger: Ledger, on_new_query: OnNewQuery
             f"and now comes as '{ledger.sink_id}' with batch {batch.batch_id}"
         )
         if batch.batch_id > last.batch_id:
-            # Nobody would ever publish or close these: no word of the user can make that right.
-            if not head.complete or head.record.states:
-                raise _uid_changed(f"{what}, but open parts or an unfinished epoch of it are left there")
+            # Nobody would ever publish, close or announce these: no word of the user can make that right.
+            if left := _left_in(head):
+                raise _uid_changed(f"{what}, but {left} of it are left there")
         elif on_new_query is OnNewQuery.REFUSE:
             # A second sink of one query looks just like this, so the user's word settles it.
             raise _uid_changed(
@@ -137,6 +137,16 @@ def _under_other_names(batch: MicroBatch, ledger: Ledger) -> Iterator[tuple[Head
         last = None if head is None else head.record.last_batch
         if head is not None and last is not None and last.query_id == batch.query_id:
             yield head, last
+
+
+def _left_in(head: Head) -> str:
+    """What only the chain of ``head`` can carry on, in words; ``""`` for nothing."""
+    left = {
+        "open parts": bool(head.record.states),
+        "an unfinished epoch": not head.complete,
+        "partitions that wait to be announced": bool(head.record.waiting.data),
+    }
+    return " and ".join(what for what, is_there in left.items() if is_there)
 
 
 def _check_new_chain(batch: MicroBatch, ledger: Ledger) -> None:

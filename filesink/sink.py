@@ -18,6 +18,7 @@ import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import Enum
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from filesink.bucket import Closed
@@ -74,7 +75,7 @@ class FileSinkBuilder:
     dead_letters: DeadLetters | None = None
     compaction: Compaction | Waiting = Waiting.REFUSED
     partition_commit: PartitionCommit | None = None
-    in_order: Callable[[DataFrame], DataFrame] = lambda df: df
+    in_order: Callable[[], Callable[[DataFrame], DataFrame]] = lambda: lambda df: df
 
     def with_bucket_assigner(self, assigner: BucketAssigner) -> FileSinkBuilder:
         """Choose the directory of each record; by default the hour of writing, as Flink does."""
@@ -280,7 +281,10 @@ class FileSink:
             ),
             assigner=assigner_of(found),
             partition_commit=PartitionCommit(policies=[policy]),
-            in_order=lambda df: in_table_order(df, found, on_new_columns),
+            # As the table is then: an earlier write, or somebody else, may have added columns.
+            in_order=lambda: partial(
+                in_table_order, table=find_table(table, metastore), on_new_columns=on_new_columns
+            ),
         )
 
     def write(self, df: DataFrame, *, mode: Mode = "append", txn_id: str | None = None) -> EpochReport:
@@ -300,11 +304,8 @@ class FileSink:
             FilesinkError: nothing became visible, or, if the epoch had been decided, ``recover()``
                 carries it through.
         """
-        return report_of(
-            self._engine.write(
-                self._builder.in_order(df), mode=_choice(SaveMode, mode, "mode"), txn_id=txn_id
-            )
-        )
+        ordered = self._builder.in_order()(df)
+        return report_of(self._engine.write(ordered, mode=_choice(SaveMode, mode, "mode"), txn_id=txn_id))
 
     def start(
         self,
@@ -332,7 +333,7 @@ class FileSink:
         checkpoint = os.fspath(checkpoint_location)
         check_checkpoint(checkpoint, self._builder.base_path)
         return self._engine.start(
-            self._builder.in_order(df),
+            self._builder.in_order()(df),
             checkpoint_location=checkpoint,
             query_name=query_name,
             report=report_of,
@@ -347,7 +348,7 @@ class FileSink:
         Raises:
             FilesinkError: as ``write``. Let it end the query: its restart repeats the batch.
         """
-        self._engine.foreach_batch(self._builder.in_order(df), batch_id)
+        self._engine.foreach_batch(self._in_order(df), batch_id)
 
     def finish(self) -> EpochReport | None:
         """Close everything that streams of this sink have left open; ``None`` if nothing was.
@@ -404,6 +405,11 @@ class FileSink:
         built = self._builder
         name = "" if built.uid is None else f" uid={built.uid!r}"
         return f"<FileSink {built.base_path!r}{name} {built.format!r} {built.assigner!r} {built.policy!r}>"
+
+    @cached_property
+    def _in_order(self) -> Callable[[DataFrame], DataFrame]:
+        """For all batches of a query, so that none waits for a metastore."""
+        return self._builder.in_order()
 
     def _maintenance(self) -> Maintenance:
         return Maintenance(self._tiers, clock=self._engine.clock, ids=self._engine.ids)

@@ -10,7 +10,7 @@ import pytest
 from filesink.errors import ConfigError, MetastoreConflictError
 from filesink.file_format import BulkFormat, RowFormat
 from filesink.hive_tables import find_table, format_of
-from filesink.metastore.api import Column, StorageFormat, Table, TableKind, TableName
+from filesink.metastore.api import Column, StorageFormat, Table, TableChange, TableKind, TableName
 from filesink.metastore.memory import MemoryMetastore
 from filesink.metastore.metastore_policy import MetastorePolicy
 from filesink.metastore.policies import Site
@@ -43,6 +43,29 @@ def metastore_of(one: Table) -> MemoryMetastore:
     metastore = MemoryMetastore()
     metastore.create_table(one)
     return metastore
+
+
+def test_each_write_sees_the_columns_of_its_day():
+    """Columns may have been added since the sink was built, by itself or by others; CSV is read by position."""
+    metastore = metastore_of(table())
+    builder = FileSink.for_hive_table("db.t", metastore=metastore)
+    before = builder.in_order().keywords["table"]
+    metastore.alter_table(before.name, TableChange(new_columns=[Column(name="c", type="string")]))
+    after = builder.in_order().keywords["table"]
+    assert [[column.name for column in one.columns] for one in (before, after)] == [
+        ["id", "name"],
+        ["id", "name", "c"],
+    ]
+
+
+def test_keys_are_spelled_as_spark_has_named_its_directories():
+    """A metastore keeps names in lower case; ``userid=1`` would be another directory than ``userId=1``."""
+    schema = '{"type":"struct","fields":[{"name":"id"},{"name":"userId"}]}'
+    of_spark = replace(
+        table(HIVE_FORMATS["parquet"], spark_sql_sources_provider="parquet", spark_sql_sources_schema=schema),
+        partition_keys=(Column(name="userid", type="string"),),
+    )
+    assert [key.name for key in find_table("db.t", metastore_of(of_spark)).partition_keys] == ["userId"]
 
 
 @pytest.mark.parametrize(

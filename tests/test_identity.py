@@ -7,6 +7,8 @@ import pytest
 from filesink.epoch_record import BatchWrite
 from filesink.errors import ConfigError, IdentityError
 from filesink.identity import OnNewQuery, batch_sink_id, check_uid, stream_sink_id
+from filesink.metastore.partition_commit import PartitionCommit
+from filesink.metastore.policies import ListenerPolicy
 from tests.fakes import QUERY, CountingIds, World, keep_open, micro_batch, plan_of, records
 
 
@@ -197,6 +199,21 @@ def test_an_unfinished_epoch_under_another_name_is_not_left_behind():
         run(world, micro_batch(1), "2", **allowed)
     assert raised.value.code == "UID_CHANGED"
     world.driver("uid-old").recover()
+    run(world, micro_batch(1), "2", **allowed)
+    assert world.rows() == ["1", "2"]
+
+
+def test_waiting_partitions_under_another_name_are_not_left_behind():
+    """Nobody would ever announce them: the end of the old chain does, and then the new one may go on."""
+    told = []
+    world = World(partition_commit=PartitionCommit(policies=[ListenerPolicy(told.append)], delay="1 h"))
+    allowed = {"sink_id": "uid-new", "on_new_query": OnNewQuery.APPEND}
+    run(world, micro_batch(0), "1", sink_id="uid-old")
+    with pytest.raises(IdentityError, match="partitions that wait to be announced of it") as raised:
+        run(world, micro_batch(1), "2", **allowed)
+    assert raised.value.code == "UID_CHANGED"
+    world.driver("uid-old").finish()
+    assert [event.rows for event in told] == [1]
     run(world, micro_batch(1), "2", **allowed)
     assert world.rows() == ["1", "2"]
 

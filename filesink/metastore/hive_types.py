@@ -26,6 +26,7 @@ _SIMPLE = (
     (pt.is_binary, "binary"),
     (pt.is_large_binary, "binary"),
 )
+_INTEGERS = frozenset({"tinyint", "smallint", "int", "bigint"})
 _TEXTS = re.compile(r"\b(?:varchar|char)\(\d+\)")
 _STRUCT_NAME = re.compile(r"[^,:<>`]+")
 
@@ -72,6 +73,17 @@ def _member(field: pa.Field[pa.DataType]) -> str:
     if not _STRUCT_NAME.fullmatch(field.name):
         raise SchemaError(f"Hive cannot name {field.name!r} inside a struct; rename it", code="HIVE_TYPE")
     return f"{field.name}:{table_type(field.type)}"
+
+
+def is_text_of(key: str, kind: pa.DataType) -> bool:
+    """Whether values of ``kind`` in names of directories are those of a partition key of type ``key``.
+
+    Text may be anything; whoever has text says what it means.
+    """
+    if _plain(key) == "string":
+        return True
+    given = table_type(kind)
+    return given == "string" or {given, _plain(key)} <= _INTEGERS or is_same_type(given, key)
 
 
 def is_same_type(one: str, other: str) -> bool:

@@ -8,7 +8,7 @@ for those that the metastore does not say it has added by this call: somebody ma
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Literal
 
 import pyarrow as pa
@@ -62,6 +62,7 @@ class MetastorePolicy(CommitPolicy):
         self.metastore = metastore
         self._create = create
         self._on_new_columns = on_new_columns
+        self._keys: tuple[str, ...] | None = None  # in lower case; not known before ``prepare``
 
     def __repr__(self) -> str:
         return f"MetastorePolicy('{self.table}', {self.metastore!r})"
@@ -89,6 +90,13 @@ class MetastorePolicy(CommitPolicy):
             self.metastore.alter_table(self.table, TableChange(new_columns=added))
             table = self._existing()
         check_table(table, site, schema)
+        self._keys = _keys(table)
+
+    def check_buckets(self, buckets: Collection[str]) -> None:
+        """See ``CommitPolicy.check_buckets``; the keys are those of the table as ``prepare`` has seen it."""
+        for bucket in buckets if self._keys is not None else ():
+            if set(values_of(bucket)) != set(self._keys or ()) or (bucket and not self._keys):
+                raise _other_keys(self.table, self._keys or (), bucket)
 
     def commit_all(self, partitions: Sequence[CommittedPartition], site: Site) -> list[CommittedPartition]:
         """See ``CommitPolicy.commit_all``.
@@ -205,11 +213,7 @@ class MetastorePolicy(CommitPolicy):
             )
         for one in batch:
             if one.bucket:
-                raise MetastoreConflictError(
-                    f"{self.table} has no partition keys and files were written below directories; use "
-                    "BucketAssigner.base_path_bucket_assigner()",
-                    code="PARTITION_KEYS",
-                )
+                raise _other_keys(self.table, (), one.bucket)
             changed = statistics(one, site.store, table.parameters)
             if any(table.parameters.get(name) != value for name, value in changed.items()):
                 self.metastore.alter_table(self.table, TableChange(parameters=changed))
@@ -227,7 +231,7 @@ def _changed(
 
 def _is_of(table: Table, partition: CommittedPartition) -> bool:
     """Whether a directory that an overwrite has emptied can be a partition, or the whole table."""
-    keys = {key.name.lower() for key in table.partition_keys}
+    keys = set(_keys(table))
     if not keys:
         return not partition.bucket
     return set(values_of(partition.bucket)) == keys and partition.bucket.count("/") == len(keys) - 1
@@ -235,13 +239,21 @@ def _is_of(table: Table, partition: CommittedPartition) -> bool:
 
 def _values(table: Table, partition: CommittedPartition) -> Values:
     """The values of a bucket's directory in the order of the table's keys."""
-    found = values_of(partition.bucket)
-    keys = [key.name.lower() for key in table.partition_keys]
+    found, keys = values_of(partition.bucket), _keys(table)
     if set(found) != set(keys):
-        raise MetastoreConflictError(
-            f"table {table.name} is partitioned by {', '.join(keys)}, and the directory "
-            f"'{partition.bucket}' names {', '.join(found) or 'no column'}. Use "
-            "BucketAssigner.partition_bucket_assigner with the table's keys",
-            code="PARTITION_KEYS",
-        )
+        raise _other_keys(table.name, keys, partition.bucket)
     return tuple(found[key] for key in keys)
+
+
+def _keys(table: Table) -> tuple[str, ...]:
+    return tuple(key.name.lower() for key in table.partition_keys)
+
+
+def _other_keys(name: TableName, keys: Sequence[str], bucket: str) -> MetastoreConflictError:
+    what = f"is partitioned by {', '.join(keys)}" if keys else "has no partition keys"
+    assigner = "partition_bucket_assigner with the table's keys" if keys else "base_path_bucket_assigner()"
+    named = ", ".join(values_of(bucket)) or "no column"
+    return MetastoreConflictError(
+        f"table {name} {what}, and the directory '{bucket}' names {named}. Use BucketAssigner.{assigner}",
+        code="PARTITION_KEYS",
+    )

@@ -122,7 +122,9 @@ class Plan:
         now = [one for one in found if self._is_due(one, epoch, view) and one.bucket not in held]
         due = {one.bucket for one in now}
         waiting: list[Announced] = [one.put_off() for one in found if one.bucket not in due]
-        return Announcements(now, waiting if watermark is None else [*waiting, watermark])
+        if watermark is not None and epoch.input is not Input.ENDED:  # nothing waits for it then
+            waiting.append(watermark)
+        return Announcements(now, waiting)
 
     def overdue(self, epoch: EpochContext, prepared: Prepared[HeldFile, Committable]) -> list[HeldFile]:
         """Held files of open parts that keep a partition from being announced whole."""
@@ -190,7 +192,12 @@ class PartitionCommitter(SinkAggregatedCommitter[Committable, Announced]):
 
     def combine(self, epoch: EpochContext, prepared: Prepared[Any, Committable]) -> Announcements[Announced]:
         """See ``SinkAggregatedCommitter.combine``."""
-        return self._plan.announcements(epoch, prepared)
+        found = self._plan.announcements(epoch, prepared)
+        news = [one for one in (*found.now, *found.later) if isinstance(one, Announcement)]
+        buckets = [one.bucket for one in news if one.files]
+        for policy in self._commit.policies:
+            policy.check_buckets(buckets)
+        return found
 
     def commit(self, aggregated: Sequence[Announced]) -> list[Announced]:
         """See ``SinkAggregatedCommitter.commit``; one policy after the other, for all partitions."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -80,6 +80,12 @@ class CommitPolicy(ABC):
         """Check before anything is written that announcing can work; ``schema`` is that of the input.
 
         Called when a stream starts and before each batch write.
+        """
+
+    def check_buckets(self, buckets: Collection[str]) -> None:  # noqa: B027 - as above
+        """Raise unless directories of these names can be announced, now or later.
+
+        Called before an epoch is decided that puts files into them: afterwards there is no way back.
         """
 
     @abstractmethod

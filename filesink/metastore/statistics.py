@@ -21,11 +21,9 @@ def statistics(partition: CommittedPartition, store: Store, known: Mapping[str, 
     sizes = file_sizes(partition.bucket, store)
     rows = _rows(partition, len(sizes), sum(sizes), known)
     found = {"numFiles": str(len(sizes)), "totalSize": str(sum(sizes)), "numRows": rows}
-    if all(known.get(name) == value for name, value in found.items()):
-        return {}
-    if _ACCURATE in known:
+    if _ACCURATE in known:  # other values may fill as many files, rows and bytes
         found[_ACCURATE] = "{}"
-    return found
+    return {} if all(known.get(name) == value for name, value in found.items()) else found
 
 
 def file_sizes(bucket: str, store: Store) -> list[int]:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pyarrow as pa
 
 from filesink.errors import MetastoreConflictError, SchemaError
 from filesink.metastore.api import Column, Table, TableKind, TableName
-from filesink.metastore.hive_types import hive_type, is_same_type, table_type
+from filesink.metastore.hive_types import hive_type, is_same_type, is_text_of, table_type
 from filesink.metastore.locations import bucket_location
 from filesink.metastore.policies import Site
 from filesink.metastore.table_formats import HIVE_FORMATS, spark_provider
@@ -73,14 +75,21 @@ def check_table(table: Table, site: Site, schema: pa.Schema) -> None:
             code="EXTRA_COLUMN",
         )
     types = {column.name.lower(): column.type for column in table.columns}
+    types_of_keys = {key.name.lower(): key.type for key in table.partition_keys}
     for field in schema:
-        wanted = types.get(field.name.lower())
+        name = field.name.lower()
+        wanted, key = types.get(name), types_of_keys.get(name)
         if wanted is not None and not is_same_type(wanted, table_type(field.type)):
-            raise SchemaError(
-                f"column {field.name!r} is {table_type(field.type)} and table {table.name} has {wanted}; "
-                "cast it",
-                code="COLUMN_TYPE",
-            )
+            raise _other_type(field, table, wanted)
+        if key is not None and not is_text_of(key, field.type):
+            raise _other_type(field, table, key)
+
+
+def _other_type(field: pa.Field[Any], table: Table, wanted: str) -> SchemaError:
+    return SchemaError(
+        f"column {field.name!r} is {table_type(field.type)} and table {table.name} has {wanted}; cast it",
+        code="COLUMN_TYPE",
+    )
 
 
 def check_evolvable(table: Table) -> None:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from types import MappingProxyType
 
 from filesink.metastore.api import StorageFormat, Table
 
 _PROVIDER = "spark.sql.sources.provider"
+_SCHEMA_OF_SPARK = "spark.sql.sources.schema"
 _CSV_SERDE = "org.apache.hadoop.hive.serde2.OpenCSVSerde"
 _QL = "org.apache.hadoop.hive.ql.io"
 _TEXT = "org.apache.hadoop.mapred.TextInputFormat"
@@ -44,8 +46,15 @@ HIVE_FORMATS: Mapping[str, StorageFormat] = MappingProxyType(
 
 
 def hive_format_of(form: StorageFormat) -> str | None:
-    """The word of ``HIVE_FORMATS`` for a table's classes; ``None`` for any other."""
-    return next((name for name, known in HIVE_FORMATS.items() if known.serde == form.serde), None)
+    """The word of ``HIVE_FORMATS`` for a table's classes; ``None`` for any other.
+
+    The input format counts, too: that of a table of links, or of Hudi, stands before a serde of Parquet and
+    finds none of our files.
+    """
+    classes = (form.serde, form.input_format)
+    return next(
+        (name for name, known in HIVE_FORMATS.items() if (known.serde, known.input_format) == classes), None
+    )
 
 
 def is_csv(form: StorageFormat) -> bool:
@@ -60,3 +69,15 @@ def spark_provider(table: Table) -> str | None:
     """
     provider = table.parameters.get(_PROVIDER, "hive").lower()
     return None if provider == "hive" else provider
+
+
+def names_of_spark(table: Table) -> dict[str, str]:
+    """Names of columns and keys as Spark spells them, by their lower case; none for tables of Hive's.
+
+    Spark writes its schema beside that of Hive; whole, or in parts if it is long.
+    """
+    parameters = table.parameters
+    parts = range(int(parameters.get(f"{_SCHEMA_OF_SPARK}.numParts", "0")))
+    text = "".join(parameters.get(f"{_SCHEMA_OF_SPARK}.part.{i}", "") for i in parts)
+    schema = json.loads(parameters.get(_SCHEMA_OF_SPARK) or text or '{"fields": []}')
+    return {field["name"].lower(): field["name"] for field in schema["fields"]}

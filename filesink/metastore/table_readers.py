@@ -6,7 +6,6 @@ Spark's own readers.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator
 from typing import Any
@@ -14,16 +13,22 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.types as pt
 
-from filesink.errors import SchemaError
+from filesink.errors import MetastoreConflictError, SchemaError
 from filesink.metastore.api import Table
 from filesink.metastore.hive_types import table_type
 from filesink.metastore.policies import Site
-from filesink.metastore.table_formats import spark_provider
+from filesink.metastore.table_formats import (
+    HIVE_FORMATS,
+    hive_format_of,
+    is_csv,
+    names_of_spark,
+    spark_provider,
+)
 from filesink.metastore.table_kinds import check_kind
 from formats import columns
 
 _FINER_THAN_HIVE = ("timestamp-micros", "timestamp-nanos")
-_SCHEMA_OF_SPARK = "spark.sql.sources.schema"
+_BINARY = frozenset({"parquet", "orc", "avro"})
 _MEMBER = re.compile(r"([^,:<>`\s]+)`?\s*:")
 
 
@@ -31,17 +36,47 @@ def check_readers(table: Table, site: Site, schema: pa.Schema) -> None:
     """Raise if readers of the table would not find the files, or take a column for something else.
 
     Raises:
-        MetastoreConflictError: those of ``check_kind``.
-        SchemaError: ``COLUMN_TYPE``, ``COLUMN_NAME``.
+        MetastoreConflictError: those of ``check_kind``; ``TABLE_FORMAT``.
+        SchemaError: ``COLUMN_TYPE``, ``COLUMN_NAME``, ``COLUMN_ORDER``.
     """
     check_kind(table)
+    _check_format(table, site)
     keys = {key.name.lower() for key in table.partition_keys}
     in_files = pa.schema([field for field in schema if field.name.lower() not in keys])
+    if is_csv(table.format) or spark_provider(table) == "csv":
+        _check_order(table, in_files)
     if spark_provider(table) is None and site.hive_format == "avro":
         _check_times_of_avro(table, site, in_files)
         _check_names_of_avro(table, in_files)
     if spark_provider(table) is not None and site.hive_format == "orc":
         _check_times_of_orc(table, in_files)
+
+
+def _check_format(table: Table, site: Site) -> None:
+    """Only where both are known, and readers of one cannot make anything of the other."""
+    ours, theirs = site.hive_format, spark_provider(table) or hive_format_of(table.format)
+    if theirs is None and table.format.serde in {known.serde for known in HIVE_FORMATS.values()}:
+        theirs = table.format.input_format.rpartition(".")[2]  # links, Hudi: other files behind a known serde
+    if None not in {ours, theirs} and ours != theirs and {ours, theirs} & _BINARY:
+        raise MetastoreConflictError(
+            f"table {table.name} has files of {theirs} and the sink writes {ours}: its readers could not "
+            "read them. Nothing was written. Use FileSink.for_hive_table, which takes the table's format",
+            code="TABLE_FORMAT",
+        )
+
+
+def _check_order(table: Table, schema: pa.Schema) -> None:
+    """Lines of CSV are read by position. Columns that the table has behind those written are null."""
+    names = [field.name.lower() for field in schema]
+    known = [column.name.lower() for column in table.columns]
+    new = [name for name in names if name not in known]  # added behind all others, or refused for that
+    if names != [*known, *new][: len(names)]:
+        raise SchemaError(
+            f"readers of table {table.name} know its columns by their order, ({', '.join(known)}), and the "
+            f"DataFrame has ({', '.join(names)}): values would stand under other names. Select them in the "
+            "table's order",
+            code="COLUMN_ORDER",
+        )
 
 
 def _check_times_of_avro(table: Table, site: Site, schema: pa.Schema) -> None:
@@ -71,7 +106,7 @@ def _check_times_of_orc(table: Table, schema: pa.Schema) -> None:
 def _check_names_of_avro(table: Table, schema: pa.Schema) -> None:
     """Other formats are read by names in any case, Avro by those of the table."""
     known = {column.name.lower(): column for column in table.columns}
-    spelled = {name.lower(): name for name in _names_of_spark(table)}
+    spelled = names_of_spark(table)
     for field in schema:
         lower = field.name.lower()
         column = known.get(lower)
@@ -100,12 +135,3 @@ def _differ_in_case(one: str, other: str) -> bool:
     names = [_MEMBER.findall(text) for text in (one, other)]
     lower = [[name.lower() for name in found] for found in names]
     return lower[0] == lower[1] and names[0] != names[1]
-
-
-def _names_of_spark(table: Table) -> list[str]:
-    """Names as Spark has them, which writes its schema beside that of Hive; whole, or in parts if long."""
-    parameters = table.parameters
-    parts = range(int(parameters.get(f"{_SCHEMA_OF_SPARK}.numParts", "0")))
-    text = "".join(parameters.get(f"{_SCHEMA_OF_SPARK}.part.{i}", "") for i in parts)
-    schema = json.loads(parameters.get(_SCHEMA_OF_SPARK) or text or '{"fields": []}')
-    return [field["name"] for field in schema["fields"]]

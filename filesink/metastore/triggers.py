@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import re
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import ClassVar
 
 from filesink.committables import Watermark
 from filesink.errors import ConfigError
-from filesink.event_time import instant_ms
+from filesink.event_time import latest_instant_ms
 from filesink.local_time import time_zone
 from filesink.metastore.announcements import Announcement
 from filesink.partition_paths import partition_values
@@ -42,6 +43,9 @@ class Trigger(ABC):
     @abstractmethod
     def is_due(self, partition: Announcement, view: TriggerView, delay_ms: int) -> bool:
         """Whether ``partition`` is to be announced in this epoch."""
+
+    def check_partitions(self, columns: Sequence[str]) -> None:  # noqa: B027 - most look at none
+        """Raise ``ConfigError`` if partitions by ``columns`` cannot be judged. Called before a write."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +94,22 @@ class PartitionTime(Trigger):
         if view.watermark is None:
             return False
         zone = time_zone(self.zone or view.watermark.time_zone)
-        return view.watermark.latest_ms - self.lateness_ms > instant_ms(wall, zone) + delay_ms
+        try:
+            # On the wall clock: where it is set back, a day has 25 hours, and an hour comes twice.
+            due_ms = latest_instant_ms(wall + timedelta(milliseconds=delay_ms), zone)
+        except OverflowError:  # a value that stands for never, as 9999-12-31
+            return False
+        return view.watermark.latest_ms - self.lateness_ms > due_ms
+
+    def check_partitions(self, columns: Sequence[str]) -> None:
+        """See ``Trigger.check_partitions``."""
+        missing = self.columns() - {name.lower() for name in columns}
+        if missing:
+            raise ConfigError(
+                f"extractor {self.extractor[:80]!r} names {', '.join(sorted(missing))!r}, and partitions are "
+                f"by {', '.join(columns) or 'no column'}: every one would be due at once",
+                code="BAD_VALUE",
+            )
 
     def columns(self) -> set[str]:
         """The partition columns that the extractor names, in lower case."""

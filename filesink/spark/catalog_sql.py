@@ -27,8 +27,11 @@ def quoted(name: TableName) -> str:
 
 
 def text(value: str) -> str:
-    """A literal of Spark SQL, under its default settings."""
-    escaped = value.replace("\\", "\\\\").replace("'", "\\'")
+    """A literal of Spark SQL, under its default settings.
+
+    Spark replaces ``${env:NAME}`` and the like in a statement before it parses it, literals included.
+    """
+    escaped = value.replace("\\", "\\\\").replace("'", "\\'").replace("$", "\\u0024")
     return f"'{escaped}'"
 
 

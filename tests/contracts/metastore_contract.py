@@ -102,7 +102,16 @@ class MetastoreContract:
 
     def test_values_keep_their_text(self, site: MetastoreSite, metastore: Metastore, table: Table) -> None:
         """Values are escaped for names and come back as they were; null has its own text."""
-        texts = ["a b", "a/b=c%d", "q\"u'o*t?e", "é ∑ 日本", "[x]{y}^z", DEFAULT_PARTITION, "a\\b:#"]
+        texts = [
+            "a b",
+            "a/b=c%d",
+            "q\"u'o*t?e",
+            "é ∑ 日本",
+            "[x]{y}^z",
+            DEFAULT_PARTITION,
+            "a\\b:#",
+            "${env:HOME}",
+        ]
         added = [partition(table, "d", text) for text in texts]
         for _ in range(2):
             metastore.add_partitions(table, added)

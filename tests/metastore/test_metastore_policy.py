@@ -23,7 +23,8 @@ from filesink.metastore.faulty import FaultyMetastore
 from filesink.metastore.memory import MemoryMetastore, MemoryTables
 from filesink.metastore.metastore_policy import MetastorePolicy
 from filesink.metastore.partition_commit import PartitionCommit
-from filesink.metastore.policies import Site
+from filesink.metastore.policies import CommittedPartition, Site
+from filesink.metastore.statistics import statistics
 from filesink.metastore.table_formats import HIVE_FORMATS
 from filesink.storage.faulty import Fault, Moment
 from filesink.storage.memory import MemoryFiles, MemoryStore
@@ -441,6 +442,27 @@ def test_statistics_said_to_be_accurate_are_not_any_more(sut: Metastores) -> Non
     assert sut.partitions["1", "a"].parameters["mine"] == "1"
 
 
+def test_statistics_of_columns_end_with_the_values_they_were_made_of() -> None:
+    """An overwrite by as many files, rows and bytes leaves the other statistics as they are."""
+    files = MemoryFiles()
+    files.make("day=1/part.txt", b"12345")
+    told = CommittedPartition(
+        bucket="day=1",
+        values={},
+        location="",
+        epoch=1,
+        files=(),
+        file_count=1,
+        rows=1,
+        bytes=5,
+        may_be_repeated=False,
+    )
+    known = statistics(told, MemoryStore(files), {})
+    accurate = {**known, "COLUMN_STATS_ACCURATE": '{"COLUMN_STATS":{"a":"true"}}'}
+    assert statistics(told, MemoryStore(files), accurate)["COLUMN_STATS_ACCURATE"] == "{}"
+    assert statistics(told, MemoryStore(files), {**known, "COLUMN_STATS_ACCURATE": "{}"}) == {}
+
+
 def test_others_are_left_alone(sut: Metastores) -> None:
     """Partitions that got no files are neither read nor written."""
     theirs = Partition(values=("9", "z"), location="file:/x", parameters={"a": "b"})
@@ -500,6 +522,34 @@ def site(**changes: object) -> Site:
     return Site(store=MemoryStore(MemoryFiles()), **values)
 
 
+LINKS = replace(
+    TABLE,
+    format=replace(
+        HIVE_FORMATS["parquet"], input_format="org.apache.hadoop.hive.ql.io.SymlinkTextInputFormat"
+    ),
+)
+CSV_TABLE = replace(
+    TABLE,
+    columns=(Column(name="first", type="string"), Column(name="value", type="string")),
+    format=replace(HIVE_FORMATS["textfile"], serde="org.apache.hadoop.hive.serde2.OpenCSVSerde"),
+)
+
+
+def with_format(name: str) -> Table:
+    """The table with files of another format."""
+    return replace(TABLE, format=HIVE_FORMATS[name])
+
+
+def keyed(kind: str) -> Table:
+    """The table with days of another type."""
+    return replace(TABLE, partition_keys=(Column(name="day", type=kind), TABLE.partition_keys[1]))
+
+
+def with_days(kind: pa.DataType) -> pa.Schema:
+    """The columns with days of another type."""
+    return SCHEMA.set(1, pa.field("day", kind))
+
+
 def prepare(table: Table | None, schema: pa.Schema, where: Site | None = None, **options) -> Table:
     """Start a sink on ``table``; the table as it is then."""
     metastore = MemoryMetastore()
@@ -526,6 +576,12 @@ def test_a_table_that_fits_is_left_alone() -> None:
         (TABLE, SCHEMA.append(pa.field("new", pa.int8())), site(), SchemaError, "EXTRA_COLUMN"),
         (TABLE, SCHEMA.set(0, pa.field("value", pa.int8())), site(), SchemaError, "COLUMN_TYPE"),
         (TABLE, SCHEMA.append(pa.field("new", pa.duration("s"))), site(), SchemaError, "HIVE_TYPE"),
+        (TABLE, SCHEMA, site(hive_format="orc"), MetastoreConflictError, "TABLE_FORMAT"),
+        (with_format("avro"), SCHEMA, site(), MetastoreConflictError, "TABLE_FORMAT"),
+        (LINKS, SCHEMA, site(), MetastoreConflictError, "TABLE_FORMAT"),
+        (keyed("date"), with_days(pa.timestamp("us", "UTC")), site(), SchemaError, "COLUMN_TYPE"),
+        (keyed("int"), with_days(pa.float64()), site(), SchemaError, "COLUMN_TYPE"),
+        (CSV_TABLE, SCHEMA, site(hive_format=None), SchemaError, "COLUMN_ORDER"),
     ],
 )
 def test_a_table_that_does_not_fit_is_refused(
@@ -535,6 +591,51 @@ def test_a_table_that_does_not_fit_is_refused(
     with pytest.raises(error) as caught:
         prepare(table, schema, where)
     assert caught.value.code == code
+
+
+@pytest.mark.parametrize(
+    ("table", "schema"),
+    [
+        (keyed("date"), with_days(pa.date32())),
+        (keyed("date"), SCHEMA),  # text says what its writer means
+        (keyed("bigint"), with_days(pa.int32())),
+        (keyed("string"), with_days(pa.timestamp("us", "UTC"))),
+        (keyed("varchar(10)"), with_days(pa.int32())),
+    ],
+)
+def test_keys_take_what_is_their_text(table: Table, schema: pa.Schema) -> None:
+    """Values of keys stand in names of directories."""
+    assert prepare(table, schema) == table
+
+
+@pytest.mark.parametrize("names", [("first",), ("First", "value"), ("first", "value")])
+def test_csv_in_the_order_of_the_table_is_taken(names: tuple[str, ...]) -> None:
+    """Columns may be left out at the end: readers take what is not there for null."""
+    schema = pa.schema(
+        [*((name, pa.string()) for name in names), *((key, pa.string()) for key in ("k", "day"))]
+    )
+    assert prepare(CSV_TABLE, schema, site(hive_format=None)) == CSV_TABLE
+    grown = prepare(
+        CSV_TABLE,
+        SCHEMA.insert(0, pa.field("first", pa.string())).append(pa.field("z", pa.string())),
+        site(hive_format=None),
+        on_new_columns="add",
+    )
+    assert [column.name for column in grown.columns] == ["first", "value", "z"]
+
+
+@pytest.mark.parametrize("bucket", ["2024-01-01--00", "day=1", "day=1/x=2", ""])
+def test_directories_that_are_no_partitions_are_refused_before_they_are_decided(
+    sut: Metastores, bucket: str
+) -> None:
+    """Afterwards no start could announce them, whatever assigner it has."""
+    sut.policy.prepare(site(), SCHEMA)
+    with pytest.raises(MetastoreConflictError) as caught:
+        sut.write(0, "day=1/k=a", bucket)
+    assert caught.value.code == "PARTITION_KEYS"
+    assert sut.world.visible() == {}
+    sut.write(0, "day=1/k=a")
+    assert set(sut.partitions) == {("1", "a")}
 
 
 def test_a_table_is_created_from_the_schema() -> None:

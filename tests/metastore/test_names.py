@@ -90,3 +90,5 @@ def test_formats_are_recognised() -> None:
     """Every known format is found again by its serde; others are not."""
     assert all(hive_format_of(form) == name for name, form in HIVE_FORMATS.items())
     assert hive_format_of(replace(HIVE_FORMATS["orc"], serde="org.example.Mine")) is None
+    hudi = replace(HIVE_FORMATS["parquet"], input_format="org.apache.hudi.hadoop.HoodieParquetInputFormat")
+    assert hive_format_of(hudi) is None

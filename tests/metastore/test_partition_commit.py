@@ -11,10 +11,12 @@ import pyarrow as pa
 import pytest
 
 from compaction import FileCompactor, FileCompactStrategy
+from filesink.buckets import BucketAssigner
 from filesink.closed_parts import Compaction
 from filesink.committables import Watermark
 from filesink.epoch import EpochLoop
 from filesink.errors import CommitFailedError, ConfigError, MetastoreError, StateCorruptError, StorageError
+from filesink.file_format import RowFormat
 from filesink.metastore.announcements import Announcement, AnnouncementCodec
 from filesink.metastore.partition_commit import PartitionCommit, PartitionCommitter
 from filesink.metastore.policies import (
@@ -25,11 +27,16 @@ from filesink.metastore.policies import (
 )
 from filesink.metastore.triggers import PartitionTime, TriggerView
 from filesink.storage.faulty import Fault, Moment
+from formats.api import Encoder
 from tests.fakes import World, keep_open, micro_batch, plan_of, records
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 HOUR = 3_600_000
 DAY = 24 * HOUR
+
+
+JSON = RowFormat(Encoder.json_lines())
+BASE_PATH = BucketAssigner.base_path_bucket_assigner()
 
 
 def at(text: str) -> int:
@@ -243,6 +250,56 @@ def test_values_show_the_wall_clock_of_a_zone(told: Told) -> None:
     assert told.take() == []
     write_times(world, driver, 1, d02="2024-01-01T16:00:00.001")
     assert told.take() == ["day=2024-01-01"]
+
+
+BERLIN = "Europe/Berlin"
+
+
+@pytest.mark.parametrize(
+    ("extractor", "bucket", "delay", "due"),
+    [
+        ("$day", "day=2024-10-27", DAY, "2024-10-27T23:00"),  # 25 hours
+        ("$day", "day=2024-03-31", DAY, "2024-03-31T22:00"),  # 23 hours
+        ("$day $h:00", "day=2024-10-27/h=2", HOUR, "2024-10-27T02:00"),  # it came twice
+        ("$day $h:00", "day=2024-10-27/h=2", HOUR // 2, "2024-10-27T01:30"),
+        ("$day $h:00", "day=2024-10-27/h=1", HOUR, "2024-10-27T01:00"),  # over at 2, which came twice
+        ("$day $h:00", "day=2024-03-31/h=1", HOUR, "2024-03-31T01:00"),  # 2 did not come
+    ],
+)
+def test_a_partition_is_over_when_its_wall_clock_says_so(extractor, bucket, delay, due) -> None:
+    """Where clocks are changed, a partition is due neither before its last hour nor long after it."""
+    trigger = PartitionTime(extractor=extractor, watermark_column="ts")
+    one = Announcement(bucket=bucket, first_seen_ms=0, slot=0)
+
+    def is_due(latest_ms: int) -> bool:
+        mark = Watermark(latest_ms=latest_ms, time_zone=BERLIN)
+        return trigger.is_due(one, TriggerView(now_ms=0, watermark=mark), delay)
+
+    assert not is_due(at(due))
+    assert is_due(at(due) + 1)
+
+
+def test_a_value_that_stands_for_never_is_never_due() -> None:
+    """Its delay would end beyond the last year that there is."""
+    trigger = PartitionTime(extractor="$day", watermark_column="ts")
+    one = Announcement(bucket="day=9999-12-31", first_seen_ms=0, slot=0)
+    mark = Watermark(latest_ms=at("2024-01-01"), time_zone="America/Los_Angeles")
+    assert not trigger.is_due(one, TriggerView(now_ms=0, watermark=mark), DAY)
+
+
+@pytest.mark.parametrize(("columns", "fits"), [(("Day", "k"), True), (("k",), False), ((), False)])
+def test_an_extractor_that_names_other_columns_is_refused(told: Told, columns, fits) -> None:
+    """Else every partition would be due at once, and an announcement would say nothing."""
+    trigger = PartitionCommit.partition_time(extractor="$day", watermark_column="ts")
+    if fits:
+        trigger.check_partitions(columns)
+        return
+    with pytest.raises(ConfigError, match="'day'"):
+        trigger.check_partitions(columns)
+    assigner = BucketAssigner.partition_bucket_assigner(*columns) if columns else BASE_PATH
+    world = world_of(told, trigger=trigger, plan=replace(timed_plan(), assigner=assigner, format=JSON))
+    with pytest.raises(ConfigError, match="due at once"):
+        world.tiers().prepare(pa.schema([("k", "string"), ("ts", pa.timestamp("us")), ("value", "string")]))
 
 
 def test_a_whole_partition_holds_nothing_back(told: Told) -> None:
