@@ -46,7 +46,7 @@ def metastore_of(one: Table) -> MemoryMetastore:
 
 
 def test_each_write_sees_the_columns_of_its_day():
-    """Columns may have been added since the sink was built, by itself or by others; CSV is read by position."""
+    """Columns may have been added since the sink was built; CSV is read by position."""
     metastore = metastore_of(table())
     builder = FileSink.for_hive_table("db.t", metastore=metastore)
     before = builder.in_order().keywords["table"]
