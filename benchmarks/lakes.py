@@ -150,7 +150,7 @@ def _settings(warehouse: Path) -> dict[str, str]:
 
 def _arguments() -> argparse.Namespace:
     parser = options("Table formats on Spark", rounds=3)
-    parser.add_argument("--batches", type=int, default=40, help="measured micro-batches of each query")
+    parser.add_argument("--batches", type=int, default=20, help="measured micro-batches of each query")
     return parser.parse_args()
 
 

@@ -15,6 +15,7 @@ from compaction.compactors import RewritingFileCompactor
 from compaction.inputs import InputFile
 from filesink.errors import CompactionError, ConfigError
 from filesink.file_format import BulkFormat, FileFormat, RowFormat, code_of
+from filesink.merging import UNREADABLE
 from formats import columns
 from formats.errors import FormatError
 from formats.evolution import check_readable_as
@@ -62,9 +63,17 @@ class RecordWiseFileCompactor(RewritingFileCompactor):
                 input cannot be read.
         """
         try:
-            return merge_records(inputs, output, form)
+            rows = merge_records(inputs, output, form)
         except FormatError as error:
             raise _as_ours(error) from error
+        expected = sum(file.rows for file in inputs)
+        if rows != expected:
+            raise CompactionError(
+                f"files of {expected} records read as {rows}, as text with line breaks in its values does; "
+                "they are kept as they are",
+                code=UNREADABLE,
+            )
+        return rows
 
 
 def merge_records(inputs: Sequence[InputFile], output: BinaryOutput, form: FileFormat) -> int:
@@ -170,7 +179,5 @@ def _as_ours(error: FormatError) -> CompactionError:
             code="SCHEMA",
         )
     return CompactionError(
-        f"a file could not be read back: {error.message}. Nothing was published and the files are kept; "
-        "restore it, or give its rows up with FileSink.recover(lost='accept')",
-        code="INPUT",
+        f"a file could not be read back: {error.message}; the files are kept as they are", code=UNREADABLE
     )

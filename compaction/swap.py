@@ -12,14 +12,14 @@ from filesink.api import EpochContext, PreCommitStage, Prepared
 from filesink.committables import Committable, HeldFile, PendingFile, ReplacedFile, SupersededFile
 from filesink.errors import CompactionError, StorageError
 from filesink.file_format import FileFormat
-from filesink.merging import count_merged
+from filesink.merging import UNREADABLE, count_merged
 from filesink.naming import HiddenName, join, new_part_id, sink_tag
 from filesink.storage.api import Store
 
 log = logging.getLogger("filesink")
 
 #: What is wrong with the files of one group, and says nothing of the others.
-_OF_ONE_GROUP = frozenset({"SCHEMA", "INPUT"})
+_OF_ONE_GROUP = frozenset({"SCHEMA", UNREADABLE})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -19,7 +19,7 @@ import re
 import zlib
 from typing import Any, cast
 
-from filesink.errors import StateCorruptError, StateVersionError
+from filesink.errors import StateCorruptError, StateError, StateVersionError
 
 MAX_PAYLOAD = 1 << 30  # bytes; a record of 10^5 files has 14 MB
 _COMPRESS_FROM = 1 << 12  # bytes; below that a record stays readable with `cat`
@@ -29,7 +29,17 @@ _HEADER = re.compile(
 
 
 def frame(kind: str, version: int, payload: bytes) -> bytes:
-    """``payload`` with its header; large payloads are compressed."""
+    """``payload`` with its header; large payloads are compressed.
+
+    Raises:
+        StateError: ``TOO_LARGE``; ``unframe`` would refuse it.
+    """
+    if len(payload) > MAX_PAYLOAD:
+        raise StateError(
+            f"a {kind} of {len(payload)} bytes could not be read again. Nothing was written. It has too many "
+            "files: use fewer buckets at a time, let fewer files wait for compaction, or roll less often",
+            code="TOO_LARGE",
+        )
     form = "plain"
     if len(payload) >= _COMPRESS_FROM:
         form, payload = "zlib", zlib.compress(payload, 1)

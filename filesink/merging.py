@@ -9,10 +9,12 @@ Rules:
 1. Parts that wait are state of the stages; every part that is closed is waiting or published.
 2. What comes out is compared with what went in, by bytes or by records, before it is reported.
 3. A merge may run twice, at the same time too: as a job it can be retried, or have a twin.
+4. Parts that cannot be merged, since one cannot be read, become a file each: what waits for ever is lost.
 """
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Protocol
@@ -37,6 +39,11 @@ from filesink.storage.api import Store
 from filesink.storage.staged import Staged
 from filesink.system import SystemIds
 
+log = logging.getLogger("filesink")
+
+#: The code of a ``CompactionError`` which says that an input cannot be read, however often it is tried.
+UNREADABLE = "INPUT"
+
 _ON_DRIVER = 256 << 20  # bytes copied without a job in an epoch; the kernel needs for them what two jobs cost
 
 
@@ -47,6 +54,11 @@ class MergeRequest:
     parts: tuple[Part, ...]
     path: str
     target: str
+
+    @property
+    def bucket(self) -> str:
+        """Of all parts."""
+        return self.parts[0][0].bucket
 
     @property
     def segments(self) -> tuple[HeldFile, ...]:
@@ -93,8 +105,8 @@ class Merger:
     combine: Combine = concatenate
     ids: Ids = field(default_factory=SystemIds)
 
-    def __call__(self, request: MergeRequest) -> PendingFile:
-        """The one pending file of ``request``; durable.
+    def __call__(self, request: MergeRequest) -> PendingFile | CompactionError:
+        """The one pending file of ``request``, durable; the error if one of its parts cannot be read.
 
         Raises:
             CompactionError: ``ROWS``; its records are not as many as those of the parts.
@@ -105,7 +117,12 @@ class Merger:
             advance(State.HELD, Event.PROMOTE)
             staged = store.promote(segments[0].staged, request.target)
         else:
-            staged = self._combined(store, request)
+            try:
+                staged = self._combined(store, request)
+            except CompactionError as error:
+                if error.code != UNREADABLE:
+                    raise
+                return error  # nothing was made; its parts become a file each
         store.sync()
         return PendingFile(
             bucket=segments[0].bucket,
@@ -167,9 +184,8 @@ class Merging:
         waiting: Iterable[Part],
     ) -> Prepared[HeldFile, Committable]:
         """Each of ``groups`` becomes one pending file, ``waiting`` stays; together they are all parts."""
-        requests = [self._request(epoch, group) for group in groups]
         start = epoch.clock.now_ms()
-        pending = self._run(epoch, requests)
+        requests, pending = self._made(epoch, [self._request(epoch, group) for group in groups])
         copies = {request.target: request for request in _copies(requests)}
         count_merged(
             epoch,
@@ -184,7 +200,32 @@ class Merging:
             states[OF_STAGES] = left
         return Prepared([*others, *pending, *_discards(requests, pending)], states)
 
-    def _run(self, epoch: EpochContext, requests: Sequence[MergeRequest]) -> list[PendingFile]:
+    def _made(
+        self, epoch: EpochContext, wanted: Sequence[MergeRequest]
+    ) -> tuple[list[MergeRequest], list[PendingFile]]:
+        """The requests that were carried out, and their files: those wanted, or one for each part."""
+        requests: list[MergeRequest] = []
+        pending: list[PendingFile] = []
+        apart: list[MergeRequest] = []
+        for request, made in zip(wanted, self._run(epoch, wanted), strict=True):
+            if isinstance(made, PendingFile):
+                requests.append(request)
+                pending.append(made)
+                continue
+            if len(request.parts) == 1:
+                raise made  # a part is joined by its bytes, and nobody reads them
+            log.warning(
+                "%d files of '%s' are published as they are: %s", len(request.parts), request.bucket, made
+            )
+            apart += [self._request(epoch, [part]) for part in request.parts]
+        if not apart:
+            return requests, pending
+        others, files = self._made(epoch, apart)
+        return [*requests, *others], [*pending, *files]
+
+    def _run(
+        self, epoch: EpochContext, requests: Sequence[MergeRequest]
+    ) -> list[PendingFile | CompactionError]:
         copied = sum(held.size for request in _copies(requests) for held in request.segments)
         limit = _ON_DRIVER if self.on_driver is None else self.on_driver
         runner = self.files.open_store().runner if copied <= limit else epoch.runner
@@ -207,7 +248,7 @@ class Merging:
 
 def _in_lanes(
     runner: TaskRunner, merger: Merger, requests: Sequence[MergeRequest], lanes: int
-) -> list[PendingFile]:
+) -> list[PendingFile | CompactionError]:
     """Run the requests in so many lanes of about equal size, one after the other in each."""
     sizes = [0] * lanes
     chosen: list[list[int]] = [[] for _ in range(lanes)]
@@ -231,7 +272,7 @@ class InTurn:
 
     merger: Merger
 
-    def __call__(self, requests: Sequence[MergeRequest]) -> list[PendingFile]:
+    def __call__(self, requests: Sequence[MergeRequest]) -> list[PendingFile | CompactionError]:
         """The files of ``requests``, in their order."""
         return SerialRunner().run(self.merger, requests)
 

@@ -12,11 +12,13 @@ from formats import columns
 from formats.api import BulkWriter
 from formats.sizes import MAX_SIZE
 
-# A slice keeps the whole batch it is from alive, however few rows it has, and costs some 5 KB of its
-# own with 16 columns. Small ones are copied together when this many wait; fewer at a time take less
-# memory and more copying.
+# A slice costs some 5 KB of its own with 16 columns. Small ones are copied together when this many wait;
+# fewer at a time take less memory and more copying.
 _SMALL_SLICES: Final = 4
 _SMALL_ROWS: Final = 1024
+# A slice keeps the whole batch it is from alive, however few rows it has: one that is less than this part
+# of its batch is copied, so that what waits takes no more memory than a few times what is counted.
+_LEAST_PART: Final = 4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,9 +83,12 @@ class CollectingWriter(BulkWriter):
     def _keep(self, batch: pa.RecordBatch) -> None:
         if not batch.num_rows:
             return
+        size = columns.size(batch)
+        if batch.get_total_buffer_size() > _LEAST_PART * size:
+            batch = batch.take(pa.array(range(batch.num_rows)))
         self._waiting.append(batch)
         self._rows += batch.num_rows
-        self._bytes += columns.size(batch)
+        self._bytes += size
         self._small = self._small + 1 if batch.num_rows < _SMALL_ROWS else 0
         if self._small == _SMALL_SLICES:
             self._merge()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 
 import pytest
@@ -14,6 +15,11 @@ from tests.storage.mini_hdfs import MiniHdfs, mini_hdfs
 # The first example of a test pays for imports, and machines differ: no test fails by the clock.
 settings.register_profile("no-deadline", deadline=None)
 settings.load_profile("no-deadline")
+
+
+def pytest_configure() -> None:
+    """Java machines of tests live for seconds: compiling their code well takes longer than running it."""
+    os.environ.setdefault("JDK_JAVA_OPTIONS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xshare:auto")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -93,6 +93,15 @@ def test_a_claimed_length_allocates_nothing():
         open_thing(forged(b"x", length=999_999_999_999))
 
 
+def test_what_could_not_be_read_again_is_not_written(monkeypatch):
+    """Else a record would be decided that no start can read."""
+    monkeypatch.setattr(framing, "MAX_PAYLOAD", 8192)
+    assert open_thing(frame("thing", 1, bytes(8192))) == (1, bytes(8192))
+    with pytest.raises(StateError, match="of 8193 bytes") as raised:
+        frame("thing", 1, bytes(8193))
+    assert raised.value.code == "TOO_LARGE"
+
+
 def test_a_compression_bomb_is_cut_off(monkeypatch):
     """A payload that expands beyond the bound is refused at the bound."""
     monkeypatch.setattr(framing, "MAX_PAYLOAD", 1000)

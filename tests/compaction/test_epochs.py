@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from dataclasses import replace
+from datetime import UTC, datetime
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -11,13 +12,14 @@ import pytest
 
 from compaction import FileCompactor, FileCompactStrategy, RewritingFileCompactor
 from compaction.compactors import Rewrite
+from compaction.record_wise import RecordWiseFileCompactor
 from filesink import CompactionError, ConfigError, FileSink, StateError
 from filesink.closed_parts import Compaction, Waiting
-from filesink.file_format import BulkFormat
+from filesink.file_format import BulkFormat, RowFormat
 from filesink.merging import MergeRequest
 from filesink.storage.faulty import FaultyStore
 from filesink.storage.open import open_store
-from formats import CompressWriterFactory, ParquetWriterFactory
+from formats import CompressWriterFactory, OrcBulkWriterFactory, ParquetWriterFactory
 from formats.api import Encoder
 from formats.parquet_layout import ParquetLayout
 from tests.fakes import World, held, keep_open, micro_batch, plan_of, records
@@ -347,6 +349,51 @@ class Dashes(RewritingFileCompactor):
                 output.write(b"-" + stream.read())
             rows += file.rows
         return rows
+
+
+@pytest.mark.parametrize(
+    ("form", "value", "runs"),
+    [
+        (RowFormat(Encoder.simple_string_encoder()), "a\nb", 0),  # one record is written, two are read
+        (RowFormat(Encoder.simple_string_encoder()), "a\nb", 1 << 20),
+        (BulkFormat(CompressWriterFactory(encoder=Encoder.simple_string_encoder())), "a\nb", 0),
+        (BulkFormat(OrcBulkWriterFactory()), datetime(9999, 12, 31, tzinfo=UTC), 0),
+    ],
+)
+def test_what_cannot_be_read_back_is_published_as_it_is(monkeypatch, caplog, form, value, runs):
+    """Else its bucket would wait for ever, and every epoch of all buckets would fail. Others are merged."""
+    monkeypatch.setattr(RecordWiseFileCompactor, "on_driver", runs)  # by the driver, and as a job
+    world = World(
+        plan=plan_of(form), compaction=compacting(FileCompactor.record_wise_file_compactor(), checkpoints=2)
+    )
+    driver = world.driver()
+    good = "c" if isinstance(value, str) else datetime(2024, 1, 1, tzinfo=UTC)
+    batches = [
+        pa.RecordBatch.from_pydict(
+            {"bucket": ["bad", "good"], "value": [value if not number else good, good]}
+        )
+        for number in range(2)
+    ]
+    for number, batch in enumerate(batches):
+        driver.run(micro_batch(number), world.job(batch))
+    assert sorted(path.split("/")[0] for path in world.visible()) == ["bad", "bad", "good"]
+    assert "2 files of 'bad' are published as they are" in caplog.text
+    assert world.hidden() == []
+    assert driver.run(micro_batch(2), world.job(batches[1])).rows == 2
+
+
+def test_segments_of_what_cannot_be_read_back_become_one_file():
+    """A part that stayed open is still one file, and what waited is published with it."""
+    world = World(
+        plan=plan_of(policy=keep_open(part_size=5)),
+        compaction=compacting(FileCompactor.record_wise_file_compactor(), checkpoints=4),
+    )
+    driver = world.driver()
+    for number, value in enumerate(("a\nb", "cc", "dd", "ee")):
+        write(world, driver, number, value)
+    driver.finish()
+    assert sorted(world.visible().values()) == [b"a\nb\ncc\n", b"dd\nee\n"]
+    assert world.hidden() == []
 
 
 def test_a_compactor_of_ones_own():

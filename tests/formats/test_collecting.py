@@ -1,0 +1,34 @@
+"""What bulk writers let wait takes no more memory than a few times what they count."""
+
+from __future__ import annotations
+
+import io
+
+import pyarrow as pa
+import pytest
+
+from filesink.buckets import split
+from formats import ArrowWriterFactory, OrcBulkWriterFactory, ParquetWriterFactory
+
+ROWS, BATCHES = 10_000, 40
+
+
+def batch(number: int) -> pa.RecordBatch:
+    """All rows but the last in one bucket."""
+    return pa.RecordBatch.from_pydict({"n": range(number, number + ROWS), "text": ["x" * 50] * ROWS})
+
+
+@pytest.mark.parametrize("factory", [ParquetWriterFactory, OrcBulkWriterFactory, ArrowWriterFactory])
+@pytest.mark.parametrize("rare", [1, 1500])
+def test_a_few_rows_do_not_keep_their_batches(factory, rare):
+    """The rows of a rare bucket lie together at the end of each batch, so that nothing has to be copied."""
+    ids = pa.array(["big"] * (ROWS - rare) + ["rare"] * rare)
+    writer = factory().create(io.BytesIO(), batch(0).schema)
+    before = pa.total_allocated_bytes()
+    for number in range(BATCHES):
+        pieces = dict(split(batch(number), ids))
+        writer.write(pieces["rare"])
+        del pieces
+    assert writer.buffered_bytes > 0
+    assert pa.total_allocated_bytes() - before < 4 * writer.buffered_bytes + batch(0).nbytes
+    writer.finish()
