@@ -5,13 +5,15 @@ ours are seen by whoever lists. Both are taken as they come, but for the codec: 
 partitioned write so that few tasks write to a month, Delta and ours do not. Neither syncs its files.
 
 Their jars know one minor version of Spark, and not the newest: the program makes an environment with
-the newest PySpark that both know, once, and goes on there. Spark fetches the jars itself. Hudi has no jar
-for a Spark that ours runs on.
+the newest PySpark that both know, once, and goes on there. Spark fetches the jars itself; they are put
+beside its own, as a cluster has them, since those of ``spark.jars`` are read again by each Python task.
+Hudi has no jar for a Spark that ours runs on.
 """
 
 from __future__ import annotations
 
 import argparse
+import os
 import shutil
 import subprocess
 import sys
@@ -37,6 +39,7 @@ JARS = (
     f"io.delta:delta-spark_{SPARK}_2.13:4.4.0",
     f"org.apache.iceberg:iceberg-spark-runtime-{SPARK}_2.13:1.12.0",
 )
+_THEIRS = ("io.delta_", "io.unitycatalog_", "org.apache.iceberg_")
 BATCH_ROWS = 10_000
 _ROOT = Path(__file__).resolve().parents[1]
 
@@ -51,6 +54,8 @@ def main() -> None:
         # The filesink that is there is the one of the day on which the environment was made.
         variables = {**own_packages_only(), "PYTHONPATH": str(_ROOT)}
         sys.exit(subprocess.run(command, env=variables, check=False).returncode)
+    if fetch_jars(Path(pyspark.__file__).parent / "jars"):
+        os.execv(sys.executable, [sys.executable, *sys.argv])  # noqa: S606 - anew, with a JVM that has them
     work = Path(tempfile.mkdtemp(prefix="filesink-lakes-"))
     source = generate(arguments.cache, 1)
     make_source(work / "source", batches=arguments.batches + WARM_UP, rows=BATCH_ROWS)
@@ -61,6 +66,19 @@ def main() -> None:
     finally:
         spark.stop()
         shutil.rmtree(work)
+
+
+def fetch_jars(beside: Path) -> bool:
+    """Whether the jars were not among Spark's own yet; now they are."""
+    if any(beside.glob(f"{_THEIRS[0]}*")):
+        return False
+    spark = start_spark(**{"spark.jars.packages": ",".join(JARS)})
+    fetched = spark.conf.get("spark.jars") or ""
+    spark.stop()
+    for jar in map(Path, fetched.replace("file://", "").split(",")):
+        if jar.name.startswith(_THEIRS):  # all others are Spark's, too
+            shutil.copy(jar, beside)
+    return True
 
 
 def compare_batches(lineitem: DataFrame, work: Path, *, rounds: int) -> None:
@@ -139,7 +157,6 @@ def _settings(warehouse: Path) -> dict[str, str]:
         "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions",
     )
     return {
-        "spark.jars.packages": ",".join(JARS),
         "spark.sql.extensions": ",".join(extensions),
         "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
         "spark.sql.catalog.ice": "org.apache.iceberg.spark.SparkCatalog",
