@@ -16,6 +16,7 @@ import pyarrow as pa
 from pyspark import TaskContext
 from pyspark.errors import AnalysisException, PySparkException
 from pyspark.sql import functions as F  # noqa: N812 - as all PySpark code does
+from pyspark.sql.types import BinaryType, StructField, StructType
 
 from filesink import errors
 from filesink.errors import ConfigError, FilesinkError, InternalError, SchemaError
@@ -75,9 +76,10 @@ class SparkWriteJob:
             df = df.select(*(F.expr(text).alias(name) for name, text in self.projection.columns.items()))
             function = _with_metadata(function, self.projection.metadata)
         df, function = by_place(df, function)
+        results = StructType([StructField("result", BinaryType())])  # text would be parsed for each job
         try:
             with bounded_by_rows(self.df):
-                rows = df.mapInArrow(function, "result binary").collect()
+                rows = df.mapInArrow(function, results).collect()
         except PicklingError as error:
             raise not_picklable(error) from error
         except PySparkException as error:

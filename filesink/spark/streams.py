@@ -43,13 +43,15 @@ class RunIds:
 class QueryRun:
     """One run of a streaming query, with what does not change between its batches.
 
-    Calls into the JVM cost about as much as publishing a file, so each is made once per run if it can.
+    Calls into the JVM cost about as much as publishing a file, so each is made once per run if it can: so is
+    each step to the name of a class.
     """
 
     ids: RunIds
     checkpoint: str
-    _session: SparkSession
     _files: Any  # Hadoop's FileSystem of the checkpoint
+    _path: Any  # Hadoop's class Path
+    _bytes_of: Any  # a function: all bytes of a stream
 
     def micro_batch(self, batch_id: int) -> MicroBatch:
         """The identity of a batch, with the fingerprint of its offsets. Called once per batch.
@@ -72,15 +74,14 @@ class QueryRun:
 
     def _read(self, path: str) -> bytes | None:
         """A file of the checkpoint; ``None`` if it is absent."""
-        jvm = _jvm(self._session)
         try:
-            stream = self._files.open(jvm.org.apache.hadoop.fs.Path(path))
+            stream = self._files.open(self._path(path))
         except Py4JJavaError as error:
             if "FileNotFoundException" in str(error.java_exception.getClass().getName()):
                 return None
             raise
         try:
-            return bytes(jvm.org.apache.commons.io.IOUtils.toByteArray(stream))
+            return bytes(self._bytes_of(stream))
         finally:
             stream.close()
 
@@ -159,8 +160,15 @@ def open_run(df: DataFrame, ids: RunIds) -> QueryRun:
     _require_exactly_once(execution)
     checkpoint = str(execution.resolvedCheckpointRoot())
     conf = session._jsparkSession.sessionState().newHadoopConf()  # noqa: SLF001
-    files = _jvm(session).org.apache.hadoop.fs.Path(checkpoint).getFileSystem(conf)
-    return QueryRun(ids=ids, checkpoint=checkpoint, _session=session, _files=files)
+    apache = _jvm(session).org.apache
+    path = apache.hadoop.fs.Path
+    return QueryRun(
+        ids=ids,
+        checkpoint=checkpoint,
+        _files=path(checkpoint).getFileSystem(conf),
+        _path=path,
+        _bytes_of=apache.commons.io.IOUtils.toByteArray,
+    )
 
 
 def _require_exactly_once(execution: Any) -> None:
