@@ -85,7 +85,7 @@ class CollectingWriter(BulkWriter):
             return
         size = columns.size(batch)
         if batch.get_total_buffer_size() > _LEAST_PART * size:
-            batch = batch.take(pa.array(range(batch.num_rows)))
+            batch = _copied(batch)
         self._waiting.append(batch)
         self._rows += batch.num_rows
         self._bytes += size
@@ -99,3 +99,11 @@ class CollectingWriter(BulkWriter):
         merged = slices.combine_chunks().to_batches()
         self._waiting[-self._small :] = merged
         self._small = int(slices.num_rows < _SMALL_ROWS)
+
+
+def _copied(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """The same rows without the rest of their batch. Two pieces, since one would not be copied."""
+    half = batch.num_rows // 2
+    pieces = pa.Table.from_batches([batch.slice(0, half), batch.slice(half)])
+    (copied,) = pieces.combine_chunks().to_batches()
+    return copied
