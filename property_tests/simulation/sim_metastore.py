@@ -12,12 +12,20 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 from filesink.errors import MetastoreError
-from filesink.metastore.api import Column, Metastore, Partition, Table, TableChange, TableName, Values
+from filesink.metastore.api import (
+    Column,
+    Metastore,
+    Partition,
+    StorageFormat,
+    Table,
+    TableChange,
+    TableName,
+    Values,
+)
 from filesink.metastore.memory import MemoryMetastore
 from filesink.metastore.metastore_policy import MetastorePolicy
 from filesink.metastore.partition_commit import PartitionCommit
 from filesink.metastore.policies import CommittedPartition, ListenerPolicy
-from filesink.metastore.table_formats import HIVE_FORMATS
 from filesink.naming import parent
 from property_tests.simulation.observer import Observer
 from property_tests.simulation.reading import Chain, Record, visible_files
@@ -26,6 +34,7 @@ from property_tests.simulation.world import Killed, World
 R = TypeVar("R")
 BASE = "/sim"
 _NAME = TableName(database="sim", table="t")
+_ANY = StorageFormat(input_format="sim", output_format="sim", serde="sim")  # whatever a history writes
 _THEIRS = Partition(values=("theirs",), location="file:/theirs", parameters={"a": "b"})
 
 
@@ -46,7 +55,7 @@ class Service:
                 columns=(Column(name="row", type="string"),),
                 partition_keys=(Column(name="p", type="string"),),
                 location=f"file:{BASE}",
-                format=HIVE_FORMATS["textfile"],
+                format=_ANY,
             )
         )
         self.memory.add_partitions(self._table(), [_THEIRS])
