@@ -43,7 +43,7 @@ def check_readers(table: Table, site: Site, schema: pa.Schema) -> None:
     _check_format(table, site)
     keys = {key.name.lower() for key in table.partition_keys}
     in_files = pa.schema([field for field in schema if field.name.lower() not in keys])
-    if is_csv(table.format) or spark_provider(table) == "csv":
+    if is_csv(table.format) or spark_provider(table) == "csv" or hive_format_of(table.format) == "textfile":
         _check_order(table, in_files)
     if spark_provider(table) is None and site.hive_format == "avro":
         _check_times_of_avro(table, site, in_files)

@@ -582,6 +582,13 @@ def test_a_table_that_fits_is_left_alone() -> None:
         (keyed("date"), with_days(pa.timestamp("us", "UTC")), site(), SchemaError, "COLUMN_TYPE"),
         (keyed("int"), with_days(pa.float64()), site(), SchemaError, "COLUMN_TYPE"),
         (CSV_TABLE, SCHEMA, site(hive_format=None), SchemaError, "COLUMN_ORDER"),
+        (
+            replace(CSV_TABLE, format=HIVE_FORMATS["textfile"]),
+            SCHEMA,
+            site(hive_format=None),
+            SchemaError,
+            "COLUMN_ORDER",
+        ),
     ],
 )
 def test_a_table_that_does_not_fit_is_refused(
