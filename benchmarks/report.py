@@ -133,7 +133,7 @@ def row(program: str, comparison: Comparison) -> str:
     ratios = comparison.ratios
     unit = {"seconds": "s"}.get(comparison.unit, comparison.unit)
     theirs, ours = (
-        f"{statistics.median(values):.3g} {unit}"
+        f"{float(f'{statistics.median(values):.3g}'):,g} {unit}"  # three digits, and no powers of ten
         for values in (comparison.baseline_values, comparison.our_values)
     )
     return (
