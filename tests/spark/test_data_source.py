@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,7 +17,7 @@ from tests.spark import inputs, outside
 from tests.spark.breakable import BreakableDataSource, noted
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
@@ -178,20 +179,37 @@ def test_buckets_by_time(spark: SparkSession, tmp_path: Path, options, days) -> 
 
 
 def test_a_failing_batch_leaves_nothing(spark: SparkSession, tmp_path: Path) -> None:
-    """One partition fails, the other has reported: both are gone, and no row is visible."""
-    df = spark.range(0, 100, numPartitions=2).mapInArrow(fail_at_99, "id bigint")
-    with pytest.raises(PySparkException, match="99 is too much"):
-        write(df, tmp_path)
-    assert outside.visible(tmp_path) == {}
-    assert outside.hidden(tmp_path) == []
+    """One partition fails after the other has reported: both are gone, and no row is visible."""
+    base, reported = tmp_path / "out", tmp_path / "reported"
+    df = spark.range(0, 100, numPartitions=2).mapInArrow(fails_after(reported), "id bigint")
+    with ThreadPoolExecutor(1) as beside:
+        watching = beside.submit(outside.eventually, lambda: tasks_done(spark) == 1)
+        watching.add_done_callback(lambda _: reported.touch())
+        with pytest.raises(PySparkException, match="99 is too much"):
+            write(df, base)
+        watching.result()
+    assert outside.visible(base) == {}
+    assert outside.hidden(base) == []
 
 
-def fail_at_99(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Fails in the partition that holds the id 99."""
-    for batch in batches:
-        if 99 in batch.column(0).to_pylist():
-            raise ValueError("99 is too much")
-        yield batch
+def fails_after(file: Path) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    """Fails in the partition that holds the id 99, as soon as ``file`` is there."""
+
+    def fail_at_99(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            if 99 in batch.column(0).to_pylist():
+                outside.eventually(file.exists)
+                raise ValueError("99 is too much")
+            yield batch
+
+    return fail_at_99
+
+
+def tasks_done(spark: SparkSession) -> int:
+    """How many tasks of the stages that run now have ended well."""
+    tracker = spark.sparkContext.statusTracker()
+    stages = [tracker.getStageInfo(stage) for stage in tracker.getActiveStageIds()]
+    return sum(stage.numCompletedTasks for stage in stages if stage)
 
 
 # --- streams
