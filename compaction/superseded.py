@@ -96,8 +96,7 @@ def superseded(store: Store) -> list[SupersededFile]:
 def _named(record: EpochRecord | None) -> list[SupersededFile]:
     if record is None:
         return []
-    section = record.committables
-    found = CommittableCodec().decode(section.version, section.data)
+    found = record.committables.decode(CommittableCodec())
     return [file for file in found if isinstance(file, SupersededFile)]
 
 

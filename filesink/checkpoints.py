@@ -1,8 +1,8 @@
 """Spark's checkpoints, seen from outside: where one may lie, and whether a batch will come from it again.
 
-It never lies among what readers of the base path take for data.
-Readers would count its files as rows, and an overwrite would remove them. Below a directory whose name
-begins with ``.`` or ``_`` nobody looks, so there a checkpoint is safe, as Spark's users know it.
+It never lies among what readers of the base path take for data: they would count its files as rows, and an
+overwrite would remove them. Below a directory whose name begins with ``.`` or ``_`` nobody looks, so there a
+checkpoint is safe, as Spark's users know it.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def check_replay(cause: MicroBatch, location: str | None) -> None:
             code="CHECKPOINT",
         )
     log = open_store(location, {})
-    _check_checkpoint(log, cause)
+    _check_planned(log, cause)
     if log.read(f"commits/{cause.batch_id}") is not None:
         raise IdentityError(
             f"Spark has noted batch {cause.batch_id} as done and will not replay it; use "
@@ -86,7 +86,7 @@ def _below(base_path: str, location: str) -> list[str] | None:
     return [name for name in checkpoint[len(base) :].split("/") if name]
 
 
-def _check_checkpoint(log: Store, cause: MicroBatch) -> None:
+def _check_planned(log: Store, cause: MicroBatch) -> None:
     """Raise ``IdentityError`` unless Spark has planned this very batch in this checkpoint."""
     offsets = log.read(f"offsets/{cause.batch_id}")
     if _query_id(log.read("metadata")) != cause.query_id:

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from filesink.api import Input, Prepared, Sink
 from filesink.epoch import EpochLoop, Outcome
-from filesink.epoch_record import BatchWrite, MicroBatch, Section
+from filesink.epoch_record import EMPTY, BatchWrite, MicroBatch, Section
 from filesink.errors import ConcurrentDriverError
 from filesink.gathering import Gathered, gather, states_of
 from filesink.ledger import Head, Ledger
@@ -126,12 +126,11 @@ def slot_for(
 
 def counted(sink: Sink[S, C, A], rows: int, *, subtask: int, attempt: int) -> bytes:
     """The result of a task that has only counted, because its epoch is decided."""
-    codec = sink.committable_codec
     return TaskResult(
         subtask=subtask,
         attempt=attempt,
         rows=rows,
-        committables=Section(codec.version, codec.encode([])),
-        state=Section(0, b""),
+        committables=Section.of(sink.committable_codec, []),
+        state=EMPTY,
         metrics={},
     ).to_bytes()

@@ -54,7 +54,7 @@ from filesink.replay import (
     second_call,
 )
 from filesink.save_mode import SaveMode
-from filesink.task import WriteTask, decode_committables, encode_states
+from filesink.task import WriteTask, encode_states
 
 S = TypeVar("S")
 C = TypeVar("C")
@@ -253,7 +253,6 @@ class EpochLoop(Generic[S, C, A]):
             prepared = stage.prepare(epoch, prepared)
         kept = EMPTY if head is None else head.record.waiting
         announcement, waiting = self._publisher.combine(epoch, prepared, kept)
-        codec = self._sink.committable_codec
         states = {subtask: encode_states(self._sink, values) for subtask, values in prepared.states.items()}
         last = None if head is None else head.record.last_batch
         return EpochRecord(
@@ -264,7 +263,7 @@ class EpochLoop(Generic[S, C, A]):
             last_batch=cause if isinstance(cause, MicroBatch) else last,
             decided_ms=epoch.now_ms,
             rows=gathered.rows,
-            committables=Section(codec.version, codec.encode(prepared.committables)),
+            committables=Section.of(self._sink.committable_codec, prepared.committables),
             announcement=announcement,
             waiting=waiting,
             schema=schema,
@@ -285,7 +284,7 @@ class EpochLoop(Generic[S, C, A]):
 
     def _replay(self, decided: EpochRecord, cause: Cause, count_rows: Callable[[], int]) -> Outcome[C]:
         """Go through a decided epoch again: nothing is written, the input is drained and compared."""
-        committables = decode_committables(self._sink, decided.committables)
+        committables = decided.committables.decode(self._sink.committable_codec)
         if isinstance(cause, MicroBatch) and isinstance(decided.cause, MicroBatch):
             check_fingerprint(decided.cause, cause)
             check_rows(decided, cause.batch_id, count_rows(), self._options.on_replay_mismatch)

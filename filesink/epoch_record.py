@@ -8,13 +8,18 @@ states) are opaque here: sections with the version of the codec that wrote them.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from filesink.errors import StateCorruptError
 from filesink.framing import check_field, frame, from_json, to_json, unframe
 from filesink.save_mode import SaveMode
+
+if TYPE_CHECKING:
+    from filesink.api import Codec
+
+T = TypeVar("T")
 
 RECORD_VERSION = 2  # 1 had neither schema nor offline compaction
 _FIELDS = {"slot": int, "nonce": str, "sink_id": str, "decided_ms": int, "rows": int}
@@ -86,6 +91,15 @@ class Section:
 
     version: int
     data: bytes
+
+    @staticmethod
+    def of(codec: Codec[T], values: Sequence[T]) -> Section:
+        """What ``codec`` makes of ``values``."""
+        return Section(codec.version, codec.encode(values))
+
+    def decode(self, codec: Codec[T]) -> list[T]:
+        """What ``of`` was given, by this or any older version of ``codec``."""
+        return codec.decode(self.version, self.data)
 
 
 EMPTY = Section(0, b"")

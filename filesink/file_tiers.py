@@ -224,9 +224,5 @@ def _hive_format(extension: str) -> str | None:
 def chain_of(record: EpochRecord) -> Chain:
     """What a complete record says about hidden files of its sink."""
     codec = HeldFileCodec()
-    held = [
-        file.staged.path
-        for section in record.states.values()
-        for file in codec.decode(section.version, section.data)
-    ]
+    held = [file.staged.path for section in record.states.values() for file in section.decode(codec)]
     return Chain(sink_id=record.sink_id, complete_slot=record.slot, named=frozenset(held))

@@ -10,7 +10,7 @@ from filesink.api import Prepared, Sink
 from filesink.epoch_record import Section
 from filesink.errors import InternalError
 from filesink.ports import Losers
-from filesink.task import TaskResult, decode_committables, decode_states
+from filesink.task import TaskResult, decode_states
 
 S = TypeVar("S")
 C = TypeVar("C")
@@ -51,7 +51,7 @@ def gather(
     committables: list[C] = []
     metrics: dict[str, int] = {}
     for result in parsed:
-        committables += decode_committables(sink, result.committables)
+        committables += result.committables.decode(sink.committable_codec)
         for name, value in result.metrics.items():
             metrics[name] = metrics.get(name, 0) + value
     return Gathered(

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING
 
 from filesink.closing import Part, parts_of
 from filesink.committables import (
-    CODEC_VERSION,
     Committable,
     HeldFile,
     PendingFile,
@@ -28,7 +27,7 @@ from filesink.gathering import states_of
 from filesink.ledger import Ledger
 from filesink.publisher import Decider, Publisher
 from filesink.retraction import replaced_and_gone
-from filesink.task import decode_committables, encode_states
+from filesink.task import encode_states
 from filesink.transactions import remember
 
 if TYPE_CHECKING:
@@ -54,7 +53,7 @@ class GivingUp:
     def publish_the_rest(self, ledger: Ledger, record: EpochRecord) -> tuple[Outcome[Committable], int]:
         """Publish what is left of an epoch that is decided and not complete; also the rows given up."""
         committer = self._tiers.create_committer()
-        committables = decode_committables(self._tiers, record.committables)
+        committables = record.committables.decode(self._tiers.committable_codec)
         lost = [file for file in committables if isinstance(file, PendingFile) and self._is_lost(file)]
         stay = _still_needed(committables, {file.target for file in lost})
         there = [file for file in committables if file not in lost and file not in stay]
@@ -107,7 +106,7 @@ class GivingUp:
             cause=Upkeep(),
             decided_ms=self._ports.clock.now_ms(),
             rows=0,
-            committables=Section(CODEC_VERSION, self._tiers.committable_codec.encode([])),
+            committables=Section.of(self._tiers.committable_codec, []),
             announcement=EMPTY,
             states={subtask: section for subtask, section in sections.items() if section.data},
         )

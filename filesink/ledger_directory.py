@@ -18,7 +18,7 @@ from typing import Literal
 from filesink.naming import LEDGER_ROOT
 from filesink.storage.api import Entry, Kind, Store
 
-Mark = Literal["record", "complete", "mark"]
+FileKind = Literal["record", "complete", "mark"]
 
 _UNFINISHED = re.compile(r"\.([0-9]{12})\.(?:record|complete|mark)\.")
 _SINK_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
@@ -69,7 +69,7 @@ class LedgerDirectory:
         self.path = f"{LEDGER_ROOT}/{sink_id}"
         self._store = store
 
-    def path_of(self, slot: int, kind: Mark) -> str:
+    def path_of(self, slot: int, kind: FileKind) -> str:
         """Where the file of that kind stands, or would."""
         return f"{self.path}/{slot:012d}.{kind}"
 

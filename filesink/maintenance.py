@@ -28,7 +28,6 @@ from filesink.replay import EpochOptions
 from filesink.report import EpochReport, RecoveryReport, SweepPlan, report_of
 from filesink.retraction import Retraction
 from filesink.sweep import Chain, Hidden, Leftover, hidden_files, leftovers
-from filesink.task import decode_committables
 
 
 class Lost(Enum):
@@ -190,7 +189,7 @@ def _unfinished(ledger: Ledger) -> Iterator[Hidden]:
 
 def _named(tiers: FileTiers, record: EpochRecord) -> frozenset[str]:
     """Every hidden path that a record not yet complete refers to."""
-    files = decode_committables(tiers, record.committables)
+    files = record.committables.decode(tiers.committable_codec)
     staged = {file.staged.path for file in files if isinstance(file, PendingFile | HeldFile)}
     discards = {file.path for file in files if isinstance(file, DiscardFile)}
     return frozenset(staged | discards | set(chain_of(record).named))

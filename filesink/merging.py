@@ -125,7 +125,7 @@ class Merger:
                 return error  # nothing was made; its parts become a file each
         store.sync()
         return PendingFile(
-            bucket=segments[0].bucket,
+            bucket=request.bucket,
             target=request.target,
             staged=staged,
             rows=sum(held.rows for held in segments),

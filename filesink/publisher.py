@@ -15,7 +15,6 @@ from filesink.epoch_record import EMPTY, EpochRecord, Section
 from filesink.errors import CommitFailedError, InternalError, StagedDataLost, StateError
 from filesink.ledger import Ledger
 from filesink.ports import Clock
-from filesink.task import decode_committables
 from filesink.transactions import remember
 
 S = TypeVar("S")
@@ -63,7 +62,7 @@ class Publisher(Generic[S, C, A]):
     def waiting(self, section: Section) -> Sequence[A]:
         """What the aggregated committer had put off, from its section of the last record."""
         codec = self._sink.aggregated_codec
-        return codec.decode(section.version, section.data) if codec and section.data else ()
+        return section.decode(codec) if codec and section.data else ()
 
     def combine(
         self, epoch: EpochContext, prepared: Prepared[S, C], kept: Section
@@ -76,10 +75,7 @@ class Publisher(Generic[S, C, A]):
         if self._aggregated is None or codec is None:
             return EMPTY, kept
         found = self._aggregated.combine(epoch, prepared)
-        now, later = (
-            Section(codec.version, codec.encode(values)) if values else EMPTY
-            for values in (found.now, found.later)
-        )
+        now, later = (Section.of(codec, values) if values else EMPTY for values in (found.now, found.later))
         return now, later
 
     def publish(self, record: EpochRecord, decider: Decider) -> list[C]:
@@ -89,7 +85,7 @@ class Publisher(Generic[S, C, A]):
             CommitFailedError: retries were used up.
             FilesinkError: what a committer raised. In both cases the epoch stays decided.
         """
-        committables = decode_committables(self._sink, record.committables)
+        committables = record.committables.decode(self._sink.committable_codec)
         try:
             self._carry_out(record, committables, decider)
         except StagedDataLost:
@@ -119,15 +115,14 @@ class Publisher(Generic[S, C, A]):
         commit = self._aggregated.commit
         if decider is Decider.EARLIER_DRIVER:
             commit = self._aggregated.restore_commit
-        section = record.announcement
-        self._until_done(commit, codec.decode(section.version, section.data), record.slot)
+        self._until_done(commit, record.announcement.decode(codec), record.slot)
 
     def discard(self, committables: Sequence[C], announcement: Section = EMPTY) -> None:
         """Discard what the tasks of an epoch that was not decided have reported, and what was combined."""
         self._committer.abort(committables)
         codec = self._sink.aggregated_codec
         if self._aggregated is not None and codec is not None and announcement.data:
-            self._aggregated.abort(codec.decode(announcement.version, announcement.data))
+            self._aggregated.abort(announcement.decode(codec))
 
     def close(self) -> None:
         """Release what the committers hold."""

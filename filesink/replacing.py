@@ -81,8 +81,7 @@ class ReplaceFiles(PreCommitStage[HeldFile, Committable]):
             ledger = self._open_ledger(name)
             record = ledger.unfinished_record()
             if record is not None:
-                section = record.committables
-                found |= _targets(codec.decode(section.version, section.data))
+                found |= _targets(record.committables.decode(codec))
             # A power cut may take a completion whose driver has died just now: then that driver's successor
             # would look for its files. It must not, once they are removed.
             ledger.directory.sync()

@@ -21,7 +21,6 @@ from filesink.gathering import states_of
 from filesink.ledger import Ledger
 from filesink.naming import join, parent, parse_ours
 from filesink.storage.staged import HiddenFile
-from filesink.task import decode_committables
 from filesink.transactions import forget
 
 if TYPE_CHECKING:
@@ -52,7 +51,7 @@ class Retraction:
         if isinstance(record.cause, MicroBatch):
             self._check_replay(record.cause)
         self._check_removed(ledger, record)
-        committables = decode_committables(self._tiers, record.committables)
+        committables = record.committables.decode(self._tiers.committable_codec)
         files = [file for file in committables if isinstance(file, PendingFile)]
         published = [file for file in files if self._store.is_published(file.staged, file.target)]
         directories = sorted({parent(file.target) for file in files})
@@ -69,7 +68,7 @@ class Retraction:
 
     def removed(self, ledger: Ledger, record: EpochRecord) -> list[str]:
         """Files of earlier epochs that are gone, and whose rows may be in a file of this epoch."""
-        committables = decode_committables(self._tiers, record.committables)
+        committables = record.committables.decode(self._tiers.committable_codec)
         discards = {file.path for file in committables if isinstance(file, DiscardFile)}
         files = [file for file in committables if isinstance(file, PendingFile)]
         # A merge stays in its bucket; where no file is left, nothing can be lost by taking back.

@@ -126,12 +126,11 @@ class WriteTask(Generic[S, C, A]):
 
     def _result(self, writer: SinkWriter[S, C], context: WriterContext, rows: int) -> bytes:
         committables = writer.prepare_commit(self.slot)
-        codec = self.sink.committable_codec
         return TaskResult(
             subtask=context.subtask_index,
             attempt=context.attempt,
             rows=rows,
-            committables=Section(codec.version, codec.encode(committables)),
+            committables=Section.of(self.sink.committable_codec, committables),
             state=encode_states(self.sink, writer.snapshot_state(self.slot)),
             metrics=context.metrics.values,
         ).to_bytes()
@@ -155,7 +154,7 @@ def encode_states(sink: Sink[S, C, A], states: Sequence[S]) -> Section:
         return EMPTY
     if codec is None:
         raise InternalError(f"{type(sink).__name__} has writer state but no state_codec", code="NO_CODEC")
-    return Section(codec.version, codec.encode(states))
+    return Section.of(codec, states)
 
 
 def decode_states(sink: Sink[S, C, A], section: Section) -> Sequence[S]:
@@ -165,9 +164,4 @@ def decode_states(sink: Sink[S, C, A], section: Section) -> Sequence[S]:
         return []
     if codec is None:
         raise InternalError(f"the ledger holds state but {type(sink).__name__} has no codec", code="NO_CODEC")
-    return codec.decode(section.version, section.data)
-
-
-def decode_committables(sink: Sink[S, C, A], section: Section) -> list[C]:
-    """Committables from a section of a record or of a task's result."""
-    return sink.committable_codec.decode(section.version, section.data)
+    return section.decode(codec)

@@ -85,7 +85,7 @@ class CollectingWriter(BulkWriter):
             return
         size = columns.size(batch)
         if batch.get_total_buffer_size() > _LEAST_PART * size:
-            batch = _copied(batch)
+            batch = self._copied(batch)
         self._waiting.append(batch)
         self._rows += batch.num_rows
         self._bytes += size
@@ -95,15 +95,15 @@ class CollectingWriter(BulkWriter):
 
     def _merge(self) -> None:
         """Copy the small slices at the end into one batch of their own."""
-        slices = pa.Table.from_batches(self._waiting[-self._small :], self._schema)
-        merged = slices.combine_chunks().to_batches()
+        merged = self._joined(self._waiting[-self._small :])
         self._waiting[-self._small :] = merged
-        self._small = int(slices.num_rows < _SMALL_ROWS)
+        self._small = int(sum(one.num_rows for one in merged) < _SMALL_ROWS)
 
+    def _copied(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """The same rows without the rest of their batch. Two pieces, since one would not be copied."""
+        half = batch.num_rows // 2
+        (copied,) = self._joined([batch.slice(0, half), batch.slice(half)])
+        return copied
 
-def _copied(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """The same rows without the rest of their batch. Two pieces, since one would not be copied."""
-    half = batch.num_rows // 2
-    pieces = pa.Table.from_batches([batch.slice(0, half), batch.slice(half)])
-    (copied,) = pieces.combine_chunks().to_batches()
-    return copied
+    def _joined(self, pieces: list[pa.RecordBatch]) -> list[pa.RecordBatch]:
+        return pa.Table.from_batches(pieces, self._schema).combine_chunks().to_batches()

@@ -94,9 +94,9 @@ class MetastorePolicy(CommitPolicy):
 
     def check_buckets(self, buckets: Collection[str]) -> None:
         """See ``CommitPolicy.check_buckets``; the keys are those of the table as ``prepare`` has seen it."""
-        for bucket in buckets if self._keys is not None else ():
-            if set(values_of(bucket)) != set(self._keys or ()) or (bucket and not self._keys):
-                raise _other_keys(self.table, self._keys or (), bucket)
+        if self._keys is not None:
+            for bucket in buckets:
+                _values(self.table, self._keys, bucket)
 
     def commit_all(self, partitions: Sequence[CommittedPartition], site: Site) -> list[CommittedPartition]:
         """See ``CommitPolicy.commit_all``.
@@ -159,7 +159,7 @@ class MetastorePolicy(CommitPolicy):
         """The directory of each partition. Several may mean one, if the order of the columns was changed."""
         found: dict[Values, list[CommittedPartition]] = {}
         for one in sorted(batch, key=lambda one: one.file_count):
-            found.setdefault(_values(table, one), []).append(one)
+            found.setdefault(_values(table.name, _keys(table), one.bucket), []).append(one)
         return {values: self._only(same, site) for values, same in found.items()}
 
     def _only(self, same: Sequence[CommittedPartition], site: Site) -> CommittedPartition:
@@ -212,8 +212,7 @@ class MetastorePolicy(CommitPolicy):
                 code="OTHER_LOCATION",
             )
         for one in batch:
-            if one.bucket:
-                raise _other_keys(self.table, (), one.bucket)
+            _values(self.table, (), one.bucket)
             changed = statistics(one, site.store, table.parameters)
             if any(table.parameters.get(name) != value for name, value in changed.items()):
                 self.metastore.alter_table(self.table, TableChange(parameters=changed))
@@ -237,23 +236,23 @@ def _is_of(table: Table, partition: CommittedPartition) -> bool:
     return set(values_of(partition.bucket)) == keys and partition.bucket.count("/") == len(keys) - 1
 
 
-def _values(table: Table, partition: CommittedPartition) -> Values:
-    """The values of a bucket's directory in the order of the table's keys."""
-    found, keys = values_of(partition.bucket), _keys(table)
-    if set(found) != set(keys):
-        raise _other_keys(table.name, keys, partition.bucket)
-    return tuple(found[key] for key in keys)
-
-
 def _keys(table: Table) -> tuple[str, ...]:
     return tuple(key.name.lower() for key in table.partition_keys)
 
 
-def _other_keys(name: TableName, keys: Sequence[str], bucket: str) -> MetastoreConflictError:
+def _values(name: TableName, keys: Sequence[str], bucket: str) -> Values:
+    """The values of a bucket's directory in the order of the table's keys.
+
+    Raises:
+        MetastoreConflictError: ``PARTITION_KEYS``; it is no directory of these keys.
+    """
+    found = values_of(bucket)
+    if set(found) == set(keys) and (keys or not bucket):
+        return tuple(found[key] for key in keys)
     what = f"is partitioned by {', '.join(keys)}" if keys else "has no partition keys"
     assigner = "partition_bucket_assigner with the table's keys" if keys else "base_path_bucket_assigner()"
-    named = ", ".join(values_of(bucket)) or "no column"
-    return MetastoreConflictError(
+    named = ", ".join(found) or "no column"
+    raise MetastoreConflictError(
         f"table {name} {what}, and the directory '{bucket}' names {named}. Use BucketAssigner.{assigner}",
         code="PARTITION_KEYS",
     )

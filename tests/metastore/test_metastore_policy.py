@@ -23,8 +23,7 @@ from filesink.metastore.faulty import FaultyMetastore
 from filesink.metastore.memory import MemoryMetastore, MemoryTables
 from filesink.metastore.metastore_policy import MetastorePolicy
 from filesink.metastore.partition_commit import PartitionCommit
-from filesink.metastore.policies import CommittedPartition, Site
-from filesink.metastore.statistics import statistics
+from filesink.metastore.policies import Site
 from filesink.metastore.table_formats import HIVE_FORMATS
 from filesink.storage.faulty import Fault, Moment
 from filesink.storage.memory import MemoryFiles, MemoryStore
@@ -440,27 +439,6 @@ def test_statistics_said_to_be_accurate_are_not_any_more(sut: Metastores) -> Non
     sut.write(0, "day=1/k=a")
     assert sut.partitions["1", "a"].parameters["COLUMN_STATS_ACCURATE"] == "{}"
     assert sut.partitions["1", "a"].parameters["mine"] == "1"
-
-
-def test_statistics_of_columns_end_with_the_values_they_were_made_of() -> None:
-    """An overwrite by as many files, rows and bytes leaves the other statistics as they are."""
-    files = MemoryFiles()
-    files.make("day=1/part.txt", b"12345")
-    told = CommittedPartition(
-        bucket="day=1",
-        values={},
-        location="",
-        epoch=1,
-        files=(),
-        file_count=1,
-        rows=1,
-        bytes=5,
-        may_be_repeated=False,
-    )
-    known = statistics(told, MemoryStore(files), {})
-    accurate = {**known, "COLUMN_STATS_ACCURATE": '{"COLUMN_STATS":{"a":"true"}}'}
-    assert statistics(told, MemoryStore(files), accurate)["COLUMN_STATS_ACCURATE"] == "{}"
-    assert statistics(told, MemoryStore(files), {**known, "COLUMN_STATS_ACCURATE": "{}"}) == {}
 
 
 def test_others_are_left_alone(sut: Metastores) -> None:

@@ -92,6 +92,19 @@ def test_listeners_hear_of_it_and_success_files_do_not() -> None:
     assert [path for path in world.contents() if path.endswith("_SUCCESS")] == ["day=2/_SUCCESS"]
 
 
+OURS = CommittedPartition(
+    bucket="d",
+    values={},
+    location="file:/base/d",
+    epoch=0,
+    files=("d/ours",),
+    file_count=1,
+    rows=5,
+    bytes=5,
+    may_be_repeated=False,
+)
+
+
 @pytest.mark.parametrize(
     ("known", "rows"),
     [
@@ -109,19 +122,18 @@ def test_rows_are_known_only_if_files_and_bytes_add_up(known: dict[str, str], ro
     files = MemoryFiles()
     files.make("d/ours", b"12345")
     files.make("d/other", b"123")
-    ours = CommittedPartition(
-        bucket="d",
-        values={},
-        location="file:/base/d",
-        epoch=0,
-        files=("d/ours",),
-        file_count=1,
-        rows=5,
-        bytes=5,
-        may_be_repeated=False,
-    )
-    told = statistics(ours, MemoryStore(files), known)
+    told = statistics(OURS, MemoryStore(files), known)
     assert told == ({} if rows is None else {"numFiles": "2", "totalSize": "8", "numRows": rows})
+
+
+def test_statistics_of_columns_end_with_the_values_they_were_made_of() -> None:
+    """An overwrite by as many files, rows and bytes leaves the other statistics as they are."""
+    files = MemoryFiles()
+    files.make("d/ours", b"12345")
+    known = statistics(OURS, MemoryStore(files), {})
+    accurate = {**known, "COLUMN_STATS_ACCURATE": '{"COLUMN_STATS":{"a":"true"}}'}
+    assert statistics(OURS, MemoryStore(files), accurate)["COLUMN_STATS_ACCURATE"] == "{}"
+    assert statistics(OURS, MemoryStore(files), {**known, "COLUMN_STATS_ACCURATE": "{}"}) == {}
 
 
 class Crash(BaseException):
