@@ -5,6 +5,8 @@ Each is asked of a sink at peace, with its own driver process, and has one right
 
 from __future__ import annotations
 
+import errno
+from random import Random
 from typing import TYPE_CHECKING
 
 from filesink.errors import (
@@ -144,7 +146,10 @@ def spoiled(history: History) -> None:
 
 
 class Spoiler(Plan):
-    """Spoils one file of the next record that publishes something, before it is published."""
+    """Spoils one file of the next record that publishes something, before it is published.
+
+    In half of all histories it cannot be published until then, while others of the epoch are.
+    """
 
     def __init__(self, history: History, what: tuple[str, ...]) -> None:
         self._history = history
@@ -152,13 +157,16 @@ class Spoiler(Plan):
         self._after = self._chain.newest_slot()
         self._what = what
         self._patience = history.random.randrange(12)  # calls between the record and the crime
+        self._held_up = Random(f"held up {history.world.operations}").random() < 0.5
+        if self._held_up:
+            self._patience *= 4
         self.record: Record | None = None
         self.lost: set[str] = set()  # rows whose bytes are gone
         self.replayed = False  # whether they are those of a batch that comes again
 
     def fault(self, operation: str, path: str, number: int) -> Fault | None:
-        """See ``Plan.fault``; nothing fails, but something is not what it was."""
-        del operation, path, number
+        """See ``Plan.fault``; but for a link, nothing fails, and something is not what it was."""
+        del number
         newest = self._chain.newest()
         if self.record is None and newest is not None and newest.slot > self._after and newest.pending:
             self._patience -= 1
@@ -166,6 +174,8 @@ class Spoiler(Plan):
             if self._patience < 0 and target not in self._history.observer.visible:
                 self.record = newest
                 self._spoil(target, entry)
+            elif self._held_up and (operation, path) == ("link", target):
+                return Fault(Mode.ERROR, errno.EIO)
         return None
 
     def _spoil(self, target: str, entry: dict[str, dict[str, str | int]]) -> None:

@@ -1,13 +1,15 @@
 """An operator decides about decided files that are gone: ``recover(lost=...)``, killed and called again.
 
-What the observer asks at every change does not hold while an epoch is taken back, so it looks away. At
-the end the query goes on, and a reader counts: no row is there twice, none is missing but those whose
-bytes were gone, and none of these if the batch could be replayed.
+What the observer asks at every change does not hold while an epoch is taken back, so it looks away. One
+thing is asked instead: a file that gets its hidden name back loses its final one only when the hidden one
+is durable. At the end the query goes on, and a reader counts: no row is there twice, none is missing but
+those whose bytes were gone, and none of these if the batch could be replayed.
 """
 
 from __future__ import annotations
 
 from collections import Counter
+from functools import partial
 from typing import TYPE_CHECKING
 
 from filesink.epoch_record import MicroBatch
@@ -18,9 +20,9 @@ from property_tests.simulation.clock import SimClock
 from property_tests.simulation.faults import Fault, Mode
 from property_tests.simulation.jobs import SparkError
 from property_tests.simulation.nodes import Inode
-from property_tests.simulation.reading import visible_files
+from property_tests.simulation.reading import is_hidden, visible_files
 from property_tests.simulation.workload import rows_in
-from property_tests.simulation.world import Plan, Process
+from property_tests.simulation.world import Plan, Process, World
 
 if TYPE_CHECKING:
     from property_tests.simulation.history import History
@@ -67,6 +69,7 @@ def decide(history: History, lost: set[str], before: set[str], *, replayed: bool
         replayed: whether the epoch that named the file is a micro-batch that wrote it.
     """
     history.observer.look_away()
+    history.world.watch = partial(_check_given_back, history.world)
     choice = history.random.choice((Lost.REWRITE, Lost.ACCEPT))
     found, died = _recover(history, choice)
     error = _run(history) if isinstance(found, RecoveryReport) else found
@@ -89,6 +92,21 @@ def decide(history: History, lost: set[str], before: set[str], *, replayed: bool
         history.world.fail(f"I1: after recover(lost={choice.value!r}) {len(missing)} rows are missing")
     if not died and choice is Lost.ACCEPT and found.lost_rows != len(missing):
         history.world.fail(f"I8: {len(missing)} rows are lost, and {found.lost_rows} are reported")
+
+
+def _check_given_back(world: World, process: Process, operation: str, path: str) -> None:
+    """At every change: a power cut may not take both names of a file that is held again."""
+    del process, operation, path
+    changes, world.disk.changed = world.disk.changed, []
+    for kind, name, inode in changes:
+        if kind == "removed" and isinstance(inode, Inode) and inode.links and not is_hidden(name):
+            directory = world.disk.directory(name.rpartition("/")[0])
+            unsure = {
+                change.name for change in directory.changes
+            }  # its removal, not synced, may come after all
+            certain = directory.synced.items()
+            if not any(node is inode and is_hidden(other) and other not in unsure for other, node in certain):
+                world.fail(f"I1: {name} was taken back and its hidden name is not durable")
 
 
 def _recover(history: History, lost: Lost) -> tuple[RecoveryReport | FilesinkError | None, bool]:
