@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pyspark
 
-_STARTS_WITHIN = 120  # seconds, on a busy machine
+_STARTS_WITHIN = 300  # seconds, on a busy machine
 _SITE = """<configuration>
 <property><name>hive.async.log.enabled</name><value>false</value></property>
 <property><name>javax.jdo.option.ConnectionURL</name><value>jdbc:derby:memory:metastore;create=true</value></property>

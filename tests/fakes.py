@@ -229,7 +229,7 @@ class World:
 
     def contents(self) -> dict[str, bytes]:
         """Every file but the ledger's."""
-        found = {path: file.content for path, file in self.files.files.items()}
+        found = {path: file.content for path, file in self.files.files.copy().items()}
         return {path: data for path, data in found.items() if not path.startswith("_filesink/")}
 
     def visible(self) -> dict[str, bytes]:

@@ -44,6 +44,7 @@ def test_an_interrupted_preparation_is_completed(tmp_path: Path) -> None:
 
 @pytest.mark.spark
 @pytest.mark.slow
+@pytest.mark.timeout(1200)
 def test_the_demo_writes_every_flight_once_and_a_second_run_adds_nothing(tmp_path: Path) -> None:
     """After one run and after two, the visible files hold the source's rows, each in its day."""
     first = _run_demo(tmp_path)
@@ -61,7 +62,7 @@ def test_the_demo_writes_every_flight_once_and_a_second_run_adds_nothing(tmp_pat
 def _run_demo(output: Path) -> str:
     command = [sys.executable, str(ROOT / "examples" / "flights_demo.py"), "--output", str(output)]
     done = subprocess.run(  # noqa: S603 - our own program
-        command, cwd=output, capture_output=True, text=True, check=False, timeout=240
+        command, cwd=output, capture_output=True, text=True, check=False, timeout=500
     )
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout

@@ -29,7 +29,11 @@ def prove(uploads: Uploads) -> None:
     _prove_life(uploads, path)
     try:
         token = uploads.ids.uuid()
-        bucket.objects.put(key, b"1", token=token, condition=Condition.IF_ABSENT)
+        try:
+            bucket.objects.put(key, b"1", token=token, condition=Condition.IF_ABSENT)
+        except StorageError as error:
+            if error.code != EXISTS:  # the answer got lost, and the client has repeated the request
+                raise
         _prove_token(bucket, key, token)
         if bucket.conditional is ConditionalWrites.REQUIRED:
             _prove_put(uploads, key)

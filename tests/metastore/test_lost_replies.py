@@ -46,6 +46,7 @@ class Line:
         self._target, self._left, self._how = port, number, how
         self._socket = socket.create_server(("127.0.0.1", 0))
         self.port = self._socket.getsockname()[1]
+        self.timeout = "2 s" if how is Break.SILENT else "60 s"  # of a client, which only one should need
         self.requests = 0
         self._threads = [threading.Thread(target=self._accept)]
         self._threads[0].start()
@@ -134,7 +135,9 @@ def announced(table: Table, bucket: str) -> CommittedPartition:
 def announce(table: Table, line: Line, site: Site) -> int:
     """Announce both partitions until nothing is left; how many rounds that took."""
     uris = f"thrift://127.0.0.1:{line.port}"
-    policy = MetastorePolicy(str(table.name), HiveMetastore(uris, timeout="2 s", clock=SettableClock()))
+    policy = MetastorePolicy(
+        str(table.name), HiveMetastore(uris, timeout=line.timeout, clock=SettableClock())
+    )
     left = [announced(table, bucket) for bucket in buckets(table)]
     rounds = 0
     while left and rounds < 10:
@@ -190,7 +193,7 @@ def test_a_server_that_never_answers_is_given_up(hive: HiveServer) -> None:
     """A question goes on to the next server; who has no other is told after the time-out."""
     with socket.create_server(("127.0.0.1", 0)) as mute:
         uri = f"thrift://127.0.0.1:{mute.getsockname()[1]}"
-        metastore = HiveMetastore(f"{uri},{hive.uri}", timeout="200 ms", clock=SettableClock())
+        metastore = HiveMetastore(f"{uri},{hive.uri}", timeout="3 s", clock=SettableClock())
         assert metastore.get_table(TableName.parse("default.no_such_table")) is None
         metastore.close()
         alone = HiveMetastore(uri, timeout="50 ms", clock=SettableClock())

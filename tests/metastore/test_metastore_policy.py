@@ -386,7 +386,7 @@ def test_one_batch_of_partitions_does_not_wait_for_another(
     sut.fail("add_partitions", Moment.BEFORE, 1)
     with pytest.raises(MetastoreConflictError):
         sut.write(0, *days)
-    assert len(sut.partitions) in {4, 6}  # without the batch in conflict, and perhaps that which failed
+    assert len(sut.partitions) in {4, 5, 6}  # without the batch in conflict, and perhaps that which failed
     del sut.partitions["2", "a"]
     sut.write(1, "day=0/k=a")
     assert set(sut.partitions) == {(str(day), "a") for day in range(7)}

@@ -16,7 +16,7 @@ SUITE = Path(__file__).with_name("spark_catalog_suite.py")
 
 @pytest.mark.spark
 @pytest.mark.slow
-@pytest.mark.timeout(900)
+@pytest.mark.timeout(1600)
 def test_the_suite_of_the_sessions_catalog(hive: HiveServer, tmp_path: Path) -> None:
     """The contract, and tables that Spark SQL reads; see ``spark_catalog_suite``."""
     environment = {
@@ -41,6 +41,6 @@ def test_the_suite_of_the_sessions_catalog(hive: HiveServer, tmp_path: Path) -> 
         capture_output=True,
         text=True,
         check=False,
-        timeout=840,
+        timeout=1500,
     )
     assert done.returncode == 0, done.stdout[-6000:] + done.stderr[-2000:]

@@ -76,15 +76,20 @@ class Driver:
         return self._process.poll() is None
 
     def kill(self) -> None:
-        """SIGKILL for its process group: Python driver and JVM. Python workers are in another."""
+        """SIGKILL for its process group: Python driver and JVM. Python workers are in another.
+
+        It may have ended by itself meanwhile; so it may for ``kill_jvm``.
+        """
         self._look()
-        os.killpg(self._process.pid, signal.SIGKILL)
+        with suppress(ProcessLookupError):
+            os.killpg(self._process.pid, signal.SIGKILL)
         self.wait()
 
     def kill_jvm(self) -> None:
         """SIGKILL for the JVM only; the Python driver goes on for as long as it can."""
         self._look()
-        self._jvm().kill()
+        with suppress(psutil.NoSuchProcess, StopIteration):
+            self._jvm().kill()
 
     def kill_a_worker(self) -> bool:
         """SIGKILL for a Python worker, if there is one right now."""

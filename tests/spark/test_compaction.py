@@ -41,7 +41,7 @@ def flights_source(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(600)
+@pytest.mark.timeout(1500)
 def test_sixty_micro_batches_of_flights_make_one_file(
     spark: SparkSession, flights_source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -183,7 +183,7 @@ def test_a_failing_batch_leaves_nothing(spark: SparkSession, tmp_path: Path) -> 
     base, reported = tmp_path / "out", tmp_path / "reported"
     df = spark.range(0, 100, numPartitions=2).mapInArrow(fails_after(reported), "id bigint")
     with ThreadPoolExecutor(1) as beside:
-        watching = beside.submit(outside.eventually, lambda: tasks_done(spark) == 1)
+        watching = beside.submit(outside.eventually, lambda: tasks_done(spark) == 1, seconds=300)
         watching.add_done_callback(lambda _: reported.touch())
         with pytest.raises(PySparkException, match="99 is too much"):
             write(df, base)
@@ -198,7 +198,7 @@ def fails_after(file: Path) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.
     def fail_at_99(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
             if 99 in batch.column(0).to_pylist():
-                outside.eventually(file.exists)
+                outside.eventually(file.exists, seconds=300)
                 raise ValueError("99 is too much")
             yield batch
 

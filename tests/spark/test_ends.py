@@ -3,24 +3,28 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 from filesink import BucketAssigner, EpochReport, FileSink, FileSinkBuilder, RollingPolicy
+from filesink.durations import Duration
 from filesink.spark.query import SinkQuery
 from formats import Encoder
+from tests.spark import outside
 
 pytestmark = pytest.mark.spark
 
 
-def lines(base: Path, **policy: int) -> FileSinkBuilder:
+def lines(base: Path, *, rollover: Duration = "1 h") -> FileSinkBuilder:
     """A sink of lines whose parts stay open."""
     sink = FileSink.for_row_format(base, Encoder.simple_string_encoder())
     sink = sink.with_bucket_assigner(BucketAssigner.base_path_bucket_assigner())
-    return sink.with_rolling_policy(RollingPolicy.default_rolling_policy(**policy))
+    policy = RollingPolicy.default_rolling_policy(rollover_interval=rollover, inactivity_interval="1 h")
+    return sink.with_rolling_policy(policy)
 
 
 def source(spark: SparkSession, directory: Path, *rows: str) -> DataFrame:
@@ -75,7 +79,7 @@ def test_open_parts_are_closed_after_a_restart_without_data(spark: SparkSession,
     """Age closes parts of an earlier run although no batch ever comes."""
     stream = source(spark, tmp_path / "in", "x")
     for interval in (3_600_000, 1_000):
-        builder = lines(tmp_path / "out", rollover_interval=interval).with_bucket_check_interval(200)
+        builder = lines(tmp_path / "out", rollover=interval).with_bucket_check_interval(200)
         query = builder.build().start(
             stream, checkpoint_location=tmp_path / "checkpoint", processing_time="0 seconds"
         )
@@ -91,12 +95,14 @@ def test_open_parts_are_closed_after_a_restart_without_data(spark: SparkSession,
 
 def test_a_query_that_somebody_else_stops_keeps_its_parts_open(spark: SparkSession, tmp_path: Path) -> None:
     """Whoever stops all queries of a session does not end the input; the next run does."""
+    stopped = tmp_path / "stopped"
     rows = [str(number) for number in range(6)]
     for row in rows:
         source(spark, tmp_path / "in", row)
 
     def run() -> SinkQuery[EpochReport]:
         stream = spark.readStream.option("maxFilesPerTrigger", 1).text(str(tmp_path / "in"))
+        stream = stream.mapInArrow(waits_at_3_for(stopped), stream.schema)
         sink = lines(tmp_path / "out").build()
         return sink.start(stream, checkpoint_location=tmp_path / "checkpoint", available_now=True)
 
@@ -104,7 +110,20 @@ def test_a_query_that_somebody_else_stops_keeps_its_parts_open(spark: SparkSessi
     assert eventually(lambda: bool(query.reports))
     for one in spark.streams.active:
         one.stop()
+    stopped.touch()
     query.awaitTermination()
     assert visible(tmp_path / "out") == []
     run().awaitTermination()
     assert visible(tmp_path / "out") == rows
+
+
+def waits_at_3_for(file: Path) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    """All rows as they are; that of "3" not before ``file`` is there."""
+
+    def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            if "3" in batch.column(0).to_pylist():
+                outside.eventually(file.exists, seconds=300)
+            yield batch
+
+    return run

@@ -12,7 +12,7 @@ from pyspark.errors import PySparkException, StreamingQueryException
 from pyspark.sql import functions
 
 import filesink
-from filesink import BucketAssigner, FileSink
+from filesink import BucketAssigner, FileSink, RollingPolicy
 from formats import Encoder, ParquetWriterFactory
 from tests.spark import inputs, outside
 
@@ -28,6 +28,9 @@ def avro_run(df: DataFrame, work: Path, **trigger: object) -> None:
     sink = (
         FileSink.for_row_format(work / "out", Encoder.avro("deflate"))
         .with_bucket_assigner(BucketAssigner.base_path_bucket_assigner())
+        .with_rolling_policy(
+            RollingPolicy.default_rolling_policy(rollover_interval="1 h", inactivity_interval="1 h")
+        )
         .build()
     )
     query = sink.start(df, checkpoint_location=str(work / "checkpoint"), **trigger)

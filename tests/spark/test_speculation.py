@@ -84,4 +84,4 @@ def test_twins_write_each_row_once(cluster: str, tmp_path: Path) -> None:
         driver.wait()
     assert {"0-0", "0-1"} <= {path.name for path in (tmp_path / "attempts").iterdir()}
     assert outside.lines(base, ".txt") == [f"{number:040}" for number in range(ROWS)]
-    assert outside.hidden(base) == []
+    outside.eventually(lambda: outside.hidden(base) == [])  # the loser's goes with its worker

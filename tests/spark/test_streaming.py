@@ -29,6 +29,9 @@ def text_sink(base: Path) -> FileSinkBuilder:
     return (
         FileSink.for_row_format(base, Encoder.simple_string_encoder())
         .with_bucket_assigner(BucketAssigner.base_path_bucket_assigner())
+        .with_rolling_policy(
+            RollingPolicy.default_rolling_policy(rollover_interval="1 h", inactivity_interval="1 h")
+        )
         .with_output_file_config(OutputFileConfig(part_suffix=".txt"))
     )
 
@@ -135,8 +138,10 @@ def test_stops_at_random_moments_lose_and_double_nothing(
     moments = random.Random(seed)  # noqa: S311 - moments, not secrets
     policy = RollingPolicy.default_rolling_policy(part_size=300)
     df = ids_as_lines(inputs.flights(spark, source).repartition(2))
-    for _ in range(5):
+    for run in range(5):
         query = text_sink(base).with_rolling_policy(policy).build().start(df, checkpoint_location=checkpoint)
+        if run == 0:
+            outside.eventually(lambda query=query: bool(query.reports))  # that the others go on from
         query.awaitTermination(moments.uniform(0, 1))
         query.stop()
     query = text_sink(base).build().start(df, checkpoint_location=checkpoint, available_now=True)

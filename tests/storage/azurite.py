@@ -24,9 +24,10 @@ def azurite(directory: Path) -> Iterator[str]:
     if shutil.which("npm") is None or shutil.which("node") is None:
         pytest.skip("Azurite needs node and npm, which are not installed")
     install = ["npm", "install", "--no-save", "--no-audit", "--no-fund", "--prefix", str(directory), _PACKAGE]
-    done = subprocess.run(install, capture_output=True, text=True, timeout=280, check=False)  # noqa: S603
-    if done.returncode:
-        pytest.skip("Azurite cannot be installed with npm")
+    try:
+        subprocess.run(install, capture_output=True, timeout=400, check=True)  # noqa: S603
+    except subprocess.SubprocessError as error:
+        pytest.skip(f"Azurite cannot be installed with npm ({type(error).__name__})")
     program = directory / "node_modules" / "azurite" / "dist" / "src" / "blob" / "main.js"
     command = ["node", str(program), "--blobHost", "127.0.0.1"]
     command += ["--inMemoryPersistence", "--disableTelemetry", "--skipApiVersionCheck", "--silent"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 import subprocess
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -51,7 +51,10 @@ def mini_hdfs(directory: Path) -> Iterator[MiniHdfs]:
         yield MiniHdfs(int(rpc), int(web))
     finally:
         process.stdin.close()
-        process.wait(60)
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(120)
+        process.kill()
+        process.wait()
         process.stdout.close()
 
 
@@ -65,7 +68,8 @@ def _fetched(version: str, directory: Path) -> Path:
     """The mini cluster's jar, of the same version as PySpark's Hadoop."""
     artifact = f"org.apache.hadoop:hadoop-client-minicluster:{version}"
     command = ["mvn", "-q", "-B", _FETCH, f"-Dartifact={artifact}", f"-DoutputDirectory={directory}"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=240, check=False)  # noqa: S603
-    if done.returncode:
-        pytest.skip(f"{artifact} cannot be fetched with Maven")
+    try:
+        subprocess.run(command, capture_output=True, timeout=400, check=True)  # noqa: S603
+    except subprocess.SubprocessError as error:
+        pytest.skip(f"{artifact} cannot be fetched with Maven ({type(error).__name__})")
     return directory / f"hadoop-client-minicluster-{version}.jar"

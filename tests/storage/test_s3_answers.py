@@ -388,6 +388,13 @@ def test_a_good_store_is_accepted_and_left_as_it_was(objects, store):
     assert (objects.objects, objects.uploads) == ({}, {})
 
 
+def test_an_answer_that_was_lost_at_the_start_is_no_failure(objects, store):
+    """The client repeats the first request of the probe, and meets its own object."""
+    objects.faults = [("put", AFTER, refused(EXISTS))]
+    store.prepare()
+    assert (objects.objects, objects.uploads, objects.faults) == ({}, {}, [])
+
+
 @pytest.mark.parametrize(
     ("trait", "code"),
     [
