@@ -59,7 +59,13 @@ class _RawObject(io.RawIOBase):
         end = min(self._position + view.nbytes, self._size)
         if end <= self._position:
             return 0
-        data = self._objects.get(self._key, start=self._position, end=end, etag=self._etag)
+        try:
+            data = self._objects.get(self._key, start=self._position, end=end, etag=self._etag)
+        except FileNotFoundError as error:
+            raise StorageError(
+                f"cannot read '{self._objects.where}/{self._key}': it was removed meanwhile; start again",
+                code="UNAVAILABLE",
+            ) from error
         if len(data) != end - self._position:
             raise StorageError(
                 f"cannot read '{self._objects.where}/{self._key}': {len(data)} bytes came of "

@@ -379,6 +379,15 @@ def test_an_upload_alone_in_its_directory_is_found(objects, store, deeper):
     assert objects.uploads == {}
 
 
+def test_an_object_that_goes_while_it_is_read_is_an_error_of_the_store(objects, store):
+    """As a late attempt of a merge sees it, whose inputs went with the epoch that took another's file."""
+    objects.put("k", b"abc", token="t", condition=Condition.ALWAYS)
+    with store.open_input("k") as file:
+        objects.delete("k")
+        with pytest.raises(StorageError, match="removed meanwhile"):
+            file.read()
+
+
 # --- at the start ---------------------------------------------------------------------------------
 
 
