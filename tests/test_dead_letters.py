@@ -11,13 +11,15 @@ import pytest
 
 from filesink import DeadLetters, FileSink
 from filesink.bucket import Closed
+from filesink.committables import PendingFile
 from filesink.errors import ConfigError, EncoderError, SchemaError
 from filesink.metastore.announcements import gathered
 from filesink.rolling import RollingPolicy
 from filesink.sweep import hidden_files
+from filesink.writer import WriterLimits
 from formats import ParquetWriterFactory
 from formats.api import Encoder
-from tests.fakes import World, keep_open, plan_of, records
+from tests.fakes import World, keep_open, micro_batch, plan_of, records
 
 
 def world_of(dead_letters=None, **plan):
@@ -70,6 +72,25 @@ def test_open_parts_stay_open_around_bad_records():
     writer, files = write(world, records("a", "é"))
     assert [file.bucket for file in files] == ["_dead_letters_of_mine"]
     assert [held.rows for held in writer.snapshot_state(0)] == [1]
+
+
+def test_an_open_part_goes_on_after_an_epoch_of_bad_records():
+    """Though the first record that it gets in an epoch, or the only one, is put aside."""
+    world = world_of(DeadLetters(), policy=keep_open())
+    driver = world.driver()
+    for number, values in enumerate([("a",), ("é",), ("ü", "b")]):
+        driver.run(micro_batch(number), world.job(records(*values, bucket="x")))
+    driver.finish()
+    assert [data for path, data in world.visible().items() if path.startswith("x/")] == [b"a\nb\n"]
+
+
+def test_dead_letters_are_whole_files_where_few_may_be_open():
+    """Beyond the limits a part is written in pieces, which Parquet files cannot be joined from."""
+    world = world_of(DeadLetters(), limits=WriterLimits(memory=1, open_files=1))
+    _, files = write(world, *(records(f"é{number}", "a", bucket=f"b{number % 2}") for number in range(6)))
+    mine = [file for file in files if file.bucket.startswith("_dead_letters")]
+    assert {type(file) for file in mine} == {PendingFile}
+    assert sum(len(letters(world, file)) for file in mine) == 6
 
 
 def test_dead_letters_do_not_wait_for_compaction():

@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import compaction
+from compaction import groups
 from filesink import CompactionError, ConfigError
 from filesink.committer import FileCommitter
 from filesink.file_format import BulkFormat
@@ -21,8 +22,9 @@ from filesink.ledger import Ledger
 from filesink.save_mode import SaveMode
 from filesink.storage.local import LocalStore
 from filesink.storage.open import open_store
-from formats import Encoder, OrcBulkWriterFactory, ParquetWriterFactory
+from formats import Encoder, OrcBulkWriterFactory, ParquetEncryption, ParquetWriterFactory
 from tests.fakes import World, micro_batch, plan_of, records
+from tests.formats.test_parquet import Kms
 
 PARQUET = ParquetWriterFactory(compression="zstd")
 
@@ -348,3 +350,26 @@ def test_long_names_that_begin_alike(tmp_path, factory):
         {f"{long}1": "a"},
         {f"{long}2": "b"},
     ]
+
+
+def test_a_merge_that_loses_records_changes_nothing(tmp_path, monkeypatch):
+    """What was written is counted before an input goes."""
+    filled(tmp_path, form=BulkFormat(PARQUET))
+    before, merge = names(tmp_path), groups.merge_records
+    monkeypatch.setattr(groups, "merge_records", lambda inputs, *rest: merge(inputs[:-1], *rest))
+    with pytest.raises(CompactionError) as error:
+        compaction.compact(tmp_path, PARQUET)
+    assert error.value.code == "ROWS"
+    assert (names(tmp_path), hidden(tmp_path)) == (before, [])
+
+
+def test_encrypted_files_are_merged_into_an_encrypted_one(tmp_path):
+    """With the keys of the format, which is the only way to read them."""
+    factory = ParquetWriterFactory(encryption=ParquetEncryption(open_kms=Kms, footer_key="foot"))
+    of_several_schemas(tmp_path, factory, {"n": [1]}, {"n": [2]})
+    compaction.compact(tmp_path, factory)
+    (path,) = (tmp_path / "x").glob("*.parquet")
+    with path.open("rb") as file:
+        assert sorted(n for batch in factory.open_reader(file) for n in batch["n"].to_pylist()) == [1, 2]
+    with pytest.raises(OSError, match="encrypted"):
+        pq.read_table(path)
