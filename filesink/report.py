@@ -87,7 +87,8 @@ class RecoveryReport:
         published: epochs that an earlier driver had decided, carried through now.
         retracted: epochs taken back: with ``lost="rewrite"``, to be replayed; those without input with
             ``lost="accept"``, too, and a later one closes the same parts.
-        lost_rows: rows given up with ``lost="accept"``.
+        lost_rows: rows given up with ``lost="accept"``. Fewer may be lost where offline compaction had begun
+            to remove the inputs of a lost file: those that are left stay.
         swept: hidden files removed.
     """
 

@@ -99,6 +99,8 @@ def test_years_after_9999_keep_summer_time(zone):
         ("UTC+1", 3_600),
         ("GMT-03:30", -12_600),
         ("+01:02:03", 3_723),
+        ("+18:00", 64_800),
+        ("-18:00", -64_800),
         ("Z", 0),
         ("Asia/Kathmandu", 20_700),
     ],
@@ -109,7 +111,7 @@ def test_zone_names(name, seconds):
 
 
 @pytest.mark.parametrize(
-    "name", ["Mars/Base", "", "../etc/passwd", "+19:00", "+05:60", "/etc/localtime", "A\0"]
+    "name", ["Mars/Base", "", "../etc/passwd", "+18:01", "+05:60", "/etc/localtime", "A\0"]
 )
 def test_unknown_zones(name):
     """A zone that nobody knows is refused by name."""

@@ -210,6 +210,16 @@ def test_batch_writes_are_folded_where_no_stream_is(files, ledger):
     assert len(files.files) < 320
 
 
+def test_batch_writes_push_out_no_stream_of_the_same_uid(ledger):
+    """Its query may replay a micro-batch however many writes came since."""
+    run(ledger, range(30))
+    for slot in range(30, 100):
+        ledger.decide(replace(record(slot, BatchWrite()), last_batch=micro_batch(29)))
+        ledger.complete(slot)
+        ledger.fold(newest=slot, keep=20)
+    assert ledger.find(micro_batch(0).query_id, 10) is not None
+
+
 def test_what_is_folded_is_void(files, ledger):
     """A slot at or below the mark is void, also if a record is written there again."""
     run(ledger, range(201))

@@ -109,11 +109,11 @@ def test_a_named_write_of_a_sink_with_uid_is_carried_through():
     assert world.rows() == ["1"]
 
 
-def two_files_one_lost(world):
+def two_files_one_lost(world, cause=None):
     """A decided micro-batch of two files of which one was published and the other is gone."""
     world.driver().run(micro_batch(0), world.job(records("0")))
     files = records("1", bucket="a"), records("2", bucket="b")
-    kill(world, "publish", planned(1), world.job(*files), below="b/")
+    kill(world, "publish", cause or planned(1), world.job(*files), below="b/")
     lose(world, b"2\n")
 
 
@@ -142,23 +142,26 @@ def test_accept_publishes_what_is_left():
     world = World()
     two_files_one_lost(world)
     report = world.maintenance().recover(Lost.ACCEPT, None)
-    assert report.lost_rows == 1
+    [published] = report.published
+    assert (report.lost_rows, [file.bucket for file in published.files]) == (1, ["a"])
+    assert published.already_committed
     assert world.rows() == ["0", "1"]
     world.driver().run(micro_batch(2), world.job(records("3")))
     assert world.rows() == ["0", "1", "3"]
     assert world.hidden() == []
 
 
-def test_rewrite_takes_the_epoch_back(checkpoint):
-    """What the epoch had published is removed, its replay writes it again, and each row is there once."""
+@pytest.mark.parametrize("cause", [planned(1), replace(planned(1), fingerprint="")], ids=["sink", "source"])
+def test_rewrite_takes_the_epoch_back(checkpoint, cause):
+    """What it has published is removed, and its replay writes each row once, also without a fingerprint."""
     world = World()
-    two_files_one_lost(world)
+    two_files_one_lost(world, cause)
     with pytest.raises(StagedDataLost):
         world.maintenance().recover(Lost.RAISE, None)
     assert world.rows() == ["0", "1"]
     assert world.maintenance().recover(Lost.REWRITE, checkpoint).retracted == (1,)
     assert world.rows() == ["0"]
-    world.driver().run(planned(1), world.job(records("1", "2")))
+    world.driver().run(cause, world.job(records("1", "2")))
     assert world.rows() == ["0", "1", "2"]
     assert world.hidden() == []
 

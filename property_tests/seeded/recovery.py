@@ -34,6 +34,12 @@ RECOVERY = (
         "",
     ),
     Mutant(
+        "what an earlier call has taken back is not made to stay away",
+        _RETRACTION,
+        "        directories = sorted({parent(file.target) for file in files})\n",
+        "        directories = sorted({parent(file.target) for file in published})\n",
+    ),
+    Mutant(
         "a hidden name that was given back is not durable",
         _RETRACTION,
         """            self._hide_again(file, record.slot)

@@ -9,7 +9,7 @@ those whose bytes were gone, and none of these if the batch could be replayed.
 from __future__ import annotations
 
 from collections import Counter
-from functools import partial
+from random import Random
 from typing import TYPE_CHECKING
 
 from filesink.epoch_record import MicroBatch
@@ -19,7 +19,7 @@ from filesink.report import RecoveryReport
 from property_tests.simulation.clock import SimClock
 from property_tests.simulation.faults import Fault, Mode
 from property_tests.simulation.jobs import SparkError
-from property_tests.simulation.nodes import Inode
+from property_tests.simulation.nodes import Directory, Inode
 from property_tests.simulation.reading import is_hidden, visible_files
 from property_tests.simulation.workload import rows_in
 from property_tests.simulation.world import Plan, Process, World
@@ -28,21 +28,25 @@ if TYPE_CHECKING:
     from property_tests.simulation.history import History
 
 _CALLS = 60  # of a recovery, about
+_NAME = "operator-lost"
 _DEATHS = (Mode.CRASH_BEFORE, Mode.CRASH_AFTER, Mode.POWER_ORDERED, Mode.POWER_WEAK)
 
 
 class Death(Plan):
-    """The process dies at the n-th call from now on."""
+    """The process dies at the n-th call from now on, or at the n-th removal of a file that readers saw."""
 
-    def __init__(self, calls: int, mode: Mode) -> None:
-        self._left = calls
+    def __init__(self, calls: int, mode: Mode, *, removals: int | None = None) -> None:
+        self._left = calls if removals is None else removals
+        self._any = removals is None
         self._mode = mode
 
     def fault(self, operation: str, path: str, number: int) -> Fault | None:
         """See ``Plan.fault``."""
-        del operation, path, number
-        self._left -= 1
-        return Fault(self._mode) if self._left == 0 else None
+        del number
+        if self._any or (operation in {"unlink", "delete"} and not is_hidden(path)):
+            self._left -= 1
+            return Fault(self._mode) if self._left == 0 else None
+        return None
 
 
 class Operator(Maintenance):
@@ -69,7 +73,7 @@ def decide(history: History, lost: set[str], before: set[str], *, replayed: bool
         replayed: whether the epoch that named the file is a micro-batch that wrote it.
     """
     history.observer.look_away()
-    history.world.watch = partial(_check_given_back, history.world)
+    history.world.watch = TakingBack(history.world)
     choice = history.random.choice((Lost.REWRITE, Lost.ACCEPT))
     found, died = _recover(history, choice)
     error = _run(history) if isinstance(found, RecoveryReport) else found
@@ -94,19 +98,46 @@ def decide(history: History, lost: set[str], before: set[str], *, replayed: bool
         history.world.fail(f"I8: {len(missing)} rows are lost, and {found.lost_rows} are reported")
 
 
-def _check_given_back(world: World, process: Process, operation: str, path: str) -> None:
-    """At every change: a power cut may not take both names of a file that is held again."""
-    del process, operation, path
-    changes, world.disk.changed = world.disk.changed, []
-    for kind, name, inode in changes:
-        if kind == "removed" and isinstance(inode, Inode) and inode.links and not is_hidden(name):
-            directory = world.disk.directory(name.rpartition("/")[0])
-            unsure = {
-                change.name for change in directory.changes
-            }  # its removal, not synced, may come after all
-            certain = directory.synced.items()
-            if not any(node is inode and is_hidden(other) and other not in unsure for other, node in certain):
-                world.fail(f"I1: {name} was taken back and its hidden name is not durable")
+class TakingBack:
+    """What the operator may remove, when; called at every change.
+
+    A power cut may not take both names of a file that is held again, and a record goes last: it may not
+    bring back a file whose record is gone.
+    """
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+        self._taken: list[str] = []
+
+    def __call__(self, process: Process, operation: str, path: str) -> None:
+        """Look at what the last call has changed."""
+        del operation, path
+        changes, self._world.disk.changed = self._world.disk.changed, []
+        for kind, name, inode in changes:
+            if kind != "removed" or process.name != _NAME or not isinstance(inode, Inode):
+                continue
+            if name.endswith(".record"):
+                self._check_gone(name)
+            elif not is_hidden(name):
+                self._taken.append(name)
+                if inode.links:
+                    self._check_held(name, inode)
+
+    def _check_held(self, name: str, inode: Inode) -> None:
+        directory, unsure = self._directory(name)
+        certain = directory.synced.items()
+        if not any(node is inode and is_hidden(other) and other not in unsure for other, node in certain):
+            self._world.fail(f"I1: {name} was taken back and its hidden name is not durable")
+
+    def _check_gone(self, record: str) -> None:
+        for name in self._taken:
+            if name.rpartition("/")[2] in self._directory(name)[1]:
+                self._world.fail(f"I2: {record} was taken back before {name} is gone for good")
+
+    def _directory(self, name: str) -> tuple[Directory, set[str]]:
+        """The directory of a file, and the names in it of which a power cut may change something."""
+        directory = self._world.disk.directory(name.rpartition("/")[0])
+        return directory, {change.name for change in directory.changes}
 
 
 def _recover(history: History, lost: Lost) -> tuple[RecoveryReport | FilesinkError | None, bool]:
@@ -114,7 +145,9 @@ def _recover(history: History, lost: Lost) -> tuple[RecoveryReport | FilesinkErr
     deaths = history.random.choice((0, 1, 1, 2))
     for _ in range(deaths):
         mode = history.random.choice(_DEATHS)
-        history.world.plan = Death(history.random.randint(1, _CALLS), mode)
+        special = Random(f"removals {history.world.operations}")
+        removals = special.randint(1, 2) if special.random() < 0.3 else None
+        history.world.plan = Death(history.random.randint(1, _CALLS), mode, removals=removals)
         _call(history, lost)
     history.world.plan = None
     return _call(history, lost), deaths > 0
@@ -122,7 +155,7 @@ def _recover(history: History, lost: Lost) -> tuple[RecoveryReport | FilesinkErr
 
 def _call(history: History, lost: Lost) -> RecoveryReport | FilesinkError | None:
     """One call in a process of its own; ``None`` if it died."""
-    process = Process("operator-lost")
+    process = Process(_NAME)
     ended: list[RecoveryReport | FilesinkError] = []
 
     def work() -> None:

@@ -15,8 +15,10 @@ from compaction.swap import Swap
 from filesink.committables import ReplacedFile
 from filesink.committer import FileCommitter
 from filesink.errors import CompactionError, ConcurrentDriverError, ConfigError
+from filesink.file_format import BulkFormat
 from filesink.file_tiers import StoreAddress
 from filesink.identity import batch_write
+from filesink.ledger import Ledger
 from filesink.maintenance import Lost
 from filesink.ports import Ports, SerialRunner
 from filesink.publisher import Publisher
@@ -51,7 +53,7 @@ def overwrite(world, *values, mode=SaveMode.OVERWRITE):
 def compact(world, grace_ms=GRACE):
     """Offline compaction by the clock of the test."""
     tiers = FinishedTiers(
-        address=world.store, plan=plan_of(), bucket=None, target_size=1 << 20, grace_ms=grace_ms
+        address=world.store, plan=world.plan, bucket=None, target_size=1 << 20, grace_ms=grace_ms
     )
     return tiers.compact(Ports(clock=world.clock, ids=world.ids, runner=SerialRunner()))
 
@@ -387,6 +389,30 @@ def test_inputs_of_a_merged_file_that_is_lost_stay(world, grace_ms, monkeypatch)
     assert (report.lost_rows, world.rows(), rows_once(world)) == (0, ["0", "1", "2", "3"], world.rows())
     compact(world, 0)
     assert (len(world.visible()), world.rows()) == (1, ["0", "1", "2", "3"])
+
+
+@pytest.mark.parametrize(("removed", "lost_rows"), [(0, 0), (1, 4)])
+def test_a_lost_merged_file_is_a_loss_of_rows_if_an_input_is_gone(removed, lost_rows, monkeypatch):
+    """While all inputs are there nothing is lost; if one of them is gone, all of its rows are counted."""
+    world = World(plan=plan_of(BulkFormat(ParquetWriterFactory())))
+    for number in range(4):
+        stream(world, number)
+    inputs = sorted(world.visible())
+    crash_in(monkeypatch, FileCommitter, "_remove", lambda: compact(world, 0))
+    for path in set(world.visible()) - set(inputs[removed:]):
+        del world.files.files[path]
+    assert world.maintenance().recover(Lost.ACCEPT, None).lost_rows == lost_rows
+
+
+def test_a_compaction_that_is_taken_back_makes_room_for_the_next_one(world, monkeypatch):
+    """The merged file is lost just before the end; what is merged then is what readers are given."""
+    inputs = set(world.visible())
+    crash_in(monkeypatch, Ledger, "sweep", lambda: compact(world))
+    for path in set(world.visible()) - inputs:
+        del world.files.files[path]
+    assert world.maintenance().recover(Lost.REWRITE, None).retracted == (0,)
+    compact(world)
+    assert (len(world.visible()), rows_once(world)) == (5, ["0", "1", "2", "3"])
 
 
 def test_of_two_merged_files_one_is_lost(world, monkeypatch):

@@ -5,13 +5,14 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from filesink.errors import DependencyError, MetastoreConflictError, MetastoreError
-from filesink.metastore.api import Metastore, Table, TableName, Values
+from filesink.metastore.api import Metastore, Partition, Table, TableChange, TableName, Values
 from filesink.metastore.glue import GlueCatalog
 from tests.contracts.metastore_contract import MetastoreContract, MetastoreSite, partition
 
@@ -79,6 +80,23 @@ def test_buckets_of_a_table_are_known() -> None:
     assert found.bucket_columns == ("id",)
 
 
+def test_the_catalog_of_another_account() -> None:
+    """Its id goes with every request."""
+    asked = []
+
+    def answer(call: str, *, CatalogId: str, **_arguments: object) -> dict[str, Any]:  # noqa: N803 - Glue's name
+        asked.append((call, CatalogId))
+        return {"Table": {"StorageDescriptor": {"Columns": []}}}
+
+    calls = ("create_table", "get_table", "update_table", "batch_get_partition")
+    client = SimpleNamespace(**{call: partial(answer, call) for call in calls})
+    catalog, table = GlueCatalog(client, catalog_id="123"), GlueSite().fresh_table()
+    catalog.create_table(table)
+    catalog.alter_table(table.name, TableChange())
+    catalog.get_partitions(table, [("d", "k")])
+    assert asked == [(call, "123") for call in calls]
+
+
 class Broken:
     """A client whose every call fails."""
 
@@ -136,3 +154,21 @@ def test_partitions_that_glue_has_put_off_are_asked_for_again() -> None:
     table = TableName.parse("a.b")
     found = GlueCatalog(Busy()).get_partitions(SimpleNamespace(name=table), [("1",), ("2",), ("3",)])  # type: ignore[arg-type]
     assert [one.values for one in found] == [("1",), ("2",), ("3",)]
+
+
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [("InternalServiceException", "METASTORE_FAILED"), ("EntityNotFoundException", "PARTITION_MISSING")],
+)
+def test_partitions_that_glue_has_not_changed_are_an_error(error: str, code: str) -> None:
+    """They stand in an answer that is none itself; their statistics would be taken for told."""
+
+    class Refusing(Busy):
+        def batch_update_partition(self, **arguments: object) -> dict[str, Any]:
+            del arguments
+            return {"Errors": [{"PartitionValueList": ["1"], "ErrorDetail": {"ErrorCode": error}}]}
+
+    table = SimpleNamespace(name=TableName.parse("a.b"))
+    with pytest.raises(MetastoreError) as caught:
+        GlueCatalog(Refusing()).alter_partitions(table, [Partition(values=("1",), location="s3://b/x")])  # type: ignore[arg-type]
+    assert caught.value.code == code

@@ -19,7 +19,7 @@ from pymetastore.hive_metastore.ttypes import MetaException
 from examples.hive_server import HiveServer
 from filesink.errors import ConfigError, DependencyError, MetastoreConflictError, MetastoreError
 from filesink.metastore import hive as hive_module
-from filesink.metastore.api import Metastore, TableName, Values
+from filesink.metastore.api import Column, Metastore, TableChange, TableName, Values
 from filesink.metastore.hive import HiveMetastore
 from filesink.metastore.hive_connection import HiveConnection, Kerberos
 from filesink.metastore.hive_servers import Server, Servers, parse_uris
@@ -99,6 +99,16 @@ class TestHiveMetastore(MetastoreContract):
         with site._client() as client:
             [found] = client.get_partitions(table.name.database, table.name.table, -1)
         assert found.sd.serdeInfo.parameters == {"mine": "1"}
+
+    def test_partitions_get_the_new_columns_of_their_table(
+        self, site: MetastoreSite, metastore: Metastore, table
+    ) -> None:
+        """Those that were there before, too: else Hive shows null in them for rows that are written later."""
+        metastore.add_partitions(table, [partition(table, "d")])
+        metastore.alter_table(table.name, TableChange(new_columns=(Column(name="c", type="int"),)))
+        with site._client() as client:
+            [found] = client.get_partitions(table.name.database, table.name.table, -1)
+        assert [column.name for column in found.sd.cols] == ["a", "b", "c"]
 
     def test_it_tells_what_it_has_added(self, metastore: Metastore, table) -> None:
         """Whoever asked need not look again."""

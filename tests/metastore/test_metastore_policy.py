@@ -108,6 +108,17 @@ def test_a_call_that_fails_is_found_out_and_repeated(
     assert sut.partitions["2", "b"].parameters["numRows"] == "1"
 
 
+def test_a_listing_that_fails_is_repeated(sut: Metastores) -> None:
+    """The store is listed for statistics; if it fails once, the query does not."""
+    faults = [Fault(moment=Moment.BEFORE, error=StorageError("no", code="IO"))]
+    sut.world.fault = lambda name, path: (
+        faults.pop() if (name, path) == ("list", "day=1/k=a") and sut.calls and faults else None
+    )
+    sut.write(0, "day=1/k=a")
+    assert not faults
+    assert set(sut.partitions) == {("1", "a")}
+
+
 def test_what_was_added_in_part_is_not_added_again(sut: Metastores, monkeypatch: pytest.MonkeyPatch) -> None:
     """The metastore takes the first partition and fails; the next round adds the second, and only that."""
     add, asked = MemoryMetastore.add_partitions, []

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from filesink.errors import ConfigError
-from filesink.metastore.api import TableName, partition_name, values_of
+from filesink.errors import ConfigError, MetastoreError
+from filesink.metastore.api import TableName, check_keys, partition_name, values_of
 from filesink.metastore.locations import bucket_location, same_place
 from filesink.metastore.table_formats import HIVE_FORMATS, hive_format_of
 from filesink.partition_paths import DEFAULT_PARTITION
@@ -84,6 +84,15 @@ def test_names_of_partitions() -> None:
     table = MemoryMetastoreSite().fresh_table()
     assert partition_name(table, ("2024-01-01", "a/b:c")) == "day=2024-01-01/k=a%2Fb%3Ac"
     assert partition_name(table, ("d", DEFAULT_PARTITION)) == f"day=d/k={DEFAULT_PARTITION}"
+
+
+def test_keys_are_the_same_in_any_case() -> None:
+    """Spark's catalog keeps the spelling of who made the table; in another order they are others."""
+    table = MemoryMetastoreSite().fresh_table()
+    check_keys(table, ["Day", "K"])
+    with pytest.raises(MetastoreError) as caught:
+        check_keys(table, ["k", "day"])
+    assert caught.value.code == "TABLE_CHANGED"
 
 
 def test_formats_are_recognised() -> None:

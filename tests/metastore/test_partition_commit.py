@@ -15,9 +15,20 @@ from filesink.buckets import BucketAssigner
 from filesink.closed_parts import Compaction
 from filesink.committables import Watermark
 from filesink.epoch import EpochLoop
-from filesink.errors import CommitFailedError, ConfigError, MetastoreError, StateCorruptError, StorageError
+from filesink.errors import (
+    CommitFailedError,
+    ConfigError,
+    FilesinkError,
+    InternalError,
+    MetastoreConflictError,
+    MetastoreError,
+    SchemaError,
+    SecurityError,
+    StateCorruptError,
+    StorageError,
+)
 from filesink.file_format import RowFormat
-from filesink.metastore.announcements import Announcement, AnnouncementCodec
+from filesink.metastore.announcements import Announcement, AnnouncementCodec, gathered
 from filesink.metastore.partition_commit import PartitionCommit, PartitionCommitter
 from filesink.metastore.policies import (
     CommittedPartition,
@@ -28,7 +39,7 @@ from filesink.metastore.policies import (
 from filesink.metastore.triggers import PartitionTime, TriggerView
 from filesink.storage.faulty import Fault, Moment
 from formats.api import Encoder
-from tests.fakes import World, keep_open, micro_batch, plan_of, records
+from tests.fakes import SCHEMA, World, keep_open, micro_batch, plan_of, records
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 HOUR = 3_600_000
@@ -120,7 +131,7 @@ def test_a_delay_is_strict(told: Told) -> None:
 
 
 def test_what_waits_survives_a_restart(told: Told) -> None:
-    """Waiting partitions are in the ledger; counts go on, first seen stays."""
+    """Waiting partitions are in the ledger; counts go on, first seen stays, the epoch is the last."""
     world = world_of(told, delay=1000)
     write(world, world.driver(), 0, "p=1")
     world.clock.now = 900
@@ -128,7 +139,8 @@ def test_what_waits_survives_a_restart(told: Told) -> None:
     world.clock.now = 1001
     write(world, world.driver(), 2, "p=3")
     [event] = told.events
-    assert (event.bucket, event.file_count, event.rows, event.files) == ("p=1", 2, 2, ())
+    assert (event.bucket, event.epoch, event.files) == ("p=1", 2, ())
+    assert (event.file_count, event.rows, event.bytes) == (2, 2, len("0-p=1\n1-p=1\n"))
 
 
 def test_the_end_announces_everything(told: Told) -> None:
@@ -184,6 +196,14 @@ def write_times(world: World, driver: EpochLoop, batch_id: int, **times: str | N
     driver.run(micro_batch(batch_id), world.job(batches))
 
 
+def test_a_watermark_column_without_times_is_refused(told: Told) -> None:
+    """Before tasks fail of it."""
+    world = world_of(told, plan=replace(timed_plan(), format=JSON))
+    with pytest.raises(SchemaError) as caught:
+        world.tiers().check_schema(SCHEMA.append(pa.field("ts", pa.int64())))
+    assert caught.value.code == "WATERMARK_COLUMN"
+
+
 def test_a_partition_is_due_when_the_watermark_has_passed_it(told: Told) -> None:
     """Strictly: the end of the day plus the delay is not enough, a millisecond more is."""
     world = timed(told)
@@ -220,6 +240,19 @@ def test_the_watermark_never_goes_back(told: Told) -> None:
     write_times(world, world.driver(), 0, d05="2024-01-05T00:00")
     write_times(world, world.driver(), 1, d03="2024-01-03T10:00")
     assert told.take() == ["day=2024-01-03"]
+
+
+def test_the_watermark_of_a_task_is_that_of_all_its_batches(told: Told) -> None:
+    """Not that of the last one."""
+    world = timed(told)
+    write_times(world, world.driver(), 0, d01="2024-01-03T00:00", d02="2024-01-01T10:00")
+    assert told.take() == ["day=2024-01-01"]
+
+
+def test_the_zone_of_the_watermark_is_the_newest() -> None:
+    """Of a report that is not later, too: the session's zone may have been changed."""
+    old, new = Watermark(latest_ms=5, time_zone="UTC"), Watermark(latest_ms=3, time_zone=BERLIN)
+    assert gathered([old], [new], slot=1, now_ms=0)[1] == Watermark(latest_ms=5, time_zone=BERLIN)
 
 
 def test_times_far_ahead_of_the_clock_do_not_count(told: Told) -> None:
@@ -314,6 +347,22 @@ def test_a_whole_partition_holds_nothing_back(told: Told) -> None:
     write_times(world, driver, 1, d02="2024-01-01T10:00")
     assert told.take() == ["day=2024-01-01"]
     assert [path.split("/")[0] for path in world.visible()] == ["day=2024-01-01"]
+
+
+def test_a_partition_is_not_whole_while_a_file_of_it_waits_for_company(told: Told) -> None:
+    """It is due, and some of its files are visible; it is announced when the last of them is."""
+    world = timed(told)
+    world.compaction = Compaction(
+        strategy=FileCompactStrategy(size_threshold=len("d01\nd01\n")),
+        compactor=FileCompactor.concat_file_compactor(),
+    )
+    driver = world.driver()
+    for batch_id in range(3):  # two are merged, the third waits
+        write_times(world, driver, batch_id, d01="2024-01-01T10:00")
+    write_times(world, driver, 3, d02="2024-01-02T10:00")
+    assert (told.take(), world.rows()) == ([], ["d01", "d01"])
+    driver.finish()
+    assert told.take() == ["day=2024-01-01", "day=2024-01-02"]
 
 
 def test_a_whole_partition_does_not_wait_for_company(told: Told) -> None:
@@ -459,6 +508,20 @@ def test_a_listener_that_fails_stops_the_epoch_and_nothing_is_lost(told: Told) -
     assert [(event.bucket, event.may_be_repeated) for event in told.events] == [("p=1", True)]
 
 
+@pytest.mark.parametrize("error", [MetastoreConflictError("no", code="X"), SchemaError("no", code="X")])
+def test_a_listener_that_refuses_is_called_once(told: Told, error: FilesinkError) -> None:
+    """What it raises is what the query fails with."""
+
+    def listen(event: CommittedPartition) -> None:
+        told(event)
+        raise error
+
+    world = World(partition_commit=PartitionCommit(policies=[ListenerPolicy(listen)]))
+    with pytest.raises(type(error)):
+        write(world, world.driver(), 0, "p=1")
+    assert told.take() == ["p=1"]
+
+
 def test_retries_come_to_an_end(told: Told) -> None:
     """A metastore that stays away fails the query after ten retries with growing pauses."""
 
@@ -572,6 +635,20 @@ def test_broken_bytes_are_refused(data: bytes) -> None:
     """Never a guess."""
     with pytest.raises(StateCorruptError):
         AnnouncementCodec().decode(1, data)
+
+
+def test_bytes_of_another_version_are_not_read() -> None:
+    """Whoever calls must have refused them before."""
+    with pytest.raises(InternalError):
+        AnnouncementCodec().decode(2, b"[]")
+
+
+@pytest.mark.parametrize("where", [{"bucket": "../x"}, {"bucket": "x", "paths": ("../x",)}])
+def test_paths_that_leave_the_base_are_refused(where) -> None:
+    """Directories of partitions and their files alike."""
+    values = [Announcement(first_seen_ms=1, slot=1, **where)]
+    with pytest.raises(SecurityError):
+        AnnouncementCodec().decode(1, AnnouncementCodec().encode(values))
 
 
 def test_records_without_waiting_partitions_are_as_they_were() -> None:
