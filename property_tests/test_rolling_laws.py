@@ -23,7 +23,7 @@ from filesink.storage.memory import MemoryFiles, MemoryStore
 from filesink.system import SystemClock, SystemIds
 from filesink.writer import AttemptParts, Plan
 from formats.api import BinaryOutput, BulkWriter, BulkWriterFactory
-from property_tests.simulation.workload import HEADER, ColumnAssigner, LinesEncoder
+from property_tests.simulation.workload import HEADER_BYTES, ColumnAssigner, LinesEncoder
 
 MIB = 1 << 20
 
@@ -140,10 +140,10 @@ def test_a_part_ends_with_the_record_that_crosses(
     site = Site(policy)
     for piece in pieces(rows, cuts):
         site.write(piece)
-    parts = [part.removeprefix(HEADER).decode().splitlines() for part in site.parts()]
+    parts = [part[HEADER_BYTES:].decode().splitlines() for part in site.parts()]
     assert [row for part in parts for row in part] == rows
     for number, part in enumerate(parts):
-        sizes = [len(HEADER), *(len(row) + 1 for row in part)]
+        sizes = [HEADER_BYTES, *(len(row) + 1 for row in part)]
         for count, size in enumerate(accumulate(sizes[:-1])):
             assert count == 0 or not policy.should_roll_on_event(_part(size, count))
         assert number == len(parts) - 1 or policy.should_roll_on_event(_part(sum(sizes), len(part)))

@@ -9,6 +9,12 @@ _PLANNER = "compaction/planner.py"
 
 COMPACTION = (
     Mutant(
+        "parts with different headers are joined",
+        "compaction/compactors.py",
+        ", part[-1].carry_over",
+        "",
+    ),
+    Mutant(
         "a merged file's inputs also go on waiting",
         _MERGING,
         "        left = [held for part in waiting for held in part]\n",

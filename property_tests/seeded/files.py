@@ -79,6 +79,12 @@ FILES = (
         'self.encoder.resume_part(carry_over), header=b"#rows##\\n", hint=hint)',
     ),
     Mutant(
+        "a part goes on as another part",
+        "filesink/file_format.py",
+        "self.encoder.resume_part(carry_over)",
+        "self.encoder.start_part()",
+    ),
+    Mutant(
         "segments of a part are merged in another order",
         "filesink/closing.py",
         "    return [tuple(group) for group in groups.values()]",

@@ -30,7 +30,8 @@ from formats.parquet import ParquetWriterFactory
 from property_tests.simulation.bucket import Personality
 from property_tests.simulation.compacting import Compacting, draw_compacting
 
-HEADER = b"#rows##\n"
+_HEADER = b"#rows#"  # then the mark of the part, and a line feed
+HEADER_BYTES = len(_HEADER) + 2
 ROW_BYTES = 8  # of LinesEncoder, line feed included
 _TEXT = pa.string()
 SCHEMA = pa.schema([("bucket", _TEXT), ("row", _TEXT)])
@@ -38,30 +39,55 @@ GROWN = SCHEMA.append(pa.field("note", _TEXT))
 UNFIT = pa.schema([("bucket", _TEXT), ("line", _TEXT)])  # its files could not be read with the others
 
 
+@dataclass(slots=True)
+class Marks:
+    """What the parts of a history are marked with; two in three have the same, and may be joined."""
+
+    parts: int = 0
+
+    def next(self) -> str:
+        """The mark of one more part."""
+        self.parts += 1
+        return "-" if self.parts % 3 else "+"
+
+
 @dataclass(frozen=True, slots=True)
 class LinesEncoder(Encoder):
-    """Lines with a header and a carry-over: the least that shows a torn, doubled or headless part."""
+    """Lines with a header and a carry-over: the least that shows a torn, doubled or headless part.
+
+    The header names the mark that stands in each row of the part, as blocks of Avro have the marker of
+    theirs: so it is seen if a part goes on as another one.
+    """
+
+    mark: str = "-"
+    marks: Marks = field(default_factory=Marks, repr=False, compare=False)
 
     extension = ".txt"
 
     def encode(self, batch: pa.RecordBatch) -> bytes:
         """See ``Encoder.encode``."""
-        return "".join(f"{row}\n" for row in batch.column(0).to_pylist()).encode()
+        return "".join(
+            f"{str(row).replace('-', self.mark)}\n" for row in batch.column(0).to_pylist()
+        ).encode()
 
     def header(self, schema: pa.Schema) -> bytes:
         """See ``Encoder.header``."""
         del schema
-        return HEADER
+        return _HEADER + f"{self.mark}\n".encode()
+
+    def start_part(self) -> Encoder:
+        """See ``Encoder.start_part``."""
+        return replace(self, mark=self.marks.next())
 
     def carry_over(self) -> bytes:
         """See ``Encoder.carry_over``."""
-        return b"part"
+        return self.mark.encode()
 
     def resume_part(self, carry_over: bytes) -> Encoder:
         """See ``Encoder.resume_part``."""
-        if carry_over != b"part":
+        if carry_over not in {b"-", b"+"}:
             raise ValueError("not what carry_over gave")
-        return self
+        return replace(self, mark=carry_over.decode())
 
     def signature(self) -> str:
         """See ``Encoder.signature``."""
@@ -265,16 +291,21 @@ def rows_in(data: bytes, name: str) -> list[str]:
         raise ValueError("its last line is cut")
     if ".json" in name:
         return [str(json.loads(line)["row"]) for line in data.splitlines()]
-    if not data.startswith(HEADER):
+    if not data.startswith(_HEADER):
         raise ValueError("it has no header")
-    return _lines(data[len(HEADER) :])
+    mark = data[len(_HEADER) : HEADER_BYTES - 1].decode()
+    rows = _lines(data[HEADER_BYTES:])
+    if any(row[2] != mark for row in rows):
+        raise ValueError("it has rows of another part")
+    return [row.replace(mark, "-") for row in rows]
 
 
 def rows_in_segment(data: bytes) -> list[str]:
     """The rows of a hidden file, whose name does not tell the format; with or without a header."""
     if data.startswith((b"{", b"PAR1")):
         return rows_in(data, ".json" if data[:1] == b"{" else ".parquet")
-    return _lines(data.removeprefix(HEADER))
+    body = data[HEADER_BYTES:] if data.startswith(_HEADER) else data
+    return [row.replace("+", "-") for row in _lines(body)]
 
 
 def _lines(data: bytes) -> list[str]:
