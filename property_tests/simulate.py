@@ -25,6 +25,7 @@ from property_tests.simulation.neighbours import draw_neighbour
 from property_tests.simulation.plans import Chance, MetastoreTrouble
 from property_tests.simulation.workload import (
     draw_announcing,
+    draw_dead_letters,
     draw_growth,
     draw_server,
     draw_shape,
@@ -41,7 +42,7 @@ def run_seed(seed: int, trace: Callable[[str], None] | None = None) -> Result:
     if seed % 3 == 0:
         shape = with_compaction(shape, Random(seed + 1))
     announcing = Random(f"announcing {seed}")
-    shape = draw_announcing(shape, announcing)
+    shape = draw_dead_letters(draw_announcing(shape, announcing), seed)
     scenario = Scenario(
         shape=shape,
         trouble=draw_trouble(random),
@@ -81,7 +82,7 @@ def with_overwrites(scenario: Scenario, random: Random) -> Scenario:
 
     ``random`` is of their own, so that the others are the histories that they were without them.
     """
-    if random.random() >= 0.25:
+    if random.random() >= 0.25 or scenario.shape.dead_letters:
         return scenario
     trouble = replace(scenario.trouble, overwrites=0.6, overwrites_end=random.choice((0.0, 0.7)))
     return replace(scenario, trouble=trouble, pace=random.choice((0, 2, 2, 3, 10)))
@@ -90,7 +91,7 @@ def with_overwrites(scenario: Scenario, random: Random) -> Scenario:
 def with_tidying(scenario: Scenario, random: Random) -> Scenario:
     """One history in six merges what is visible; of formats that can be merged without a ledger."""
     shape = scenario.shape
-    if random.random() >= 1 / 6 or shape.announce_after_ms is not None:
+    if random.random() >= 1 / 6 or shape.announce_after_ms is not None or shape.dead_letters:
         return scenario
     if shape.format == "lines":
         shape = replace(shape, format="json")

@@ -79,6 +79,21 @@ FILES = (
         'self.encoder.resume_part(carry_over), header=b"#rows##\\n", hint=hint)',
     ),
     Mutant(
+        "an open part is forgotten when its first record is put aside",
+        _BUCKET,
+        """            if not part.segments:
+                self._open = None
+""",
+        """            self._open = None
+""",
+    ),
+    Mutant(
+        "dead letters are cut into segments",
+        _WRITER,
+        "            if isinstance(self._plan.format, RowFormat) and bucket.parts is self._parts:\n",
+        "            if isinstance(self._plan.format, RowFormat):\n",
+    ),
+    Mutant(
         "a part goes on as another part",
         "filesink/file_format.py",
         "self.encoder.resume_part(carry_over)",

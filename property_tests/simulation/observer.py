@@ -160,7 +160,7 @@ class Observer:
         for row in rows:
             if row in self.rows and not self.superseded.may_double(name, self.rows[row]):
                 self.world.fail(f"I2: row {row} is in {self.rows[row]} and in {name}")
-            right = next((source.buckets[row] for source in self.sources if row in source.buckets), None)
+            right = next((at for source in self.sources if (at := source.directory(row)) is not None), None)
             if right != bucket:
                 self.world.fail(f"I3: row {row} is in bucket {bucket!r}, its own is {right!r}")
             self.rows[row] = name

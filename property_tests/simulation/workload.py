@@ -18,13 +18,15 @@ import pyarrow.parquet as pq
 from compaction import RewritingFileCompactor, planner
 from filesink import bucket, closing, ledger, merging
 from filesink.buckets import BucketAssigner, BucketContext
+from filesink.dead_letters import DeadLetters
 from filesink.file_format import BulkFormat, FileFormat, RowFormat
-from filesink.naming import OutputFileConfig
+from filesink.naming import DEAD_LETTERS, OutputFileConfig, join
 from filesink.rolling import RollingPolicy
 from filesink.storage import local_sync, s3_concat
 from filesink.storage.objects import SMALLEST_PART
 from filesink.writer import Plan, WriterLimits
 from formats.api import Encoder
+from formats.errors import FormatError
 from formats.json_lines import JsonLinesEncoder
 from formats.parquet import ParquetWriterFactory
 from property_tests.simulation.bucket import Personality
@@ -37,6 +39,11 @@ _TEXT = pa.string()
 SCHEMA = pa.schema([("bucket", _TEXT), ("row", _TEXT)])
 GROWN = SCHEMA.append(pa.field("note", _TEXT))
 UNFIT = pa.schema([("bucket", _TEXT), ("line", _TEXT)])  # its files could not be read with the others
+
+
+def is_bad(row: str) -> bool:
+    """Whether a row is put aside, in histories that have dead letters: the second of three."""
+    return int(row[-4:]) % 3 == 1
 
 
 @dataclass(slots=True)
@@ -60,15 +67,17 @@ class LinesEncoder(Encoder):
     """
 
     mark: str = "-"
+    refuses: bool = False  # some rows, which are to be put aside
     marks: Marks = field(default_factory=Marks, repr=False, compare=False)
 
     extension = ".txt"
 
     def encode(self, batch: pa.RecordBatch) -> bytes:
         """See ``Encoder.encode``."""
-        return "".join(
-            f"{str(row).replace('-', self.mark)}\n" for row in batch.column(0).to_pylist()
-        ).encode()
+        rows = [str(row) for row in batch.column(0).to_pylist()]
+        if self.refuses and any(map(is_bad, rows)):
+            raise FormatError("a row that is refused", kind="value")
+        return "".join(f"{row.replace('-', self.mark)}\n" for row in rows).encode()
 
     def header(self, schema: pa.Schema) -> bytes:
         """See ``Encoder.header``."""
@@ -163,6 +172,7 @@ class Shape:
     bounds: Bounds = field(default_factory=Bounds)
     compacting: Compacting | None = None
     grows_at: int | None = None  # number of the first batch with a column more
+    dead_letters: bool = False  # whether some rows cannot be written
 
 
 def draw_shape(random: Random) -> Shape:
@@ -216,12 +226,18 @@ def draw_growth(seed: int) -> int | None:
     return Random(f"columns {seed}").choice((None, None, None, None, None, None, 1, 2))
 
 
+def draw_dead_letters(shape: Shape, seed: int) -> Shape:
+    """The same workload with rows that the encoder refuses, for some seeds."""
+    wanted = shape.format == "lines" and shape.announce_after_ms is None
+    return replace(shape, dead_letters=True) if wanted and seed % 10 == 7 else shape
+
+
 def plan_of(shape: Shape) -> Plan:
     """How the sink of a history writes."""
     form: FileFormat
     match shape.format:
         case "lines":
-            form = RowFormat(LinesEncoder())
+            form = RowFormat(LinesEncoder(refuses=shape.dead_letters))
         case "json":
             form = RowFormat(JsonLinesEncoder())
         case _:
@@ -241,6 +257,7 @@ def plan_of(shape: Shape) -> Plan:
         names=OutputFileConfig(),
         check_interval_ms=1,
         limits=shape.limits,
+        on_bad_record=DeadLetters() if shape.dead_letters else None,
     )
 
 
@@ -266,6 +283,13 @@ class Source:
         for row in batch:
             self.buckets[row] = random.choice(self.shape.buckets)
         self.batches.append(batch)
+
+    def directory(self, row: str) -> str | None:
+        """Where a row has to be; ``None`` if it is not one of this source."""
+        bucket = self.buckets.get(row)
+        if bucket is None or not (self.shape.dead_letters and is_bad(row)):
+            return bucket
+        return join(DEAD_LETTERS, bucket) if bucket else DEAD_LETTERS
 
     def schema(self, rows: Sequence[str]) -> pa.Schema:
         """The columns of the batch that ``rows`` are of."""
