@@ -7,8 +7,9 @@ the one botocore release that its aiobotocore was made for.
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from datetime import datetime
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
@@ -19,7 +20,11 @@ import fsspec.config
 from botocore import exceptions
 from botocore.config import Config
 
+from filesink.errors import ConfigError, StorageError
 from filesink.storage.objects import (
+    EXISTS,
+    RACE,
+    UNAVAILABLE,
     Condition,
     CopyRange,
     FoundObject,
@@ -27,7 +32,7 @@ from filesink.storage.objects import (
     NewUpload,
     ObjectInfo,
 )
-from filesink.storage.s3_errors import explaining, status_of
+from filesink.storage.s3_errors import explaining, status_of, was_repeated
 from filesink.storage.s3_options import SMALL_REQUESTS, S3Options, s3_options
 from filesink.storage.staged import UploadedPart
 
@@ -65,7 +70,7 @@ def _client(options: S3Options, process: int) -> Any:
     }
     if options.anon:
         config["signature_version"] = botocore.UNSIGNED
-    with explaining("connect to", "S3"):
+    with explaining("connect to", "S3"), _options_explained():
         session = boto3.session.Session(
             aws_access_key_id=options.key,
             aws_secret_access_key=options.secret,
@@ -78,6 +83,21 @@ def _client(options: S3Options, process: int) -> Any:
             **dict(options.client_kwargs),
         }
         return session.client("s3", config=Config(**config), **arguments)
+
+
+@contextmanager
+def _options_explained() -> Iterator[None]:
+    """The client refuses what it does not know by whatever its constructors raise, with the value."""
+    try:
+        yield
+    except (TypeError, ValueError) as error:
+        unknown = re.search(r"unexpected (?:keyword argument|parameter)s?:? '?(\w+)", str(error))
+        which = f", such as '{unknown[1]}'" if unknown else ""
+        raise ConfigError(
+            f"S3's client does not take the storage options{which}: look at client_kwargs, config_kwargs and "
+            f"endpoint_url ({type(error).__name__})",
+            code="BAD_VALUE",
+        ) from None
 
 
 class S3Objects:
@@ -133,16 +153,28 @@ class S3Objects:
 
     def put(self, key: str, data: Buffer, /, *, token: str, condition: Condition) -> None:
         """See ``Objects.put``."""
-        with explaining("create", self._full(key)):
-            self._client.put_object(
-                Key=key, Body=_body(data), Metadata={_TOKEN: token}, **self._made, **_if(condition)
-            )
+        try:
+            with explaining("create", self._full(key)):
+                self._client.put_object(
+                    Key=key, Body=_body(data), Metadata={_TOKEN: token}, **self._made, **_if(condition)
+                )
+        except StorageError as error:
+            if error.code in {EXISTS, RACE} or not was_repeated(error.__cause__):
+                raise
+            raise StorageError(error.message, code=UNAVAILABLE) from error
 
     def delete(self, key: str, /, *, etag: str = "") -> None:
         """See ``Objects.delete``."""
         condition = {"IfMatch": etag} if etag else {}
         with suppress(FileNotFoundError), explaining("remove", self._full(key)):
-            self._client.delete_object(Key=key, **self._all, **condition)
+            try:
+                self._client.delete_object(Key=key, **self._all, **condition)
+            except exceptions.ClientError as error:
+                if not etag or status_of(error) != 501:
+                    raise
+                self._client.delete_object(
+                    Key=key, **self._all
+                )  # a store without conditions; it was looked at
 
     def list_objects(self, prefix: str, /) -> tuple[list[FoundObject], list[str]]:
         """See ``Objects.list_objects``."""

@@ -18,7 +18,8 @@ _ADVICE = {
     UNAVAILABLE: "the store did not answer as it should; check it and start again, nothing is lost",
     "ARCHIVED": "the object is in a storage class that cannot be read at once; restore it in the store first",
     "PERMISSION": "give these credentials permission to list, read, write and delete below the base path",
-    "NO_CREDENTIALS": "pass them as storage options, in the environment or by a profile",
+    "NO_CREDENTIALS": "pass them, or newer ones, as storage options, in the environment or by a profile",
+    "CLOCK": "set the clock of this host; the store takes no request that is minutes off",
     "NO_BUCKET": "make the bucket first, or check its name and region",
     "IO": "the request was refused; see the store's own code",
 }
@@ -32,10 +33,15 @@ _CODES = {
     "EntityTooSmall": BAD_PARTS,
     "NoSuchBucket": "NO_BUCKET",
     "InvalidObjectState": "ARCHIVED",
+    "RequestTimeTooSkewed": "CLOCK",
+    "ExpiredToken": "NO_CREDENTIALS",
+    "ExpiredTokenException": "NO_CREDENTIALS",
+    "TokenRefreshRequired": "NO_CREDENTIALS",
 }
 _BY_STATUS = {
     401: "PERMISSION",
     403: "PERMISSION",
+    404: UNAVAILABLE,
     408: UNAVAILABLE,
     409: RACE,
     412: EXISTS,
@@ -53,9 +59,10 @@ _NO_CREDENTIALS = (
 
 @contextmanager
 def explaining(operation: str, where: str) -> Iterator[None]:
-    """Turn the client's errors inside the block into ``StorageError``; ``FileNotFoundError`` for a 404.
+    """Turn the client's errors inside the block into ``StorageError``; ``FileNotFoundError`` for no such key.
 
-    A message holds our words and the store's code; the client's text may name hosts and users.
+    A 404 that does not say so in the words of S3 is not the store's: a proxy knows nothing of keys. A
+    message holds our words and the store's code; the client's text may name hosts and users.
     """
     try:
         yield
@@ -69,6 +76,13 @@ def explaining(operation: str, where: str) -> Iterator[None]:
         raise _error(UNAVAILABLE, operation, where, type(error).__name__) from error
 
 
+def was_repeated(error: BaseException | None) -> bool:
+    """Whether the client had asked before, and got no answer that counts: that request may be done yet."""
+    if not isinstance(error, exceptions.ClientError):
+        return False
+    return bool(error.response.get("ResponseMetadata", {}).get("RetryAttempts"))
+
+
 def status_of(error: exceptions.ClientError) -> int:
     """The HTTP status of an answer; 0 if it has none."""
     return int(error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0))
@@ -77,9 +91,9 @@ def status_of(error: exceptions.ClientError) -> int:
 def _answered(error: exceptions.ClientError, operation: str, where: str) -> Exception:
     name = str(error.response.get("Error", {}).get("Code", ""))
     status = status_of(error)
-    code = _CODES.get(name) or _BY_STATUS.get(status) or (UNAVAILABLE if status >= 500 else "IO")
-    if code == "IO" and status == 404:
+    if name == "NoSuchKey":
         return FileNotFoundError(where)
+    code = _CODES.get(name) or _BY_STATUS.get(status) or (UNAVAILABLE if status >= 500 else "IO")
     return _error(code, operation, where, name if name and not name.isdigit() else f"HTTP {status}")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from contextlib import suppress
 
 from filesink.errors import ConfigError, StorageError
@@ -14,6 +15,7 @@ from filesink.storage.upload_options import ConditionalWrites
 _DAY_MS = 24 * 3600 * 1000
 _LEAST_LIFE_MS = 2 * _DAY_MS  # of an upload: a weekend in which a decided epoch waits for its restart
 _PROBE = ".probe."
+log = logging.getLogger("filesink")
 
 
 def prove(uploads: Uploads) -> None:
@@ -55,7 +57,15 @@ def _prove_life(uploads: Uploads, path: str) -> None:
                 code="NO_BUCKET",
             ) from error
         raise
+    listed, _ = bucket.objects.list_uploads(f"{bucket.key(LEDGER_ROOT)}/")
     bucket.objects.abort(key, made.upload_id)
+    if all(upload.upload_id != made.upload_id for upload in listed):
+        log.warning(
+            "'%s' lists uploads by their whole keys only, as MinIO does: what crashed drivers leave is not "
+            "removed by filesink there, and MinIO drops uploads after 24 hours, decided ones too. Set its "
+            "'stale_uploads_expiry' to 168h, or start again within a day after a crash",
+            bucket.objects.where,
+        )
     if made.abort_ms is not None and made.abort_ms < bucket.clock.now_ms() + _LEAST_LIFE_MS:
         raise ConfigError(
             f"a rule of '{bucket.objects.where}' aborts unfinished uploads within two days; an epoch that "

@@ -46,6 +46,7 @@ class FakeObjects:
     conditions: bool = True
     unconditional: str = ""
     lists_deeper_uploads: bool = False
+    lists_whole_keys: bool = False  # of uploads, as MinIO does
     keeps_metadata: bool = True
     abort_ms: int | None = None
     faults: list[tuple[str, str, Exception]] = field(default_factory=list)
@@ -89,6 +90,8 @@ class FakeObjects:
 
     def list_uploads(self, prefix):
         found = [FoundUpload(key=up.key, upload_id=i, begun_ms=0) for i, up in self.uploads.items()]
+        if self.lists_whole_keys:
+            return [each for each in found if each.key == prefix], []
         if self.lists_deeper_uploads:
             return [each for each in found if each.key.startswith(prefix)], []
         return _by_level(found, prefix)

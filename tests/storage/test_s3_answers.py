@@ -404,6 +404,15 @@ def test_an_answer_that_was_lost_at_the_start_is_no_failure(objects, store):
     assert (objects.objects, objects.uploads, objects.faults) == ({}, {}, [])
 
 
+@pytest.mark.parametrize("whole", [False, True])
+def test_a_store_that_drops_uploads_unasked_is_named(caplog, whole):
+    """MinIO shows it by how it lists them; what it does with those that wait is a setting of its own."""
+    objects = FakeObjects(lists_whole_keys=whole)
+    store_of(objects).prepare()
+    assert ("stale_uploads_expiry" in caplog.text) is whole
+    assert objects.uploads == {}
+
+
 @pytest.mark.parametrize(
     ("trait", "code"),
     [

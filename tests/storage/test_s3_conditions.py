@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from typing import Any
 
@@ -13,7 +13,7 @@ import pytest
 from botocore import exceptions
 from botocore.stub import Stubber
 
-from filesink.errors import CommitConflictError, CommitStateUnknown, StorageError
+from filesink.errors import CommitConflictError, CommitStateUnknown, ConfigError, StorageError
 from filesink.storage.api import Deletion
 from filesink.storage.objects import (
     EXISTS,
@@ -133,6 +133,79 @@ def test_a_removal_of_what_is_gone_is_done(stub: Stubber, objects: S3Objects) ->
     """A conditional one, repeated by the client after a lost answer, is told 404."""
     stub.add_client_error("delete_object", "NoSuchKey", http_status_code=404)
     objects.delete("k", etag='"e"')
+
+
+def test_a_store_without_conditional_removal_is_asked_without(stub: Stubber, objects: S3Objects) -> None:
+    """Whoever removes has looked just before; else an overwrite could never be completed there."""
+    stub.add_client_error("delete_object", "NotImplemented", http_status_code=501)
+    stub.add_response("delete_object", {}, KEY)
+    objects.delete("k", etag='"e"')
+
+
+@pytest.mark.parametrize(
+    ("operation", "call"),
+    [
+        ("get_object", lambda objects: objects.get("k")),
+        ("put_object", lambda objects: objects.put("k", b"", token="t", condition=Condition.IF_ABSENT)),
+        ("list_objects_v2", lambda objects: objects.list_objects("k/")),
+        ("list_parts", lambda objects: objects.list_parts("k", "u")),
+        ("list_multipart_uploads", lambda objects: objects.list_uploads("k/")),
+        ("complete_multipart_upload", lambda o: o.complete("k", "u", parts=[], condition=Condition.ALWAYS)),
+    ],
+)
+def test_the_404_of_a_proxy_says_nothing_of_keys(
+    stub: Stubber, objects: S3Objects, operation: str, call: Callable[[S3Objects], object]
+) -> None:
+    """It has no name of S3's: nothing is absent and nothing is lost for it."""
+    stub.add_client_error(operation, "404", http_status_code=404)
+    with pytest.raises(StorageError) as raised:
+        call(objects)
+    assert raised.value.code == UNAVAILABLE
+
+
+def test_a_refusal_of_a_repeated_request_leaves_a_record_unknown(stub: Stubber, store: S3Store) -> None:
+    """The client has asked before, and what it got no answer to may be done yet."""
+    stub.add_client_error(
+        "put_object", "QuotaExceeded", http_status_code=403, response_meta={"RetryAttempts": 1}
+    )
+    stub.add_client_error("head_object", "404", http_status_code=404)
+    with pytest.raises(CommitStateUnknown):
+        store.put_if_absent("k", b"1")
+    stub.add_client_error("put_object", "AccessDenied", http_status_code=403)
+    stub.add_client_error("head_object", "404", http_status_code=404)
+    with pytest.raises(StorageError, match="permission"):
+        store.put_if_absent("k", b"1")
+
+
+@pytest.mark.parametrize(
+    ("name", "status", "code"),
+    [("RequestTimeTooSkewed", 403, "CLOCK"), ("ExpiredToken", 400, "NO_CREDENTIALS")],
+)
+def test_what_only_the_user_can_mend_is_named(
+    stub: Stubber, objects: S3Objects, name: str, status: int, code: str
+) -> None:
+    """A clock that is wrong is no lack of permission, and a token that has expired no refusal."""
+    stub.add_client_error("get_object", name, http_status_code=status)
+    with pytest.raises(StorageError) as raised:
+        objects.get("k")
+    assert raised.value.code == code
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"client_kwargs": {"region": "x"}},
+        {"config_kwargs": {"no_such": "secret"}},
+        {"client_kwargs": {"endpoint_url": "secret"}},
+    ],
+    ids=str,
+)
+def test_options_that_the_client_does_not_take_are_refused(given: dict[str, Any]) -> None:
+    """By an error of ours, without a value."""
+    with pytest.raises(ConfigError) as raised:
+        connect("b", options_of(given))
+    assert raised.value.code == "BAD_VALUE"
+    assert "secret" not in str(raised.value)
 
 
 def test_only_the_bytes_that_were_seen_are_copied(stub: Stubber, objects: S3Objects) -> None:
