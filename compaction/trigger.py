@@ -10,6 +10,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from filesink.closing import Part
+from filesink.durations import has_passed
 from filesink.errors import SecurityError
 from filesink.naming import parse_hidden
 
@@ -56,7 +57,9 @@ class Trigger:
         """Whether nothing of a bucket may wait any longer, whatever its size."""
         if moment.is_last or waiting[0][0].bucket in moment.pressing:
             return True
-        if self.age_ms is not None and moment.now_ms - min(map(_born_ms, waiting)) >= self.age_ms:
+        if self.age_ms is not None and any(
+            has_passed(_born_ms(part), moment.now_ms, self.age_ms) for part in waiting
+        ):
             return True
         return (
             self.epochs is not None

@@ -21,6 +21,16 @@ _UNITS = {
 _MS_PER_UNIT = {name: ms for ms, names in _UNITS.items() for name in names}
 
 
+def has_passed(begun_ms: int, now_ms: int, interval_ms: int) -> bool:
+    """Whether ``interval_ms`` is over, for who must not wait for ever.
+
+    What began more than a day from now was noted by a clock that was wrong, and nobody knows its age.
+    Clocks of tasks, drivers and stores may well be minutes apart.
+    """
+    age = now_ms - begun_ms
+    return age >= interval_ms or age < -_MS_PER_UNIT["day"]
+
+
 def parse_duration_ms(value: Duration, *, name: str, least: int = 1) -> int:
     """Milliseconds of a duration; the units in words are those of Flink's ``TimeUtils``.
 

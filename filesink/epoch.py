@@ -38,6 +38,7 @@ from filesink.epoch_record import (
 )
 from filesink.errors import CommitStateUnknown, ConcurrentDriverError, FilesinkError, StorageError
 from filesink.gathering import Gathered, gather, states_of
+from filesink.identity import check_return
 from filesink.ledger import Head, Ledger
 from filesink.ports import Losers, NotedRunner, Ports, WriteJob
 from filesink.publisher import Decider, Publisher
@@ -168,7 +169,10 @@ class EpochLoop(Generic[S, C, A]):
         self, cause: MicroBatch | BatchWrite, on_gap: OnGap | None = None
     ) -> tuple[Head | None, EpochRecord | None]:
         """The newest record, and that of this very cause if it is decided; their epochs are complete."""
+        starts = self._head is None
         head = self._settle()
+        if starts and isinstance(cause, MicroBatch):
+            check_return(cause, head, self.ledger, on_new_query=self._options.on_new_query)
         options = self._options if on_gap is None else replace(self._options, on_gap=on_gap)
         decided = find_decided(cause, head, self.ledger, options)
         if decided is not None and (head is None or decided.slot > head.record.slot):

@@ -109,12 +109,32 @@ def check_stream(
     return None
 
 
-def _check_old_names(batch: MicroBatch, ledger: Ledger, on_new_query: OnNewQuery) -> None:
+def check_return(batch: MicroBatch, head: Head | None, ledger: Ledger, *, on_new_query: OnNewQuery) -> None:
+    """Refuse a query that comes back to a name it has had before, and had another one in between.
+
+    Called before the first epoch of each start, since it reads the newest record of every stream's chain.
+
+    Raises:
+        IdentityError: ``UID_CHANGED``; only that other chain knows what was written under it.
+    """
+    last = None if head is None else head.record.last_batch
+    if last is not None and last.query_id == batch.query_id and batch.batch_id > last.batch_id:
+        _check_old_names(batch, ledger, on_new_query, known=last)
+
+
+def _check_old_names(
+    batch: MicroBatch, ledger: Ledger, on_new_query: OnNewQuery, *, known: MicroBatch | None = None
+) -> None:
     """Refuse a query that comes under another name, as long as only its old chain knows its batches.
 
-    Reads the newest record of every stream's chain, so it is called only for a query new to its own.
+    ``known`` is the last batch of its own chain. A second sink of the same query has had that, too.
     """
     for head, last in _under_other_names(batch, ledger):
+        if known is not None and (
+            last.batch_id <= known.batch_id
+            or ledger.beside(head.record.sink_id).find(known.query_id, known.batch_id) is not None
+        ):
+            continue
         what = (
             f"query {batch.query_id} has written here as '{head.record.sink_id}' up to batch {last.batch_id} "
             f"and now comes as '{ledger.sink_id}' with batch {batch.batch_id}"
@@ -159,6 +179,7 @@ def _check_new_chain(batch: MicroBatch, ledger: Ledger) -> None:
         )
     if ledger.sink_id.startswith("query-"):
         others = [name for name in ledger.neighbours() if name.startswith(OF_STREAMS)]
+        others = [name for name in others if _is_of_a_stream(ledger.beside(name).newest())]
         if others:
             raise _refusal(
                 "NEW_QUERY_OLD_DATA",
@@ -166,6 +187,11 @@ def _check_new_chain(batch: MicroBatch, ledger: Ledger) -> None:
                 f"({batch.query_id}) has no uid: a new checkpoint reads its source from the start and would "
                 "double the rows",
             )
+
+
+def _is_of_a_stream(head: Head | None) -> bool:
+    """Whether a micro-batch has written to a chain; batch writes with a uid have chains of the same kind."""
+    return head is not None and head.record.last_batch is not None
 
 
 def _known_uid(ledger: Ledger, last: MicroBatch, batch: MicroBatch) -> str:

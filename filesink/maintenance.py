@@ -146,7 +146,10 @@ class Maintenance:
         return record.sink_id == batch_sink_id(uid, txn_id, self._ports.ids)
 
     def _ledgers(self) -> list[Ledger]:
-        return [self._tiers.open_ledger(sink_id) for sink_id in ledger_ids(self._store)]
+        """Our own first: what is wrong with another may end the call."""
+        own = None if self._tiers.uid is None else stream_sink_id(self._tiers.uid, "")
+        ids = sorted(ledger_ids(self._store), key=lambda sink_id: sink_id != own)
+        return [self._tiers.open_ledger(sink_id) for sink_id in ids]
 
     def _loop(self, ledger: Ledger) -> EpochLoop[HeldFile, Committable, Announced]:
         return EpochLoop(self._tiers, ledger, ports=self._ports, options=EpochOptions())

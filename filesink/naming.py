@@ -194,6 +194,11 @@ def parent(path: str) -> str:
     return path.rpartition("/")[0]
 
 
+def name_of(path: str) -> str:
+    """The last name of a path, of files mostly."""
+    return path.rpartition("/")[2]
+
+
 def check_relative(path: str) -> str:
     """Return ``path`` if it stays below the base, else raise ``SecurityError``.
 

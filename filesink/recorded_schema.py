@@ -66,6 +66,8 @@ def _starts_anew(cause: Cause) -> bool:
 
 def _replaced_by(head: Head | None, ledger: Ledger) -> Section | None:
     """The newest columns below the base path if nothing is left of what this chain has written."""
+    if head is not None and head.record.states:
+        return None  # what it holds is still to be published
     since = -1 if head is None else head.record.decided_ms
     exclusive = ledger.beside(EXCLUSIVE).newest_first()
     later = list(takewhile(lambda record: record.decided_ms > since, exclusive))

@@ -18,7 +18,7 @@ from filesink.api import EpochContext, PreCommitStage, Prepared
 from filesink.committables import Committable, CommittableCodec, HeldFile, PendingFile, ReplacedFile
 from filesink.errors import ConfigError, SecurityError
 from filesink.ledger import Ledger
-from filesink.naming import is_data
+from filesink.naming import is_data, name_of
 from filesink.save_mode import SaveMode
 from filesink.storage.api import Entry, Kind, Store
 from filesink.sweep import visible
@@ -70,11 +70,12 @@ class ReplaceFiles(PreCommitStage[HeldFile, Committable]):
             for path, entry in _data(self._store, directories)
         ]
         unfinished = self._unfinished(epoch.sink_id)
-        replaced = [file for file in files if file.path not in unfinished]
+        # By its own name, of which there is one only: a directory has several where case makes no difference.
+        replaced = [file for file in files if name_of(file.path) not in unfinished]
         return Prepared([*prepared.committables, *replaced], prepared.states)
 
     def _unfinished(self, own: str) -> set[str]:
-        """Targets of every epoch of others that is decided and not complete."""
+        """Names of the files of every epoch of others that is decided and not complete."""
         codec = CommittableCodec()
         found: set[str] = set()
         for name in self._open_ledger(own).neighbours():
@@ -107,4 +108,4 @@ def _data(store: Store, directories: Iterable[str] | None = None) -> Iterator[tu
 
 
 def _targets(committables: Iterable[Committable]) -> set[str]:
-    return {file.target for file in committables if isinstance(file, PendingFile)}
+    return {name_of(file.target) for file in committables if isinstance(file, PendingFile)}

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, TypeVar, final
 
-from filesink.durations import parse_duration_ms
+from filesink.durations import has_passed, parse_duration_ms
 from filesink.errors import ConfigError, EncoderError, FilesinkError
 from filesink.part_file import PartFileInfo
 from formats.errors import FormatError
@@ -182,8 +182,9 @@ class DefaultRollingPolicy(RollingPolicy):
 
     def should_roll_on_processing_time(self, part: PartFileInfo, now_ms: int) -> bool:
         """Whether the part is old enough, or was left alone for long enough."""
-        age, idle = now_ms - part.creation_time, now_ms - part.last_update_time
-        return age >= self.rollover_interval_ms or idle >= self.inactivity_interval_ms
+        return has_passed(part.creation_time, now_ms, self.rollover_interval_ms) or has_passed(
+            part.last_update_time, now_ms, self.inactivity_interval_ms
+        )
 
     def allowance(self, part: PartFileInfo) -> Allowance:
         """The bytes that are left."""

@@ -183,6 +183,7 @@ class FileSinkBuilder:
             closed=Closed.HELD if isinstance(self.compaction, Compaction) else Closed.PENDING,
             on_bad_record=self.dead_letters,
             watermark_column=None if commit is None else commit.watermark_column,
+            watermark_zone=None if commit is None else commit.watermark_zone,
         )
         return FileTiers(
             address=StoreAddress(base_path=self.base_path, storage_options=self.storage_options),

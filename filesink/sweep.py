@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 
-from filesink.naming import LEDGER_ROOT, is_data, join, parent, parse_ours, sink_tag
+from filesink.naming import LEDGER_ROOT, is_data, join, name_of, parent, parse_ours, sink_tag
 from filesink.storage.api import Entry, Kind, Store
 
 _AT_A_TIME = 64  # directories listed together, in so far as the store runs several requests at a time
@@ -61,8 +61,10 @@ class Chain:
 def leftovers(chain: Chain, files: Iterable[Hidden]) -> Iterator[Leftover]:
     """Those of ``files`` that are dead files of ``chain``."""
     tag = sink_tag(chain.sink_id)
+    # By its own name, of which there is one only: a directory has several where case makes no difference.
+    named = {name_of(path) for path in chain.named}
     for file in files:
-        if file.tag != tag or file.path in chain.named:
+        if file.tag != tag or name_of(file.path) in named:
             continue
         if file.slot <= chain.complete_slot:
             reason = f"slot {file.slot} is complete without it"

@@ -60,7 +60,8 @@ class WriterLimits:
 class Plan:
     """How a sink writes: everything a writer needs but its task and its store.
 
-    ``watermark_column``: whose latest time tasks report. ``on_bad_record``: where records go that the
+    ``watermark_column``: whose latest time tasks report; ``watermark_zone``: whose wall clock its times
+    without a zone show, ``None`` for the session's. ``on_bad_record``: where records go that the
     encoder cannot write; ``None`` fails the epoch.
     """
 
@@ -72,6 +73,7 @@ class Plan:
     closed: Closed = Closed.PENDING
     limits: WriterLimits = field(default_factory=WriterLimits)
     watermark_column: str | None = None
+    watermark_zone: str | None = None
     on_bad_record: DeadLetters | None = None
 
     def of_dead_letters(self) -> Plan:
@@ -227,7 +229,7 @@ class FileWriter(SinkWriter[HeldFile, Committable]):
 
     def _look_for_times(self, batch: pa.RecordBatch, column: str, now_ms: int) -> None:
         times = batch.column(find_column(batch.schema, column))
-        zone = time_zone(self._context.time_zone)
+        zone = time_zone(self._plan.watermark_zone or self._context.time_zone)
         latest = latest_ms(times, zone, before_ms=now_ms + _AHEAD_MS)
         self._latest_ms = max(self._latest_ms, -1 if latest is None else latest)
 

@@ -6,7 +6,7 @@ from datetime import timedelta
 
 import pytest
 
-from filesink.durations import parse_duration_ms
+from filesink.durations import has_passed, parse_duration_ms
 from filesink.errors import ConfigError
 
 
@@ -59,3 +59,14 @@ def test_refused(value):
     with pytest.raises(ConfigError, match=r"^\[BAD_VALUE\] age must be a duration > 0 .*, got ") as caught:
         parse_duration_ms(value, name="age")
     assert len(str(caught.value)) < 200
+
+
+DAY = 86_400_000
+
+
+@pytest.mark.parametrize(
+    ("now_ms", "is_over"), [(1009, False), (1010, True), (1000 - DAY, False), (999 - DAY, True), (0, False)]
+)
+def test_what_began_in_the_future_does_not_wait_for_it(now_ms, is_over):
+    """A clock that was ahead by more than a day says nothing of an age; minutes are nothing unusual."""
+    assert has_passed(1000, now_ms, 10) is is_over

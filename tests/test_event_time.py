@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, date, datetime
 
 import pyarrow as pa
 import pytest
 
+from filesink.committables import Watermark
 from filesink.event_time import check_time_column, latest_ms
 from filesink.local_time import time_zone
+from tests.fakes import World, plan_of
 
 WALL = pa.array([datetime(2024, 1, 1, 17)], pa.timestamp("us"))  # noqa: DTZ001 - a wall clock on purpose
 INSTANT = pa.array([datetime(2024, 1, 1, 17, tzinfo=UTC)], pa.timestamp("us", "UTC"))
@@ -43,3 +46,17 @@ def test_times_without_a_zone_are_those_of_the_wall_clock(times, before, latest)
 def test_columns_of_times(kind):
     """Timestamps and dates, whatever the case of the name."""
     check_time_column(pa.schema([("ts", kind)]), "TS")
+
+
+def test_times_without_a_zone_are_those_of_the_partitions():
+    """Whoever names the zone of the partitions' values means that of the column, whatever session writes."""
+    plan = replace(plan_of(), watermark_column="ts", watermark_zone="Asia/Shanghai")
+    world = World(plan=plan)
+    world.clock.now = at("2024-01-10")
+    batch = pa.RecordBatch.from_pydict(
+        {"bucket": [""], "value": [""], "ts": pa.array([at("2024-01-01T17:00") * 1000], pa.timestamp("us"))}
+    )
+    writer = world.writer()
+    writer.write(batch, world.context())
+    marks = [one for one in writer.prepare_commit(0) if isinstance(one, Watermark)]
+    assert [mark.latest_ms for mark in marks] == [at("2024-01-01T09:00")]

@@ -9,6 +9,7 @@ from filesink.errors import ConfigError, IdentityError
 from filesink.identity import OnNewQuery, batch_sink_id, check_uid, stream_sink_id
 from filesink.metastore.partition_commit import PartitionCommit
 from filesink.metastore.policies import ListenerPolicy
+from filesink.replay import OnGap
 from tests.fakes import QUERY, CountingIds, World, keep_open, micro_batch, plan_of, records
 
 
@@ -102,6 +103,14 @@ def test_a_stream_without_uid_beside_another_is_refused():
     assert world.rows() == ["1", "2", "3"]
 
 
+def test_a_stream_without_uid_may_follow_a_batch_write_with_one():
+    """A batch write has read no source that the stream would read again."""
+    world = World()
+    run(world, BatchWrite(), "b", sink_id="uid-backfill")
+    run(world, micro_batch(0), "s", sink_id=f"query-{QUERY}")
+    assert world.rows() == ["b", "s"]
+
+
 def test_a_stream_without_uid_beside_one_with_a_uid_is_refused():
     """Who leaves out the uid that wrote here, and the checkpoint too, would write the source again."""
     world = World()
@@ -171,6 +180,31 @@ def test_a_decided_batch_under_another_name_is_refused(old, new):
     assert world.files.files == before
     assert run(world, micro_batch(0), "1", sink_id=old).replayed
     assert world.rows() == ["1"]
+
+
+@pytest.mark.parametrize(("old", "new"), RENAMED)
+def test_a_query_that_returns_to_an_old_name_is_refused(old, new):
+    """What it has decided under the name in between is known there only: its rows would be there twice."""
+    world = World()
+    run(world, micro_batch(0), "0", sink_id=old)
+    run(world, micro_batch(1), "1", sink_id=new, on_new_query=OnNewQuery.APPEND)
+    with pytest.raises(IdentityError) as raised:
+        run(world, micro_batch(1), "1", sink_id=old, on_gap=OnGap.REFUSE)
+    assert raised.value.code == "UID_CHANGED"
+    assert world.rows() == ["0", "1"]
+    run(world, micro_batch(2), "2", sink_id=old)
+    assert world.rows() == ["0", "1", "2"]
+
+
+def test_two_sinks_of_one_query_do_not_mind_each_other():
+    """One of them is always a batch ahead, also when a driver dies between them."""
+    world = World()
+    allowed = {"on_new_query": OnNewQuery.APPEND}
+    for batch_id in range(3):
+        for uid in "ab":
+            run(world, micro_batch(batch_id), f"{uid}{batch_id}", sink_id=f"uid-{uid}", **allowed)
+            allowed = allowed if batch_id == 0 else {}
+    assert len(world.rows()) == 6
 
 
 @pytest.mark.parametrize(("old", "new"), RENAMED)
@@ -253,13 +287,15 @@ def test_two_sinks_of_one_query_share_a_base_if_that_is_allowed():
     assert world.rows() == ["a0", "a1", "b0", "b1"]
 
 
-def test_only_a_query_that_is_new_to_its_chain_is_looked_for_elsewhere():
-    """Other chains cost nothing once a query has written to its own."""
+def test_a_query_is_looked_for_elsewhere_once_per_start():
+    """Other chains cost nothing once a driver has written to its own."""
     read = []
     world = World()
     for name in "ab":
         run(world, micro_batch(0, query_id=name), name, sink_id=f"uid-{name}")
+    driver = world.driver("uid-a")
+    driver.run(micro_batch(1, query_id="a"), world.job(records("a1")))
     world.fault = lambda operation, path: read.append((operation, path))
-    run(world, micro_batch(1, query_id="a"), "a1", sink_id="uid-a")
+    driver.run(micro_batch(2, query_id="a"), world.job(records("a2")))
     assert read
     assert not [path for _, path in read if "uid-b" in path]

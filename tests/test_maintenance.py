@@ -21,7 +21,7 @@ from filesink.errors import (
     StorageError,
 )
 from filesink.file_tiers import StoreAddress
-from filesink.identity import batch_sink_id, batch_write
+from filesink.identity import EXCLUSIVE, batch_sink_id, batch_write
 from filesink.maintenance import Lost
 from filesink.metastore.partition_commit import PartitionCommit
 from filesink.metastore.policies import ListenerPolicy
@@ -149,6 +149,20 @@ def test_accept_publishes_what_is_left():
     world.driver().run(micro_batch(2), world.job(records("3")))
     assert world.rows() == ["0", "1", "3"]
     assert world.hidden() == []
+
+
+def test_what_is_wrong_with_others_does_not_keep_a_sink_from_its_own():
+    """An overwrite that cannot be carried through here is no reason to leave our epoch undone."""
+    world = World(partition_commit=PartitionCommit(policies=[ListenerPolicy(lambda event: None)]))
+    overwrite = BatchWrite(mode=SaveMode.OVERWRITE)
+    world.driver(EXCLUSIVE).run(overwrite, world.job(records("1", bucket="p=1")))
+    world.partition_commit = None
+    world.driver().run(micro_batch(0), world.job(records("2", bucket="p=1")))
+    for sink_id in (EXCLUSIVE, world.sink_id):
+        world.store().delete(f"_filesink/{sink_id}/000000000000.complete")
+    with pytest.raises(ConfigError):
+        world.maintenance().recover(Lost.RAISE, None)
+    assert f"_filesink/{world.sink_id}/000000000000.complete" in world.files.files
 
 
 @pytest.mark.parametrize("cause", [planned(1), replace(planned(1), fingerprint="")], ids=["sink", "source"])

@@ -169,6 +169,15 @@ def test_a_stream_follows_what_has_replaced_its_files():
     refused(world, micro_batch(2), schema_of(a=INT), "'b' is gone")
 
 
+def test_what_a_stream_still_holds_is_not_replaced():
+    """Its open part is published later, beside the files of the overwrite."""
+    world = json_world(policy=keep_open())
+    world.driver().run(micro_batch(0), job_of(world, schema_of(a=INT), 1))
+    world.clock.now += 1
+    world.driver(EXCLUSIVE).run(BatchWrite(mode=SaveMode.OVERWRITE), job_of(world, schema_of(b=INT), 2))
+    refused(world, micro_batch(1), schema_of(b=INT), "'a' is gone")
+
+
 def test_a_stream_follows_the_newest_of_several_writes_that_have_replaced_its_files():
     """What is there is what the last of them has left, and not the first."""
     world = json_world()

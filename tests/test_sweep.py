@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from filesink.naming import HiddenName, sink_tag
+from filesink.epoch_record import BatchWrite
+from filesink.identity import EXCLUSIVE
+from filesink.naming import HiddenName, parent, sink_tag
+from filesink.save_mode import SaveMode
 from filesink.storage.memory import MemoryFiles, MemoryStore
 from filesink.storage.open import open_store
 from filesink.sweep import Chain, hidden_files, leftovers, visible
+from tests.fakes import World, keep_open, micro_batch, plan_of, records
 
 ATTEMPT = "00000000-0000-4000-8000-000000000001"
 
@@ -161,3 +165,65 @@ def test_a_base_path_inside_is_known_before_its_first_record(tmp_path):
     inner.prepare()
     assert list(hidden_files(outer)) == []
     assert [file.path for file in hidden_files(inner)] == [name]
+
+
+class FoldingFiles(dict):
+    """Files of a disk where case makes no difference: a directory has the name that it got first."""
+
+    def path(self, path):
+        """The one under which a file is listed."""
+        directory, slash, name = path.rpartition("/")
+        first = (parent(known) for known in self)
+        return next((f for f in first if f.casefold() == directory.casefold()), directory) + slash + name
+
+    def get(self, path, default=None):
+        return super().get(self.path(path), default)
+
+    def pop(self, path, *default):
+        return super().pop(self.path(path), *default)
+
+    def __contains__(self, path):
+        return super().__contains__(self.path(path))
+
+    def __getitem__(self, path):
+        return super().__getitem__(self.path(path))
+
+    def __setitem__(self, path, file):
+        super().__setitem__(self.path(path), file)
+
+    def __delitem__(self, path):
+        super().__delitem__(self.path(path))
+
+
+class FoldingStore(MemoryStore):
+    """A store on that disk."""
+
+    def list(self, directory):
+        return super().list(parent(self._files.path(f"{directory}/x")) if directory else "")
+
+
+def folding_world(**options):
+    """Drivers on a disk where case makes no difference."""
+    world = World(**options)
+    world.files.files = FoldingFiles()
+    world.open_store = lambda: FoldingStore(world.files)
+    return world
+
+
+def test_what_is_held_is_kept_whatever_its_directory_is_called():
+    """Of two buckets that are one directory, both keep their open parts over the sweep of a first epoch."""
+    world = folding_world(plan=plan_of(policy=keep_open()))
+    driver = world.driver()
+    driver.run(micro_batch(0), world.job(records("1", bucket="k=CH"), records("2", bucket="k=ch")))
+    driver.finish()
+    assert world.rows() == ["1", "2"]
+
+
+def test_an_overwrite_spares_what_another_sink_has_decided_whatever_its_directory_is_called():
+    """Half of its epoch is visible already, under the name that the directory had before."""
+    world = folding_world()
+    world.driver().run(micro_batch(0), world.job(records("1", bucket="k=CH")))
+    world.driver("uid-b").run(micro_batch(0, query_id="b"), world.job(records("2", bucket="k=ch")))
+    world.store().delete("_filesink/uid-b/000000000000.complete")
+    world.driver(EXCLUSIVE).run(BatchWrite(mode=SaveMode.OVERWRITE), world.job(records("3", bucket="x")))
+    assert world.rows() == ["2", "3"]

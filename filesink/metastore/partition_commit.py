@@ -89,7 +89,8 @@ class PartitionCommit:
                 values are none, as that of null, is due at once.
             watermark_column: timestamps or dates.
             allowed_lateness: how late records may be; ``int`` is milliseconds.
-            time_zone: whose wall clock the values show; by default that of the Spark session.
+            time_zone: whose wall clock the values show, and the times of a column without a zone
+                (``TIMESTAMP_NTZ``, ``DATE``); by default that of the Spark session.
         """
         return PartitionTime(
             extractor=extractor,
@@ -102,6 +103,11 @@ class PartitionCommit:
     def watermark_column(self) -> str | None:
         """The column whose latest time tasks report."""
         return self.trigger.watermark_column if isinstance(self.trigger, PartitionTime) else None
+
+    @property
+    def watermark_zone(self) -> str | None:
+        """Whose wall clock the times of that column show if they have no zone; ``None``: the session's."""
+        return self.trigger.zone if isinstance(self.trigger, PartitionTime) else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,7 @@ from datetime import datetime, timedelta
 from typing import ClassVar
 
 from filesink.committables import Watermark
+from filesink.durations import has_passed
 from filesink.errors import ConfigError
 from filesink.event_time import latest_instant_ms
 from filesink.local_time import time_zone
@@ -54,7 +55,7 @@ class ProcessTime(Trigger):
 
     def is_due(self, partition: Announcement, view: TriggerView, delay_ms: int) -> bool:
         """See ``Trigger.is_due``; strictly after the delay, as in Flink."""
-        return delay_ms == 0 or view.now_ms > partition.first_seen_ms + delay_ms
+        return delay_ms == 0 or has_passed(partition.first_seen_ms, view.now_ms, delay_ms + 1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -32,7 +32,8 @@ from filesink.storage.os_errors import explaining, storage_error
 from filesink.storage.probes import old_probes, probe_name
 from filesink.storage.staged import HiddenFile
 
-_SECOND_NS = 1_000_000_000
+# What copies keep of a time, NTFS 100 ns and tar seconds. A name of ours is never given twice.
+_UNITS_NS = (1, 100, 1_000, 1_000_000, 1_000_000_000)
 _NO_LINKS = {errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK}
 
 
@@ -141,8 +142,7 @@ def _stat(fs: Fs, path: str) -> FsStat | None:
 def _is(found: FsStat | None, staged: HiddenFile) -> bool:
     if found is None or found.kind is not Kind.FILE or found.size != staged.size:
         return False
-    # Backups such as tar's keep whole seconds; a name of ours is never given twice.
-    times = (staged.mtime_ns, staged.mtime_ns // _SECOND_NS * _SECOND_NS)
+    times = {staged.mtime_ns // unit * unit for unit in _UNITS_NS}
     return found.inode == staged.inode or found.mtime_ns in times
 
 
