@@ -13,20 +13,26 @@ How uploads are told on a service that has none:
 from __future__ import annotations
 
 import hashlib
+import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from azure.core import MatchConditions
-from azure.core.exceptions import AzureError, ClientAuthenticationError, HttpResponseError
+from azure.core.exceptions import (
+    AzureError,
+    ClientAuthenticationError,
+    DeserializationError,
+    HttpResponseError,
+)
 from azure.identity import DefaultAzureCredential
 from azure.storage.blob import BlobBlock, BlobPrefix, BlobServiceClient
 
-from filesink.errors import CommitConflictError, ConfigError, StorageError
+from filesink.errors import ConfigError
+from filesink.storage.azure_errors import answered, checking, failed
 from filesink.storage.azure_options import AzureOptions
 from filesink.storage.objects import (
-    BAD_PARTS,
-    EXISTS,
     UNAVAILABLE,
     Condition,
     CopyRange,
@@ -43,27 +49,23 @@ if TYPE_CHECKING:
     from formats.api import Buffer
 
 _TOKEN = "filesink_token"  # noqa: S105 - the name of it; Azure takes letters, digits and '_'
-_FOLDER = "hdi_isfolder"  # how accounts with directories show them
+_FOLDER = "hdi_isfolder"  # how Hadoop, blobfuse and accounts with directories mark what stands for one
 _DIGEST = 16  # hexadecimal digits of a block's digest in its name
 _LIFE_MS = 7 * 24 * 3600 * 1000
-_CODES = {
-    "BlobAlreadyExists": EXISTS,
-    "ConditionNotMet": EXISTS,
-    "InvalidBlobOrBlock": BAD_PARTS,
-    "InvalidBlockId": BAD_PARTS,
-    "InvalidBlockList": BAD_PARTS,
-    "ContainerNotFound": "NO_BUCKET",
-    "ContainerBeingDeleted": "NO_BUCKET",
-}
-_BY_STATUS = {401: "PERMISSION", 403: "PERMISSION", 408: UNAVAILABLE, 412: EXISTS, 429: UNAVAILABLE}
-_ADVICE = {
-    EXISTS: "something stands there already, or changed meanwhile",
-    BAD_PARTS: "a block of the upload is missing",
-    UNAVAILABLE: "the store did not answer as it should; check it and start again, nothing is lost",
-    "PERMISSION": "give these credentials permission to list, read, write and delete below the base path",
-    "NO_BUCKET": "make the container first, or check its name and account",
-    "IO": "the request was refused; see the store's own code",
-}
+
+# What the client refuses before it asks anything. It may repeat the value, we do not.
+_BAD_CONNECTION = (
+    "storage option 'connection_string' is none that Azure's client takes; copy it from the account's access "
+    "keys, as in 'DefaultEndpointsProtocol=https;AccountName=…;AccountKey=…;EndpointSuffix=core.windows.net'"
+)
+_BAD_CREDENTIAL = (
+    "Azure's client takes no such account, or storage option 'credential'; name the account as 'lake' or by "
+    "its host, and pass a credential of azure.identity or azure.core.credentials, account_key or sas_token"
+)
+_BAD_CHAIN = (
+    "Azure's default chain of credentials cannot be made; correct the variables AZURE_… of the environment, "
+    "or pass storage option account_key, sas_token, connection_string or credential"
+)
 
 _NO_BYTES = UploadedPart(number=1, etag=hashlib.sha256().hexdigest()[:_DIGEST], size=0)
 
@@ -79,10 +81,11 @@ def connect(container: str, account: str, options: AzureOptions) -> AzureObjects
             of credentials is asked: environment, workload, managed identity, command line.
 
     Raises:
-        ConfigError: ``BAD_VALUE``; no account is named, or two are.
+        ConfigError: ``BAD_VALUE``; no account is named, or two are, or the client takes no such value.
     """
     if options.connection_string:
-        service = BlobServiceClient.from_connection_string(options.connection_string)
+        with checking(_BAD_CONNECTION):
+            service = BlobServiceClient.from_connection_string(options.connection_string)
         _check_same_account(account, service.account_name)
     else:
         name = account or options.account_name
@@ -93,9 +96,9 @@ def connect(container: str, account: str, options: AzureOptions) -> AzureObjects
                 code="BAD_VALUE",
             )
         host = options.account_host or (name if "." in name else f"{name}.blob.core.windows.net")
-        service = BlobServiceClient(
-            f"https://{host}", credential=_credential(options, name.partition(".")[0])
-        )
+        credential = _credential(options, name.partition(".")[0])
+        with checking(_BAD_CREDENTIAL):
+            service = BlobServiceClient(f"https://{host}", credential=credential)
     return AzureObjects(service.get_container_client(container), container)
 
 
@@ -113,7 +116,15 @@ def _check_same_account(in_path: str, connected: str | None) -> None:
 def _credential(options: AzureOptions, account: str) -> Any:
     # A key goes with its account's name, which the client cannot read off every host.
     key = {"account_name": account, "account_key": options.account_key} if options.account_key else None
-    return options.credential or key or options.sas_token or DefaultAzureCredential()
+    return options.credential or key or options.sas_token or _default_credential(os.getpid())
+
+
+@lru_cache(maxsize=1)
+def _default_credential(process: int) -> DefaultAzureCredential:
+    """This process's own: it keeps its token, and its locks must not be carried through a fork."""
+    del process  # a key of the cache, no more
+    with checking(_BAD_CHAIN):
+        return DefaultAzureCredential()
 
 
 class AzureObjects:
@@ -137,12 +148,10 @@ class AzureObjects:
                 if error.status_code == 404 and _code_of(error) != "ContainerNotFound":
                     return None
                 raise
-        metadata = found.metadata or {}
-        if metadata.get(_FOLDER) == "true":
-            return None
-        return ObjectInfo(
-            size=found.size, etag=found.etag, mtime_ms=_mtime_ms(found), token=metadata.get(_TOKEN, "")
-        )
+            if _is_folder(found):
+                return None
+            token = (found.metadata or {}).get(_TOKEN, "")
+            return ObjectInfo(size=found.size, etag=found.etag, mtime_ms=_mtime_ms(found), token=token)
 
     def get(self, key: str, /, *, start: int = 0, end: int | None = None, etag: str = "") -> bytes:
         """See ``Objects.get``."""
@@ -162,7 +171,8 @@ class AzureObjects:
         """See ``Objects.delete``."""
         try:
             with self._explained("remove", key):
-                self._blob(key).delete_blob(**_if_match(etag))
+                # No reader sees a snapshot, and a blob that has some is not removed without them.
+                self._blob(key).delete_blob(delete_snapshots="include", **_if_match(etag))
         except FileNotFoundError:
             pass
 
@@ -171,10 +181,10 @@ class AzureObjects:
         found: list[FoundObject] = []
         below: list[str] = []
         with self._explained("list", prefix):
-            for each in self._container.walk_blobs(name_starts_with=prefix or None, delimiter="/"):
+            for each in self._container.walk_blobs(prefix or None, include=["metadata"], delimiter="/"):
                 if isinstance(each, BlobPrefix):
                     below.append(each.name)
-                else:
+                elif not _is_folder(each):
                     mtime_ms = _mtime_ms(each)
                     one = FoundObject(key=each.name, size=each.size, etag=each.etag, mtime_ms=mtime_ms)
                     found.append(one)
@@ -232,16 +242,19 @@ class AzureObjects:
 
     @contextmanager
     def _explained(self, operation: str, key: str) -> Iterator[None]:
-        """Turn the client's errors inside the block into ``StorageError``."""
+        """Turn the client's errors inside into ``StorageError``, and a 404 into ``FileNotFoundError``."""
         where = f"{self.where}/{key}"
         try:
             yield
         except ClientAuthenticationError as error:
-            raise _error("PERMISSION", operation, where, type(error).__name__) from error
+            raise failed("PERMISSION", operation, where, type(error).__name__) from error
         except HttpResponseError as error:
-            raise _answered(error, operation, where) from error
-        except AzureError as error:
-            raise _error(UNAVAILABLE, operation, where, type(error).__name__) from error
+            status = error.status_code or 0
+            raise answered(_code_of(error), status, operation=operation, where=where) from error
+        # The last two are how the client stumbles over a 200 that is not Azure's, such as a proxy's page:
+        # text that is no XML (``DeserializationError``), or no UTF-8; a header or element that is not there.
+        except (AzureError, ValueError, AttributeError) as error:
+            raise failed(UNAVAILABLE, operation, where, type(error).__name__) from error
 
 
 def _block_id(upload_id: str, number: int, digest: str) -> str:
@@ -258,24 +271,17 @@ def _if_match(etag: str) -> dict[str, Any]:
     return {"etag": etag, "match_condition": MatchConditions.IfNotModified} if etag else {}
 
 
-def _mtime_ms(found: BlobProperties) -> int:
-    return int(found.last_modified.timestamp() * 1000)
-
-
-def _answered(error: HttpResponseError, operation: str, where: str) -> Exception:
-    name, status = _code_of(error), error.status_code or 0
-    server = UNAVAILABLE if status >= 500 or not status else "IO"
-    code = _CODES.get(name) or _BY_STATUS.get(status) or server
-    if code == "IO" and status == 404:
-        return FileNotFoundError(where)
-    return _error(code, operation, where, name or f"HTTP {status}")
-
-
 def _code_of(error: HttpResponseError) -> str:
     known = getattr(error, "error_code", None)
     return str(getattr(known, "value", known) or "")
 
 
-def _error(code: str, operation: str, where: str, reason: str) -> StorageError:
-    kind = CommitConflictError if code == EXISTS else StorageError
-    return kind(f"cannot {operation} '{where}': {reason[:60]}; {_ADVICE[code]}", code=code)
+def _is_folder(found: BlobProperties) -> bool:
+    # Clients written in Go begin the names of metadata with a capital letter.
+    return any(name.lower() == _FOLDER and value == "true" for name, value in (found.metadata or {}).items())
+
+
+def _mtime_ms(found: BlobProperties) -> int:
+    if found.last_modified is None:
+        raise DeserializationError("an answer without Last-Modified is not Azure's")
+    return int(found.last_modified.timestamp() * 1000)

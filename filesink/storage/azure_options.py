@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any, ClassVar
@@ -11,6 +12,7 @@ from filesink.storage.objects import MIB
 from filesink.storage.upload_options import UploadOptions, concurrency, whole_number
 
 _SMALLEST_BLOCK = MIB  # ours; Azure takes any
+_TEXTS = ("account_name", "account_key", "sas_token", "connection_string", "account_host")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -41,6 +43,16 @@ def azure_options(given: Mapping[str, Any]) -> AzureOptions:
             code="UNKNOWN_OPTION",
         )
     values = {name: value for name, value in given.items() if value is not None}
+    for name in _TEXTS:
+        if not isinstance(values.get(name, ""), str):
+            raise ConfigError(
+                f"storage option '{name}' must be str, not {type(values[name]).__name__}", code="BAD_VALUE"
+            )
+    if inspect.iscoroutinefunction(getattr(values.get("credential"), "get_token", None)):
+        raise ConfigError(  # adlfs takes those; here its token would be a coroutine
+            "storage option 'credential' is one of azure.identity.aio; pass that of azure.identity",
+            code="BAD_VALUE",
+        )
     if "part_size" in values:
         whole_number("part_size", values["part_size"], _SMALLEST_BLOCK, AzureOptions.largest_part)
     if "max_concurrency" in values:

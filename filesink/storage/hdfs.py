@@ -35,10 +35,11 @@ from filesink.errors import (
 from filesink.naming import LEDGER_ROOT, check_relative, join
 from filesink.ports import Ids, TaskRunner
 from filesink.storage.api import Deletion, Entry, Kind, PutResult, Store
+from filesink.storage.hdfs_errors import explaining, storage_error
+from filesink.storage.hdfs_input import explained_input
 from filesink.storage.hdfs_output import HdfsFiles, HdfsOutput
+from filesink.storage.hdfs_probe import prove
 from filesink.storage.namenode import HdfsStatus
-from filesink.storage.os_errors import explaining, storage_error
-from filesink.storage.probes import old_probes, probe_name
 from filesink.storage.staged import HiddenFile, Piece, Staged, Tail, own
 
 _COPY_BYTES = 8 << 20
@@ -70,7 +71,7 @@ class HdfsStore(Store):
             )
         with explaining("create", self._files.where(LEDGER_ROOT)):
             self._files.namenode.mkdirs(self._files.at(LEDGER_ROOT))
-        _prove_rename(self, self._files, self._ids.uuid())
+        prove(self, self._files, self._ids.uuid())
 
     def create(self, path: str, *, target: str | None) -> HdfsOutput:
         """See ``Store.create``."""
@@ -158,19 +159,19 @@ class HdfsStore(Store):
         found = self._files.status(check_relative(path))
         if found is None:
             return None
-        try:
-            with self.open_input(path) as reader:
-                data = reader.read()
-        except FileNotFoundError as error:
-            if found.is_directory:
-                message = f"cannot read '{self._files.where(path)}': it is a directory"
-                raise StorageError(message, code="WRONG_KIND") from error
-            return None  # removed since
+        where = self._files.where(path)
+        with explaining("read", where):
+            try:
+                with self._files.namenode.open(self._files.at(path)) as reader:
+                    data = reader.read()
+            except FileNotFoundError as error:
+                if found.is_directory:
+                    message = f"cannot read '{where}': it is a directory"
+                    raise StorageError(message, code="WRONG_KIND") from error
+                return None  # removed since
         if len(data) != found.size:
-            raise StorageError(
-                f"reading '{self._files.where(path)}' gave {len(data)} of {found.size} bytes; try again",
-                code="IO",
-            )
+            message = f"reading '{where}' gave {len(data)} of {found.size} bytes; try again"
+            raise StorageError(message, code="IO")
         return data
 
     def delete(self, path: str) -> None:
@@ -195,13 +196,15 @@ class HdfsStore(Store):
                 return []
 
     def open_input(self, path: str) -> BinaryIO:
-        """See ``Store.open_input``."""
+        """See ``Store.open_input``. What goes wrong later, while it is read, is a ``StorageError``."""
+        where = self._files.where(path)
         try:
-            return self._files.namenode.open(self._files.at(check_relative(path)))
+            file = self._files.namenode.open(self._files.at(check_relative(path)))
         except FileNotFoundError:
             raise
         except OSError as error:
-            raise storage_error(error, "open", self._files.where(path)) from error
+            raise storage_error(error, "open", where) from error
+        return explained_input(file, where)
 
     def _published_before(self, staged: HiddenFile, target: str) -> bool:
         """Whether the hidden file is gone because it is published; raises if it is gone otherwise."""
@@ -267,26 +270,6 @@ class HdfsStore(Store):
             "again and the file itself will tell",
             code="UNKNOWN",
         )
-
-
-def _prove_rename(store: HdfsStore, files: HdfsFiles, unique: str) -> None:
-    """Raise ``ConfigError`` unless a rename onto a file leaves both as they are."""
-    first, second = (join(LEDGER_ROOT, probe_name(unique, kind)) for kind in ("first", "second"))
-    try:
-        made = [store.create(path, target=None).close() for path in (first, second)]
-        for name in old_probes(store.list(LEDGER_ROOT), made[0].mtime_ns // 1_000_000):
-            store.discard(join(LEDGER_ROOT, name))
-        with explaining("rename", files.where(first)), suppress(FileExistsError):
-            files.namenode.rename(files.at(first), files.at(second))
-        if [files.identity(path) for path in (first, second)] != made:
-            raise ConfigError(
-                f"the file system of '{files.where('')}' cannot publish without replacing: a rename onto an "
-                "existing file did not leave it alone; use another path",
-                code="NO_EXCLUSIVE_PUBLISH",
-            )
-    finally:
-        for path in (first, second):
-            store.discard(path)
 
 
 def _is(found: HiddenFile | None, staged: HiddenFile) -> bool:

@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
 from filesink.errors import ConfigError, DependencyError
-from filesink.storage.namenode import HdfsStatus, hadoop_error
+from filesink.storage.namenode import HdfsStatus, hadoop_error, host_and_port
 
 if TYPE_CHECKING:
     import hdfs_native
@@ -35,9 +35,14 @@ class NativeNamenode:
         url: ``hdfs://host:port``, ``hdfs://nameservice``, or ``hdfs://`` for the configured default.
         options: Hadoop settings by their dotted names, and ``config_dir``, ``kerberos_principal``,
             ``kerberos_keytab``, ``kerberos_cache`` for the client itself.
+
+    Raises:
+        ConfigError: ``UNKNOWN_OPTION``; ``BAD_VALUE``, the address is none or nothing is configured for it.
     """
 
     def __init__(self, url: str, options: Mapping[str, Any]) -> None:
+        if url != "hdfs://":
+            host_and_port(url)
         native = _library()
         self._new_file = native.WriteOptions(overwrite=False, create_parent=True)
         settings = {name: str(value) for name, value in options.items() if name not in _CLIENT_OPTIONS}
@@ -48,10 +53,16 @@ class NativeNamenode:
                 "settings by their dotted names",
                 code="UNKNOWN_OPTION",
             )
-        with _explained(url):
-            self._client = native.Client(
-                url, settings, **{name: options[name] for name in _CLIENT_OPTIONS if name in options}
-            )
+        for_client = {name: options[name] for name in _CLIENT_OPTIONS if name in options}
+        try:
+            with _explained(url):
+                self._client = native.Client(url, settings, **for_client)
+        except OSError as error:  # nothing was asked of a cluster yet
+            raise ConfigError(
+                f"'{url}' leads to no cluster: {error.strerror}; check the address and Hadoop's "
+                "configuration (HADOOP_CONF_DIR, or the storage options)",
+                code="BAD_VALUE",
+            ) from error
 
     def mkdirs(self, path: str, /) -> None:
         """See ``Namenode.mkdirs``. Mode 0755, as Hadoop's default umask has it."""

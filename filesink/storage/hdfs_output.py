@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from filesink.errors import CommitConflictError, InternalError, StorageError
 from filesink.naming import check_relative
+from filesink.storage.hdfs_errors import explaining
 from filesink.storage.namenode import HdfsStatus, HdfsWriter, Namenode
-from filesink.storage.os_errors import explaining
 from filesink.storage.staged import HiddenFile
 
 if TYPE_CHECKING:

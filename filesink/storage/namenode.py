@@ -13,8 +13,11 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, BinaryIO, Protocol
+
+from filesink.errors import ConfigError
 
 if TYPE_CHECKING:
     from formats.api import Buffer
@@ -98,7 +101,27 @@ _ERRNOS = {
     "RetriableException": errno.EAGAIN,
     "SafeModeException": errno.EROFS,
     "SecurityException": errno.EACCES,
+    "StandbyException": errno.EAGAIN,
 }
+_ADDRESS = re.compile(r"(?P<host>\[[0-9A-Fa-f:.]+\]|[^\[\]:\s]+)(?::(?P<port>[0-9]{1,5}))?")
+
+
+def host_and_port(url: str) -> tuple[str, int | None]:
+    """The two in ``scheme://host:port``, with the brackets of an IPv6 address; no port is ``None``.
+
+    Raises:
+        ConfigError: ``BAD_VALUE``. The message does not repeat what may be a misplaced password.
+    """
+    scheme, _, address = url.partition("://")
+    found = _ADDRESS.fullmatch(address)
+    port = int(found["port"]) if found is not None and found["port"] else None
+    if found is None or (port is not None and not 0 < port < 1 << 16):
+        raise ConfigError(
+            f"a {scheme}: path must begin with '{scheme}://host/' or '{scheme}://host:port/', with a port "
+            "from 1 to 65535 and an IPv6 address in brackets",
+            code="BAD_VALUE",
+        )
+    return found["host"], port
 
 
 def hadoop_error(exception: str, path: str) -> OSError:

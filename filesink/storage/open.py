@@ -15,7 +15,7 @@ from filesink.storage.hdfs_native import NativeNamenode
 from filesink.storage.hdfs_output import HdfsFiles
 from filesink.storage.local import LocalStore
 from filesink.storage.memory import MemoryFiles, MemoryStore
-from filesink.storage.namenode import Namenode
+from filesink.storage.namenode import Namenode, host_and_port
 from filesink.storage.posix import PosixFs
 from filesink.storage.webhdfs import WebNamenode
 from filesink.system import SystemClock, SystemIds, ThreadRunner
@@ -62,8 +62,8 @@ def _open_hdfs(path: str, options: Mapping[str, Any]) -> Store:
 
 def _open_webhdfs(path: str, options: Mapping[str, Any]) -> Store:
     host, base = _split(path)
-    name, _, port = host.partition(":")
-    return _on(WebNamenode(name, int(port or _WEB_PORT), options), base, path)
+    name, port = host_and_port(f"webhdfs://{host}")
+    return _on(WebNamenode(name, port or _WEB_PORT, options), base, path)
 
 
 def _on(namenode: Namenode, base: str, path: str) -> Store:

@@ -31,9 +31,12 @@ class WebNamenode:
     """See ``filesink.storage.namenode.Namenode``.
 
     Args:
-        host: of the namenode's web interface.
+        host: of the namenode's web interface, or of HttpFS; an IPv6 address in brackets.
         port: of it.
         options: those of ``fsspec.implementations.webhdfs.WebHDFS``: ``user``, ``token``, ``kerberos`` …
+
+    Raises:
+        ConfigError: ``UNKNOWN_OPTION``; ``BAD_VALUE``, options exclude each other.
     """
 
     def __init__(self, host: str, port: int, options: Mapping[str, Any]) -> None:
@@ -46,7 +49,14 @@ class WebNamenode:
                 "such as 'user', 'token', 'kerberos' or 'use_https'",
                 code="UNKNOWN_OPTION",
             )
-        self._client: Any = client(host=host, port=port, skip_instance_cache=True, **options)
+        try:
+            self._client: Any = client(host=host, port=port, skip_instance_cache=True, **options)
+        except ValueError as error:
+            raise ConfigError(
+                "storage options for webhdfs:// exclude each other: 'token' goes without 'user' and "
+                "'proxy_to', 'kerberos' without 'user', and 'password' only with 'user'",
+                code="BAD_VALUE",
+            ) from error
 
     def mkdirs(self, path: str, /) -> None:
         """See ``Namenode.mkdirs``."""
@@ -99,28 +109,28 @@ class WebNamenode:
 
     def read(self, path: str, start: int, length: int) -> bytes:
         """``length`` bytes from ``start``; fewer are an error."""
-        location = self._redirect("GET", "OPEN", path, offset=str(start), length=str(length))
-        data: bytes = self._request("GET", location, path).content
+        answer = self._ask_first("GET", "OPEN", path, offset=str(start), length=str(length))
+        if "Location" in answer.headers:  # else it is HttpFS, which hands over the bytes itself
+            answer = self._request("GET", self._datanode(answer, path), path)
+        data: bytes = answer.content
         if len(data) != length:
-            raise OSError(errno.EIO, f"a datanode sent {len(data)} of {length} bytes", path)
+            raise OSError(errno.EIO, f"{len(data)} of {length} bytes came", path)
         return data
 
     def _send(self, method: str, operation: str, path: str, data: Buffer, **arguments: str) -> None:
-        location = self._redirect(method, operation, path, **arguments)
+        location = self._datanode(self._ask_first(method, operation, path, **arguments), path)
         headers = {"content-type": "application/octet-stream"}
         self._request(method, location, path, data=bytes(data), headers=headers)
 
     def _ask(self, method: str, operation: str, path: str, **arguments: str) -> requests.Response:
         return self._request(method, self._at(path), path, params=self._arguments(operation, arguments))
 
-    def _redirect(self, method: str, operation: str, path: str, **arguments: str) -> str:
-        answer = self._request(
-            method,
-            self._at(path),
-            path,
-            params=self._arguments(operation, arguments),
-            allow_redirects=False,
-        )
+    def _ask_first(self, method: str, operation: str, path: str, **arguments: str) -> requests.Response:
+        params = self._arguments(operation, arguments)
+        return self._request(method, self._at(path), path, params=params, allow_redirects=False)
+
+    def _datanode(self, answer: requests.Response, path: str) -> str:
+        """Where a namenode wants the bytes to be asked for or sent to; HttpFS names itself."""
         location = answer.headers.get("Location")
         if location is None:
             raise OSError(errno.EIO, "the namenode named no datanode", path)

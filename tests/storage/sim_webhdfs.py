@@ -8,7 +8,7 @@ from __future__ import annotations
 import errno
 import json
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Thread
 from typing import Any
@@ -26,15 +26,23 @@ _EXCEPTIONS = {
 }
 
 
+_UPLOADS = frozenset({"CREATE", "APPEND"})
+
 #: What is done for an operation, and answered; it is given the cluster, path, query and body.
 Operation = Callable[[Cluster, str, dict[str, str], bytes], Any]
 
 
 @contextmanager
-def web_namenode(cluster: Cluster, **others: Operation) -> Iterator[int]:
-    """Serve a cluster; the port. ``others`` stand for the operations of their names."""
+def web_namenode(
+    cluster: Cluster, *, redirected: frozenset[str] = _UPLOADS | {"OPEN"}, **others: Operation
+) -> Iterator[int]:
+    """Serve a cluster; the port. ``others`` stand for the operations of their names.
+
+    ``redirected`` operations are answered with the address to ask again.
+    """
     server = ThreadingHTTPServer(("127.0.0.1", 0), _Handler)
     server.cluster = cluster  # type: ignore[attr-defined]
+    server.redirected = redirected  # type: ignore[attr-defined]
     server.operations = {**_OPERATIONS, **others}  # type: ignore[attr-defined]
     Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05}).start()
     try:
@@ -42,6 +50,14 @@ def web_namenode(cluster: Cluster, **others: Operation) -> Iterator[int]:
     finally:
         server.shutdown()
         server.server_close()
+
+
+def httpfs(cluster: Cluster) -> AbstractContextManager[int]:
+    """Serve a cluster as Hadoop's HttpFS does; the port.
+
+    It sends an upload on to itself, hands over at once what is read, and knows only the old rename.
+    """
+    return web_namenode(cluster, redirected=_UPLOADS, RENAME=rename_with_boolean)
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -65,7 +81,7 @@ class _Handler(BaseHTTPRequestHandler):
         body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
         query = {name: values[0] for name, values in parse_qs(url.query).items()}
         operation = query["op"]
-        if operation in {"CREATE", "APPEND", "OPEN"} and "datanode" not in query:
+        if operation in self.server.redirected and "datanode" not in query:
             here = f"http://127.0.0.1:{self.server.server_address[1]}{self.path}&datanode=1"
             self._answer(307, b"", location=here)
             return

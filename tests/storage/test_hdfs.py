@@ -32,7 +32,7 @@ from tests.contracts.store_contract import StoreContract
 from tests.contracts.store_site import Site, stage
 from tests.storage.mini_hdfs import MiniHdfs
 from tests.storage.sim_namenode import Cluster, SimFile, SimNamenode
-from tests.storage.sim_webhdfs import web_namenode
+from tests.storage.sim_webhdfs import httpfs, web_namenode
 
 BASE = "/data/out"
 
@@ -132,6 +132,18 @@ class TestSimulatedWebHdfs(StoreContract):
     def site(self) -> Iterator[Site]:
         cluster = Cluster()
         with web_namenode(cluster) as port:
+            yield SimulatedSite(cluster, WebNamenode("127.0.0.1", port, {}))
+
+
+class TestSimulatedHttpFs(StoreContract):
+    """The same client through HttpFS, which hands over what is read without another address."""
+
+    outputs = 100
+
+    @pytest.fixture
+    def site(self) -> Iterator[Site]:
+        cluster = Cluster()
+        with httpfs(cluster) as port:
             yield SimulatedSite(cluster, WebNamenode("127.0.0.1", port, {}))
 
 
@@ -422,6 +434,7 @@ def test_java_exceptions_become_numbers() -> None:
         ("QuotaByStorageTypeExceededException", OSError, errno.EDQUOT),
         ("SafeModeException", OSError, errno.EROFS),
         ("RetriableException", OSError, errno.EAGAIN),
+        ("StandbyException", OSError, errno.EAGAIN),
         ("InvalidPathException", OSError, errno.EINVAL),
     ],
 )
@@ -468,7 +481,7 @@ def test_a_datanode_that_sends_less_is_an_error() -> None:
     write(SimNamenode(cluster), "/x", b"record")
     with web_namenode(cluster, OPEN=lambda *_: b"rec") as port:
         reader = WebNamenode("127.0.0.1", port, {}).open("/x")
-        with pytest.raises(OSError, match="sent 3 of 6 bytes"):
+        with pytest.raises(OSError, match="3 of 6 bytes came"):
             reader.read()
 
 

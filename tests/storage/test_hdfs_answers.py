@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import pytest
 
-from filesink.errors import CommitConflictError, StagedDataLost, StorageError
+from filesink.errors import CommitConflictError, ConfigError, StagedDataLost, StorageError
 from filesink.storage.api import PutResult
 from filesink.storage.faulty import Fault, Moment
-from filesink.storage.hdfs_native import NativeWriter
+from filesink.storage.hdfs_native import NativeNamenode, NativeWriter
+from filesink.storage.namenode import hadoop_error, host_and_port
 from filesink.storage.webhdfs import WebNamenode
 from tests.contracts.store_site import stage
 from tests.storage.sim_namenode import Cluster
-from tests.storage.sim_webhdfs import append_twice, rename_with_boolean, web_namenode
+from tests.storage.sim_webhdfs import Operation, append_twice, rename_with_boolean, web_namenode
 from tests.storage.test_hdfs import SimulatedSite
 
 
@@ -138,3 +140,146 @@ def test_a_file_given_up_is_not_synced() -> None:
     writer = SimFileWriter(OSError("hsync"))
     NativeWriter(writer, "/x").abandon()
     assert writer.calls == ["close"]
+
+
+# --- reading ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("answer", [lambda *_: b"<html>", lambda *told: b"?" * int(told[2]["length"])])
+def test_a_cluster_that_cannot_be_read_is_refused_at_start(answer: Operation) -> None:
+    """Writing works, so without a look the first epoch would be published and its record never read."""
+    cluster = Cluster()
+    with web_namenode(cluster, OPEN=answer) as port:
+        store = SimulatedSite(cluster, WebNamenode("127.0.0.1", port, {})).store()
+        with pytest.raises(StorageError, match="hdfs://nn/data/out/_filesink") as raised:
+            store.prepare()
+    assert raised.value.code == "IO"
+    assert cluster.files == {}
+
+
+@pytest.fixture
+def web() -> Iterator[SimulatedSite]:
+    """A cluster behind its REST interface, where every range that is read is a request."""
+    cluster = Cluster()
+    with web_namenode(cluster) as port:
+        yield SimulatedSite(cluster, WebNamenode("127.0.0.1", port, {}))
+
+
+def test_a_file_that_goes_while_it_is_read_is_an_error_of_the_store(web: SimulatedSite) -> None:
+    """Who reads it was told that it is there, and expects no ``FileNotFoundError`` any more."""
+    web.plant("part", bytes(3 << 20))
+    with web.store().open_input("part") as reader:
+        assert reader.read(10) == bytes(10)
+        web.remove("part")
+        with pytest.raises(StorageError, match="'hdfs://nn/data/out/part': it was removed meanw") as raised:
+            reader.read()
+    assert raised.value.code == "UNAVAILABLE"
+    with pytest.raises(FileNotFoundError):
+        web.store().open_input("part")
+
+
+def test_pieces_that_go_while_they_are_joined_are_an_error_of_the_store(web: SimulatedSite) -> None:
+    """A late merge, whose inputs another driver has removed, is told so with the path."""
+    held = stage(web.store(), "a/part-a-0", b"abc")
+    web.cluster.plan = lambda operation, _path: (
+        Fault(moment=Moment.BEFORE, error=FileNotFoundError(2, "simulated")) if operation == "open" else None
+    )
+    with pytest.raises(StorageError, match="was removed meanwhile; start again") as raised:
+        web.store().concat([held], ".merged", target="a/part-b-0")
+    assert raised.value.code == "UNAVAILABLE"
+    assert web.files() == {held.path: b"abc"}
+
+
+def test_bytes_that_cannot_be_read_are_an_error_of_the_store(web: SimulatedSite) -> None:
+    """Whether they are read at once or from an open file, the error names the path."""
+    web.plant("part", b"abc")
+    reader = web.store().open_input("part")
+    web.cluster.plan = lambda operation, _path: (
+        Fault(moment=Moment.BEFORE, error=OSError(5, "simulated")) if operation == "open" else None
+    )
+    for read in (reader.read, lambda: reader.read(1), lambda: web.store().read("part")):
+        with pytest.raises(StorageError, match="cannot read 'hdfs://nn/data/out/part'") as raised:
+            read()
+        assert raised.value.code == "IO"
+
+
+def test_a_place_that_cannot_be_is_no_error_of_the_store() -> None:
+    """Damage in a file may name one, so whoever reads it is told by the ``ValueError`` of any file."""
+    site = SimulatedSite()
+    site.plant("part", b"abc")
+    with site.store().open_input("part") as reader, pytest.raises(ValueError, match="negative"):
+        reader.seek(-1)
+
+
+# --- advice ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("exception", "code", "advice"),
+    [
+        ("SafeModeException", "SAFE_MODE", "wait until it has left it"),
+        ("StandbyException", "STANDBY", "name the active one"),
+        ("RetriableException", "STANDBY", "wait and start again"),
+        ("SomethingNew", "IO", "the cluster's logs"),
+    ],
+)
+def test_the_state_of_a_namenode_is_not_taken_for_a_broken_disk(
+    exception: str, code: str, advice: str
+) -> None:
+    """Nobody is sent to remount a file system or to look for a driver."""
+    error = hadoop_error(f"org.apache.hadoop.{exception}", "/x")
+    site = SimulatedSite()
+    site.cluster.plan = lambda _operation, _path: Fault(moment=Moment.BEFORE, error=error)
+    store = site.store()
+    for ask in (lambda: store.list(""), lambda: store.open_input("x"), lambda: store.read("x")):
+        with pytest.raises(StorageError, match=advice) as raised:
+            ask()
+        assert raised.value.code == code
+        assert exception in str(raised.value)
+        assert "disk" not in str(raised.value)
+
+
+# --- addresses -------------------------------------------------------------------------------
+
+WRONG = ["nn:99999", "nn:0", "nn:hunter2", "nn:-1", "nn:", "[::1", "::1", "[::1]:x", "n n"]
+
+
+@pytest.mark.parametrize("address", WRONG)
+def test_a_wrong_address_is_a_mistake_of_configuration(address: str) -> None:
+    """It is found before anything is asked, and not repeated: a password may stand where the port should."""
+    for ask in (
+        lambda: NativeNamenode(f"hdfs://{address}", {}),
+        lambda: host_and_port(f"webhdfs://{address}"),
+    ):
+        with pytest.raises(ConfigError, match="from 1 to 65535") as raised:
+            ask()
+        assert raised.value.code == "BAD_VALUE"
+        assert "hunter2" not in str(raised.value)
+
+
+def test_an_address_may_have_no_port_and_be_one_of_ipv6() -> None:
+    """Both as they stand in a URI."""
+    assert host_and_port("webhdfs://nn_1.example.org") == ("nn_1.example.org", None)
+    assert host_and_port("webhdfs://nn:9870") == ("nn", 9870)
+    assert host_and_port("webhdfs://[::1]:9870") == ("[::1]", 9870)
+    NativeNamenode("hdfs://[::1]:8020", {})
+
+
+def test_no_configured_cluster_is_a_mistake_of_configuration(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """``hdfs:///data`` where nothing names the default."""
+    for name in ("HADOOP_CONF_DIR", "HADOOP_HOME"):
+        monkeypatch.setenv(name, str(tmp_path))
+    with pytest.raises(ConfigError, match="HADOOP_CONF_DIR") as raised:
+        NativeNamenode("hdfs://", {})
+    assert raised.value.code == "BAD_VALUE"
+
+
+@pytest.mark.parametrize("more", [{"user": "me"}, {"proxy_to": "me"}, {"password": "hunter2"}])
+def test_options_that_exclude_each_other_are_a_mistake_of_configuration(more: dict[str, str]) -> None:
+    """The message names them without their values."""
+    with pytest.raises(ConfigError, match="'token' goes without") as raised:
+        WebNamenode("nn", 9870, {"token": "hunter2", **more})
+    assert raised.value.code == "BAD_VALUE"
+    assert "hunter2" not in str(raised.value)
