@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
 import pyarrow as pa
+import pyarrow.types as pt
 
 from filesink.api import SHORT_INTERVAL
 from filesink.errors import SchemaError
@@ -72,17 +74,37 @@ def signature(format_: FileFormat, schema: pa.Schema) -> str:
 
 
 def check_schema(format_: FileFormat, schema: pa.Schema) -> None:
-    """Raise ``SchemaError`` if records of ``schema`` cannot be written, or could not be read again."""
-    repeated = [name for name, times in Counter(schema.names).items() if times > 1]
-    if repeated:
+    """Raise if records of ``schema`` cannot be written, or could not be read again.
+
+    Raises:
+        SchemaError: ``DUPLICATE_COLUMN``, for members of structs too; ``TYPE``.
+    """
+    twin = next(_twins(schema), None)
+    if twin is not None:
         raise SchemaError(
-            f"column {repeated[0]!r} occurs more than once: no reader could tell which is meant; rename one",
+            f"column {twin!r} occurs more than once: no reader could tell which is meant; rename one",
             code="DUPLICATE_COLUMN",
         )
     try:
         code_of(format_).check_schema(schema)
     except FormatError as error:
         raise SchemaError(error.message, code="TYPE") from error
+
+
+def _twins(schema: pa.Schema) -> Iterator[str]:
+    """Paths of columns and members of structs beside which there is another of the same name.
+
+    Paths alone would not tell: a column may be called ``a.b`` beside a struct ``a``.
+    """
+    yield from _repeated(schema.names)
+    for path, field in columns.walk(schema):
+        if pt.is_struct(field.type):
+            members = (child.name for _, child in columns.children(field, path=path))
+            yield from (f"{path}.{name}" for name in _repeated(members))
+
+
+def _repeated(names: Iterable[str]) -> list[str]:
+    return [name for name, times in Counter(names).items() if times > 1]
 
 
 def check_crossing(format_: FileFormat, schema: pa.Schema) -> None:

@@ -163,7 +163,7 @@ class FileTiers(Sink[HeldFile, Committable, Announced]):
             # Columns that are in no file, unless they are the keys of a table.
             left_out = {*self.derived_columns(), *self.plan.assigner.partition_columns()}
             left_out -= set(site.partition_columns or ())
-            written = pa.schema([field for field in schema if field.name not in left_out])
+            written = _without(schema, left_out)
             for policy in self.publishing.commit.policies:
                 policy.prepare(site, written)
 
@@ -186,10 +186,7 @@ class FileTiers(Sink[HeldFile, Committable, Announced]):
         """See ``Sink.check_continues``; compared are the partitions, and what is in the files."""
         check_layout(old, new)
         in_path = self.plan.assigner.partition_columns()
-        before, after = (
-            pa.schema([field for field in schema if field.name not in in_path]) for schema in (old, new)
-        )
-        file_format.check_continues(self.plan.format, before, after)
+        file_format.check_continues(self.plan.format, _without(old, in_path), _without(new, in_path))
 
     def _site(self) -> Site:
         code = file_format.code_of(self.plan.format)
@@ -213,6 +210,13 @@ class FileTiers(Sink[HeldFile, Committable, Announced]):
         for leftover in dead:
             store.discard(leftover.path)
         return len(dead)
+
+
+def _without(schema: pa.Schema, names: Collection[str]) -> pa.Schema:
+    """``schema`` without the columns that ``names`` mean by the rule of ``find_column``, if any."""
+    exact = set(names).intersection(schema.names)
+    folded = {name.lower() for name in names if name not in exact}
+    return pa.schema([one for one in schema if one.name not in exact and one.name.lower() not in folded])
 
 
 def _hive_format(extension: str) -> str | None:

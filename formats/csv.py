@@ -223,9 +223,11 @@ class CsvEncoder(LineEncoder):
                 )
 
     def check_continues(self, old: pa.Schema, new: pa.Schema) -> None:
-        """See ``Encoder.check_continues``: readers tell columns by their place."""
+        """See ``Encoder.check_continues``: readers tell columns by their place, and times by one pattern."""
         evolution.check_continues(old, new)
         evolution.check_places(old, new)
+        if self.values.date_format is not None or self.values.timestamp_format is not None:
+            _check_days(old, new)
 
     def _field(self, batch: pa.RecordBatch, position: int) -> Text:
         column = batch.column(position)
@@ -269,6 +271,16 @@ class CsvEncoder(LineEncoder):
         if position == 0:
             needs = pc.or_(needs, pc.starts_with(text, _COMMENT))
         return needs
+
+
+def _check_days(old: pa.Schema, new: pa.Schema) -> None:
+    """Raise if days become times: by its pattern Spark finds no time in a day, and makes null of it."""
+    for before, after in zip(old, new, strict=False):
+        if pt.is_date(before.type) and pt.is_timestamp(after.type):
+            raise FormatError(
+                f"column {after.name!r} was a date and cannot become a timestamp where date_format or "
+                "timestamp_format is set, as readers would make null of the dates: cast it to date"
+            )
 
 
 def _may_need_quotes(text: Text, characters: str) -> bool:

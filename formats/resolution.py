@@ -4,8 +4,9 @@
 schema for files of all epochs has less to go by: the bytes of an old file and what the format says of them.
 
 Rules:
-1. Avro: those of its specification. A reader takes numbers of an old file for what the new schema says of
-   them: of a date for microseconds, of a decimal for one with another scale, and nobody notices.
+1. Avro: those of its specification that Spark keeps, whose reader fails at the others. A reader takes
+   numbers of an old file for what the new schema says of them: of a date for microseconds, of a decimal
+   for one with another scale, and nobody notices.
 2. Parquet: those of Spark, whose readers refuse the file.
 """
 
@@ -23,7 +24,7 @@ _WHOLE_DIGITS: Final = {32: 10, 64: 20}
 
 
 def check_avro(old: pa.Schema, new: pa.Schema) -> None:
-    """Raise unless readers of Avro resolve files of ``old`` with the schema of ``new``.
+    """Raise unless readers of Avro, Spark's among them, resolve files of ``old`` with the schema of ``new``.
 
     Args:
         old: of the files, in the types that Avro has.
@@ -49,11 +50,11 @@ def check_parquet(old: pa.Schema, new: pa.Schema) -> None:
 
 
 def _avro_resolves(old: Any, new: Any) -> bool:
-    if old == new or pt.is_null(old):
-        return True
-    # From int to long, float and double, and from float to double; everything else that has a number
-    # in the file has a meaning as well, which must stay.
-    return bool((pt.is_integer(old) or pt.is_floating(old)) and (pt.is_integer(new) or pt.is_floating(new)))
+    # Everything else that has a number in the file has a meaning as well, which must stay. By the
+    # specification int and long become float as well, and long double; not with Spark, nor does null grow.
+    if pt.is_int32(old):
+        return bool(old == new or pt.is_int64(new) or pt.is_float64(new))
+    return bool(old == new or (pt.is_float32(old) and pt.is_float64(new)))
 
 
 def _parquet_reads(old: Any, new: Any) -> bool:

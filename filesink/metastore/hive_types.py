@@ -26,7 +26,7 @@ _SIMPLE = (
     (pt.is_binary, "binary"),
     (pt.is_large_binary, "binary"),
 )
-_INTEGERS = frozenset({"tinyint", "smallint", "int", "bigint"})
+_INTEGERS = ("tinyint", "smallint", "int", "bigint")  # wider and wider
 _TEXTS = re.compile(r"\b(?:varchar|char)\(\d+\)")
 _STRUCT_NAME = re.compile(r"[^,:<>`]+")
 
@@ -78,12 +78,16 @@ def _member(field: pa.Field[pa.DataType]) -> str:
 def is_text_of(key: str, kind: pa.DataType) -> bool:
     """Whether values of ``kind`` in names of directories are those of a partition key of type ``key``.
 
-    Text may be anything; whoever has text says what it means.
+    Text may be anything; whoever has text says what it means. A whole number that is wider than the key
+    may be none of its values.
     """
-    if _plain(key) == "string":
+    wanted = _plain(key)
+    if wanted == "string":
         return True
     given = table_type(kind)
-    return given == "string" or {given, _plain(key)} <= _INTEGERS or is_same_type(given, key)
+    if wanted in _INTEGERS and given in _INTEGERS:
+        return _INTEGERS.index(given) <= _INTEGERS.index(wanted)
+    return given == "string" or is_same_type(given, key)
 
 
 def is_same_type(one: str, other: str) -> bool:

@@ -48,6 +48,8 @@ def check_readers(table: Table, site: Site, schema: pa.Schema) -> None:
     if spark_provider(table) is None and site.hive_format == "avro":
         _check_times_of_avro(table, site, in_files)
         _check_names_of_avro(table, in_files)
+    if spark_provider(table) is None and site.hive_format == hive_format_of(table.format) == "json":
+        _check_json(table, in_files)
     if spark_provider(table) is not None and site.hive_format == "orc":
         _check_times_of_orc(table, in_files)
 
@@ -101,6 +103,28 @@ def _check_times_of_orc(table: Table, schema: pa.Schema) -> None:
                 f"it could not read table {table.name}. Use a table of Parquet, or a column of timestamp",
                 code="COLUMN_TYPE",
             )
+
+
+def _check_json(table: Table, schema: pa.Schema) -> None:
+    path, what = next(_not_read_from_json(schema), (None, ""))
+    if path is not None:
+        raise SchemaError(
+            f"column {path!r} is {what}: Hive's JsonSerDe fails at the text that Spark has for it, so table "
+            f"{table.name} could not be read. Use a table of Parquet or ORC, or a column of string",
+            code="COLUMN_TYPE",
+        )
+
+
+def _not_read_from_json(schema: pa.Schema) -> Iterator[tuple[str, str]]:
+    """Timestamps are written with ``T`` and zone, bytes as base64, dates that are keys as numbers."""
+    for path, field in columns.walk(schema):
+        kind = columns.without_dictionary(field.type)
+        if pt.is_timestamp(kind):
+            yield path, "a timestamp"
+        elif columns.is_binary(kind):
+            yield path, "binary"
+        elif pt.is_map(kind) and pt.is_date(kind.key_type):
+            yield f"{path}.key", "a date as the key of a map"
 
 
 def _check_names_of_avro(table: Table, schema: pa.Schema) -> None:

@@ -6,6 +6,8 @@ Rules:
 2. A timer is one query's. Two queries may meet in the chain of one uid, if only until the second is refused,
    and the end of one is not that of the other.
 3. Timers hold the chains weakly. A sink that is made for each batch goes with the batch, and its thread soon.
+4. Nobody says when a query with ``foreachBatch`` has ended. So what a run leaves goes when the next begins:
+   others may have gone on in between, and the session of loop and timer may have been stopped.
 """
 
 from __future__ import annotations
@@ -19,7 +21,7 @@ from weakref import ref
 
 from filesink.epoch import EpochLoop, Outcome
 from filesink.spark.query import UpkeepTimer
-from filesink.spark.streams import is_active
+from filesink.spark.streams import RunIds, is_active
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -52,6 +54,8 @@ class Chains(Generic[S, C, A]):
         self._loops: dict[str, EpochLoop[S, C, A]] = {}
         self._at_work: Counter[str] = Counter()
         self._timers: dict[tuple[str, str], UpkeepTimer] = {}  # by sink id and query id
+        self._beginning = threading.Lock()  # taken before the other one; no timer's thread takes it
+        self._runs: dict[tuple[str, str], str] = {}  # run ids, by sink id and query id
 
     @contextmanager
     def use(self, sink_id: str, session: SparkSession) -> Iterator[EpochLoop[S, C, A]]:
@@ -66,6 +70,22 @@ class Chains(Generic[S, C, A]):
         finally:
             with self._lock:
                 self._at_work[sink_id] -= 1
+
+    def begin(self, sink_id: str, ids: RunIds) -> None:
+        """Let go of what earlier runs of a query have left of a chain; see rule 4.
+
+        Call it before each use by a query. All but the first call of a run do nothing.
+        """
+        key = sink_id, ids.query_id
+        with self._beginning:  # whoever else comes with this run waits until the chain can be used
+            if self._runs.get(key) == ids.run_id:
+                return
+            with self._lock:
+                stale = self._timers.pop(key, None)  # seems needed: it asks for the query, not for the run
+            if stale is not None:
+                stale.stop()
+            self.release(sink_id)
+            self._runs[key] = ids.run_id
 
     def watch(self, sink_id: str, session: SparkSession, query_id: str) -> None:
         """Have upkeep look after open parts for as long as the query runs, with or without data."""

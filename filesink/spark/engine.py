@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import pyspark
 from pyspark import cloudpickle
+from pyspark.errors import PySparkRuntimeError
 from pyspark.sql import SparkSession
 
 from filesink.api import Sink
@@ -24,9 +25,9 @@ from filesink.spark.chains import Chains
 from filesink.spark.job import SparkWriteJob, check_derived, not_picklable, with_derived
 from filesink.spark.query import SinkQuery
 from filesink.spark.recent_outcomes import RecentOutcomes
-from filesink.spark.runner import SparkRunner
+from filesink.spark.runner import SparkRunner, is_stopped
 from filesink.spark.schema import arrow_schema, check_twins
-from filesink.spark.streams import QueryRun, current_ids, open_run
+from filesink.spark.streams import QueryRun, RunIds, current_ids, open_run
 from filesink.system import SystemClock, SystemIds
 
 if TYPE_CHECKING:
@@ -111,6 +112,7 @@ class SparkEngine(Generic[S, C, A]):
         return outcome
 
     def _append(self, sink_id: str, cause: BatchWrite, df: DataFrame) -> Outcome[C]:
+        self._chains.release(sink_id)  # of a query that has ended; others may have gone on since
         try:
             with self._chains.use(sink_id, df.sparkSession) as loop:
                 return loop.run(cause, self._job(df, run_id=""))
@@ -150,7 +152,7 @@ class SparkEngine(Generic[S, C, A]):
             stream = stream.queryName(query_name)
         query = stream.start()
         sink_id = stream_sink_id(self.sink.uid, query.id)
-        self._keep_time(sink_id, df.sparkSession, query.id)
+        self._join(sink_id, df.sparkSession, RunIds(query_id=query.id, run_id=query.runId))
         ends = not _ENDING.isdisjoint(trigger)
         return SinkQuery(
             query,
@@ -167,7 +169,7 @@ class SparkEngine(Generic[S, C, A]):
         _require_classic(df)
         run, first_job = self._current_run(df)
         sink_id = stream_sink_id(self.sink.uid, run.ids.query_id)
-        self._keep_time(sink_id, df.sparkSession, run.ids.query_id)
+        self._join(sink_id, df.sparkSession, run.ids)
         with self._chains.use(sink_id, df.sparkSession) as loop:
             outcome = loop.run(run.micro_batch(batch_id), replace(first_job, df=df), on_gap=on_gap)
         self._outcomes.append(outcome)
@@ -179,22 +181,22 @@ class SparkEngine(Generic[S, C, A]):
         """
         streams = set(self._streams)
         if self.sink.uid is not None:
-            uid_stream = stream_sink_id(self.sink.uid, "")
-            self._streams.setdefault(uid_stream, SparkSession.active())
-            streams.add(uid_stream)
+            streams.add(stream_sink_id(self.sink.uid, ""))
         if not streams:
             raise ConfigError(
                 "finish() knows no stream: this sink has no uid and has not run in this process. Give it the "
                 "uid it was written with, or start its query again",
                 code="NO_STREAM",
             )
+        for sink_id in streams:
+            self._chains.release(sink_id)  # of queries that have ended; others may have gone on since
         outcomes = [outcome for sink_id in sorted(streams) if (outcome := self._finish(sink_id))]
         return outcomes[-1] if outcomes else None
 
     def _finish(self, sink_id: str) -> Outcome[C] | None:
         """Close what one stream has left open."""
         try:
-            with self._chains.use(sink_id, self._streams[sink_id]) as loop:
+            with self._chains.use(sink_id, self._session_of(sink_id)) as loop:
                 outcome = loop.finish()
         finally:
             self._chains.release(sink_id)
@@ -242,11 +244,24 @@ class SparkEngine(Generic[S, C, A]):
             speculation=session.conf.get("spark.speculation", "false") == "true",
         )
 
-    def _keep_time(self, sink_id: str, session: SparkSession, query_id: str) -> None:
-        """Have upkeep look after open parts for as long as the query runs, with or without data."""
+    def _join(self, sink_id: str, session: SparkSession, ids: RunIds) -> None:
+        """Enter a chain for a run, and have upkeep look after open parts while it lasts, data or not."""
         self._streams[sink_id] = session
+        self._chains.begin(sink_id, ids)
         if self.sink.state_codec is not None:
-            self._chains.watch(sink_id, session, query_id)
+            self._chains.watch(sink_id, session, ids.query_id)
+
+    def _session_of(self, sink_id: str) -> SparkSession:
+        """That of a stream, or the active one if it is not known or was stopped."""
+        known = self._streams.get(sink_id)
+        if known is not None and not is_stopped(known):
+            return known
+        try:
+            return SparkSession.active()
+        except PySparkRuntimeError:
+            if known is None:
+                raise
+            return known  # its settings can still be read, and most streams are finished without a job
 
 
 def _open(

@@ -156,12 +156,17 @@ def _cast(value: Column, source: DataType, target: DataType, place: Place) -> Co
 
 
 def _can_widen(source: DataType, target: DataType, session: Any) -> bool:
-    """Spark's own rule. It takes anything for a string, which is no widening between columns but of nulls."""
+    """Spark's own rule for ``INSERT``, as far as it widens.
+
+    It takes anything for a string, which is no widening between columns but of nulls. An upcast alone is
+    not enough: it makes seconds of a timestamp, and a timestamp of any whole number.
+    """
     if isinstance(target, StringType):
         return isinstance(source, NullType)
     parse = session._jsparkSession.parseDataType  # noqa: SLF001 - Python has no other way to the rule
     cast = session._jvm.org.apache.spark.sql.catalyst.expressions.Cast  # noqa: SLF001
-    return bool(cast.canUpCast(parse(source.json()), parse(target.json())))
+    types = parse(source.json()), parse(target.json())
+    return bool(cast.canANSIStoreAssign(*types) and cast.canUpCast(*types))
 
 
 def _limited(text: Column, target: DataType, place: Place) -> Column:

@@ -10,6 +10,7 @@ from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
+from filesink.errors import ConfigError
 from filesink.spark.job import typed
 
 T = TypeVar("T")
@@ -23,12 +24,28 @@ class SparkRunner:
     session: SparkSession
 
     def run(self, function: Callable[[T], R], items: Iterable[T]) -> list[R]:
-        """See ``TaskRunner.run``. A retried or duplicated item runs twice; the first result counts."""
+        """See ``TaskRunner.run``. A retried or duplicated item runs twice; the first result counts.
+
+        Raises:
+            ConfigError: ``SESSION_STOPPED``.
+        """
         work = list(items)
         if not work:
             return []
+        if is_stopped(self.session):
+            raise ConfigError(
+                f"a merge of {len(work)} items needs a Spark job, and the session of its query was stopped; "
+                "this epoch has published nothing. Make a new session, then start the query again or call "
+                "finish()",
+                code="SESSION_STOPPED",
+            )
         context = self.session.sparkContext
         try:
             return context.parallelize(work, len(work)).map(function).collect()
         except (PySparkException, Py4JError) as error:
             raise typed(error) or error from error
+
+
+def is_stopped(session: SparkSession) -> bool:
+    """Whether the application of a session has ended; asks no JVM, which may be gone."""
+    return session.sparkContext._jsc is None  # noqa: SLF001 - PySpark looks there itself

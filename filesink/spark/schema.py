@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from pyspark.errors import PySparkException
@@ -52,22 +52,42 @@ def arrow_schema(schema: StructType, *, time_zone: str = "UTC") -> pa.Schema:
 
 
 def check_twins(df: DataFrame) -> None:
-    """Raise if Spark could not tell two columns apart, which it does regardless of case by default.
+    """Raise if Spark could not tell two columns, or two members of a struct at any depth, apart.
+
+    It does so regardless of case by default.
 
     Raises:
         SchemaError: ``DUPLICATE_COLUMN``; names both.
     """
     if str(df.sparkSession.conf.get("spark.sql.caseSensitive")).lower() == "true":
         return
-    seen: dict[str, str] = {}
-    for name in df.columns:
-        twin = seen.setdefault(name.lower(), name)
-        if twin != name:
-            raise SchemaError(
-                f"columns {twin!r} and {name!r} differ only in case, and are one to Spark and many readers: "
-                "rename or drop one",
-                code="DUPLICATE_COLUMN",
-            )
+    for path, struct in _structs(df.schema, path=""):
+        seen: dict[str, str] = {}
+        for name in struct.fieldNames():
+            twin = seen.setdefault(name.lower(), name)
+            if twin != name:
+                raise SchemaError(
+                    f"columns {path + twin!r} and {path + name!r} differ only in case, and are one to Spark "
+                    "and many readers: rename or drop one",
+                    code="DUPLICATE_COLUMN",
+                )
+
+
+def _structs(kind: DataType, *, path: str) -> Iterator[tuple[str, StructType]]:
+    """Every struct in ``kind``, itself included, with what goes before the names of its members."""
+    match kind:
+        case StructType():
+            yield path and f"{path}.", kind
+            for field in kind.fields:
+                below = f"{path}.{field.name}" if path else field.name
+                yield from _structs(field.dataType, path=below)
+        case ArrayType():
+            yield from _structs(kind.elementType, path=f"{path}[]")
+        case MapType():
+            yield from _structs(kind.keyType, path=f"{path}.key")
+            yield from _structs(kind.valueType, path=f"{path}.value")
+        case UserDefinedType():
+            yield from _structs(kind.sqlType(), path=path)
 
 
 def _refused(schema: StructType, convert: Convert) -> SchemaError:

@@ -27,8 +27,8 @@ _LOCAL: Mapping[str, str] = MappingProxyType({"timestamp": "timestamp_ltz"})
 def in_table_order(df: DataFrame, table: Table, on_new_columns: Literal["refuse", "add"]) -> DataFrame:
     """The columns of ``table`` in their order, its partition keys last; columns that it lacks behind.
 
-    Columns that ``df`` lacks are null. Types may be widened without loss, as Spark does on ``INSERT``;
-    see ``fitted``.
+    Columns that ``df`` lacks are null. Types are widened as Spark does on ``INSERT``, which loses nothing
+    but the last digits of whole numbers that become ``float`` or ``double``; see ``fitted``.
 
     Raises:
         SchemaError: ``EXTRA_COLUMN``, ``COLUMN_TYPE``, ``PARTITION_COLUMN``, ``DUPLICATE_COLUMN``.

@@ -124,12 +124,11 @@ def test_wide_tables_take_no_longer_per_column():
 
 AVRO_GROWS = [
     (pa.int8(), pa.int64()),
-    (pa.int16(), pa.float32()),
     (pa.int32(), pa.float64()),
     (pa.float32(), pa.float64()),
     (pa.timestamp("us", "UTC"), pa.timestamp("us", "Europe/Berlin")),
     (pa.timestamp("s"), pa.timestamp("us")),  # both are microseconds in the file
-    (pa.null(), pa.string()),
+    (pa.null(), pa.null()),
     (pa.decimal128(5, 2), pa.decimal128(5, 2)),
     (pa.list_(pa.int8()), pa.list_(pa.int32())),
 ]
@@ -140,12 +139,19 @@ AVRO_CHANGES = [
     (pa.int32(), pa.decimal128(12, 2)),
     (pa.int64(), pa.decimal128(20, 0)),
 ]
+AVRO_UNREAD = [
+    (pa.null(), pa.string()),
+    (pa.null(), pa.int64()),
+    (pa.int8(), pa.float32()),
+    (pa.int16(), pa.float32()),
+    (pa.uint32(), pa.float64()),  # a long in the file
+]
 
 
 @pytest.mark.parametrize("code", [AvroWriterFactory(), Encoder.avro()], ids=["bulk", "row"])
 @pytest.mark.parametrize(("old", "new"), AVRO_GROWS, ids=str)
 def test_avro_takes_what_its_readers_resolve(code, old, new):
-    """By its specification."""
+    """By its specification, as far as Spark keeps it."""
     code.check_continues(one(old), one(new))
 
 
@@ -158,6 +164,29 @@ def test_avro_refuses_what_its_readers_take_for_something_else(code, old, new):
         with pytest.raises(FormatError) as error:
             code.check_continues(one(wrap(old)), one(wrap(new)))
         assert f"column {path!r} was " in error.value.message
+
+
+@pytest.mark.parametrize("code", [AvroWriterFactory(), Encoder.avro()], ids=["bulk", "row"])
+@pytest.mark.parametrize(("old", "new"), AVRO_UNREAD, ids=str)
+def test_avro_refuses_what_spark_does_not_resolve(code, old, new):
+    """Its reader fails over the old files; ours reads them, as every value would fit."""
+    check_readable_as(one(old), one(new))
+    for wrap, path in ((lambda kind: kind, "c"), (pa.list_, "c[]")):
+        with pytest.raises(FormatError) as error:
+            code.check_continues(one(wrap(old)), one(wrap(new)))
+        assert f"column {path!r} was " in error.value.message
+
+
+@pytest.mark.parametrize("options", [{"date_format": "dd.MM.yyyy"}, {"timestamp_format": "dd.MM.yyyy HH:mm"}])
+def test_csv_refuses_days_that_become_times_where_they_have_patterns(options):
+    """Spark's reader goes by one pattern for all files, and makes null of the days without an error."""
+    old = pa.schema([("id", pa.int64()), ("c", pa.date32())])
+    new = pa.schema([("id", pa.int64()), ("c", pa.timestamp("us"))])
+    with pytest.raises(FormatError, match="column 'c' was a date") as error:
+        Encoder.csv(**options).check_continues(old, new)
+    assert error.value.kind == "schema"
+    Encoder.csv().check_continues(old, new)
+    Encoder.csv(**options).check_continues(old, old.append(pa.field("at", pa.timestamp("us"))))
 
 
 def test_avro_of_ones_own_schema_is_the_same_in_all_files():

@@ -570,6 +570,8 @@ def test_a_table_that_fits_is_left_alone() -> None:
         (LINKS, SCHEMA, site(), MetastoreConflictError, "TABLE_FORMAT"),
         (keyed("date"), with_days(pa.timestamp("us", "UTC")), site(), SchemaError, "COLUMN_TYPE"),
         (keyed("int"), with_days(pa.float64()), site(), SchemaError, "COLUMN_TYPE"),
+        (keyed("int"), with_days(pa.int64()), site(), SchemaError, "COLUMN_TYPE"),
+        (keyed("tinyint"), with_days(pa.int16()), site(), SchemaError, "COLUMN_TYPE"),
         (CSV_TABLE, SCHEMA, site(hive_format=None), SchemaError, "COLUMN_ORDER"),
         (
             replace(CSV_TABLE, format=HIVE_FORMATS["textfile"]),
@@ -595,6 +597,8 @@ def test_a_table_that_does_not_fit_is_refused(
         (keyed("date"), with_days(pa.date32())),
         (keyed("date"), SCHEMA),  # text says what its writer means
         (keyed("bigint"), with_days(pa.int32())),
+        (keyed("smallint"), with_days(pa.int8())),
+        (keyed("int"), with_days(pa.int32())),
         (keyed("string"), with_days(pa.timestamp("us", "UTC"))),
         (keyed("varchar(10)"), with_days(pa.int32())),
     ],

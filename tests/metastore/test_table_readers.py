@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from types import SimpleNamespace
 
 import pyarrow as pa
@@ -99,6 +100,39 @@ def test_hive_reads_no_microseconds_from_avro(kind: pa.DataType, avro_schema: st
             policy.prepare(where, schema)
         assert caught.value.code == "COLUMN_TYPE"
     assert new.get_table(NAME) is None
+
+
+@pytest.mark.parametrize(
+    ("kind", "declared", "path"),
+    [
+        (INSTANT, "timestamp", "c"),
+        (pa.binary(), "binary", "c"),
+        (pa.map_(pa.date32(), pa.int32()), "map<date,int>", "c.key"),
+        (pa.map_(INSTANT, pa.int32()), "map<timestamp,int>", "c.key"),
+        (pa.struct([("x", pa.list_(INSTANT))]), "struct<x:array<timestamp>>", "c.x[]"),
+        (pa.map_(pa.string(), pa.large_binary()), "map<string,binary>", "c.value"),
+    ],
+    ids=str,
+)
+def test_hive_reads_no_times_bytes_or_days_as_keys_from_json(
+    kind: pa.DataType, declared: str, path: str
+) -> None:
+    """Its serde fails at them; neither a new table has them nor one that is there. Spark's own may."""
+    schema, new = pa.schema([("c", kind)]), MemoryMetastore()
+    there = table("json", ("c", declared))
+    for policy in (MetastorePolicy("db.t", there), MetastorePolicy("db.t", new, create=TableKind.EXTERNAL)):
+        with pytest.raises(SchemaError, match=f"column {re.escape(repr(path))} .*JsonSerDe") as caught:
+            policy.prepare(site("json"), schema)
+        assert caught.value.code == "COLUMN_TYPE"
+    assert new.get_table(NAME) is None
+    MetastorePolicy("db.t", table("json", ("c", declared), provider="json")).prepare(site("json"), schema)
+
+
+def test_hive_reads_days_and_other_keys_from_json() -> None:
+    """Values that are days have the text that its serde wants, and so have numbers that are keys."""
+    schema = pa.schema([("d", pa.date32()), ("m", pa.map_(pa.int32(), pa.date32()))])
+    there = table("json", ("d", "date"), ("m", "map<int,date>"))
+    MetastorePolicy("db.t", there).prepare(site("json"), schema)
 
 
 def test_milliseconds_in_a_schema_of_ones_own_are_what_hive_reads() -> None:

@@ -6,21 +6,32 @@ import gc
 import threading
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
+from pyspark.errors import PySparkRuntimeError
 
-from filesink import IdentityError
+from filesink import ConfigError, IdentityError
 from filesink.epoch_record import BatchWrite
+from filesink.ports import SerialRunner
 from filesink.replay import OnGap
 from filesink.spark import chains as chains_module
 from filesink.spark import engine as engine_module
 from filesink.spark.chains import Chains
 from filesink.spark.engine import SparkEngine
-from tests.fakes import World, keep_open, micro_batch, plan_of, records
+from filesink.spark.runner import SparkRunner
+from filesink.spark.streams import RunIds
+from tests.fakes import QUERY, SCHEMA, World, keep_open, micro_batch, plan_of, records
 
 CHAIN = "uid-u"
 SESSION = SimpleNamespace()
+
+
+def run_of(query: str, run: str = "run-1") -> RunIds:
+    """One run of a query."""
+    return RunIds(query_id=query, run_id=run)
 
 
 @pytest.fixture
@@ -72,6 +83,95 @@ def test_the_end_of_one_query_is_not_that_of_another(running):
     assert eventually(lambda: world.rows() == ["1"])
     with chains.use(CHAIN, SESSION) as same:
         assert same is loop
+
+
+def test_a_run_goes_on_from_what_others_have_left(running):
+    """A query whose end nobody told starts again after another process: its first batch succeeds."""
+    world = World()
+    chains = chains_of(world, interval=60)
+    running.add(QUERY)
+    chains.begin(CHAIN, run_of(QUERY))
+    chains.watch(CHAIN, SESSION, QUERY)
+    with chains.use(CHAIN, SESSION) as loop:
+        loop.run(micro_batch(0), world.job(records("0")))
+    world.driver().run(BatchWrite(), world.job(records("other")))
+    chains.begin(CHAIN, run_of(QUERY, "run-2"))
+    with chains.use(CHAIN, SESSION) as loop:
+        loop.run(micro_batch(1), world.job(records("1"), run_id="run-2"))
+    assert world.rows() == ["0", "1", "other"]
+
+
+def test_a_chain_stays_open_while_its_runs_go_on(running):
+    """Neither the next batch of a run, nor a run of a second query, takes the loop from one that runs."""
+    chains = chains_of(World(), interval=60)
+    running |= {"first", "second"}
+    for query in ("first", "second", "first", "second"):
+        chains.begin(CHAIN, run_of(query))
+        chains.watch(CHAIN, SESSION, query)
+        with chains.use(CHAIN, SESSION) as loop:
+            if query == "first":
+                first = loop
+            assert loop is first
+
+
+def test_queries_of_one_sink_do_not_let_go_of_their_chains():
+    """Batches of two queries that take turns go on in the loops of their own, with or without a timer."""
+    chains = chains_of(World())
+    loops = {"a": set(), "b": set()}
+    for query in ("a", "b", "a", "b"):
+        chains.begin(f"stream-{query}", run_of(query, f"run-{query}"))
+        with chains.use(f"stream-{query}", SESSION) as loop:
+            loops[query].add(loop)
+    assert [len(found) for found in loops.values()] == [1, 1]
+
+
+def test_a_timer_is_bound_to_the_session_of_its_run(monkeypatch, timers):
+    """After a replaced session the timer asks the new one, so that parts are closed though no batch comes."""
+    world = World(plan=plan_of(policy=keep_open()))
+    chains = chains_of(world)
+    old, new = SimpleNamespace(runs=True), SimpleNamespace(runs=True)
+    monkeypatch.setattr(chains_module, "is_active", lambda session, _query_id: session.runs)
+    for session, run in ((old, "run-1"), (new, "run-2")):
+        chains.begin(CHAIN, run_of(QUERY, run))
+        chains.watch(CHAIN, session, QUERY)
+        with chains.use(CHAIN, session) as loop:
+            loop.run(micro_batch(int(session is new)), world.job(records(run), run_id=run))
+    assert timers() == 1
+    old.runs = False
+    world.clock.now = 10_000
+    assert eventually(lambda: world.rows() == ["run-1", "run-2"])
+    new.runs = False
+    chains.release(CHAIN)
+    assert timers() == 0
+
+
+def test_a_run_waits_until_the_chain_is_its_own():
+    """Who comes second with a run does not get the loop that the first is still letting go."""
+    closing, closed = threading.Event(), threading.Event()
+
+    def close() -> None:
+        closing.set()
+        closed.wait(30)
+
+    chains = Chains(lambda *_: SimpleNamespace(close=close), note=lambda _outcome: None, interval=60)
+    with chains.use(CHAIN, SESSION):
+        pass
+    came: list[str] = []
+
+    def come(name: str) -> None:
+        chains.begin(CHAIN, run_of(QUERY))
+        came.append(name)
+
+    threads = [threading.Thread(target=come, args=(name,)) for name in ("batch", "start")]
+    threads[0].start()
+    assert closing.wait(30)
+    threads[1].start()
+    threads[1].join(0.2)
+    assert came == []
+    closed.set()
+    for thread in threads:
+        thread.join(30)
+    assert sorted(came) == ["batch", "start"]
 
 
 def test_the_last_query_that_ends_takes_loop_and_timer_along(running, timers):
@@ -129,10 +229,15 @@ def test_timers_end_with_the_chains_they_belong_to(running, timers):
 
 
 class Session:
-    """What an engine asks of a session: settings."""
+    """What an engine asks of a session: settings, and whether it was stopped."""
 
     def __init__(self) -> None:
         self.conf = SimpleNamespace(get=lambda _name, default=None: default)
+        self.sparkContext = SimpleNamespace(_jsc=object())
+
+    def stop(self) -> None:
+        """See Spark."""
+        self.sparkContext._jsc = None
 
 
 def test_sinks_that_are_made_for_each_batch_go_with_their_threads(running, timers):
@@ -140,7 +245,7 @@ def test_sinks_that_are_made_for_each_batch_go_with_their_threads(running, timer
     running.add("q")
     for _ in range(10):
         options = engine_module.EngineOptions(check_interval_ms=10)
-        SparkEngine(World().tiers(), options)._keep_time(CHAIN, Session(), "q")
+        SparkEngine(World().tiers(), options)._join(CHAIN, Session(), run_of("q"))
     gc.collect()
     assert eventually(lambda: timers() == 0)
 
@@ -169,6 +274,146 @@ def test_two_sinks_of_one_uid_may_write_in_turns(two_sinks):
     assert world.rows() == ["0", "1", "2", "3", "4", "5"]
 
 
+@dataclass
+class BatchJob:
+    """The job of a micro-batch of a world."""
+
+    df: Any
+    world: World
+    run_id: str
+    schema = SCHEMA
+    time_zone = "UTC"
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.world.job(self.df.records, run_id=self.run_id), name)
+
+
+class Stream:
+    """``foreachBatch`` of one engine, in a process whose sessions come and go."""
+
+    def __init__(self, world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.engine = SparkEngine(world.tiers())
+        self.session = Session()
+        self.run = "run-1"
+        self.opened: list[Session] = []
+        monkeypatch.setattr(engine_module, "_require_classic", lambda _df: None)
+        monkeypatch.setattr(engine_module, "current_ids", lambda _df: run_of(QUERY, self.run))
+        monkeypatch.setattr(engine_module, "open_run", self._open_run)
+        monkeypatch.setattr(engine_module, "SparkRunner", self._runner)
+        monkeypatch.setattr(engine_module.SparkSession, "active", lambda: self.session)
+        monkeypatch.setattr(SparkEngine, "check", lambda _self, _df: None)
+        monkeypatch.setattr(SparkEngine, "_job", lambda _self, df, run_id: BatchJob(df, world, run_id))
+
+    def _open_run(self, _df: object, ids: RunIds) -> SimpleNamespace:
+        return SimpleNamespace(ids=ids, micro_batch=micro_batch)
+
+    def _runner(self, session: Session) -> SerialRunner:
+        self.opened.append(session)
+        return SerialRunner()
+
+    def batch(self, batch_id: int) -> None:
+        """One micro-batch, of a row that is its number."""
+        df = frame(str(batch_id))
+        df.schema, df.sparkSession = "the same", self.session
+        self.engine.foreach_batch(df, batch_id)
+
+    def replace_session(self) -> None:
+        """``spark.stop()``, and a new one."""
+        self.session.stop()
+        self.session = Session()
+
+
+@pytest.fixture
+def stream(running, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[World, Stream]]:
+    """A query that runs, with parts that stay open."""
+    running.add(QUERY)
+    world = World(plan=plan_of(policy=keep_open()))
+    stream = Stream(world, monkeypatch)
+    yield world, stream
+    running.clear()
+    stream.engine._chains.release(CHAIN)
+
+
+def test_a_query_starts_again_in_a_new_session(stream):
+    """The loop of the next run works with the session of that run; batches of one run share a loop."""
+    _, query = stream
+    first = query.session
+    query.batch(0)
+    query.batch(1)
+    query.replace_session()
+    query.run = "run-2"
+    query.batch(2)
+    query.batch(3)
+    assert query.opened == [first, query.session]
+
+
+def test_a_query_starts_again_after_another_process(stream):
+    """With foreachBatch, too, one restart is enough to go on from what another driver has written."""
+    world, query = stream
+    query.batch(0)
+    world.driver().run(BatchWrite(), world.job(records("other")))
+    query.run = "run-2"
+    query.batch(1)
+    query.engine.finish()
+    assert world.rows() == ["0", "1", "other"]
+
+
+def test_a_write_after_a_query_goes_on_from_what_others_have_left(stream, running):
+    """A batch write of a sink whose query has ended is not taken for a rival of another process."""
+    world, query = stream
+    query.batch(0)
+    running.clear()
+    world.driver().run(BatchWrite(), world.job(records("other")))
+    query.engine.write(frame("mine"))
+    assert "mine" in world.rows()
+
+
+def test_finish_reads_what_others_have_left(stream, running):
+    """finish() after a query that ended knows what another process has done with its parts meanwhile."""
+    world, query = stream
+    query.batch(0)
+    running.clear()
+    world.driver().run(micro_batch(1), world.job(records("1")))
+    query.engine.finish()
+    assert world.rows() == ["0", "1"]
+
+
+def test_finish_works_with_a_session_that_runs(stream, running):
+    """A session that was replaced after the query had ended is not asked any more."""
+    world, query = stream
+    query.batch(0)
+    running.clear()
+    query.replace_session()
+    query.engine.finish()
+    assert query.opened[1:] == [query.session]
+    assert world.rows() == ["0"]
+
+
+def test_finish_needs_no_session_that_runs(stream, running, monkeypatch):
+    """What is open can be closed after spark.stop(), as far as no job is needed for it."""
+    world, query = stream
+    query.batch(0)
+    running.clear()
+    query.session.stop()
+
+    def none() -> Session:
+        raise PySparkRuntimeError(errorClass="NO_ACTIVE_OR_DEFAULT_SESSION", messageParameters={})
+
+    monkeypatch.setattr(engine_module.SparkSession, "active", none)
+    query.engine.finish()
+    assert world.rows() == ["0"]
+
+
+def test_a_job_in_a_stopped_session_is_refused():
+    """The error names the cause and the way out instead of a trace of Java's."""
+    session = Session()
+    session.stop()
+    with pytest.raises(ConfigError) as refused:
+        SparkRunner(session).run(str, [1, 2])
+    assert refused.value.code == "SESSION_STOPPED"
+    assert SparkRunner(session).run(str, []) == []
+
+
 def test_whether_gaps_are_refused_is_said_with_each_batch():
     """A loop that was opened for a batch write refuses missing batches of a query that start() made."""
     world = World()
@@ -187,7 +432,7 @@ def test_a_batch_never_gets_the_run_of_another_query(monkeypatch):
     engine = SparkEngine(World().tiers())
     df = SimpleNamespace(schema="the same")
 
-    def run_of(ids: object) -> tuple[SimpleNamespace, SimpleNamespace]:
+    def held(ids: object) -> tuple[SimpleNamespace, SimpleNamespace]:
         return SimpleNamespace(ids=ids), SimpleNamespace(df=df)
 
     class Overtaken:
@@ -196,10 +441,10 @@ def test_a_batch_never_gets_the_run_of_another_query(monkeypatch):
         __hash__ = None
 
         def __eq__(self, _other: object) -> bool:
-            engine._run = run_of("other")
+            engine._run = held("other")
             return True
 
-    mine = run_of(Overtaken())
+    mine = held(Overtaken())
     engine._run = mine
     monkeypatch.setattr(engine_module, "current_ids", lambda _df: "mine")
     assert engine._current_run(df) is mine

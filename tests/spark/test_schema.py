@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
+import pyarrow as pa
 import pytest
 from pyspark.sql.types import (
     ArrayType,
@@ -19,13 +24,16 @@ from pyspark.sql.types import (
 
 from filesink.api import SHORT_INTERVAL
 from filesink.errors import SchemaError
-from filesink.file_format import BulkFormat, RowFormat, check_crossing
+from filesink.file_format import BulkFormat, RowFormat, check_crossing, check_schema
 from filesink.spark.data_source import FileSinkDataSource
-from filesink.spark.schema import arrow_schema
+from filesink.spark.schema import arrow_schema, check_twins
 from formats import (
+    ArrowWriterFactory,
+    AvroWriterFactory,
     CompressWriterFactory,
     Encoder,
     ExcelWriterFactory,
+    OrcBulkWriterFactory,
     ParquetWriterFactory,
     RowEncoder,
     XmlWriterFactory,
@@ -131,3 +139,75 @@ def test_what_arrow_has_no_type_for_names_its_column(kind: DataType, said: str) 
         arrow_schema(of(kind))
     assert "column 'd' of type" in error.value.message
     assert error.value.code == "TYPE"
+
+
+INNER = StructType().add("a", IntegerType()).add("A", IntegerType())
+
+
+def frame(kind: DataType, *, case_sensitive: str = "false") -> Any:
+    """A DataFrame as far as its names go; the second column is of ``kind``."""
+    session = SimpleNamespace(conf={"spark.sql.caseSensitive": case_sensitive})
+    return SimpleNamespace(schema=of(kind), sparkSession=session)
+
+
+@pytest.mark.parametrize(
+    ("kind", "path"),
+    [
+        (INNER, "d."),
+        (ArrayType(INNER), "d[]."),
+        (MapType(StringType(), INNER), "d.value."),
+        (MapType(INNER, StringType()), "d.key."),
+        (StructType().add("x", ArrayType(of(INNER))), "d.x[].d."),
+    ],
+    ids=str,
+)
+def test_members_that_are_one_to_spark_are_refused(kind: DataType, path: str) -> None:
+    """At every depth, as its readers do; with the very rule of the session."""
+    with pytest.raises(SchemaError, match=f"{re.escape(repr(path + 'a'))} and '{re.escape(path)}A'") as error:
+        check_twins(frame(kind))
+    assert error.value.code == "DUPLICATE_COLUMN"
+    check_twins(frame(kind, case_sensitive="true"))
+
+
+def test_names_may_recur_in_other_structs() -> None:
+    """Only names side by side are taken for one another."""
+    check_twins(frame(StructType().add("D", of(StringType())).add("id", ArrayType(of(StringType())))))
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        BulkFormat(ParquetWriterFactory()),
+        BulkFormat(OrcBulkWriterFactory()),
+        BulkFormat(ArrowWriterFactory()),
+        BulkFormat(AvroWriterFactory()),
+        RowFormat(Encoder.avro()),
+        RowFormat(Encoder.json_lines()),
+    ],
+    ids=lambda form: str(form)[:60],
+)
+@pytest.mark.parametrize(
+    ("wrap", "path"),
+    [
+        (lambda inner: inner, "s.a"),
+        (pa.list_, "s[].a"),
+        (lambda inner: pa.map_(pa.string(), inner), "s.value.a"),
+    ],
+    ids=["struct", "list", "map"],
+)
+def test_members_of_one_name_are_refused_by_every_format(
+    form: RowFormat | BulkFormat, wrap: Callable[[pa.DataType], pa.DataType], path: str
+) -> None:
+    """A reader would take the value of one for that of the other."""
+    twins = pa.struct([("a", pa.int32()), ("b", pa.int32()), ("a", pa.int32())])
+    with pytest.raises(SchemaError, match=f"column {re.escape(repr(path))} occurs more than once") as error:
+        check_schema(form, pa.schema([("s", wrap(twins))]))
+    assert error.value.code == "DUPLICATE_COLUMN"
+    once = pa.struct([("a", pa.int32()), ("s", pa.struct([("a", pa.int32())]))])
+    check_schema(form, pa.schema([("s", wrap(once)), ("a", pa.int32())]))
+
+
+def test_a_point_in_a_name_is_no_path() -> None:
+    """A column may be called as a member of another is told."""
+    members = pa.struct([("a", pa.int32())])
+    check_schema(BulkFormat(ParquetWriterFactory()), pa.schema([("s", members), ("s.a", pa.int32())]))

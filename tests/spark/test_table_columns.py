@@ -102,6 +102,11 @@ def test_members_of_structs_go_by_name(
         ("map('k', 1L)", "map<string,int>", "COLUMN_TYPE", r"c\[\]"),
         ("map(1L, 1)", "map<int,int>", "COLUMN_TYPE", r"c\[key\]"),
         ("array(1)", "struct<a:int>", "COLUMN_TYPE", "c"),
+        # Spark's casts take them for seconds, and its INSERT refuses them.
+        ("1720000000000L", "timestamp", "COLUMN_TYPE", "c"),
+        ("timestamp'2024-01-01'", "bigint", "COLUMN_TYPE", "c"),
+        ("array(1720000000000L)", "array<timestamp>", "COLUMN_TYPE", r"c\[\]"),
+        ("array(timestamp'2024-01-01')", "array<bigint>", "COLUMN_TYPE", r"c\[\]"),
         ("array(named_struct('a', 1, 'A', 2))", "array<struct<a:int>>", "DUPLICATE_COLUMN", r"c\[\]"),
     ],
 )

@@ -1,0 +1,75 @@
+"""The file sink as a three-tier sink: what it asks of the columns."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import pyarrow as pa
+import pytest
+
+from filesink.buckets import BucketAssigner, BucketContext
+from filesink.errors import SchemaError
+from filesink.file_tiers import FileTiers
+from filesink.metastore.partition_commit import PartitionCommit
+from filesink.metastore.policies import CommitPolicy, CommittedPartition, Site
+from formats import Encoder
+from tests.fakes import World, plan_of
+
+
+def tiers(assigner: BucketAssigner) -> FileTiers:
+    """A sink of CSV, whose columns are told by their places."""
+    return World(plan=replace(plan_of(Encoder.csv()), assigner=assigner)).tiers()
+
+
+@pytest.mark.parametrize("spelled", ["day", "DAY"])
+def test_what_is_only_in_the_path_may_become_anything(spelled: str) -> None:
+    """Its type and its place are nobody's concern, in whatever case the assigner spells it."""
+    sink = tiers(BucketAssigner.partition_bucket_assigner(spelled))
+    old = sink.on_record(pa.schema([("day", pa.string()), ("id", pa.int64())]))
+    new = sink.on_record(pa.schema([("id", pa.int64()), ("day", pa.date32())]))
+    sink.check_continues(old, new)
+
+
+def test_a_column_in_another_case_than_a_partition_is_compared() -> None:
+    """Where the session tells them apart, only the one that is spelled like it is left out."""
+    sink = tiers(BucketAssigner.partition_bucket_assigner("day"))
+    old = sink.on_record(pa.schema([("day", pa.string()), ("DAY", pa.string())]))
+    new = sink.on_record(pa.schema([("day", pa.string()), ("DAY", pa.date32())]))
+    with pytest.raises(SchemaError, match="column 'DAY' was string") as caught:
+        sink.check_continues(old, new)
+    assert caught.value.code == "SCHEMA_CHANGE"
+
+
+class Own(BucketAssigner):
+    """A user's assigner that leaves a column out."""
+
+    def partition_columns(self) -> tuple[str, ...]:
+        return ("DAY",)
+
+    def assign(self, batch: pa.RecordBatch, context: BucketContext) -> pa.Array:
+        raise NotImplementedError
+
+
+class Asked(CommitPolicy):
+    """Remembers what it is told of the files."""
+
+    columns: tuple[str, ...] = ()
+
+    def prepare(self, site: Site, schema: pa.Schema) -> None:
+        del site
+        self.columns = tuple(schema.names)
+
+    def commit_all(self, partitions: Sequence[CommittedPartition], site: Site) -> list[CommittedPartition]:
+        raise NotImplementedError
+
+
+def test_policies_are_not_told_of_columns_that_are_in_no_file() -> None:
+    """In whatever case the assigner spells them."""
+    policy = Asked()
+    world = World(
+        plan=replace(plan_of(Encoder.csv()), assigner=Own()),
+        partition_commit=PartitionCommit(policies=[policy]),
+    )
+    world.tiers().prepare(pa.schema([("day", pa.string()), ("id", pa.int64())]))
+    assert policy.columns == ("id",)
