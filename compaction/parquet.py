@@ -40,6 +40,7 @@ _WHOLE: Final = 32 << 20  # bytes; a file of that size is read at once
 _SAMPLE: Final = 20_000  # records
 _UNIQUE: Final = 0.9  # of the records of a sample have a value of their own
 _FEW_VALUES: Final = 16 << 10  # bytes of a compressed dictionary page
+_OFFSET: Final = 4  # bytes of a text's place among others
 _TEXT: Final = (pt.is_string, pt.is_large_string, pt.is_string_view)
 
 
@@ -62,7 +63,7 @@ def rewrite(inputs: Sequence[InputFile], output: BinaryOutput, factory: ParquetW
     with ThreadPoolExecutor(1) as encoder:
         writer = encoder.submit(_create, output, tables.schema, factory=factory, sample=first)
         encoding: Future[Any] = writer
-        groups = _groups(chain(first, rest), limit)
+        groups = _groups(chain(first, rest), limit, decoded=cast("int", factory.row_group_size))
         del first  # it may be a whole row group
         for group in groups:
             rows += group.num_rows
@@ -179,18 +180,34 @@ def _dictionary_size(chunk: pq.ColumnChunkMetaData) -> int:
     return 1 << 62 if start is None else chunk.data_page_offset - start
 
 
-def _groups(tables: Iterable[pa.Table], limit: int) -> Iterator[pa.Table]:
-    """Tables taken together until they have ``limit`` bytes."""
+def _groups(tables: Iterable[pa.Table], limit: int, *, decoded: int) -> Iterator[pa.Table]:
+    """Tables taken together until they have ``limit`` bytes, or ``decoded`` with every text written out."""
     waiting: list[pa.Table] = []
-    size = 0
+    size = whole = 0
     for table in tables:
         waiting.append(table)
         size += table.nbytes
-        if size >= limit:
+        whole += _decoded_size(table)
+        if size >= limit or whole >= decoded:
             yield pa.concat_tables(waiting)
-            waiting, size = [], 0
+            waiting, size, whole = [], 0, 0
     if waiting:
         yield pa.concat_tables(waiting)
+
+
+def _decoded_size(table: pa.Table) -> int:
+    """Bytes that readers need, who have no dictionaries: a text that repeats counts each time."""
+    return sum(
+        _texts_size(chunk) if pt.is_dictionary(column.type) else chunk.nbytes
+        for column in table.columns
+        for chunk in column.chunks
+    )
+
+
+def _texts_size(column: Any) -> int:
+    texts = column.dictionary
+    lengths = pc.binary_length(texts.cast(pa.string()) if pt.is_string_view(texts.type) else texts)
+    return _OFFSET * len(column) + (pc.sum(lengths.cast(pa.int64()).take(column.indices)).as_py() or 0)
 
 
 def _write(writer: BulkWriter, group: pa.Table) -> None:

@@ -11,7 +11,7 @@ from typing import Any, BinaryIO, Final, cast
 
 import pyarrow as pa
 
-from formats import avro_container, avro_types, reading
+from formats import avro_container, avro_types, columns, reading
 from formats.avro_codecs import AvroCodec, AvroCodecName
 from formats.avro_container import Block, Header
 from formats.avro_layout import require_fastavro, resolved
@@ -20,6 +20,7 @@ from formats.errors import FormatError
 _SCHEMA: Final = "avro.schema"
 _CODEC: Final = "avro.codec"
 _MOST_EMPTY: Final = 1 << 24  # records of no bytes in one block; more are a bomb
+_OF_A_FIELD: Final = 64  # bytes of memory, at least, while a record is Python's; in the file it may have none
 
 
 def open_reader(file: BinaryIO, *, schema: pa.Schema | None) -> pa.RecordBatchReader:
@@ -59,14 +60,16 @@ class _Records:
         header = Header(metadata=metadata, marker=self.header.marker).to_bytes()
         framed = avro_container.block(block.count, block.data, marker=self.header.marker)
         records = _decoded(io.BytesIO(b"".join((header, *framed))))
-        rows = reading.rows_per_batch(len(block.data), block.count)
+        fields = sum(1 for _ in columns.walk(self.schema))
+        size = max(len(block.data), _OF_A_FIELD * fields * block.count)
+        rows = reading.rows_per_batch(size, block.count)
         for start in range(0, block.count, rows):
             found = list(islice(records, min(rows, block.count - start)))
             yield self._batch(found)
 
     def _batch(self, records: list[Any]) -> pa.RecordBatch:
-        columns: Any = pa.array(records, pa.struct(list(self.schema)))
-        return pa.RecordBatch.from_struct_array(columns).cast(self.schema)
+        found: Any = pa.array(records, pa.struct(list(self.schema)))
+        return pa.RecordBatch.from_struct_array(found)
 
 
 def _decoded(file: io.BytesIO) -> Iterator[Any]:

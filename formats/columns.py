@@ -182,8 +182,70 @@ def _is_fixed_binary(kind: pa.DataType) -> bool:
 
 
 def as_schema(table: pa.Table, schema: pa.Schema) -> pa.Table:
-    """``table`` cast to ``schema``, which costs as much per column as a small part takes to encode."""
-    return table if table.schema.equals(schema) else table.cast(schema)
+    """``table`` with the types of ``schema``, which has the same columns and allows all nulls that are there.
+
+    Raises:
+        pa.ArrowException: a value does not fit its new type.
+    """
+    if table.schema.equals(schema):
+        return table
+    kinds: Any = schema.types
+    arrays: list[Any] = [
+        pa.chunked_array([cast(chunk, kind) for chunk in column.chunks], kind)
+        for column, kind in zip(table.columns, kinds, strict=True)
+    ]
+    return pa.Table.from_arrays(arrays, schema=schema)
+
+
+def cast(column: Column, kind: Any) -> Column:
+    """``column.cast(kind)``, which in pyarrow 26 damages lists of nothing but null that stay such lists.
+
+    Raises:
+        pa.ArrowException: as ``column.cast`` does.
+    """
+    if column.type.equals(kind):
+        return column
+    return _cast_void(column, kind) if _has_void(column.type) else column.cast(kind)
+
+
+def _cast_void(column: Column, kind: Any) -> Column:
+    found = column.type
+    if pt.is_null(found):
+        return pa.nulls(len(column), kind)
+    if pt.is_struct(found) and pt.is_struct(kind) and kind.num_fields:
+        return _cast_struct(column, kind)
+    if pt.is_map(found) and pt.is_map(kind):
+        fields: Any = [kind.key_field, kind.item_field]
+        inner = [cast(column.keys, kind.key_type), cast(column.items, kind.item_type)]
+        return _rewrapped(column, kind, pa.StructArray.from_arrays(inner, fields=fields))
+    if is_list(found) and found.id == kind.id:
+        return _rewrapped(column, kind, cast(column.values, kind.value_type))
+    return column.cast(kind)
+
+
+def _cast_struct(column: Column, kind: Any) -> Column:
+    fields = [kind.field(place) for place in range(kind.num_fields)]
+    names = [field.name for field in fields]
+    is_same = names == [field.name for field in column.type]  # then a name may even occur twice
+    places = range(len(names)) if is_same else map(column.type.get_field_index, names)
+    inner = [
+        pa.nulls(len(column), field.type) if place < 0 else cast(column.field(place), field.type)
+        for field, place in zip(fields, places, strict=True)
+    ]
+    mask = column.is_null() if column.null_count else None
+    return pa.StructArray.from_arrays(inner, fields=fields, mask=mask)
+
+
+def _rewrapped(column: Column, kind: Any, inner: Column) -> Column:
+    """The lists or maps of ``column``, a slice or not, around other values."""
+    own = column.buffers()[: 1 if pt.is_fixed_size_list(kind) else 2]
+    return pa.Array.from_buffers(
+        kind, len(column), own, null_count=column.null_count, offset=column.offset, children=[inner]
+    )
+
+
+def _has_void(kind: Any) -> bool:
+    return any(pt.is_null(field.type) for _, field in walk(pa.schema([pa.field("", kind)])))
 
 
 def without_dictionaries(schema: pa.Schema) -> pa.Schema:

@@ -8,6 +8,7 @@ days before March 1900 and after 9999. Times are cut to milliseconds, of which E
 from __future__ import annotations
 
 import datetime as dt
+import re
 import shutil
 import tempfile
 import weakref
@@ -36,6 +37,10 @@ _PLAIN: Final = 16  # digits before the point, beyond which a cell has an expone
 _NOT_FINITE: Final = ("NaN", "Infinity", "-Infinity")
 _FIRST_DAY: Final = dt.datetime(1900, 3, 1)  # noqa: DTZ001 - wall clock; before it Excel counts a day too many
 _WAITING: Final = 1 << 20  # bytes of Arrow data
+# Characters that a cell holds as _xHHHH_: those that XML lacks, a "_" that would begin such an escape, and
+# the first one of what the library would take for XML and write as it is.
+_NOT_IN_XML: Final = "\\x00-\\x08\\x0b-\\x1f\\ufffe\\uffff"
+_ESCAPED: Final = re.compile(rf"[{_NOT_IN_XML}]|_(?=x[0-9A-Fa-f]{{4}}[_{_NOT_IN_XML}])|\A<(?=r>)")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -152,6 +157,8 @@ class ExcelWriter(CollectingWriter):
         self._sheets += 1
         number = "" if self._sheets == 1 else f" {self._sheets}"
         self._sheet = self._book.add_worksheet(self._factory.sheet_name + number)
+        # The library's own leaves a live escape where two of them share a "_".
+        self._sheet._escape_control_characters = _escaped  # noqa: SLF001 - nothing public says what is escaped
         for position, name in enumerate(self._schema.names):
             self._sheet.write_string(0, position, name)
         self._row = 1
@@ -189,6 +196,11 @@ def _texts(column: Text) -> list[Any]:
     except UnicodeDecodeError:  # a string of Spark's may hold any bytes
         values = column.cast(pa.binary()).to_pylist()
         return [value if value is None else bytes(charsets.repaired(value)).decode() for value in values]
+
+
+def _escaped(value: Any) -> Any:
+    """The text of a cell as Excel and its readers undo it, from left to right; a truth value as it is."""
+    return _ESCAPED.sub(lambda found: f"_x{ord(found[0]):04X}_", value) if isinstance(value, str) else value
 
 
 def _is_exact(text: str) -> bool:

@@ -165,7 +165,7 @@ class OrcBulkWriter(CollectingWriter):
 
     def _put(self, table: pa.Table) -> None:
         orc_times.check_times(table)
-        self._open(rows=table.num_rows).write(_without_offsets(columns.as_schema(table, self._file_schema)))
+        self._open(rows=table.num_rows).write(_laid_out(columns.as_schema(table, self._file_schema)))
         self._stream.flush()
 
     def _end(self) -> None:
@@ -215,17 +215,40 @@ def _is_writable(kind: Any) -> bool:
     )
 
 
-def _without_offsets(table: pa.Table) -> pa.Table:
-    """The same records, laid out anew where a column is nested.
+def _laid_out(table: pa.Table) -> pa.Table:
+    """The same records, laid out anew where a column is nested, as pyarrow's ORC writer has two defects.
 
-    pyarrow's ORC writer forgets where a slice of a struct begins and would write other records.
+    It forgets where a slice of a struct begins, and writes other records. And where members of a null
+    struct are not null themselves, it takes what they hide for the values of the next records.
     """
     if not any(columns.is_nested(column.type) for column in table.schema):
         return table
     stream = pa.BufferOutputStream()
     with pa.ipc.new_stream(stream, table.schema) as writer:
         writer.write_table(table)
-    return pa.ipc.open_stream(stream.getvalue()).read_all()
+    whole = pa.ipc.open_stream(stream.getvalue()).read_all()
+    arrays = [
+        pa.chunked_array([_null_below(chunk) for chunk in column.chunks], column.type)
+        for column in whole.columns
+    ]
+    return pa.Table.from_arrays(arrays, schema=table.schema)
+
+
+def _null_below(column: Any) -> Any:
+    """``column``, with the members of each null struct null as well."""
+    kind: Any = column.type
+    mask = column.is_null() if column.null_count else None
+    if pt.is_struct(kind):
+        members = column.flatten() if mask else [column.field(place) for place in range(kind.num_fields)]
+        return pa.StructArray.from_arrays(list(map(_null_below, members)), fields=list(kind), mask=mask)
+    if pt.is_map(kind):
+        items = _null_below(column.items)
+        return type(column).from_arrays(column.offsets, column.keys, items, type=kind, mask=mask)
+    if pt.is_fixed_size_list(kind):
+        return type(column).from_arrays(_null_below(column.values), type=kind, mask=mask)
+    if columns.is_list(kind):
+        return type(column).from_arrays(column.offsets, _null_below(column.values), type=kind, mask=mask)
+    return column
 
 
 def _column_ids(schema: pa.Schema, places: Sequence[int]) -> list[int]:

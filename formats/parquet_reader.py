@@ -12,6 +12,7 @@ from formats import columns, reading
 from formats.parquet_encryption import ParquetEncryption
 
 _READ_AHEAD: Final = 1 << 20  # bytes of one column chunk at a time, so that none is in memory as a whole
+_FIRST_ROWS: Final = 256  # in the first batch of a file, from which it is seen what records take
 #: What a footer may claim. It is read before anything else is known of the file.
 FOOTER_LIMITS: Final[Mapping[str, Any]] = {
     "thrift_string_size_limit": 64 << 20,
@@ -62,8 +63,18 @@ def _with_instants(file: pq.ParquetFile) -> pa.Schema:
 
 def _batches(file: pq.ParquetFile, schema: pa.Schema, keys: object) -> Iterator[pa.RecordBatch]:
     _ = keys  # they must live as long as the file
+    decoder: Any = file.reader
+    learnt = _FIRST_ROWS
     for number in range(file.num_row_groups):
         group = file.metadata.row_group(number)
-        rows = reading.rows_per_batch(group.total_byte_size, group.num_rows)
-        for batch in file.iter_batches(batch_size=rows, row_groups=[number]):
-            yield batch if batch.schema.equals(schema) else batch.cast(schema)
+        most = reading.rows_per_batch(group.total_byte_size, group.num_rows)
+        for batch in file.iter_batches(batch_size=min(most, learnt), row_groups=[number]):
+            # What repeats takes no bytes in a page, so the last batch says best what records take in memory.
+            learnt = reading.rows_per_batch(columns.size(batch), batch.num_rows)
+            decoder.set_batch_size(min(most, learnt))  # of the next batch
+            yield batch if batch.schema.equals(schema) else _as_schema(batch, schema)
+
+
+def _as_schema(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
+    arrays = [columns.cast(column, kind) for column, kind in zip(batch.columns, schema.types, strict=True)]
+    return pa.RecordBatch.from_arrays(arrays, schema=schema)

@@ -11,6 +11,7 @@ from typing import Any, BinaryIO, Final
 import pyarrow as pa
 import pyarrow.types as pt
 
+from formats import columns
 from formats.errors import FormatError
 from formats.evolution import check_readable_as
 
@@ -165,10 +166,10 @@ def conformed(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
     """The records of ``batch`` as ``schema`` wants them; ``check_readable_as`` has accepted both."""
     if batch.schema.equals(schema):
         return batch
-    columns = [_column(batch, field) for field in schema]
-    if not columns:
+    arrays = [_column(batch, field) for field in schema]
+    if not arrays:
         return batch.select([])
-    return pa.RecordBatch.from_arrays(columns, schema=schema)
+    return pa.RecordBatch.from_arrays(arrays, schema=schema)
 
 
 def _column(batch: pa.RecordBatch, field: Any) -> Any:
@@ -181,7 +182,7 @@ def _column(batch: pa.RecordBatch, field: Any) -> Any:
             kind="value",
         )
     try:
-        return column if column.type == field.type else column.cast(field.type)
+        return columns.cast(column, field.type)
     except pa.ArrowException as error:
         raise FormatError(
             f"column {field.name!r} of type {column.type} holds values that {field.type} cannot take",

@@ -59,12 +59,12 @@ def iso_timestamp_text(column: Column) -> Text:
 def duration_text(column: Column) -> Text:
     """``INTERVAL '1 02:03:04.5' DAY TO SECOND``."""
     micros = column.cast(pa.duration("us")).cast(pa.int64())
-    size = pc.abs(micros)
-    days = pc.divide(size, _DAY_US)
-    rest = pc.subtract(size, pc.multiply(days, _DAY_US)).cast(pa.time64("us"))
+    signed = pc.divide(micros, _DAY_US)  # towards zero
+    # Of the smallest number there is no positive one; of its days and of what is left there are.
+    days, rest = pc.abs(signed), pc.abs(pc.subtract(micros, pc.multiply(signed, _DAY_US)))
     start = pc.if_else(pc.less(micros, 0), "INTERVAL '-", "INTERVAL '")
     day = pc.binary_join_element_wise(start, days.cast(pa.string()), "")
-    clock = _without_zeros(rest.cast(pa.string()))
+    clock = _without_zeros(rest.cast(pa.time64("us")).cast(pa.string()))
     return pc.binary_join_element_wise(day, " ", clock, "' DAY TO SECOND", "")
 
 

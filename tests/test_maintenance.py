@@ -153,7 +153,7 @@ def test_accept_publishes_what_is_left():
 
 def test_what_is_wrong_with_others_does_not_keep_a_sink_from_its_own():
     """An overwrite that cannot be carried through here is no reason to leave our epoch undone."""
-    world = World(partition_commit=PartitionCommit(policies=[ListenerPolicy(lambda event: None)]))
+    world = World(partition_commit=PartitionCommit(policies=[ListenerPolicy(lambda _event: None)]))
     overwrite = BatchWrite(mode=SaveMode.OVERWRITE)
     world.driver(EXCLUSIVE).run(overwrite, world.job(records("1", bucket="p=1")))
     world.partition_commit = None

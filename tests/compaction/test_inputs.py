@@ -101,3 +101,14 @@ def test_a_wrong_value_gets_no_right_checksum(monkeypatch, way):
             [Input(out.getvalue()), Input(bytes(damaged))], Output(), BulkFormat(ParquetWriterFactory())
         )
     assert raised.value.code == "INPUT"
+
+
+def test_texts_that_repeat_count_each_time_for_the_size_of_a_row_group():
+    """Readers have them in memory as often as there are records."""
+    file = io.BytesIO()
+    pq.write_table(pa.table({"a": [f"{number % 3}" * 1_000 for number in range(3_000)]}), file)
+    factory, output = ParquetWriterFactory(row_group_size="5MB"), Output()
+    rows = RecordWiseFileCompactor().rewrite([Input(file.getvalue())] * 4, output, BulkFormat(factory))
+    merged = pq.ParquetFile(output).metadata
+    assert rows == merged.num_rows == 12_000
+    assert [merged.row_group(place).num_rows for place in range(merged.num_row_groups)] == [6_000, 6_000]

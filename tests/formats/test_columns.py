@@ -50,3 +50,44 @@ def test_a_batch_is_cut_into_as_many_pieces_in_every_layout(column, monkeypatch)
     pieces = list(lines.in_pieces(batch, lambda piece: piece))
     assert 20 <= len(pieces) <= 25
     assert pa.Table.from_batches(pieces) == pa.table(batch)
+
+
+VOIDS = pa.list_(pa.null())
+OTHER = pa.field("other", pa.null())
+CASTS = {
+    "filled": (pa.array([[None] * 3, None, [None]]), pa.list_(pa.string())),
+    "list": (pa.array([[None] * 3, None, [None]]), pa.list_(OTHER)),
+    "fixed": (pa.array([[None, None], None, [None, None]], pa.list_(pa.null(), 2)), pa.list_(OTHER, 2)),
+    "large": (pa.array([[None] * 3, None, []], pa.large_list(pa.null())), pa.large_list(OTHER)),
+    "struct": (
+        pa.array([{"v": [None] * 4, "n": 1}, None, {"v": None, "n": 2}]),
+        pa.struct([("v", VOIDS), ("n", pa.int32())]),
+    ),
+    "map": (
+        pa.array([[("a", [None] * 3)], None, [("b", [None]), ("c", None)]], pa.map_(pa.string(), VOIDS)),
+        pa.map_(pa.large_string(), VOIDS),
+    ),
+    "deep": (
+        pa.array([[{"v": [None], "n": 1}] * 3, None, [{"v": [None] * 4, "n": None}]]),
+        pa.list_(pa.struct([("v", VOIDS), ("n", pa.int32())])),
+    ),
+}
+
+
+@pytest.mark.parametrize(("column", "kind"), CASTS.values(), ids=CASTS.keys())
+def test_lists_of_nothing_but_null_are_cast(column, kind):
+    """Wherever they are inside of a column, and in slices of it, they keep their lengths."""
+    for start in range(len(column)):
+        part = column.slice(start)
+        found = columns.cast(part, kind)
+        found.validate(full=True)
+        assert found.type == kind
+        assert found.to_pylist() == part.to_pylist()
+
+
+def test_fields_of_structs_with_void_are_cast_by_name():
+    """In the order that is asked for; one that is missing is null."""
+    column = pa.array([{"v": [None], "n": 1}, {"v": [], "n": 2}])
+    kind = pa.struct([("new", pa.string()), ("n", pa.int32()), ("v", pa.list_(pa.string()))])
+    expected = [{"new": None, "n": 1, "v": [None]}, {"new": None, "n": 2, "v": []}]
+    assert columns.cast(column, kind).to_pylist() == expected

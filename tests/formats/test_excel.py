@@ -168,6 +168,28 @@ def test_control_characters_are_read():
     assert found.read_all() == pa.table(batch)
 
 
+@pytest.mark.parametrize(
+    "text",
+    ["_x005F_x0041_", "_x0041_x0042_", "_x0041_", "_x0041\x01", "\x01x0041_", "__x0041_", "\uffff_x000G_"],
+    ids=ascii,
+)
+def test_text_that_looks_escaped_stays_text(text):
+    """Also where two of what look like escapes share a character, in cells and in names of columns."""
+    batch = pa.record_batch({text: [text]})
+    ((header, row),) = sheets_of(ExcelWriterFactory(), batch).values()
+    assert header == row
+    named = pa.record_batch({"t": [text]})
+    found = ExcelWriterFactory().open_reader(file_of(ExcelWriterFactory(), named), schema=named.schema)
+    assert found.read_all() == pa.table(named)
+
+
+def test_text_that_looks_like_xml_stays_text():
+    """The library would write it as it is, as part of the sheet."""
+    batch = pa.record_batch({"t": ["<r><t>bold</t></r>", "<r>a & b</r>", "<r>", "<b>"]})
+    found = ExcelWriterFactory().open_reader(file_of(ExcelWriterFactory(), batch), schema=batch.schema)
+    assert found.read_all() == pa.table(batch)
+
+
 def test_sheets_are_read_one_after_the_other(monkeypatch):
     """In pieces; columns are chosen, added and widened."""
     monkeypatch.setattr(excel_reader, "_ROWS", 4)

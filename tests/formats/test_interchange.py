@@ -194,6 +194,20 @@ def test_whatever_is_written_is_read(name, batch):
     assert found.to_pylist() == batch.to_pylist()
 
 
+@pytest.mark.parametrize("name", FACTORIES)
+@pytest.mark.parametrize("hidden", [None, 1])
+def test_what_a_null_struct_hides_is_no_value_of_the_next(name, hidden):
+    """Members of a null struct may be null themselves or not; the records after it have their own."""
+    inner = pa.StructArray.from_arrays(
+        [pa.array([hidden, 2, 3, hidden, 5])], ["n"], mask=pa.array([True, False, False, True, False])
+    )
+    outer = pa.StructArray.from_arrays([inner], ["inner"])
+    lists = pa.ListArray.from_arrays(pa.array([0, 2, 2, 4, 5, 5], pa.int32()), outer)
+    batch = pa.RecordBatch.from_arrays([outer, lists], ["outer", "lists"])
+    found = FACTORIES[name].open_reader(written(FACTORIES[name], batch), schema=batch.schema).read_all()
+    assert found.to_pylist() == batch.to_pylist()
+
+
 @settings(max_examples=25, deadline=None)
 @given(batch=batches(), cut=st.integers(0, 40))
 def test_avro_parts_go_on_anywhere(batch, cut):

@@ -7,7 +7,15 @@ import io
 import pyarrow as pa
 import pytest
 
-from formats import BulkWriterFactory, FormatError, RowEncoder, reading
+from formats import (
+    ArrowWriterFactory,
+    AvroWriterFactory,
+    BulkWriterFactory,
+    FormatError,
+    ParquetWriterFactory,
+    RowEncoder,
+    reading,
+)
 from formats.per_row import PerRowEncoder
 
 
@@ -116,3 +124,48 @@ def test_a_format_without_a_reader_says_so(format_):
     with pytest.raises(FormatError, match="cannot read") as error:
         format_.open_reader(io.BytesIO())
     assert error.value.kind == "option"
+
+
+@pytest.mark.parametrize("form", [ParquetWriterFactory(), ArrowWriterFactory(), AvroWriterFactory()])
+def test_lists_of_void_are_written_and_read(form):
+    """``ARRAY<VOID>`` beside a column that is never null, as ``spark.range`` makes it."""
+    inner = pa.struct([pa.field("v", pa.list_(pa.null())), pa.field("n", pa.int32(), nullable=False)])
+    schema = pa.schema(
+        [
+            pa.field("id", pa.int64(), nullable=False),
+            pa.field("a", pa.list_(pa.null())),
+            pa.field("s", pa.list_(inner)),
+        ]
+    )
+    structs = [[{"v": [None, None], "n": 1}] * 2, [], [{"v": [None], "n": 2}]]
+    batch = pa.record_batch([[1, 2, 3], [[None] * 3, [], [None]], structs], schema=schema)
+    assert form.open_reader(written(form, batch)).read_all().to_pylist() == batch.to_pylist()
+
+
+def test_a_batch_of_long_texts_that_repeat_is_bounded():
+    """A few bytes of Parquet may be hundreds of megabytes of text; every one of the row groups is read."""
+    texts = pa.record_batch({"t": pa.array([0] * 6_000, pa.int32())}).column(0)
+    column = pa.DictionaryArray.from_arrays(texts, ["x" * 20_000])
+    factory = ParquetWriterFactory()
+    file = written(factory, *[pa.record_batch({"t": column})] * 2)
+    assert len(file.getvalue()) < 10_000
+    sizes = [(batch.nbytes, batch.num_rows) for batch in factory.open_reader(file)]
+    assert max(size for size, _ in sizes) <= 2 * reading.BATCH_BYTES
+    assert sum(rows for _, rows in sizes) == 12_000
+    assert len(sizes) < 40
+
+
+def test_a_parquet_reader_is_soon_at_full_speed():
+    """Only the first batch is small, and no later one, where records are."""
+    factory = ParquetWriterFactory(row_group_rows=50_000)
+    sizes = [batch.num_rows for batch in factory.open_reader(written(factory, numbers(100_100)))]
+    assert sizes == [256, 49_744, 50_000, 100]
+
+
+def test_a_batch_of_records_that_take_no_bytes_is_bounded():
+    """In memory each of their fields takes some."""
+    factory = AvroWriterFactory()
+    file = written(factory, pa.record_batch({f"c{place}": pa.nulls(10_000) for place in range(100)}))
+    sizes = [batch.num_rows for batch in factory.open_reader(file)]
+    assert max(sizes) <= 5_000
+    assert sum(sizes) == 10_000

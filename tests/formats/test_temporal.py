@@ -73,3 +73,14 @@ def test_offsets_of_before_there_were_zones_have_seconds():
     """Local mean time, as Java writes it."""
     instant = pa.array([-2_840_140_800_000_000], pa.timestamp("us", "America/New_York"))
     assert iso_timestamp_text(instant).to_pylist() == ["1879-12-31T19:03:58.000-04:56:02"]
+
+
+def test_the_longest_intervals_are_written():
+    """Of the smallest number of 64 bits there is no positive one, and its text is whole all the same."""
+    spans = pa.array([-(2**63), 2**63 - 1, None, -1], pa.int64()).cast(pa.duration("us"))
+    batch = pa.record_batch({"for": spans})
+    ends = ["-106751991 04:00:54.775808", "106751991 04:00:54.775807", None, "-0 00:00:00.000001"]
+    texts = [end and f"INTERVAL '{end}' DAY TO SECOND" for end in ends]
+    lines = bytes(Encoder.json_lines().encode(batch)).splitlines()
+    assert [json.loads(line).get("for") for line in lines] == texts
+    assert bytes(Encoder.csv().encode(batch)).decode().splitlines() == [text or '""' for text in texts]
