@@ -18,6 +18,7 @@ from filesink.errors import (
     IdentityError,
     StagedDataLost,
     StateCorruptError,
+    StateError,
     StorageError,
 )
 from filesink.file_tiers import StoreAddress
@@ -160,7 +161,7 @@ def test_what_is_wrong_with_others_does_not_keep_a_sink_from_its_own():
     world.driver().run(micro_batch(0), world.job(records("2", bucket="p=1")))
     for sink_id in (EXCLUSIVE, world.sink_id):
         world.store().delete(f"_filesink/{sink_id}/000000000000.complete")
-    with pytest.raises(ConfigError):
+    with pytest.raises(StateError):
         world.maintenance().recover(Lost.RAISE, None)
     assert f"_filesink/{world.sink_id}/000000000000.complete" in world.files.files
 

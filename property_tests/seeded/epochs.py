@@ -148,13 +148,13 @@ EPOCHS = (
     Mutant(
         "the sweep takes files of other sinks",
         "filesink/sweep.py",
-        "if file.tag != tag or file.path in chain.named:",
-        "if file.path in chain.named:",
+        "if file.tag != tag or name_of(file.path) in named:",
+        "if name_of(file.path) in named:",
     ),
     Mutant(
         "the sweep takes held files",
         "filesink/sweep.py",
-        "if file.tag != tag or file.path in chain.named:",
+        "if file.tag != tag or name_of(file.path) in named:",
         "if file.tag != tag:",
     ),
 )

@@ -50,7 +50,7 @@ OVERWRITES = (
     Mutant(
         "files of an epoch that is not complete are replaced",
         _REPLACING,
-        "        replaced = [file for file in files if file.path not in unfinished]\n",
+        "        replaced = [file for file in files if name_of(file.path) not in unfinished]\n",
         "        replaced = files\n        del unfinished\n",
     ),
     Mutant(
