@@ -96,13 +96,13 @@ def test_no_descriptor_is_left_after_errors(tmp_path: Path, above: str) -> None:
     (tmp_path / "a" / "file").write_bytes(b"")
     (tmp_path / "a" / "link").symlink_to(tmp_path)
     fs = PosixFs(str(tmp_path))
-    before = descriptors()
+    before = descriptors_in_use()
     for call in (fs.read, fs.list, fs.fsync_directory, fs.unlink, fs.mkdir, fs.create_exclusive):
         with pytest.raises((OSError, SecurityError)):
             call(f"{above}/x")
     with pytest.raises((OSError, SecurityError)):
         fs.link("file", f"{above}/x")
-    assert descriptors() == before
+    assert descriptors() <= before
 
 
 def test_a_link_to_a_link_does_not_reach_its_target(tmp_path: Path) -> None:
@@ -145,10 +145,10 @@ def test_names_that_vanish_while_they_are_listed_hide_no_others(
             yield found
 
     monkeypatch.setattr(os, "scandir", removing)
-    before = descriptors()
+    before = descriptors_in_use()
     listed = PosixFs(str(tmp_path)).list("")
     assert {entry.name: entry.size for entry in listed} == {"before": 3, "later": 3}
-    assert descriptors() == before
+    assert descriptors() <= before
 
 
 @pytest.mark.parametrize("missing", ["", "b", "b/c"])
@@ -216,7 +216,12 @@ def test_a_base_below_a_directory_that_is_not_ours(
             PosixFs(str(base)).make_base()
 
 
-def descriptors() -> set[str]:
+def descriptors_in_use() -> set[str]:
     """What this process has open, without what earlier tests have left to the collector."""
     gc.collect()
+    return descriptors()
+
+
+def descriptors() -> set[str]:
+    """What this process has open."""
     return {entry.name for entry in Path("/proc/self/fd").iterdir()}
