@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from filesink.closing import Part
 from filesink.durations import has_passed
 from filesink.errors import SecurityError
-from filesink.naming import parse_hidden
+from filesink.naming import name_of, parse_hidden
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,7 +75,7 @@ def _born_ms(part: Part) -> int:
 def _slot(part: Part) -> int:
     """The slot in which a part was closed: that of its last segment, which is in its name."""
     path = part[-1].staged.path
-    name = parse_hidden(path.rpartition("/")[2])
+    name = parse_hidden(name_of(path))
     if name is None:
         raise SecurityError(f"'{path}' is not a name of ours; restore the ledger", code="FOREIGN_FILE")
     return name.slot

@@ -28,7 +28,7 @@ from filesink.committables import (
     Watermark,
 )
 from filesink.errors import CommitConflictError, InternalError, SecurityError, StagedDataLost, StorageError
-from filesink.naming import parent, parse_ours
+from filesink.naming import name_of, parent, parse_ours
 from filesink.part_file import Event, State, advance
 from filesink.ports import TaskRunner
 from filesink.storage.api import Deletion, Store
@@ -202,7 +202,7 @@ class VerifyStage(PreCommitStage[HeldFile, Committable]):
 
 def _slot(path: str) -> int | None:
     """The slot that a hidden file or upload was made for; ``None`` if its name is not ours."""
-    name = parse_ours(path.rpartition("/")[2])
+    name = parse_ours(name_of(path))
     return None if name is None else name.slot
 
 

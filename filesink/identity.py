@@ -129,7 +129,9 @@ def _check_old_names(
 
     ``known`` is the last batch of its own chain. A second sink of the same query has had that, too.
     """
-    for head, last in _under_other_names(batch, ledger):
+    for head, last in _streams_beside(ledger):
+        if last.query_id != batch.query_id:
+            continue
         if known is not None and (
             last.batch_id <= known.batch_id
             or ledger.beside(head.record.sink_id).find(known.query_id, known.batch_id) is not None
@@ -151,11 +153,12 @@ def _check_old_names(
             )
 
 
-def _under_other_names(batch: MicroBatch, ledger: Ledger) -> Iterator[tuple[Head, MicroBatch]]:
+def _streams_beside(ledger: Ledger) -> Iterator[tuple[Head, MicroBatch]]:
+    """Other chains that a micro-batch has written to; those of batch writes may have names of this kind."""
     for name in ledger.neighbours():
         head = ledger.beside(name).newest() if name.startswith(OF_STREAMS) else None
         last = None if head is None else head.record.last_batch
-        if head is not None and last is not None and last.query_id == batch.query_id:
+        if head is not None and last is not None:
             yield head, last
 
 
@@ -178,20 +181,14 @@ def _check_new_chain(batch: MicroBatch, ledger: Ledger) -> None:
             "emptied or not mounted",
         )
     if ledger.sink_id.startswith("query-"):
-        others = [name for name in ledger.neighbours() if name.startswith(OF_STREAMS)]
-        others = [name for name in others if _is_of_a_stream(ledger.beside(name).newest())]
-        if others:
+        other = next(_streams_beside(ledger), None)
+        if other is not None:
             raise _refusal(
                 "NEW_QUERY_OLD_DATA",
-                f"the base path holds the ledger of another stream, '{others[0]}', and this query "
-                f"({batch.query_id}) has no uid: a new checkpoint reads its source from the start and would "
-                "double the rows",
+                f"the base path holds the ledger of another stream, '{other[0].record.sink_id}', and this "
+                f"query ({batch.query_id}) has no uid: a new checkpoint reads its source from the start and "
+                "would double the rows",
             )
-
-
-def _is_of_a_stream(head: Head | None) -> bool:
-    """Whether a micro-batch has written to a chain; batch writes with a uid have chains of the same kind."""
-    return head is not None and head.record.last_batch is not None
 
 
 def _known_uid(ledger: Ledger, last: MicroBatch, batch: MicroBatch) -> str:

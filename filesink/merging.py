@@ -28,6 +28,7 @@ from filesink.naming import (
     HiddenName,
     OutputFileConfig,
     join,
+    name_of,
     new_part_id,
     parent,
     parse_hidden,
@@ -152,7 +153,7 @@ class Merger:
         return store.promote(combined.staged, request.target)
 
     def _own(self, path: str) -> str:
-        name = parse_hidden(path.rpartition("/")[2])
+        name = parse_hidden(name_of(path))
         if name is None:
             raise CompactionError(f"'{path}' is not a name of ours; please report this", code="NAME")
         return join(parent(path), str(replace(name, attempt=self.ids.uuid())))

@@ -19,7 +19,7 @@ from filesink.epoch_record import EpochRecord, MicroBatch
 from filesink.errors import IdentityError
 from filesink.gathering import states_of
 from filesink.ledger import Ledger
-from filesink.naming import join, parent, parse_ours
+from filesink.naming import join, name_of, parent, parse_ours
 from filesink.storage.staged import HiddenFile
 from filesink.transactions import forget
 
@@ -99,7 +99,7 @@ class Retraction:
 
     def _hide_again(self, file: PendingFile, slot: int) -> None:
         """Give a file that was held since an earlier epoch, whose state still names it, that name back."""
-        name = parse_ours(file.staged.path.rpartition("/")[2])
+        name = parse_ours(name_of(file.staged.path))
         is_new = name is not None and name.slot == slot  # its rows will be written again
         # An object was copied, and is still held: else nothing is taken back, see ``_check_removed``.
         if not is_new and isinstance(file.staged, HiddenFile):

@@ -134,7 +134,7 @@ def _is_bucket(directory: str) -> bool:
 
     Dead letters stand beside all data. A directory of their name in a bucket is somebody else's.
     """
-    is_skipped = directory.rpartition("/")[2][0] in "._"
+    is_skipped = name_of(directory)[0] in "._"
     return not is_skipped or (not is_data(directory) and not parent(directory))
 
 

@@ -215,11 +215,9 @@ def _cast_void(column: Column, kind: Any) -> Column:
     if pt.is_struct(found) and pt.is_struct(kind) and kind.num_fields:
         return _cast_struct(column, kind)
     if pt.is_map(found) and pt.is_map(kind):
-        fields: Any = [kind.key_field, kind.item_field]
-        inner = [cast(column.keys, kind.key_type), cast(column.items, kind.item_type)]
-        return _rewrapped(column, kind, pa.StructArray.from_arrays(inner, fields=fields))
+        return rewrapped(column, kind, cast(column.keys, kind.key_type), cast(column.items, kind.item_type))
     if is_list(found) and found.id == kind.id:
-        return _rewrapped(column, kind, cast(column.values, kind.value_type))
+        return rewrapped(column, kind, cast(column.values, kind.value_type))
     return column.cast(kind)
 
 
@@ -236,11 +234,13 @@ def _cast_struct(column: Column, kind: Any) -> Column:
     return pa.StructArray.from_arrays(inner, fields=fields, mask=mask)
 
 
-def _rewrapped(column: Column, kind: Any, inner: Column) -> Column:
-    """The lists or maps of ``column``, a slice or not, around other values."""
+def rewrapped(column: Column, kind: Any, *inner: Column) -> Column:
+    """The lists or maps of ``column``, a slice or not, around other values; of a map keys and items."""
+    if pt.is_map(kind):
+        inner = (pa.StructArray.from_arrays(list(inner), fields=[kind.key_field, kind.item_field]),)
     own = column.buffers()[: 1 if pt.is_fixed_size_list(kind) else 2]
     return pa.Array.from_buffers(
-        kind, len(column), own, null_count=column.null_count, offset=column.offset, children=[inner]
+        kind, len(column), own, null_count=column.null_count, offset=column.offset, children=list(inner)
     )
 
 

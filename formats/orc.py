@@ -237,17 +237,14 @@ def _laid_out(table: pa.Table) -> pa.Table:
 def _null_below(column: Any) -> Any:
     """``column``, with the members of each null struct null as well."""
     kind: Any = column.type
-    mask = column.is_null() if column.null_count else None
     if pt.is_struct(kind):
+        mask = column.is_null() if column.null_count else None
         members = column.flatten() if mask else [column.field(place) for place in range(kind.num_fields)]
         return pa.StructArray.from_arrays(list(map(_null_below, members)), fields=list(kind), mask=mask)
     if pt.is_map(kind):
-        items = _null_below(column.items)
-        return type(column).from_arrays(column.offsets, column.keys, items, type=kind, mask=mask)
-    if pt.is_fixed_size_list(kind):
-        return type(column).from_arrays(_null_below(column.values), type=kind, mask=mask)
+        return columns.rewrapped(column, kind, column.keys, _null_below(column.items))
     if columns.is_list(kind):
-        return type(column).from_arrays(column.offsets, _null_below(column.values), type=kind, mask=mask)
+        return columns.rewrapped(column, kind, _null_below(column.values))
     return column
 
 

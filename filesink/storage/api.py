@@ -23,7 +23,7 @@ from enum import Enum
 from typing import TYPE_CHECKING, BinaryIO, Protocol
 
 from filesink.errors import StagedDataLost
-from filesink.naming import parent
+from filesink.naming import name_of, parent
 from filesink.ports import SerialRunner, TaskRunner
 from filesink.storage.staged import Piece, Staged
 
@@ -234,7 +234,7 @@ class Store(ABC):
         Replayable. Durable after ``sync_directories`` of its directory. Where a store cannot look and
         remove in one step, a change between the two steps is lost; finished files never change.
         """
-        found = [entry for entry in self.list(parent(path)) if entry.name == path.rpartition("/")[2]]
+        found = [entry for entry in self.list(parent(path)) if entry.name == name_of(path)]
         if not found:
             return Deletion.GONE
         if (found[0].kind, found[0].size, found[0].version) != (Kind.FILE, size, version):

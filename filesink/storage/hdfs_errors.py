@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import errno
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 
 from filesink.errors import StorageError
 from filesink.storage import os_errors
@@ -36,12 +35,6 @@ def storage_error(error: OSError, operation: str, where: str) -> StorageError:
             return os_errors.storage_error(error, operation, where)
 
 
-@contextmanager
-def explaining(operation: str, where: str) -> Iterator[None]:
+def explaining(operation: str, where: str) -> AbstractContextManager[None]:
     """Turn errors of a ``Namenode`` inside the block into ``StorageError``; ours pass as they are."""
-    try:
-        yield
-    except StorageError:
-        raise
-    except OSError as error:
-        raise storage_error(error, operation, where) from error
+    return os_errors.explaining(operation, where, error_of=storage_error)

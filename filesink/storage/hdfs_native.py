@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
 from filesink.errors import ConfigError, DependencyError
+from filesink.naming import name_of
 from filesink.storage.namenode import HdfsStatus, hadoop_error, host_and_port
 
 if TYPE_CHECKING:
@@ -196,7 +197,7 @@ def _first_line(error: Exception) -> str:
 
 def _status(found: hdfs_native.FileStatus) -> HdfsStatus:
     return HdfsStatus(
-        name=found.path.rpartition("/")[2],
+        name=name_of(found.path),
         size=found.length,
         mtime_ms=found.modification_time,
         is_directory=found.isdir,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import errno
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from filesink.errors import StorageError
@@ -48,11 +48,16 @@ def storage_error(error: OSError, operation: str, where: str) -> StorageError:
 
 
 @contextmanager
-def explaining(operation: str, where: str) -> Iterator[None]:
-    """Turn the system's errors inside the block into ``StorageError``; ours pass as they are."""
+def explaining(
+    operation: str, where: str, *, error_of: Callable[[OSError, str, str], StorageError] = storage_error
+) -> Iterator[None]:
+    """Turn the system's errors inside the block into ``StorageError``; ours pass as they are.
+
+    ``error_of``: as ``storage_error``, for a system with words of its own.
+    """
     try:
         yield
     except StorageError:
         raise
     except OSError as error:
-        raise storage_error(error, operation, where) from error
+        raise error_of(error, operation, where) from error

@@ -16,7 +16,7 @@ from collections.abc import Iterable, Sequence
 from typing import BinaryIO
 
 from filesink.errors import BucketError, CommitConflictError, InternalError
-from filesink.naming import LEDGER_ROOT, check_relative, join, parent, parse_upload, upload_path
+from filesink.naming import LEDGER_ROOT, check_relative, join, name_of, parent, parse_upload, upload_path
 from filesink.ports import Clock, Ids
 from filesink.storage.api import Deletion, Entry, Kind, PutResult, Store
 from filesink.storage.multipart import Senders
@@ -116,7 +116,7 @@ class S3Store(Store):
 
     def discard(self, path: str) -> None:
         """See ``Store.discard``."""
-        upload = parse_upload(path.rpartition("/")[2])
+        upload = parse_upload(name_of(path))
         if upload is None:
             self._objects.delete(self._bucket.key(path))
         else:

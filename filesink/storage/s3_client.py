@@ -21,6 +21,7 @@ from botocore import exceptions
 from botocore.config import Config
 
 from filesink.errors import ConfigError, StorageError
+from filesink.naming import name_of
 from filesink.storage.objects import (
     EXISTS,
     RACE,
@@ -172,9 +173,8 @@ class S3Objects:
             except exceptions.ClientError as error:
                 if not etag or status_of(error) != 501:
                     raise
-                self._client.delete_object(
-                    Key=key, **self._all
-                )  # a store without conditions; it was looked at
+                # A store without conditions; whoever gives one has looked just before.
+                self._client.delete_object(Key=key, **self._all)
 
     def list_objects(self, prefix: str, /) -> tuple[list[FoundObject], list[str]]:
         """See ``Objects.list_objects``."""
@@ -290,7 +290,7 @@ class S3Objects:
 
 
 def _is_hidden(key: str) -> bool:
-    return key.rpartition("/")[2].startswith(".")
+    return name_of(key).startswith(".")
 
 
 def _body(data: Buffer) -> bytes | bytearray:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, cast
 from urllib.parse import quote, urlsplit, urlunsplit
 
 from filesink.errors import ConfigError, DependencyError
+from filesink.naming import name_of
 from filesink.storage.namenode import HdfsStatus, hadoop_error
 
 if TYPE_CHECKING:
@@ -78,7 +79,7 @@ class WebNamenode:
             found = self._ask("GET", "GETFILESTATUS", path).json()["FileStatus"]
         except FileNotFoundError:
             return None
-        return _status(path.rpartition("/")[2], found)
+        return _status(name_of(path), found)
 
     def rename(self, source: str, target: str, /) -> None:
         """See ``Namenode.rename``. Gateways that ignore the option answer with a boolean."""

@@ -127,24 +127,19 @@ class TestSimulatedWebHdfs(StoreContract):
     """The client of the REST interface, against a server of it that is the simulated namenode."""
 
     outputs = 100
+    serve = staticmethod(web_namenode)
 
     @pytest.fixture
     def site(self) -> Iterator[Site]:
         cluster = Cluster()
-        with web_namenode(cluster) as port:
+        with self.serve(cluster) as port:
             yield SimulatedSite(cluster, WebNamenode("127.0.0.1", port, {}))
 
 
-class TestSimulatedHttpFs(StoreContract):
+class TestSimulatedHttpFs(TestSimulatedWebHdfs):
     """The same client through HttpFS, which hands over what is read without another address."""
 
-    outputs = 100
-
-    @pytest.fixture
-    def site(self) -> Iterator[Site]:
-        cluster = Cluster()
-        with httpfs(cluster) as port:
-            yield SimulatedSite(cluster, WebNamenode("127.0.0.1", port, {}))
+    serve = staticmethod(httpfs)
 
 
 @pytest.mark.slow

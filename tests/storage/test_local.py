@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import os
 import socket
 import stat
@@ -22,6 +21,7 @@ from filesink.storage.staged import HiddenFile, Staged
 from filesink.system import SystemIds, ThreadRunner
 from tests.contracts.store_contract import StoreContract
 from tests.contracts.store_site import Site, finish, hidden, stage
+from tests.storage.descriptors import descriptors, descriptors_in_use
 
 
 @dataclass
@@ -65,17 +65,6 @@ def store(site: LocalSite) -> Store:
     store = site.store()
     store.prepare()
     return store
-
-
-def descriptors_in_use() -> set[str]:
-    """What this process has open, without what earlier tests have left to the collector."""
-    gc.collect()
-    return descriptors()
-
-
-def descriptors() -> set[str]:
-    """What this process has open."""
-    return {entry.name for entry in Path("/proc/self/fd").iterdir()}
 
 
 class TestLocalStore(StoreContract):

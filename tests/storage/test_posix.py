@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import gc
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,6 +14,7 @@ from filesink.errors import SecurityError
 from filesink.storage import posix_copy
 from filesink.storage.api import Kind
 from filesink.storage.posix import PosixFs
+from tests.storage.descriptors import descriptors, descriptors_in_use
 
 CONTENT = os.urandom(3 << 20)
 
@@ -214,14 +214,3 @@ def test_a_base_below_a_directory_that_is_not_ours(
     for base in [tmp_path / "new"] if tolerated else [tmp_path, tmp_path / "new"]:
         with pytest.raises(OSError, match=os.strerror(code)):
             PosixFs(str(base)).make_base()
-
-
-def descriptors_in_use() -> set[str]:
-    """What this process has open, without what earlier tests have left to the collector."""
-    gc.collect()
-    return descriptors()
-
-
-def descriptors() -> set[str]:
-    """What this process has open."""
-    return {entry.name for entry in Path("/proc/self/fd").iterdir()}
