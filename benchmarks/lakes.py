@@ -1,8 +1,10 @@
 """Table formats on Spark: lineitem and micro-batches into Delta Lake and Apache Iceberg, paired with ours.
 
 A table format keeps the list of its files in a log or in metadata, so that only its readers see a table;
-ours are seen by whoever lists. Both are taken as they come, but for the codec: Iceberg shuffles a
-partitioned write so that few tasks write to a month, Delta and ours do not. Neither syncs its files.
+ours are seen by whoever lists. Both are taken as they come, but for the codec and one number: Delta
+keeps its state in 50 Spark partitions, made for clusters, which take most of a small commit on two
+cores; it gets two. Iceberg shuffles a partitioned write so that few tasks write to a month, Delta and
+ours do not. Neither syncs its files.
 
 Their jars know one minor version of Spark, and not the newest: the program makes an environment with
 the newest PySpark that both know, once, and goes on there. Spark fetches the jars itself; they are put
@@ -159,6 +161,7 @@ def _settings(warehouse: Path) -> dict[str, str]:
     return {
         "spark.sql.extensions": ",".join(extensions),
         "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
+        "spark.databricks.delta.snapshotPartitions": "2",
         "spark.sql.catalog.ice": "org.apache.iceberg.spark.SparkCatalog",
         "spark.sql.catalog.ice.type": "hadoop",
         "spark.sql.catalog.ice.warehouse": str(warehouse),

@@ -10,7 +10,7 @@ from __future__ import annotations
 import argparse
 import json
 import statistics
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
@@ -31,7 +31,9 @@ _HEAD = """\
 Made by `benchmarks/report.py` from the results of `make bench` and `make bench-full`. See also
 [how it is measured](../benchmarks/README.md), [what can be tuned](tuning.md) and
 [what it costs at scale](scale.md). A ratio is the median over pairs of measurements, ours divided by the
-other: below 1 ours is faster. Smallest and largest ratio say how far to trust it.
+other: below 1 ours is faster. If 1 lies between smallest and largest, the two are alike. One measurement
+says little about another day: what is on this page more than once, such as lineitem flat by ours, moves by
+a tenth and more. The number in the first column is that of the machine and the versions below.
 """
 
 
@@ -48,6 +50,16 @@ class Result:
         if not {*_PARTS_OF_A_COMPARISON} <= {*self.values}:
             return None
         return Comparison(**{name: self.values[name] for name in _PARTS_OF_A_COMPARISON})
+
+    @property
+    def setting(self) -> str:
+        """The machine, the versions and the day."""
+        on = self.on
+        return (
+            f"{on.get('cpu', 'unknown')}, {on.get('cores', '?')} cores; Python {on.get('python', '?')}, "
+            f"PySpark {on.get('pyspark', '?')}, pyarrow {on.get('pyarrow', '?')}, "
+            f"filesink {on.get('filesink', '?')} at {on.get('commit', '?')}, {on.get('date', '?')[:10]}"
+        )
 
     @property
     def is_shown(self) -> bool:
@@ -92,53 +104,42 @@ def write(results: Sequence[Result], docs: Path) -> None:
 
 def page(results: Sequence[Result]) -> Iterator[str]:
     """The lines of the page."""
+    numbers = {result.setting: 0 for result in results}
+    numbers = {setting: number for number, setting in enumerate(numbers, 1)}
     yield _HEAD
-    yield from settings(results)
-    compared = [(result.on.get("program", ""), found) for result in results if (found := result.comparison)]
+    yield from (f"{number}. {setting}" for setting, number in numbers.items())
+    compared = [(result, found) for result in results if (found := result.comparison)]
     if compared:
         yield f"\n## Compared\n\n![Ratios of all comparisons, below 1 where ours is faster]({RATIOS})\n"
-        yield "| program | work | compared with | theirs | ours | ratio | smallest and largest |"
-        yield "|---|---|---|---|---|---|---|"
-        yield from (row(program, comparison) for program, comparison in compared)
+        yield "| on | program | work | compared with | theirs | ours | pairs | ratio | smallest and largest |"
+        yield "|---|---|---|---|---|---|---|---|---|"
+        for result, comparison in compared:
+            yield f"| {numbers[result.setting]} {row(result.on.get('program', ''), comparison)}"
     epochs = [result for result in results if "milliseconds" in result.values]
     if epochs:
         yield f"\n## One epoch after the other\n\n![Milliseconds of an epoch by its number]({EPOCHS})\n"
-        yield "| query | epochs | median of 100 to 199 | median of the last 100 | ratio | ledger |"
-        yield "|---|---|---|---|---|---|"
-        yield from map(epoch_row, epochs)
-    facts = [line for result in results for line in fact_rows(result)]
+        yield "| on | query | epochs | median of 100 to 199 | median of the last 100 | ratio | ledger |"
+        yield "|---|---|---|---|---|---|---|"
+        yield from (f"| {numbers[result.setting]} {epoch_row(result)}" for result in epochs)
+    facts = [f"| {numbers[result.setting]} {line}" for result in results for line in fact_rows(result)]
     if facts:
-        yield "\n## Found\n\n| what | found |\n|---|---|"
+        yield "\n## Found\n\n| on | what | found |\n|---|---|---|"
         yield from facts
     yield ""
 
 
-def settings(results: Iterable[Result]) -> Iterator[str]:
-    """A line for each machine and set of versions that results come from."""
-    seen = []
-    for result in results:
-        on = result.on
-        line = (
-            f"- {on.get('cpu', 'unknown')}, {on.get('cores', '?')} cores; Python {on.get('python', '?')}, "
-            f"PySpark {on.get('pyspark', '?')}, pyarrow {on.get('pyarrow', '?')}, "
-            f"filesink {on.get('filesink', '?')} at {on.get('commit', '?')}, {on.get('date', '?')[:10]}"
-        )
-        if line not in seen:
-            seen.append(line)
-    yield from seen
-
-
 def row(program: str, comparison: Comparison) -> str:
-    """One comparison; the unit of its values is in the cells."""
+    """One comparison; the unit of its values is in the cells. A single pair has no spread."""
     ratios = comparison.ratios
     unit = {"seconds": "s"}.get(comparison.unit, comparison.unit)
     theirs, ours = (
         f"{float(f'{statistics.median(values):.3g}'):,g} {unit}"  # three digits, and no powers of ten
         for values in (comparison.baseline_values, comparison.our_values)
     )
+    spread = f"{min(ratios):.2f} to {max(ratios):.2f}" if len(ratios) > 1 else "unknown"
     return (
         f"| `{program}.py` | {comparison.title} | {comparison.baseline} | {theirs} | {ours} | "
-        f"{statistics.median(ratios):.2f} | {min(ratios):.2f} to {max(ratios):.2f} |"
+        f"{len(ratios)} | {statistics.median(ratios):.2f} | {spread} |"
     )
 
 

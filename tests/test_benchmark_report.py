@@ -57,19 +57,39 @@ def page(report: ModuleType, tmp_path: Path) -> str:
 
 def test_a_comparison_is_a_row_with_the_median_of_its_ratios(page: str) -> None:
     """3/6, 4/5, 9/6: the median of the ratios, not the ratio of the medians."""
-    row = "| `lineitem.py` | lineitem flat | df.write.parquet | 6 s | 4 s | 0.80 | 0.50 to 1.50 |"
+    row = "| 1 | `lineitem.py` | lineitem flat | df.write.parquet | 6 s | 4 s | 3 | 0.80 | 0.50 to 1.50 |"
     assert row in page.splitlines()
+
+
+def test_a_single_pair_has_no_spread(report: ModuleType, tmp_path: Path) -> None:
+    """A range of 0.50 to 0.50 would look like the surest figure of the page; it is the least sure."""
+    once = {**FLAT, "our_values": [3.0], "baseline_values": [6.0]}
+    (tmp_path / "once.json").write_text(json.dumps({**once, "on": ON}))
+    report.write(report.load(tmp_path), tmp_path)
+    assert "| 6 s | 3 s | 1 | 0.50 | unknown |" in (tmp_path / "benchmarks.md").read_text()
+
+
+def test_rows_say_on_what_they_were_measured(report: ModuleType, tmp_path: Path) -> None:
+    """Figures of two Sparks stand on one page; whoever compares them must see that."""
+    older = {**ON, "pyspark": "4.1.4"}
+    for number, (values, on) in enumerate([(FLAT, ON), ({**FLAT, "title": "lineitem older"}, older)]):
+        (tmp_path / f"{number}.json").write_text(json.dumps({**values, "on": on}))
+    report.write(report.load(tmp_path), tmp_path)
+    lines = (tmp_path / "benchmarks.md").read_text().splitlines()
+    assert any(line.startswith("1. ") and "PySpark 4.3.0" in line for line in lines)
+    assert any(line.startswith("2. ") and "PySpark 4.1.4" in line for line in lines)
+    assert any(line.startswith("| 2 | `lineitem.py` | lineitem older |") for line in lines)
 
 
 def test_epochs_are_a_row_with_early_and_late_cost(page: str) -> None:
     """Whoever looks for growth finds both windows, and the size of the ledger."""
-    row = "| parts close | 400 | 100 ms | 110 ms | 1.10 | 30 files, 2.5 MB |"
+    row = "| 1 | parts close | 400 | 100 ms | 110 ms | 1.10 | 30 files, 2.5 MB |"
     assert row in page.splitlines()
 
 
 def test_other_facts_are_not_left_out(page: str) -> None:
     """What a program kept besides times is on the page."""
-    assert "| 2,000 buckets: largest worker | 300 MB |" in page.splitlines()
+    assert "| 1 | 2,000 buckets: largest worker | 300 MB |" in page.splitlines()
 
 
 def test_the_machine_is_named_once(page: str) -> None:
