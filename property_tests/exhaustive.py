@@ -87,13 +87,13 @@ class Case:
     fault: Fault
     sticky: bool = False
     second: int = 0
-    then: Fault | None = None
+    then: Mode | None = None
 
     def run(self, tally: Tally) -> None:
         """Run it and count it."""
         plan: Plan = OneFault(self.number, self.fault, sticky=self.sticky)
         if self.then is not None:
-            plan = TwoFaults(self.number, self.fault, second=self.second, fault=self.then)
+            plan = TwoFaults(self.number, self.fault, second=self.second, mode=self.then)
         result = History(_SEED, replace(CANON[self.canon], plan=plan)).run()
         tally.add(self.number, result)
         if result.violation is not None:
@@ -119,20 +119,19 @@ def singles() -> Iterator[Case]:
 
 
 def pairs(count: int, seed: int = 0) -> Iterator[Case]:
-    """A crash anywhere, then another fault within the calls that recover from it."""
+    """A crash anywhere in any of the histories, then another fault within the calls that recover from it."""
     random = Random(seed)
-    operations = calls("open parts")
-    modes = [*CRASHES, Mode.ERROR, Mode.LOST_REPLY]
+    lengths = {canon: len(calls(canon)) for canon in CANON}
+    modes = [mode for mode in Mode if mode is not Mode.FULL]
     for _ in range(count):
-        number = random.randint(1, len(operations))
-        mode = random.choice(modes)
-        then = Fault(mode, 5 if mode in {Mode.ERROR, Mode.LOST_REPLY} else 0)
+        canon = random.choice(tuple(CANON))
+        number = random.randint(1, lengths[canon])
         yield Case(
-            "open parts",
+            canon,
             number,
             Fault(random.choice(CRASHES)),
             second=number + random.randint(1, 120),
-            then=then,
+            then=random.choice(modes),
         )
 
 

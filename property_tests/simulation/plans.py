@@ -16,6 +16,7 @@ from property_tests.simulation.faults import (
     Fault,
     Mode,
     codes,
+    single_faults,
 )
 from property_tests.simulation.world import Plan
 
@@ -52,18 +53,26 @@ class Recorder(Plan):
 
 
 class TwoFaults(Plan):
-    """A crash at one call, and another fault a number of calls later: in the recovery."""
+    """A crash at one call, and something else a number of calls later: in the recovery.
 
-    def __init__(self, first: int, crash: Fault, *, second: int, fault: Fault) -> None:
-        self._faults = {first: crash, second: fault}
+    A ``mode`` that does not apply to the call that it meets is a crash, too.
+    """
+
+    def __init__(self, first: int, crash: Fault, *, second: int, mode: Mode) -> None:
+        self._first = first
+        self._crash = crash
+        self._second = second
+        self._mode = mode
 
     def fault(self, operation: str, path: str, number: int) -> Fault | None:
         """See ``Plan.fault``."""
         del path
-        fault = self._faults.get(number)
-        if fault is None or fault.mode in CRASHES or fault.mode in APPLICABLE[operation]:
-            return fault
-        return Fault(Mode.CRASH_AFTER)
+        if number == self._first:
+            return self._crash
+        if number != self._second:
+            return None
+        fitting = (fault for fault in single_faults(operation) if fault.mode is self._mode)
+        return next(fitting, Fault(Mode.CRASH_AFTER))
 
 
 _FILLS_UP = 0.05  # of all histories
