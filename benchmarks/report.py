@@ -74,6 +74,7 @@ def main() -> None:
     parser.add_argument("--docs", type=Path, default=DOCS)
     arguments = parser.parse_args()
     write(load(arguments.results), arguments.docs)
+    print(f"{arguments.docs / 'benchmarks.md'} has all that was found")
 
 
 def load(directory: Path) -> list[Result]:
