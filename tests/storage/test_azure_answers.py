@@ -11,11 +11,12 @@ from typing import Any
 import pytest
 import requests
 import urllib3
+from azure.core.exceptions import ClientAuthenticationError
 from azure.core.pipeline.transport import RequestsTransport
 from azure.storage.blob import BlobServiceClient
 from requests.adapters import HTTPAdapter
 
-from filesink.errors import CommitConflictError, ConfigError, StorageError
+from filesink.errors import CommitConflictError, CommitStateUnknown, ConfigError, StorageError
 from filesink.storage import azure_client
 from filesink.storage.api import Deletion, Kind
 from filesink.storage.azure import AzureStore
@@ -46,7 +47,7 @@ class Scripted(HTTPAdapter):
         return self.build_response(
             request,
             urllib3.HTTPResponse(
-                body=io.BytesIO(body),
+                body=io.BytesIO(b"" if request.method == "HEAD" else body),
                 headers=headers,
                 status=status,
                 preload_content=False,
@@ -55,13 +56,13 @@ class Scripted(HTTPAdapter):
         )
 
 
-def objects_on(service: Scripted) -> AzureObjects:
+def objects_on(service: Scripted, credential: Any = None) -> AzureObjects:
     """A container of the real client, which asks ``service`` and does not repeat itself."""
     session = requests.Session()
     session.mount("https://", service)
     client = BlobServiceClient(
         "https://lake.blob.core.windows.net",
-        credential={"account_name": "lake", "account_key": "YQ=="},
+        credential=credential or {"account_name": "lake", "account_key": "YQ=="},
         transport=RequestsTransport(session=session, session_owner=False),
         retry_total=0,
     )
@@ -83,9 +84,10 @@ def blob(name: str, metadata: str = "", size: int = 3) -> str:
     )
 
 
-def listed(*entries: str) -> Answer:
-    """An answer to a listing."""
-    body = f"<EnumerationResults><Blobs>{''.join(entries)}</Blobs><NextMarker/></EnumerationResults>"
+def listed(*entries: str, more: str = "") -> Answer:
+    """An answer to a listing; ``more`` is where the next page begins."""
+    blobs = f"<Blobs>{''.join(entries)}</Blobs>"
+    body = f"<EnumerationResults>{blobs}<NextMarker>{more}</NextMarker></EnumerationResults>"
     return 200, {"Content-Type": "application/xml"}, body.encode()
 
 
@@ -139,6 +141,45 @@ def test_nothing_stands_where_a_directory_is_marked(name: str) -> None:
     """A look at one key says the same as a listing."""
     headers = {"Last-Modified": MODIFIED, "ETag": '"0x1"', "Content-Length": "0", f"x-ms-meta-{name}": "true"}
     assert objects_on(Scripted((200, headers, b""))).head("dt=1") is None
+
+
+def test_all_pages_are_read() -> None:
+    """Listings come in pages of five thousand; what is on the second counts as well."""
+    service = Scripted(listed(blob("a"), more="m"), listed(blob("b")))
+    assert [entry.name for entry in store_on(service).list("")] == ["a", "b"]
+    assert ["marker=m" in str(request.url) for request in service.asked] == [False, True]
+
+
+def test_a_range_is_asked_for_of_the_blob_that_was_looked_at() -> None:
+    """If it is replaced while it is read, nobody gets its beginning and another one's end."""
+    headers = {
+        "Content-Range": "bytes 0-2/9",
+        "Content-Length": "3",
+        "ETag": '"0x1"',
+        "Last-Modified": MODIFIED,
+    }
+    service = Scripted((206, headers, b"abc"), refused(412, "ConditionNotMet"))
+    objects = objects_on(service)
+    assert objects.get("k", end=3, etag='"0x1"') == b"abc"
+    assert service.asked[0].headers.get("If-Match") == '"0x1"'
+    with pytest.raises(CommitConflictError):
+        objects.get("k", start=3, end=6, etag='"0x1"')
+
+
+@pytest.mark.parametrize("status", [408, 429, 500, 502, 503])
+def test_an_answer_that_does_not_tell_leaves_a_record_unknown(status: int) -> None:
+    """What was asked for may be done after the look that finds nothing, so no file may be discarded."""
+    store = store_on(Scripted(refused(status, "Busy"), refused(404, "BlobNotFound")))
+    with pytest.raises(CommitStateUnknown):
+        store.put_if_absent("r", b"1")
+
+
+def test_nothing_is_absent_from_a_container_that_is_gone() -> None:
+    """Nobody is told that files are lost because the container was renamed, or another account is asked."""
+    with pytest.raises(StorageError) as raised:
+        objects_on(Scripted(refused(404, "ContainerNotFound"))).head("k")
+    assert raised.value.code == "NO_BUCKET"
+    assert objects_on(Scripted(refused(404, "BlobNotFound"))).head("k") is None
 
 
 _ASKS: dict[str, Callable[[AzureObjects], object]] = {
@@ -233,6 +274,30 @@ def test_tasks_of_one_process_share_one_default_credential(
     monkeypatch.setattr(os, "getpid", lambda: -1)
     open_store("az://data/x", {"account_name": "lake"})
     assert len(default_chain) == 2
+
+
+def test_a_sas_token_is_what_requests_are_signed_with(default_chain: list[object]) -> None:
+    """It is part of each address; no other identity is looked for."""
+    store: Any = open_store("az://data/x", {"account_name": "lake", "sas_token": "sv=1&sig=x"})
+    assert store._objects._container.url == "https://lake.blob.core.windows.net/data?sv=1&sig=x"
+    assert default_chain == []
+
+
+class NoToken:
+    """A credential that nobody gives a token."""
+
+    def get_token(self, *_scopes: str, **_: object) -> None:
+        raise ClientAuthenticationError("hunter2")
+
+
+@pytest.mark.parametrize("ask", ["list", "head", "put"])
+def test_without_a_token_nothing_is_asked(ask: str) -> None:
+    """The error says that it is the credentials: the store has not been heard."""
+    service = Scripted((200, {}, b""))
+    with pytest.raises(StorageError, match="these credentials") as raised:
+        _ASKS[ask](objects_on(service, NoToken()))
+    assert (raised.value.code, service.asked) == ("PERMISSION", [])
+    assert "hunter2" not in str(raised.value)
 
 
 def test_a_chain_that_cannot_be_made_is_explained(monkeypatch: pytest.MonkeyPatch) -> None:
