@@ -102,8 +102,10 @@ def test_dead_letters_do_not_wait_for_compaction():
 
 
 def test_too_many_dead_letters_fail_the_epoch():
-    """An encoder that writes nothing at all is not a matter of some bad records."""
+    """As many as the limit says are put aside; with one more, it is not a matter of some bad records."""
     world = world_of(DeadLetters(limit=2))
+    _, files = write(world, records("é"), records("é"))
+    assert [file.rows for file in files] == [2]
     with pytest.raises(EncoderError, match="more than 2") as error:
         write(world, records("é", "é"), records("é"))
     assert error.value.code == "DEAD_LETTERS"
@@ -128,9 +130,12 @@ def test_dead_letters_are_swept_and_never_announced():
 
 
 def test_a_column_named_as_the_error_is_refused():
-    """Before anything is written."""
-    with pytest.raises(SchemaError, match="'_Error'"):
-        DeadLetters().check_schema(pa.schema([("_Error", pa.string())]))
+    """Before anything is written, and only where records may be put aside."""
+    schema = pa.schema([("bucket", pa.string()), ("_Error", pa.string())])
+    with pytest.raises(SchemaError, match="'_Error'") as error:
+        world_of(DeadLetters()).tiers().check_schema(schema)
+    assert error.value.code == "DUPLICATE_COLUMN"
+    world_of().tiers().check_schema(schema)
 
 
 @pytest.mark.parametrize("options", [{"path": "letters"}, {"path": "_filesink"}, {"limit": 0}], ids=str)

@@ -10,10 +10,11 @@ import pytest
 
 from filesink.buckets import BucketAssigner, BucketContext
 from filesink.errors import SchemaError
+from filesink.file_format import BulkFormat
 from filesink.file_tiers import FileTiers
 from filesink.metastore.partition_commit import PartitionCommit
 from filesink.metastore.policies import CommitPolicy, CommittedPartition, Site
-from formats import Encoder
+from formats import AvroWriterFactory, Encoder
 from tests.fakes import World, plan_of
 
 
@@ -55,9 +56,10 @@ class Asked(CommitPolicy):
     """Remembers what it is told of the files."""
 
     columns: tuple[str, ...] = ()
+    site: Site
 
     def prepare(self, site: Site, schema: pa.Schema) -> None:
-        del site
+        self.site = site
         self.columns = tuple(schema.names)
 
     def commit_all(self, partitions: Sequence[CommittedPartition], site: Site) -> list[CommittedPartition]:
@@ -73,3 +75,32 @@ def test_policies_are_not_told_of_columns_that_are_in_no_file() -> None:
     )
     world.tiers().prepare(pa.schema([("day", pa.string()), ("id", pa.int64())]))
     assert policy.columns == ("id",)
+
+
+IDS = '{"type":"record","name":"r","fields":[{"name":"id","type":"long"}]}'
+
+
+@pytest.mark.parametrize("given", [IDS, None])
+def test_policies_are_told_of_a_schema_that_is_given_for_avro(given: str | None) -> None:
+    """They judge by it whether readers understand the files; one that is derived follows from the columns."""
+    policy = Asked()
+    world = World(
+        plan=plan_of(BulkFormat(AvroWriterFactory(schema=given))),
+        partition_commit=PartitionCommit(policies=[policy]),
+    )
+    world.tiers().prepare(pa.schema([("bucket", pa.string()), ("id", pa.int64())]))
+    assert (policy.site.hive_format, policy.site.avro_schema) == ("avro", given)
+
+
+def test_the_watermark_column_crosses_beside_records_that_spark_renders() -> None:
+    """The tasks look for the latest time in it."""
+    plan = replace(
+        plan_of(Encoder.json_lines()),
+        assigner=BucketAssigner.partition_bucket_assigner("day"),
+        watermark_column="ts",
+    )
+    schema = pa.schema([("day", pa.string()), ("id", pa.int64()), ("ts", pa.timestamp("us", "UTC"))])
+    crossing = World(plan=plan).tiers().projection(schema)
+    assert crossing is not None
+    assert {"day", "ts"} < set(crossing.columns)
+    assert "id" not in crossing.columns

@@ -10,6 +10,7 @@ from dataclasses import replace
 
 import pytest
 
+from filesink import FileSink
 from filesink.epoch_record import BatchWrite
 from filesink.errors import (
     CommitFailedError,
@@ -125,6 +126,20 @@ def test_lost_bytes_are_named_first():
     with pytest.raises(StagedDataLost):
         world.maintenance().recover(Lost.RAISE, None)
     assert not world.driver().ledger.head().complete
+
+
+def test_a_sink_recovers_as_it_is_told(tmp_path, checkpoint):
+    """What is lost and where the checkpoint is are the user's words, which FileSink hands on."""
+    base = tmp_path / "base"
+    base.mkdir()
+    world = World(open_store=StoreAddress(base_path=str(base)))
+    world.driver().run(micro_batch(0), world.job(records("0")))
+    kill(world, "publish", planned(1), world.job(records("1", bucket="b")))
+    next((base / "b").glob(".*")).unlink()
+    sink = FileSink.for_row_format(base, Encoder.simple_string_encoder()).with_uid("u").build()
+    with pytest.raises(StagedDataLost):
+        sink.recover()
+    assert sink.recover(lost="rewrite", checkpoint_location=checkpoint).retracted == (1,)
 
 
 def test_a_copy_of_a_ledger_is_in_nobodys_way_who_has_a_uid(tmp_path):

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import pickle
-from dataclasses import FrozenInstanceError
+import time
+from dataclasses import FrozenInstanceError, replace
 from datetime import timedelta
 
 import pyarrow as pa
@@ -12,9 +14,15 @@ import pytest
 from filesink import BucketAssigner, ConfigError, FileSink, OutputFileConfig, RollingPolicy, SchemaError
 from filesink.checkpoints import check_checkpoint
 from filesink.file_format import code_of
+from filesink.identity import OnNewQuery
+from filesink.metastore.partition_commit import PartitionCommit
+from filesink.metastore.policies import SuccessFilePolicy
+from filesink.naming import HiddenName, sink_tag
+from filesink.replay import EpochOptions, OnReplayMismatch
 from filesink.rolling import DefaultRollingPolicy
 from filesink.storage.base_path import check_base_path
 from filesink.storage.open import open_store
+from filesink.system import SystemIds
 from formats import ParquetWriterFactory
 from formats.api import Encoder, RowEncoder
 from tests.fakes import World
@@ -92,6 +100,22 @@ def test_ages_of_sweeps(tmp_path, older_than):
             sweep(older_than)
 
 
+def test_sweeps_by_hand_go_by_the_age_that_they_are_given(tmp_path):
+    """What is younger is neither named nor removed; a plan removes nothing, and a sweep what was planned."""
+    name = HiddenName(target="part-0", tag=sink_tag("uid-x"), slot=0, attempt=SystemIds().uuid())
+    dead = tmp_path / str(name)
+    dead.touch()
+    eight_days_ago = time.time() - 8 * 86_400
+    os.utime(dead, (eight_days_ago, eight_days_ago))
+    sink = lines(tmp_path).build()
+    assert sink.plan_sweep("9 days").files == sink.sweep("9 days").files == ()
+    planned = sink.plan_sweep()
+    assert [file.path for file in planned.files] == [dead.name]
+    assert dead.exists()
+    assert sink.sweep() == planned
+    assert not dead.exists()
+
+
 @pytest.mark.parametrize("rows", [0, -1, 1.5, True, "10"])
 def test_numbers_of_rows(rows):
     """A number of rows is a positive whole number."""
@@ -160,6 +184,42 @@ def test_a_builder_never_changes():
     assert changed.check_interval_ms == 300_000
     with pytest.raises(FrozenInstanceError):
         start.uid = "v"
+
+
+def test_no_call_takes_back_what_an_earlier_one_has_said():
+    """Options of the store add up, and those of epochs are the same in any order."""
+    assert lines().with_storage_options(a=1).with_storage_options(b=2).storage_options == {"a": 1, "b": 2}
+    chosen = EpochOptions(on_new_query=OnNewQuery.APPEND, on_replay_mismatch=OnReplayMismatch.KEEP_FIRST)
+    assert lines().on_new_query("append").on_replay_mismatch("keep_first").epochs == chosen
+    assert lines().on_replay_mismatch("keep_first").on_new_query("append").epochs == chosen
+
+
+def test_tasks_know_when_to_look_and_what_makes_a_watermark():
+    """The interval of checks, the column of times, and whose wall clock it shows."""
+    trigger = PartitionCommit.partition_time(extractor="$day", watermark_column="ts", time_zone="Asia/Tokyo")
+    commit = PartitionCommit(trigger=trigger, policies=[SuccessFilePolicy()])
+    plan = lines().with_bucket_check_interval("5 min").with_partition_commit(commit).tiers().plan
+    assert plan.check_interval_ms == 300_000
+    assert (plan.watermark_column, plan.watermark_zone) == ("ts", "Asia/Tokyo")
+
+
+class Ordered:
+    """A frame in the order of a table, which says so as soon as it is looked at."""
+
+    def __getattr__(self, name):
+        raise LookupError("in the order of the table")
+
+
+def test_every_door_puts_columns_into_the_order_of_the_table(tmp_path):
+    """What is written, and checked before that, is never the frame as the user has it."""
+    sink = replace(lines(tmp_path), in_order=lambda: lambda _df: Ordered()).build()
+    for door in (
+        lambda: sink.write(None),
+        lambda: sink.start(None, checkpoint_location=tmp_path / "_checkpoint"),
+        lambda: sink.foreach_batch(None, 0),
+    ):
+        with pytest.raises(LookupError, match="in the order of the table"):
+            door()
 
 
 def test_defaults_are_flink_s():
