@@ -62,13 +62,15 @@ class FakeObjects:
         if key not in self.objects:
             return None
         data, token = self.objects[key]
-        return ObjectInfo(size=len(data), etag=etag(data), mtime_ms=0, token=token)
+        return ObjectInfo(size=len(data), etag=etag_of(data), mtime_ms=0, token=token)
 
     def get(self, key, *, start=0, end=None, etag=""):
-        del etag
         if key not in self.objects:
             raise FileNotFoundError(key)
-        return self.objects[key][0][start:end]
+        data, _ = self.objects[key]
+        if etag not in {"", etag_of(data)}:
+            raise CommitConflictError("answered 412", code=EXISTS)
+        return data[start:end]
 
     def put(self, key, data, *, token, condition):
         def effect():
@@ -83,7 +85,7 @@ class FakeObjects:
 
     def list_objects(self, prefix):
         found = [
-            FoundObject(key=key, size=len(data), etag=etag(data), mtime_ms=0)
+            FoundObject(key=key, size=len(data), etag=etag_of(data), mtime_ms=0)
             for key, (data, _) in self.objects.items()
         ]
         return _by_level(found, prefix)
@@ -104,10 +106,10 @@ class FakeObjects:
     def upload_part(self, key, upload_id, *, number, data):
         del key
         self._do("upload_part", lambda: self.uploads[upload_id].parts.update({number: bytes(data)}))
-        return etag(bytes(data))
+        return etag_of(bytes(data))
 
     def copy_part(self, key, upload_id, *, number, source):
-        data = self.get(source.key, start=source.start, end=source.end)
+        data = self.get(source.key, start=source.start, end=source.end, etag=source.etag)
         return self.upload_part(key, upload_id, number=number, data=data)
 
     def list_parts(self, key, upload_id):
@@ -116,7 +118,7 @@ class FakeObjects:
         upload = self.uploads.get(upload_id)
         if upload is None:
             return None
-        return [UploadedPart(number=n, etag=etag(d), size=len(d)) for n, d in sorted(upload.parts.items())]
+        return [UploadedPart(number=n, etag=etag_of(d), size=len(d)) for n, d in sorted(upload.parts.items())]
 
     def complete(self, key, upload_id, *, parts, condition):
         self.on_complete(condition)
@@ -133,7 +135,7 @@ class FakeObjects:
                 return
             raise refused(NO_UPLOAD)
         upload = self.uploads[upload_id]
-        if any(etag(upload.parts.get(part.number, b"?")) != part.etag for part in parts):
+        if any(etag_of(upload.parts.get(part.number, b"?")) != part.etag for part in parts):
             raise refused(BAD_PARTS)
         self.objects[key] = (b"".join(upload.parts[part.number] for part in parts), upload.token)
         self.completed[upload_id] = key
@@ -163,6 +165,6 @@ def _by_level(found, prefix):
     return [each for each, rest in below if "/" not in rest], sorted(deeper)
 
 
-def etag(data: bytes) -> str:
+def etag_of(data: bytes) -> str:
     """As Amazon makes it of bytes that came in one request."""
     return f'"{hashlib.md5(data).hexdigest()}"'  # noqa: S324 - what S3 calls an etag

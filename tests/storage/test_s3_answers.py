@@ -287,9 +287,20 @@ def test_an_attempt_that_fails_reports_nothing_and_leaves_nothing(objects, store
 def test_a_discarded_file_of_many_parts_leaves_nothing(objects):
     """Parts on their way are waited for, else one could land after the abort."""
     store = store_of(objects, part_size=SMALLEST_PART)
+    send, begun = objects.upload_part, threading.Event()
+
+    def upload_part(*upload, **part):
+        begun.set()
+        time.sleep(0.02)  # long enough for an abort that does not wait
+        return send(*upload, **part)
+
+    objects.upload_part = upload_part
     output = store.create(".hidden", target=TARGET)
     output.write(bytes(3 * SMALLEST_PART + 1))
+    assert begun.wait(timeout=20)
     output.discard()
+    store.sync()
+    assert objects.calls[-1] == "abort"
     assert objects.uploads == {}
 
 
@@ -330,6 +341,23 @@ def test_a_source_that_changes_while_it_is_joined_is_lost_data(objects, store, c
         raise change
 
     objects.copy_part = copy_part
+    with pytest.raises(StagedDataLost):
+        store.concat(held, ".merged", target=TARGET)
+    assert objects.uploads == {}
+
+
+@pytest.mark.parametrize("size", [3, SMALLEST_PART], ids=["read", "copied"])
+def test_what_stands_in_a_source_s_place_is_not_joined(objects, store, size):
+    """It was put there after the look: of its length, but of another etag."""
+    held = [hold(store, f"a/part-{n}", bytes(size)) for n in range(2)]
+    look = objects.head
+
+    def head(key):
+        found = look(key)
+        objects.objects[key] = (b"x" * size, "another")
+        return found
+
+    objects.head = head
     with pytest.raises(StagedDataLost):
         store.concat(held, ".merged", target=TARGET)
     assert objects.uploads == {}
@@ -612,6 +640,14 @@ def test_a_key_that_no_answer_can_hold_is_refused_before_any_request(name):
     with pytest.raises(BucketError):
         below.create(".hidden", target=None)
     assert objects.calls == []
+
+
+@pytest.mark.parametrize("prefix", ["", "a"])
+def test_an_object_that_stands_for_a_directory_is_no_entry(prefix):
+    """The console and Hadoop make one, whose key ends with '/', for the base path or a directory in it."""
+    objects = FakeObjects(objects={"a/": (b"", ""), "a/x": (b"1", ""), "a//y": (b"1", "")})
+    store = S3Store(objects, prefix, options=S3Options(), clock=SettableClock(), ids=SystemIds())
+    assert [entry.name for entry in store.list("a" if not prefix else "")] == ["x"]
 
 
 @pytest.mark.parametrize("name", ["k=\ufffd", "\U0010ffff", "\x7f\x9f", "é a+b&<>\t"])

@@ -18,7 +18,7 @@ from filesink.errors import ConfigError, FilesinkError, StorageError
 from filesink.storage.api import PutResult
 from filesink.storage.base_path import check_base_path
 from filesink.storage.multipart import size_of_part
-from filesink.storage.objects import LARGEST_PART, MIB, MOST_PARTS, SMALLEST_PART, FoundUpload
+from filesink.storage.objects import LARGEST_PART, MIB, MOST_PARTS, SMALLEST_PART, Condition, FoundUpload
 from filesink.storage.open import open_store
 from filesink.storage.s3_client import S3Objects, options_of
 from filesink.storage.s3_options import S3Options
@@ -223,20 +223,32 @@ def test_all_pages_are_read():
         assert ([each.key for each in listed], below) == (["p/1", "p/2"], ["p/q/", "p/r/"])
 
 
+MADE_WITH = {
+    "ACL": "private",
+    "BucketKeyEnabled": True,
+    "CacheControl": "no-cache",
+    "ContentType": "text/plain",
+    "SSEKMSEncryptionContext": "e30=",
+    "SSEKMSKeyId": "theirs",
+    "ServerSideEncryption": "aws:kms",
+    "Tagging": "a=b",
+}
+
+
 def test_requester_pays_and_settings_of_objects_are_sent():
-    """Who reads somebody else's bucket says that he pays; encryption goes to what is made."""
+    """Who reads somebody else's bucket says that he pays; encryption and the like go to what is made."""
     client = boto3.client("s3", region_name="us-east-1", aws_access_key_id="a", aws_secret_access_key="b")
-    options = options_of({"requester_pays": True, "s3_additional_kwargs": {"ServerSideEncryption": "AES256"}})
+    given = {**MADE_WITH, "StorageClass": "STANDARD_IA"}
     expected = {"Bucket": "b", "Key": "k", "RequestPayer": "requester"}
+    made = {**expected, "Metadata": {"filesink-token": "t"}}
     with Stubber(client) as stub:
-        stub.add_response(
-            "create_multipart_upload",
-            {"UploadId": "u", "AbortDate": NOW},
-            {**expected, "ServerSideEncryption": "AES256", "Metadata": {"filesink-token": "t"}},
-        )
+        upload = {"UploadId": "u", "AbortDate": NOW}
+        stub.add_response("create_multipart_upload", upload, {**made, **given})
+        stub.add_response("put_object", {}, {**made, **MADE_WITH, "Body": b"1"})
         stub.add_client_error("head_object", http_status_code=404, expected_params=expected)
-        objects = S3Objects(client, "b", options)
+        objects = S3Objects(client, "b", options_of({"requester_pays": True, "s3_additional_kwargs": given}))
         assert objects.create_upload("k", token="t").abort_ms == int(NOW.timestamp() * 1000)
+        objects.put("k", b"1", token="t", condition=Condition.ALWAYS)
         assert objects.head("k") is None
 
 

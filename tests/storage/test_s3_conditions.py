@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 import boto3
@@ -307,6 +308,26 @@ def test_a_request_without_an_answer_may_have_been_done(lost: Exception) -> None
     assert raised.value.code == UNAVAILABLE
 
 
+@pytest.mark.parametrize(
+    "missing",
+    [
+        exceptions.NoCredentialsError(),
+        exceptions.PartialCredentialsError(provider="env", cred_var="AWS_SECRET_ACCESS_KEY"),
+        exceptions.CredentialRetrievalError(provider="sso", error_msg="hunter2"),
+        exceptions.ProfileNotFound(profile="hunter2"),
+        exceptions.TokenRetrievalError(provider="sso", error_msg="hunter2"),
+        exceptions.NoAuthTokenError(),
+    ],
+    ids=lambda error: type(error).__name__,
+)
+def test_without_credentials_nothing_was_asked(missing: Exception) -> None:
+    """No store is blamed for what the client did not send; the error says what to give."""
+    with pytest.raises(StorageError, match="pass them") as raised, explaining("create", "s3://b/k"):
+        raise missing
+    assert raised.value.code == "NO_CREDENTIALS"
+    assert "hunter2" not in str(raised.value)
+
+
 @pytest.mark.parametrize(("code", "status"), [("", 409), ("OperationAborted", 409), ("", 412)])
 def test_a_refusal_is_known_by_its_status_alone(
     stub: Stubber, objects: S3Objects, code: str, status: int
@@ -397,3 +418,23 @@ def test_an_anonymous_client_signs_nothing() -> None:
     """Who reads a public bucket has no credentials, and needs none."""
     found = connect("b", options_of({"anon": True, "client_kwargs": {"region_name": "us-east-1"}}))
     assert found._client.meta.config.signature_version is botocore.UNSIGNED
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"key": "a", "secret": "b", "token": "passing"}, "token=passing"),
+        ({"profile": "theirs"}, "THEIRKEY"),
+        ({"key": "a", "secret": "b", "use_ssl": False}, "http://"),
+    ],
+    ids=["token", "profile", "use_ssl"],
+)
+def test_requests_are_signed_and_sent_as_the_options_say(
+    given: dict[str, Any], said: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """With what was given, or with what a profile holds; an address that the client signs shows it."""
+    credentials = tmp_path / "credentials"
+    credentials.write_text("[theirs]\naws_access_key_id = THEIRKEY\naws_secret_access_key = b\n")
+    monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", str(credentials))
+    options = options_of({**given, "client_kwargs": {"region_name": "us-east-1"}})
+    assert said in connect("b", options)._client.generate_presigned_url("get_object", KEY)
