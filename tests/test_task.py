@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -163,8 +164,9 @@ class Watched(SinkWriter):
         context.mailbox.post(lambda: calls.append("letter"))
 
     def write(self, batch, context):
-        del context
         self.calls.append(f"write {batch.num_rows}")
+        for letter in ("first", "second"):
+            context.mailbox.post(partial(self.calls.append, letter))
 
     def prepare_commit(self, epoch):
         self.calls.append(f"prepare_commit {epoch}")
@@ -179,7 +181,7 @@ class Watched(SinkWriter):
 
 
 def test_the_order_of_calls():
-    """Letters before writes, then prepare_commit, snapshot_state and close, once each."""
+    """Letters as they came, before what is next; then prepare_commit, snapshot_state and close, once each."""
     calls = []
 
     class Noted(Stateful):
@@ -190,7 +192,10 @@ def test_the_order_of_calls():
 
     task = WriteTask(sink=Noted(), sink_id="s", slot=9, driver_ms=0, time_zone="UTC")
     task.run(0, 0, [records("a"), records("b", "c")])
-    assert calls == ["letter", "write 1", "write 2", "prepare_commit 9", "snapshot_state 9", "close"]
+    assert calls == [
+        *("letter", "write 1", "first", "second", "write 2", "first", "second"),
+        *("prepare_commit 9", "snapshot_state 9", "close"),
+    ]
 
 
 def test_a_task_clock_runs_on_in_milliseconds(monkeypatch):

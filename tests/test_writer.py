@@ -22,7 +22,7 @@ from filesink.storage.s3 import S3Store
 from filesink.storage.s3_options import S3Options
 from filesink.storage.staged import HiddenObject
 from filesink.system import SystemIds
-from filesink.writer import WriterLimits
+from filesink.writer import FileWriter, WriterLimits
 from formats import ParquetWriterFactory
 from formats.api import BulkWriter, BulkWriterFactory, Encoder
 from tests.fakes import SettableClock, World, keep_open, plan_of, records
@@ -39,13 +39,17 @@ def write(world, writer, *batches):
 
 
 def test_each_bucket_gets_its_records():
-    """Flink's testPreCommit: five records for three buckets make three committables."""
+    """Flink's testPreCommit: five records for three buckets make three committables, which are counted."""
     world = World()
     batch = pa.RecordBatch.from_pydict({"bucket": [*"aabbc"], "value": [*"12345"]})
-    files = write(world, world.writer(), batch)
+    context = world.context()
+    writer = FileWriter(world.plan, world.store(), context)
+    writer.write(batch, context)
+    files = writer.prepare_commit(0)
     contents = {file.bucket: world.files.files[file.staged.path].content for file in files}
     assert contents == {"a": b"1\n2\n", "b": b"3\n4\n", "c": b"5\n"}
     assert [file.rows for file in files] == [2, 2, 1]
+    assert context.metrics.values == {"buckets": 3, "files_written": 3, "bytes_written": 10}
 
 
 def test_a_late_record_reopens_its_bucket():

@@ -181,8 +181,10 @@ def timed_plan(policy=None):
     return replace(plan_of(policy=policy), watermark_column="ts")
 
 
-def write_times(world: World, driver: EpochLoop, batch_id: int, **times: str | None) -> None:
-    """One record a bucket (``d01`` is the first of January), each with a time."""
+def write_times(
+    world: World, driver: EpochLoop, batch_id: int, *, session: str = "UTC", **times: str | None
+) -> None:
+    """One record a bucket (``d01`` is the first of January), each with a time; ``session`` is its zone."""
     batches = [
         pa.RecordBatch.from_pydict(
             {
@@ -193,7 +195,7 @@ def write_times(world: World, driver: EpochLoop, batch_id: int, **times: str | N
         )
         for name, text in times.items()
     ]
-    driver.run(micro_batch(batch_id), world.job(batches))
+    driver.run(micro_batch(batch_id), world.job(batches, time_zone=session))
 
 
 def test_a_watermark_column_without_times_is_refused(told: Told) -> None:
@@ -285,7 +287,18 @@ def test_values_show_the_wall_clock_of_a_zone(told: Told) -> None:
     assert told.take() == ["day=2024-01-01"]
 
 
+def test_values_show_the_wall_clock_of_the_session(told: Told) -> None:
+    """Where the trigger names no zone: a day in New York is over five hours after it is in London."""
+    world = timed(told)
+    driver = world.driver()
+    write_times(world, driver, 0, session=NEW_YORK, d01="2024-01-01T10:00", d02="2024-01-02T05:00")
+    assert told.take() == []
+    write_times(world, driver, 1, session=NEW_YORK, d02="2024-01-02T05:00:00.001")
+    assert told.take() == ["day=2024-01-01"]
+
+
 BERLIN = "Europe/Berlin"
+NEW_YORK = "America/New_York"
 
 
 @pytest.mark.parametrize(

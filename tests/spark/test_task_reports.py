@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import pytest
 
 from filesink.epoch_record import BatchWrite
 from filesink.errors import ConcurrentDriverError, ConfigError, InternalError
 from filesink.replay import EpochOptions
+from filesink.spark import data_source
 from filesink.spark.data_source import BatchWriter, Door, StreamWriter
+from filesink.spark.streams import BATCH_ID, QUERY_ID
 from filesink.spark.task_message import Report
 from filesink.task import WriteTask
 from tests.fakes import QUERY, SCHEMA, World, records
@@ -104,6 +108,21 @@ def test_messages_of_two_queries_are_no_epoch(world):
     with pytest.raises(InternalError) as raised:
         commit_stream(world, messages)
     assert raised.value.code == "BATCH_ID"
+
+
+@pytest.mark.parametrize(
+    ("properties", "code"),
+    [
+        ({QUERY_ID: QUERY, BATCH_ID: "0", "__is_continuous_processing": "true"}, "TRIGGER"),
+        ({BATCH_ID: "0"}, "NO_BATCH_ID"),
+        ({QUERY_ID: QUERY}, "NO_BATCH_ID"),
+    ],
+)
+def test_a_task_without_a_batch_of_its_own_writes_nothing(properties, code):
+    """In continuous processing nobody would hear of its rows; without ids a replay looks like new data."""
+    with pytest.raises((ConfigError, InternalError)) as raised:
+        data_source._micro_batch(SimpleNamespace(getLocalProperty=properties.get))
+    assert raised.value.code == code
 
 
 @pytest.mark.parametrize(("commit", "named"), DOORS.values(), ids=DOORS)
