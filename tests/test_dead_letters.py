@@ -14,6 +14,7 @@ from filesink.bucket import Closed
 from filesink.committables import PendingFile
 from filesink.errors import ConfigError, EncoderError, SchemaError
 from filesink.metastore.announcements import gathered
+from filesink.naming import OutputFileConfig
 from filesink.rolling import RollingPolicy
 from filesink.sweep import hidden_files
 from filesink.writer import WriterLimits
@@ -82,6 +83,20 @@ def test_an_open_part_goes_on_after_an_epoch_of_bad_records():
         driver.run(micro_batch(number), world.job(records(*values, bucket="x")))
     driver.finish()
     assert [data for path, data in world.visible().items() if path.startswith("x/")] == [b"a\nb\n"]
+
+
+def test_all_files_of_a_sink_have_its_prefix():
+    """Dead letters too, and parts that the driver puts together of what several epochs have written."""
+    names = OutputFileConfig(part_prefix="trips")
+    world = world_of(DeadLetters(), policy=keep_open(), names=names)
+    driver = world.driver()
+    for number, values in enumerate([("1", "é"), ("2",)]):
+        driver.run(micro_batch(number), world.job(records(*values)))
+    driver.finish()
+    letter, part = sorted(world.visible())
+    assert letter.startswith("_dead_letters/trips-")
+    assert part.startswith("trips-")
+    assert world.visible()[part] == b"1\n2\n"
 
 
 def test_dead_letters_are_whole_files_where_few_may_be_open():

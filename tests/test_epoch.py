@@ -707,6 +707,19 @@ def test_sweeping_that_fails_does_not_fail_the_epoch(caplog):
     assert world.hidden() == []
 
 
+def test_the_epoch_after_a_sweep_that_failed_looks_everywhere():
+    """Of a driver that has swept before, too: what a twin has left in another bucket is gone then."""
+    world = World()
+    driver = world.driver(history=History.NONE)
+    driver.run(micro_batch(0), world.job(records("0")))
+    world.fault = on("discard", error=StorageError("busy", code="BUSY"))
+    job = world.job(records("1", bucket="a"), attempts=[(0, 0), (0, 1)], twins=Losers.POSSIBLE)
+    driver.run(micro_batch(1), job)
+    assert len(world.hidden()) == 1
+    driver.run(micro_batch(2), world.job(records("2", bucket="b")))
+    assert world.hidden() == []
+
+
 def test_many_epochs_read_the_chain_once():
     """A driver that is alone reads its records once; epochs cost the same however many there were."""
     world = World()

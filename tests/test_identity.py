@@ -287,6 +287,17 @@ def test_two_sinks_of_one_query_share_a_base_if_that_is_allowed():
     assert world.rows() == ["a0", "a1", "b0", "b1"]
 
 
+def test_damage_of_another_chain_stands_in_nobodys_way():
+    """A query may begin, and start again, beside a stream that has lost a record."""
+    world = World()
+    for batch_id in range(2):
+        run(world, micro_batch(batch_id, query_id="b"), f"b{batch_id}", sink_id="uid-old")
+    del world.files.files["_filesink/uid-old/000000000000.record"]
+    for batch_id in range(2):
+        run(world, micro_batch(batch_id), f"{batch_id}")
+    assert world.rows() == ["0", "1", "b0", "b1"]
+
+
 def test_a_query_is_looked_for_elsewhere_once_per_start():
     """Other chains cost nothing once a driver has written to its own."""
     read = []

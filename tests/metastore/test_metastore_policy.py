@@ -624,17 +624,20 @@ def test_csv_in_the_order_of_the_table_is_taken(names: tuple[str, ...]) -> None:
     assert [column.name for column in grown.columns] == ["first", "value", "z"]
 
 
+@pytest.mark.parametrize("delay", [0, 1000])
 @pytest.mark.parametrize("bucket", ["2024-01-01--00", "day=1", "day=1/x=2", ""])
 def test_directories_that_are_no_partitions_are_refused_before_they_are_decided(
-    sut: Metastores, bucket: str
+    sut: Metastores, bucket: str, delay: int
 ) -> None:
-    """Afterwards no start could announce them, whatever assigner it has."""
+    """Afterwards no start could announce them, at once or later, whatever assigner it has."""
+    sut.world.partition_commit = PartitionCommit(policies=[sut.policy], delay=delay)
     sut.policy.prepare(site(), SCHEMA)
     with pytest.raises(MetastoreConflictError) as caught:
         sut.write(0, "day=1/k=a", bucket)
     assert caught.value.code == "PARTITION_KEYS"
     assert sut.world.visible() == {}
     sut.write(0, "day=1/k=a")
+    sut.world.driver().finish()
     assert set(sut.partitions) == {("1", "a")}
 
 

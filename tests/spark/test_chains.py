@@ -15,8 +15,11 @@ from pyspark.errors import PySparkRuntimeError
 
 from filesink import ConfigError, IdentityError
 from filesink.epoch_record import BatchWrite
+from filesink.metastore.partition_commit import PartitionCommit
+from filesink.metastore.policies import ListenerPolicy
 from filesink.ports import SerialRunner
 from filesink.replay import OnGap
+from filesink.save_mode import SaveMode
 from filesink.spark import chains as chains_module
 from filesink.spark import engine as engine_module
 from filesink.spark.chains import Chains
@@ -347,6 +350,15 @@ def test_a_query_starts_again_in_a_new_session(stream):
     assert query.opened == [first, query.session]
 
 
+def test_a_function_of_the_user_s_may_leave_a_batch_out(stream):
+    """Whoever calls foreach_batch knows why there is no call for a batch; the next ones go on."""
+    world, query = stream
+    query.batch(0)
+    query.batch(2)
+    query.engine.finish()
+    assert world.rows() == ["0", "2"]
+
+
 def test_a_query_starts_again_after_another_process(stream):
     """With foreachBatch, too, one restart is enough to go on from what another driver has written."""
     world, query = stream
@@ -461,6 +473,31 @@ def test_a_loop_that_is_let_go_is_closed():
     chains.release(CHAIN)
     chains.release(CHAIN)
     assert closed == ["loop"]
+
+
+class Connected(ListenerPolicy):
+    """Counts how often it is closed."""
+
+    closed = 0
+
+    def close(self) -> None:
+        self.closed += 1
+
+
+def test_an_overwrite_closes_what_it_has_opened(two_sinks):
+    """No chain keeps its loop, so the policies are closed with each, also with one that fails."""
+    world, *_ = two_sinks
+    policy = Connected(print)
+    world.partition_commit = PartitionCommit(policies=[policy])
+    engine = SparkEngine(world.tiers())
+    engine.write(frame("1"), mode=SaveMode.OVERWRITE)
+    assert policy.closed == 1
+    df = frame()
+    df.records = (1 / 0 for _ in "1")
+    with pytest.raises(ZeroDivisionError):
+        engine.write(df, mode=SaveMode.OVERWRITE)
+    assert policy.closed == 2
+    assert world.rows() == ["1"]
 
 
 @pytest.mark.parametrize(("retained", "kept"), [("500", 500), ("7", 100), ("", 100), (None, 100)])
