@@ -66,14 +66,17 @@ def source(tmp_path: Path) -> Path:
     return tmp_path / "source"
 
 
-def test_the_end_of_input_leaves_nothing_open(spark: SparkSession, source: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("trigger", "batches"), [("available_now", 2), ("once", 1)])
+def test_the_end_of_input_leaves_nothing_open(
+    spark: SparkSession, source: Path, tmp_path: Path, trigger: str, batches: int
+) -> None:
     """Parts that no policy would close are visible when awaitTermination returns."""
     base = tmp_path / "out"
     df = ids_as_lines(inputs.flights(spark, source))
     query = (
         text_sink(base)
         .build()
-        .start(df, checkpoint_location=tmp_path / "checkpoint", query_name="to_the_end", available_now=True)
+        .start(df, checkpoint_location=tmp_path / "checkpoint", query_name="to_the_end", **{trigger: True})
     )
     assert query.name == "to_the_end"
     assert query.awaitTermination() is None
@@ -81,8 +84,8 @@ def test_the_end_of_input_leaves_nothing_open(spark: SparkSession, source: Path,
     assert query.exception() is None
     assert outside.lines(base, ".txt") == expected(2)
     assert outside.hidden(base) == []
-    assert [report.batch_id for report in query.reports] == [0, 1, None]
-    assert [report.rows for report in query.reports] == [ROWS, ROWS, 0]
+    assert [report.batch_id for report in query.reports] == [*range(batches), None]
+    assert [report.rows for report in query.reports] == [*[2 * ROWS // batches] * batches, 0]
     assert {file.path for report in query.reports for file in report.files} == set(outside.visible(base))
 
 
