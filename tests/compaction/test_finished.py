@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from datetime import UTC, datetime
 from decimal import Decimal
 from pathlib import Path
@@ -19,10 +20,18 @@ from filesink.committer import FileCommitter
 from filesink.file_format import BulkFormat
 from filesink.identity import batch_write
 from filesink.ledger import Ledger
+from filesink.naming import OutputFileConfig
 from filesink.save_mode import SaveMode
 from filesink.storage.local import LocalStore
 from filesink.storage.open import open_store
-from formats import Encoder, OrcBulkWriterFactory, ParquetEncryption, ParquetWriterFactory
+from formats import (
+    CompressWriterFactory,
+    Encoder,
+    OrcBulkWriterFactory,
+    ParquetEncryption,
+    ParquetLayout,
+    ParquetWriterFactory,
+)
 from tests.fakes import World, micro_batch, plan_of, records
 from tests.formats.test_parquet import Kms
 
@@ -51,21 +60,23 @@ def hidden(base: Path) -> list[str]:
 
 
 def test_parquet_by_records(tmp_path):
-    """One file of the same records in their order, with codec and schema; other buckets stay."""
-    filled(tmp_path, form=BulkFormat(PARQUET))
+    """One file of the same records, with codec, metadata and schema of the format; other buckets stay."""
+    factory = replace(PARQUET, metadata={"who": "us"})
+    filled(tmp_path, form=BulkFormat(factory))
     planned = compaction.plan(tmp_path)
     assert (len(planned.groups), planned.files) == (1, 5)
     before = names(tmp_path)
-    report = compaction.compact(tmp_path, PARQUET)
+    report = compaction.compact(tmp_path, factory)
     assert [(file.rows, file.bucket) for file in report.files] == [(5, "x")]
     (path,) = (tmp_path / "x").glob("*.parquet")
     file = pq.ParquetFile(path)
     values = file.read().column("value").to_pylist()
     assert sorted(values) == ["0", "1", "2", "3", "4"]
     assert file.metadata.row_group(0).column(0).compression == "ZSTD"
+    assert file.metadata.metadata[b"who"] == b"us"
     assert [name for name in names(tmp_path) if name in before] == [name for name in before if name[0] == "y"]
     assert hidden(tmp_path) == []
-    assert compaction.compact(tmp_path, PARQUET) is None
+    assert compaction.compact(tmp_path, factory) is None
 
 
 def test_text_by_bytes(tmp_path):
@@ -76,6 +87,36 @@ def test_text_by_bytes(tmp_path):
     assert sorted(path.read_text().split()) == ["0", "1", "2", "3", "4"]
     world.driver().run(micro_batch(6), world.job(records("more", bucket="x")))
     assert len(names(tmp_path / "x")) == 2
+
+
+def test_files_of_several_prefixes_stay_apart(tmp_path):
+    """Who reads some of them by their names finds after the merge what was there before."""
+    for number, prefix in enumerate(["part", "events"] * 2):
+        plan = plan_of(names=OutputFileConfig(part_prefix=prefix))
+        world = World(plan=plan, open_store=lambda: open_store(tmp_path, {}))
+        world.driver().run(micro_batch(number), world.job(records(f"{number}", bucket="x")))
+    compaction.compact(tmp_path, Encoder.simple_string_encoder())
+    found = {path.name.partition("-")[0]: path.read_text() for path in tmp_path.glob("x/*-*")}
+    assert found == {"part": "0\n2\n", "events": "1\n3\n"}
+    assert len(names(tmp_path)) == 2
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        compaction.plan,
+        lambda path, **options: compaction.compact(path, Encoder.simple_string_encoder(), **options),
+        compaction.files,
+    ],
+    ids=["plan", "compact", "files"],
+)
+def test_options_of_the_store_get_there(tmp_path, call):
+    """A local directory takes none, and says so; the same path without options is read."""
+    filled(tmp_path, files=1)
+    with pytest.raises(ConfigError, match="do not apply") as raised:
+        call(tmp_path, storage_options={"key": "hunter2"})
+    assert raised.value.code == "UNKNOWN_OPTION"
+    call(tmp_path)
 
 
 def test_files_that_are_large_enough_stay(tmp_path):
@@ -164,13 +205,28 @@ def test_a_crash_after_the_decision_is_carried_through(tmp_path, monkeypatch):
     assert Ledger(open_store(tmp_path, {}), "exclusive").head().complete
 
 
-def test_what_cannot_be_merged_is_refused(tmp_path):
-    """Headers are known to a sink only; sizes are sizes."""
+@pytest.mark.parametrize(
+    ("form", "said"),
+    [
+        (Encoder.csv(header=True), "header"),
+        (ParquetWriterFactory(layout=ParquetLayout(sorted_by=["value"])), "sorted_by"),
+        (CompressWriterFactory(encoder=Encoder.json_lines()), "cannot be read back"),
+    ],
+    ids=["CSV", "Parquet", "JSON"],
+)
+def test_what_cannot_be_merged_is_refused(tmp_path, form, said):
+    """Headers are known to a sink only, an order is lost, and not all files can be read back."""
+    filled(tmp_path, files=2)
+    before = names(tmp_path)
+    with pytest.raises(ConfigError, match=said) as raised:
+        compaction.compact(tmp_path, form)
+    assert raised.value.code == "COMPACTION"
+    assert names(tmp_path) == before
+
+
+def test_sizes_are_sizes(tmp_path):
+    """A word is none."""
     filled(tmp_path, files=1)
-    for form in (Encoder.csv(header=True),):
-        with pytest.raises(ConfigError, match="header") as raised:
-            compaction.compact(tmp_path, form)
-        assert raised.value.code == "COMPACTION"
     with pytest.raises(ConfigError, match="target_size"):
         compaction.plan(tmp_path, target_size="big")
 
@@ -195,6 +251,25 @@ def test_a_file_that_somebody_removes_meanwhile(tmp_path, monkeypatch, form):
     assert gone in raised.value.message
     assert [file.rows for file in compaction.compact(tmp_path, form).files] in ([4], [0])
     assert hidden(tmp_path) == []
+
+
+@pytest.mark.parametrize("content", ["", "longer\n"])
+def test_a_file_that_somebody_writes_over_meanwhile(tmp_path, monkeypatch, content):
+    """It is not joined, cut or with rows of others: the call fails, and every file is left alone."""
+    filled(tmp_path)
+    before = names(tmp_path)
+    open_input = LocalStore.open_input
+
+    def too_late(store, path):
+        if path in before:
+            (tmp_path / path).write_text(content)
+        return open_input(store, path)
+
+    monkeypatch.setattr(LocalStore, "open_input", too_late)
+    with pytest.raises(CompactionError, match="changed meanwhile") as raised:
+        compaction.compact(tmp_path, Encoder.simple_string_encoder())
+    assert raised.value.code == "SIZE"
+    assert (names(tmp_path), hidden(tmp_path)) == (before, [])
 
 
 def test_dead_letters_are_not_joined_with_records(tmp_path):

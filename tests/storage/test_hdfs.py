@@ -7,7 +7,7 @@ import io
 import uuid
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 import pytest
 
@@ -19,6 +19,7 @@ from filesink.errors import (
     StorageError,
 )
 from filesink.ports import SerialRunner
+from filesink.storage import hdfs, webhdfs
 from filesink.storage.api import PutResult, Store
 from filesink.storage.faulty import Fault, Moment
 from filesink.storage.hdfs import HdfsStore
@@ -29,7 +30,7 @@ from filesink.storage.staged import Staged
 from filesink.storage.webhdfs import WebNamenode
 from filesink.system import SystemIds
 from tests.contracts.store_contract import StoreContract
-from tests.contracts.store_site import Site, stage
+from tests.contracts.store_site import Site, hold, stage
 from tests.storage.mini_hdfs import MiniHdfs
 from tests.storage.sim_namenode import Cluster, SimFile, SimNamenode
 from tests.storage.sim_webhdfs import httpfs, web_namenode
@@ -468,6 +469,34 @@ def test_a_source_that_is_read_short_is_not_joined() -> None:
     with pytest.raises(StagedDataLost, match="has 2 bytes, 3 were recorded"):
         hdfs_store(Short(site.cluster), BASE).concat([held], ".merged", target="a/part-b-0")
     assert site.files() == {held.path: b"abc"}
+
+
+def test_sources_are_joined_from_their_beginnings_to_their_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However many steps it takes to copy one."""
+    monkeypatch.setattr(hdfs, "_COPY_BYTES", 2)
+    site = SimulatedSite()
+    store = site.store()
+    held = [hold(store, "a/part-a-0", b"abc"), hold(store, "a/part-b-0", b"defgh")]
+    store.publish(store.concat(held, "a/.merged", target="a/part-c-0"), "a/part-c-0")
+    assert site.visible() == {"a/part-c-0": b"abcdefgh"}
+
+
+def test_a_file_of_many_requests_is_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Bytes come in any portions, and go in requests of one size and one for what is left."""
+    monkeypatch.setattr(webhdfs, "_CHUNK", 3)
+    sizes = []
+
+    class Counted(WebNamenode):
+        def append(self, path: str, data: Any) -> None:
+            sizes.append(len(data))
+            super().append(path, data)
+
+    cluster = Cluster()
+    with web_namenode(cluster) as port:
+        writer = Counted("127.0.0.1", port, {}).create("/x")
+        assert [writer.write(data) for data in (b"ab", b"cdefghij", b"k")] == [2, 8, 1]
+        writer.close()
+    assert (cluster.files["/x"].content, sizes) == (b"abcdefghijk", [3, 3, 3, 2])
 
 
 def test_a_datanode_that_sends_less_is_an_error() -> None:
