@@ -25,6 +25,7 @@ from filesink.metastore.hive import HiveMetastore
 from filesink.metastore.metastore_policy import MetastorePolicy
 from filesink.metastore.partition_commit import PartitionCommit
 from filesink.metastore.policies import SuccessFilePolicy
+from filesink.spark import catalog as catalog_module
 from filesink.spark.catalog import SparkCatalog
 from formats.parquet import ParquetWriterFactory
 from tests.contracts.metastore_contract import MetastoreContract, MetastoreSite
@@ -65,8 +66,9 @@ class SparkSite(HiveSite):
 
 
 @pytest.fixture
-def site(session: SparkSession) -> MetastoreSite:
-    """The server seen through the session."""
+def site(session: SparkSession, monkeypatch: pytest.MonkeyPatch) -> MetastoreSite:
+    """The server seen through the session; statements are cut short, so that some calls need several."""
+    monkeypatch.setattr(catalog_module, "_BATCH", 10)
     return SparkSite(
         server=HiveServer(port=int(URI.rpartition(":")[2]), warehouse=WAREHOUSE), session=session
     )
