@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import bz2
 import io
 import json
+import lzma
 import sys
 import zlib
 from datetime import UTC, date, datetime
 from decimal import Decimal
 
+import cramjam
 import fastavro
 import pyarrow as pa
 import pytest
@@ -54,6 +57,31 @@ def test_we_read_what_fastavro_and_we_write(codec):
         assert AvroWriterFactory().open_reader(theirs).read_all()["n"].to_pylist() == list(range(1000))
     ours = file_of(numbers(1000), compression=codec)
     assert AvroWriterFactory().open_reader(ours).read_all()["n"].to_pylist() == list(range(1000))
+
+
+@pytest.mark.parametrize(
+    ("codec", "level", "compress"),
+    [
+        ("deflate", 1, lambda data: zlib.compress(data, 1, wbits=-zlib.MAX_WBITS)),
+        ("deflate", None, lambda data: zlib.compress(data, 6, wbits=-zlib.MAX_WBITS)),
+        ("zstandard", 19, lambda data: pa.Codec("zstd", compression_level=19).compress(data, asbytes=True)),
+        ("bzip2", 1, lambda data: bz2.compress(data, 1)),
+        ("xz", 0, lambda data: lzma.compress(data, preset=0)),
+    ],
+)
+def test_a_level_is_that_of_the_codec(codec, level, compress):
+    """Others than the default make other bytes; without one it is the codec's own."""
+    data = " ".join(str(number * 7919 % 10007) for number in range(3000)).encode()
+    assert bytes(AvroCodec(name=codec, level=level).compress(memoryview(data))) == compress(data)
+
+
+def test_the_checksum_of_a_snappy_block_is_looked_at():
+    """One of other bytes is damage: expanded alone it would be altered rows."""
+    data = b"row" * 9
+    block, checksum = bytes(cramjam.snappy.compress_raw(data)), zlib.crc32(data).to_bytes(4)
+    assert AvroCodec().expand(block + checksum, most=99) == data
+    with pytest.raises(FormatError, match="damaged"):
+        AvroCodec().expand(block + zlib.crc32(b"sow" * 9).to_bytes(4), most=99)
 
 
 def test_fastavro_sees_the_values(all_rows):

@@ -132,11 +132,13 @@ def test_levels_and_formats_have_signatures():
         ("bzip2", None, bz2.compress),
         ("xz", 0, lambda data: lzma.compress(data, preset=0)),
         ("xz", 9, lambda data: lzma.compress(data, preset=9)),
+        ("zstd", 19, lambda data: pa.Codec("zstd", compression_level=19).compress(data, asbytes=True)),
+        ("lz4", 12, lambda data: pa.Codec("lz4", compression_level=12).compress(data, asbytes=True)),
     ],
 )
 def test_a_level_is_that_of_the_codec(codec, level, compress):
     """The lowest is not the default; without one it is the codec's own, for gzip that of the program."""
-    data = b"abcdefgh" * 1000 + bytes(range(256)) * 10
+    data = " ".join(str(number * 7919 % 10007) for number in range(3000)).encode()
     factory = CompressWriterFactory(encoder=Encoder.simple_string_encoder(), codec=codec, level=level)
     assert factory.compress(data) == compress(data)
 

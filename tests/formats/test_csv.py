@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 
 import pyarrow as pa
 import pytest
@@ -101,6 +102,16 @@ def test_what_ends_like_the_delimiter_begins():
     assert Encoder.csv("::").sql_expression(schema) is None
     assert Encoder.csv("::", quote_mode="all").sql_expression(schema)
     assert Encoder.csv(":;").sql_expression(schema)
+
+
+def test_spark_is_told_how_values_become_text():
+    """Times with a zone and without one by the same pattern; Spark would write those without in ISO 8601."""
+    encoder = Encoder.csv(null_value="-", date_format="dd.MM.yyyy", timestamp_format="yyyy HH")
+    expression = encoder.sql_expression(pa.schema([("a", pa.timestamp("us")), ("b", pa.date32())]))
+    texts = [bytes.fromhex(text).decode() for text in re.findall("X'([0-9a-f]+)'", expression or "")]
+    told = dict(zip(texts[::2], texts[1::2], strict=True))
+    assert (told["nullValue"], told["dateFormat"]) == ("-", "dd.MM.yyyy")
+    assert told["timestampFormat"] == told["timestampNTZFormat"] == "yyyy HH"
 
 
 def test_the_header_is_a_line_of_names():

@@ -105,6 +105,24 @@ def test_a_row_index_has_entries_at_its_stride():
     assert orc.ORCFile(written(numbers(5000), indexes=OrcIndexes(row_stride=1000))).row_index_stride == 1000
 
 
+@pytest.mark.parametrize(
+    ("small", "large"),
+    [
+        ({"dictionary_threshold": 0.8}, {"dictionary_threshold": 0}),
+        (
+            {"indexes": OrcIndexes(bloom_filter_columns=["n"], bloom_filter_fpp=0.5)},
+            {"indexes": OrcIndexes(bloom_filter_columns=["n"], bloom_filter_fpp=0.001)},
+        ),
+    ],
+    ids=["dictionary", "Bloom filter"],
+)
+def test_options_show_in_the_size_of_a_file(small, large):
+    """A dictionary holds repeated texts once, and a filter that errs rarely takes more bits."""
+    batch = pa.record_batch({"t": [f"{number % 5}" * 40 for number in range(10_000)], "n": range(10_000)})
+    sizes = [len(written(batch, compression="none", **options).getvalue()) for options in (small, large)]
+    assert 2 * sizes[0] < sizes[1]
+
+
 def test_times_are_instants_or_local():
     """As Arrow has them: with a zone or without."""
     batch = pa.record_batch(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import io
 import pickle
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import ClassVar
 
@@ -112,6 +113,17 @@ def test_codecs_are_those_of_the_file(codec):
     """The option is what the footer says; other readers call lz4 and none by other names."""
     seen = written([numbers(9)], compression=codec).metadata.row_group(0).column(0).compression
     assert seen.lower() == {"none": "uncompressed"}.get(codec, codec)
+
+
+@pytest.mark.parametrize("codec", ["zstd", "gzip", "brotli"])
+def test_a_higher_level_makes_smaller_columns(codec):
+    """The footer says how large each is; Spark's ``compressionLevel`` is the same option."""
+    batch = pa.record_batch({"t": [str(number * 7919 % 10007) for number in range(5000)]})
+    low, high = (
+        written([batch], compression=codec, compression_level=level).metadata.row_group(0).column(0)
+        for level in (1, 9)
+    )
+    assert high.total_compressed_size < low.total_compressed_size
 
 
 def test_metadata_is_in_the_footer_beside_the_schemas():
@@ -233,6 +245,8 @@ def test_a_layout_is_that_of_the_file():
     )
     group = written([people(5000)], layout=layout).metadata.row_group(0)
     number, name, _ = (group.column(index) for index in range(3))
+    undivided = written([people(5000)], layout=replace(layout, page_size="1MiB")).metadata.row_group(0)
+    assert name.total_uncompressed_size > undivided.column(1).total_uncompressed_size  # for its pages' heads
     assert number.has_dictionary_page
     assert not name.has_dictionary_page
     assert number.statistics.max == 4999
