@@ -14,10 +14,10 @@ from compaction.superseded import current, outstanding
 from compaction.swap import Swap
 from filesink.committables import ReplacedFile
 from filesink.committer import FileCommitter
-from filesink.errors import CompactionError, ConcurrentDriverError, ConfigError
+from filesink.errors import CompactionError, ConcurrentDriverError, ConfigError, StagedDataLost
 from filesink.file_format import BulkFormat
 from filesink.file_tiers import StoreAddress
-from filesink.identity import batch_write
+from filesink.identity import EXCLUSIVE, batch_write
 from filesink.ledger import Ledger
 from filesink.maintenance import Lost
 from filesink.ports import Ports, SerialRunner
@@ -378,6 +378,17 @@ def lose_merged(world, *, one_of=""):
     for path in world.hidden():
         if one_of.encode() in world.files.files[path].content:
             del world.files.files[path]
+
+
+def test_a_merged_file_that_is_lost_before_the_decision(world, monkeypatch):
+    """It is looked at once more: nothing is decided, and the next call merges the same inputs."""
+    meanwhile(monkeypatch, lambda: lose_merged(world))
+    with pytest.raises(StagedDataLost):
+        compact(world, 0)
+    assert (len(world.visible()), world.rows()) == (4, ["0", "1", "2", "3"])
+    assert Ledger(world.store(), EXCLUSIVE).head() is None
+    compact(world, 0)
+    assert (len(world.visible()), world.rows()) == (1, ["0", "1", "2", "3"])
 
 
 @pytest.mark.parametrize("grace_ms", [0, GRACE])

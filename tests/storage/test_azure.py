@@ -145,6 +145,7 @@ def test_a_container_that_is_not_there_is_named(azure_connection: str) -> None:
     [
         ("az://data//trips/", "az://data/trips"),
         ("abfs://data/trips", "az://data/trips"),
+        ("abfs://data@lake.dfs.core.windows.net/trips", "abfss://data@lake.dfs.core.windows.net/trips"),
         (
             "abfss://data@lake.dfs.core.windows.net/trips",
             "abfss://data@lake.dfs.core.windows.net/trips",

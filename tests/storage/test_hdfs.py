@@ -308,6 +308,21 @@ def test_a_put_that_cannot_be_looked_at_is_unknown() -> None:
         store.put_if_absent("0.record", b"x")
 
 
+def test_a_put_of_which_nothing_is_left_is_unknown() -> None:
+    """The rename was done and its reply lost, and somebody took the file away: it was there."""
+    cluster = failing("rename", Moment.AFTER)
+    lose = cluster.plan
+
+    def plan(operation: str, path: str) -> Fault | None:
+        if operation == "status":
+            cluster.files.pop(f"{BASE}/0.record", None)
+        return lose(operation, path)
+
+    cluster.plan = plan
+    with pytest.raises(CommitStateUnknown):
+        SimulatedSite(cluster).store().put_if_absent("0.record", b"x")
+
+
 def test_a_put_whose_hidden_file_cannot_be_removed_is_unknown() -> None:
     """The rename that was given up is done later, and finds the file: nobody was told that it is not."""
     cluster = Cluster()
@@ -497,6 +512,16 @@ def test_a_file_of_many_requests_is_whole(monkeypatch: pytest.MonkeyPatch) -> No
         assert [writer.write(data) for data in (b"ab", b"cdefghij", b"k")] == [2, 8, 1]
         writer.close()
     assert (cluster.files["/x"].content, sizes) == (b"abcdefghijk", [3, 3, 3, 2])
+
+
+def test_bytes_go_by_the_proxy_of_datanodes() -> None:
+    """What the namenode names is asked for where ``data_proxy`` says; the namenode itself is not."""
+    named, meant = Cluster(), Cluster()
+    write(SimNamenode(named), "/x", b"named")
+    write(SimNamenode(meant), "/x", b"meant")
+    with web_namenode(named) as port, web_namenode(meant) as other:
+        options = {"data_proxy": {f":{port}/": f":{other}/"}}
+        assert WebNamenode("127.0.0.1", port, options).open("/x").read() == b"meant"
 
 
 def test_a_datanode_that_sends_less_is_an_error() -> None:

@@ -320,6 +320,40 @@ def test_files_of_many_parts_are_whole(objects):
     assert objects.objects[TARGET][0] == objects.objects[".held"][0] == data
 
 
+@pytest.mark.parametrize("failing", [1, 2])
+def test_a_file_is_not_closed_without_what_failed(objects, monkeypatch, failing):
+    """Whichever part was not taken: with fewer or more bytes than were written it is no file."""
+    store = store_of(objects, part_size=SMALLEST_PART)
+    submit, calls = Senders.submit, iter(range(1, 9))
+
+    def fails_once(senders, call):
+        if next(calls) == failing:
+            raise RuntimeError("can't start new thread")
+        return submit(senders, call)
+
+    monkeypatch.setattr(Senders, "submit", fails_once)
+    output = store.create(".pending", target=TARGET)
+    output.write(b"abc")
+    with pytest.raises(RuntimeError):
+        output.write(bytes(3 * SMALLEST_PART))
+    with pytest.raises(StorageError) as raised:
+        output.close()
+    assert raised.value.code == "SIZE"
+
+
+@pytest.mark.parametrize("size", [3, 2 * SMALLEST_PART], ids=["put", "upload"])
+def test_what_another_attempt_has_made_survives_the_discard(objects, size):
+    """A name that is taken is refused, and its object is not that of the file that was refused."""
+    store = store_of(objects, part_size=SMALLEST_PART)
+    objects.objects[".held"] = (b"another's", "another")
+    output = store.create(".held", target=None)
+    output.write(bytes(size))
+    with pytest.raises(CommitConflictError):
+        output.close()
+    output.discard()
+    assert (objects.objects, objects.uploads) == ({".held": (b"another's", "another")}, {})
+
+
 def test_large_pieces_are_copied_and_small_ones_joined(objects):
     """No part but the last is too small, and the bytes are in order."""
     store = store_of(objects)
