@@ -29,10 +29,11 @@ from azure.core.exceptions import (
 from azure.identity import DefaultAzureCredential
 from azure.storage.blob import BlobBlock, BlobPrefix, BlobServiceClient
 
-from filesink.errors import ConfigError
-from filesink.storage.azure_errors import answered, checking, failed
+from filesink.errors import ConfigError, StorageError
+from filesink.storage.azure_errors import answered, checking, failed, is_absent
 from filesink.storage.azure_options import AzureOptions
 from filesink.storage.objects import (
+    EXISTS,
     UNAVAILABLE,
     Condition,
     CopyRange,
@@ -51,7 +52,6 @@ if TYPE_CHECKING:
 _TOKEN = "filesink_token"  # noqa: S105 - the name of it; Azure takes letters, digits and '_'
 _FOLDER = "hdi_isfolder"  # how Hadoop, blobfuse and accounts with directories mark what stands for one
 _DIGEST = 16  # hexadecimal digits of a block's digest in its name
-_LIFE_MS = 7 * 24 * 3600 * 1000
 
 # What the client refuses before it asks anything. It may repeat the value, we do not.
 _BAD_CONNECTION = (
@@ -145,7 +145,7 @@ class AzureObjects:
             try:
                 found = self._blob(key).get_blob_properties()
             except HttpResponseError as error:
-                if error.status_code == 404 and _code_of(error) != "ContainerNotFound":
+                if is_absent(_code_of(error), error.status_code or 0):
                     return None
                 raise
             if _is_folder(found):
@@ -163,9 +163,20 @@ class AzureObjects:
 
     def put(self, key: str, data: Buffer, /, *, token: str, condition: Condition) -> None:
         """See ``Objects.put``."""
-        with self._explained("write", key):
-            overwrite = condition is Condition.ALWAYS
-            self._blob(key).upload_blob(bytes(data), overwrite=overwrite, metadata={_TOKEN: token})
+        again: list[None] = []  # the client asks once more where an answer does not tell
+        try:
+            with self._explained("write", key):
+                self._blob(key).upload_blob(
+                    bytes(data),
+                    overwrite=condition is Condition.ALWAYS,
+                    metadata={_TOKEN: token},
+                    retry_hook=lambda **_: again.append(None),
+                )
+        except StorageError as error:
+            if error.code == EXISTS or not again:
+                raise
+            # A refusal is that of the last request; the one before it may be done yet.
+            raise StorageError(error.message, code=UNAVAILABLE) from error
 
     def delete(self, key: str, /, *, etag: str = "") -> None:
         """See ``Objects.delete``."""
@@ -242,7 +253,7 @@ class AzureObjects:
 
     @contextmanager
     def _explained(self, operation: str, key: str) -> Iterator[None]:
-        """Turn the client's errors inside into ``StorageError``, and a 404 into ``FileNotFoundError``."""
+        """Turn the client's errors inside into ``StorageError``, and its 404 into ``FileNotFoundError``."""
         where = f"{self.where}/{key}"
         try:
             yield

@@ -266,20 +266,21 @@ class BlobService:
 
     def get_block_list(self, _kind: str) -> tuple[None, list[Any]]:
         if not self.staged and self.made is None:
-            raise _refused(404)
+            raise _refused(404, "BlobNotFound")
         return None, [BlobBlock(name) for name in self.staged]
 
     def get_blob_properties(self) -> SimpleNamespace:
         if self.made is None:
-            raise _refused(404)
+            raise _refused(404, "BlobNotFound")
         data, metadata = self.made
         now = datetime(2026, 1, 2, tzinfo=UTC)
         return SimpleNamespace(size=len(data), etag='"e"', last_modified=now, metadata=metadata)
 
 
-def _refused(status: int) -> HttpResponseError:
+def _refused(status: int, code: str = "") -> HttpResponseError:
     error = HttpResponseError("simulated")
     error.status_code = status
+    error.error_code = code  # type: ignore[attr-defined]  # as Azure's client does
     return error
 
 

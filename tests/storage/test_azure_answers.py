@@ -13,7 +13,7 @@ import requests
 import urllib3
 from azure.core.exceptions import ClientAuthenticationError
 from azure.core.pipeline.transport import RequestsTransport
-from azure.storage.blob import BlobServiceClient
+from azure.storage.blob import BlobServiceClient, LinearRetry
 from requests.adapters import HTTPAdapter
 
 from filesink.errors import CommitConflictError, CommitStateUnknown, ConfigError, StorageError
@@ -56,24 +56,23 @@ class Scripted(HTTPAdapter):
         )
 
 
-def objects_on(service: Scripted, credential: Any = None) -> AzureObjects:
-    """A container of the real client, which asks ``service`` and does not repeat itself."""
+def objects_on(service: Scripted, credential: Any = None, *, repeats: int = 0) -> AzureObjects:
+    """A container of the real client, which asks ``service``, and so many times again."""
     session = requests.Session()
     session.mount("https://", service)
     client = BlobServiceClient(
         "https://lake.blob.core.windows.net",
         credential=credential or {"account_name": "lake", "account_key": "YQ=="},
         transport=RequestsTransport(session=session, session_owner=False),
-        retry_total=0,
+        retry_policy=LinearRetry(backoff=0, random_jitter_range=0, retry_total=repeats),
     )
     return AzureObjects(client.get_container_client("data"), "data")
 
 
-def store_on(service: Scripted) -> AzureStore:
+def store_on(service: Scripted, *, repeats: int = 0) -> AzureStore:
     """The store at the container's root."""
-    return AzureStore(
-        objects_on(service), "", options=azure_options({}), clock=SettableClock(), ids=SystemIds()
-    )
+    objects = objects_on(service, repeats=repeats)
+    return AzureStore(objects, "", options=azure_options({}), clock=SettableClock(), ids=SystemIds())
 
 
 def blob(name: str, metadata: str = "", size: int = 3) -> str:
@@ -180,6 +179,29 @@ def test_nothing_is_absent_from_a_container_that_is_gone() -> None:
         objects_on(Scripted(refused(404, "ContainerNotFound"))).head("k")
     assert raised.value.code == "NO_BUCKET"
     assert objects_on(Scripted(refused(404, "BlobNotFound"))).head("k") is None
+
+
+@pytest.mark.parametrize("ask", ["head", "get", "parts"])
+def test_a_404_that_is_not_in_azure_s_words_is_no_absence(ask: str) -> None:
+    """Azure names its errors, in a header of every answer; a proxy that is lost knows nothing of blobs."""
+    objects = objects_on(Scripted((404, {}, PAGE)))
+    asks: dict[str, Callable[[], object]] = {
+        "head": lambda: objects.head("k"),
+        "get": lambda: objects.get("k"),
+        "parts": lambda: objects.list_parts("k", "u"),
+    }
+    with pytest.raises(StorageError) as raised:
+        asks[ask]()
+    assert raised.value.code == UNAVAILABLE
+
+
+def test_a_refusal_of_a_repeated_request_leaves_a_record_unknown() -> None:
+    """The client has asked before, and what it got no answer to may be done yet."""
+    refusal, absent = refused(403, "AuthorizationPermissionMismatch"), refused(404, "BlobNotFound")
+    with pytest.raises(CommitStateUnknown):
+        store_on(Scripted(refused(503, "ServerBusy"), refusal, absent), repeats=1).put_if_absent("r", b"1")
+    with pytest.raises(StorageError, match="permission"):
+        store_on(Scripted(refusal, absent), repeats=1).put_if_absent("r", b"1")
 
 
 _ASKS: dict[str, Callable[[AzureObjects], object]] = {
