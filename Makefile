@@ -78,7 +78,7 @@ bench: java $(VENV)/.bench ## measure what the README claims; takes a quarter of
 	$(BIN)/python benchmarks/file_formats.py --rounds 2
 	$(BIN)/python benchmarks/overhead.py --rounds 3
 	$(BIN)/python benchmarks/many_buckets.py --rounds 2
-	$(BIN)/python benchmarks/report.py --docs build/benchmarks
+	$(BIN)/python benchmarks/report.py
 
 bench-full: bench ## measure everything else, too, with all peers; takes an hour and a half
 	$(BIN)/python benchmarks/micro_batch.py --rows 10 --rounds 3
@@ -92,7 +92,7 @@ bench-full: bench ## measure everything else, too, with all peers; takes an hour
 	$(BIN)/python benchmarks/s3.py
 	$(BIN)/python benchmarks/partitions.py
 	$(BIN)/python benchmarks/epochs.py
-	$(BIN)/python benchmarks/report.py --docs build/benchmarks
+	$(BIN)/python benchmarks/report.py
 
 clean: ## remove what was built, written by the demo, or cached; keeps .venv
 	rm -rf build dist demo-output benchmarks/results metastore_db derby.log spark-warehouse

@@ -1,8 +1,10 @@
-"""Makes ``docs/benchmarks.md`` and its plots from what the other programs left in ``benchmarks/results``.
+"""Makes a page and its plots from what the other programs left in ``benchmarks/results``.
 
-    python benchmarks/report.py
+    python benchmarks/report.py                        build/benchmarks/benchmarks.md, of your own results
+    python benchmarks/report.py --publish              docs/benchmarks.md
 
-Nothing is measured here and nothing is left out: every result that is there gets its row.
+Nothing is measured here and nothing is left out: every result that is there gets its row. What is
+published is kept in ``benchmarks/published``, so that one program can be repeated without the others.
 """
 
 from __future__ import annotations
@@ -20,7 +22,9 @@ from matplotlib.figure import Figure
 
 from paired import RESULTS, Comparison
 
-DOCS = Path(__file__).resolve().parents[1] / "docs"
+_ROOT = Path(__file__).resolve().parents[1]
+DOCS = _ROOT / "docs"
+PUBLISHED = _ROOT / "benchmarks" / "published"
 RATIOS, EPOCHS = "images/bench-ratios.svg", "images/bench-epochs.svg"
 _FASTER, _SLOWER = "#2a7f62", "#b5523b"
 _WINDOW = 50  # epochs in one point of the line
@@ -28,7 +32,7 @@ _PARTS_OF_A_COMPARISON = tuple(field.name for field in fields(Comparison))
 _HEAD = """\
 # Benchmarks
 
-Made by `benchmarks/report.py` from the results of `make bench` and `make bench-full`. See also
+Made by `benchmarks/report.py` from raw values, which are in `benchmarks/published/`. See also
 [how it is measured](../benchmarks/README.md), [what can be tuned](tuning.md) and
 [what it costs at scale](scale.md). A ratio is the median over pairs of measurements, ours divided by the
 other: below 1 ours is faster. If 1 lies between smallest and largest, the two are alike. One measurement
@@ -70,11 +74,22 @@ class Result:
 def main() -> None:
     """Write the page and its plots."""
     parser = argparse.ArgumentParser(description="A page of what was measured")
-    parser.add_argument("--results", type=Path, default=RESULTS)
-    parser.add_argument("--docs", type=Path, default=DOCS)
-    arguments = parser.parse_args()
-    write(load(arguments.results), arguments.docs)
-    print(f"{arguments.docs / 'benchmarks.md'} has all that was found")
+    parser.add_argument(
+        "--publish", action="store_true", help="keep the results, and write docs/benchmarks.md"
+    )
+    results, page_in = RESULTS, _ROOT / "build" / "benchmarks"
+    if parser.parse_args().publish:
+        publish(RESULTS, PUBLISHED)
+        results, page_in = PUBLISHED, DOCS
+    write(load(results), page_in)
+    print(f"{page_in / 'benchmarks.md'} has all that was found")
+
+
+def publish(results: Path, published: Path) -> None:
+    """Keep raw values, in place of older ones of the same work."""
+    published.mkdir(exist_ok=True)
+    for file in results.glob("*.json"):
+        (published / file.name).write_bytes(file.read_bytes())
 
 
 def load(directory: Path) -> list[Result]:

@@ -122,6 +122,21 @@ def test_no_results_are_said_to_be_none(report: ModuleType, tmp_path: Path) -> N
         report.write(report.load(tmp_path), tmp_path)
 
 
+def test_what_is_published_replaces_what_was_measured_before(report: ModuleType, tmp_path: Path) -> None:
+    """One program is repeated, and the page keeps the rows of the others."""
+    results, published = tmp_path / "results", tmp_path / "published"
+    results.mkdir()
+    for titles in (("flat", "months"), ("flat",)):
+        for file in results.glob("*.json"):
+            file.unlink()
+        for title in titles:
+            once = {**FLAT, "title": title, "our_values": [float(len(titles))] * 3}
+            (results / f"{title}.json").write_text(json.dumps({**once, "on": ON}))
+        report.publish(results, published)
+    ours = {each.values["title"]: each.values["our_values"][0] for each in report.load(published)}
+    assert ours == {"flat": 1.0, "months": 2.0}
+
+
 def test_a_result_without_a_place_on_the_page_is_refused(report: ModuleType, tmp_path: Path) -> None:
     """It would be missing, and nobody would know."""
     (tmp_path / "lost.json").write_text(json.dumps({"title": "memory", "peak": 7, "on": ON}))
