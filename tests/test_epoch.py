@@ -146,8 +146,9 @@ def test_an_answer_that_stays_lost_is_not_another_driver():
     puts = on("put_if_absent", Moment.AFTER, path=".record", error=StorageError("t", code="TIMEOUT"))
     reads = on("read", path=".record", error=StorageError("r", code="TIMEOUT"))
     world.fault = lambda *operation: puts(*operation) or reads(*operation)
-    with pytest.raises(StorageError):
+    with pytest.raises(StorageError) as raised:
         world.driver().run(micro_batch(0), world.job(records("1")))
+    assert raised.value.code == "DECIDE_UNKNOWN"
     assert len(world.hidden()) == 1
     assert world.driver().run(micro_batch(0), world.job(records("1"))).replayed
     assert world.rows() == ["1"]
@@ -413,8 +414,11 @@ def test_a_returning_query_is_refused_once_its_records_are_folded():
     loop.run(micro_batch(7), world.job(records("a")))
     for number in range(160):
         loop.run(micro_batch(number, query_id="other"), world.job(records("b")))
-    with pytest.raises(ReplayTooOldError):
+    with pytest.raises(ReplayTooOldError) as raised:
         world.driver(on_new_query=OnNewQuery.APPEND).run(micro_batch(7), world.job(records("a")))
+    assert raised.value.code == "REPLAY_TOO_OLD"
+    first = micro_batch(0, query_id="new")  # nothing of its query can have been written before
+    assert not world.driver(on_new_query=OnNewQuery.APPEND).run(first, world.job(records("c"))).replayed
 
 
 def test_a_replay_older_than_the_records_is_refused():
@@ -423,8 +427,9 @@ def test_a_replay_older_than_the_records_is_refused():
     driver = world.driver(keep_batches=10)
     for batch_id in range(60):
         driver.run(micro_batch(batch_id), world.job(records(str(batch_id))))
-    with pytest.raises(ReplayTooOldError, match="batch 3 comes back, the newest is 59"):
+    with pytest.raises(ReplayTooOldError, match="batch 3 comes back, the newest is 59") as raised:
         world.driver(keep_batches=10).run(micro_batch(3), world.job(records("3")))
+    assert raised.value.code == "REPLAY_TOO_OLD"
     assert world.driver().run(micro_batch(55), world.job(records("55"))).replayed
     assert len(world.rows()) == 60
 

@@ -9,13 +9,14 @@ import pyarrow as pa
 import pytest
 
 from filesink.buckets import BucketAssigner, BucketContext
-from filesink.errors import SchemaError
+from filesink.errors import SchemaError, StorageError
 from filesink.file_format import BulkFormat
 from filesink.file_tiers import FileTiers
 from filesink.metastore.partition_commit import PartitionCommit
 from filesink.metastore.policies import CommitPolicy, CommittedPartition, Site
+from filesink.storage.faulty import Fault, Moment
 from formats import AvroWriterFactory, Encoder
-from tests.fakes import World, plan_of
+from tests.fakes import SCHEMA, World, plan_of
 
 
 def tiers(assigner: BucketAssigner) -> FileTiers:
@@ -75,6 +76,17 @@ def test_policies_are_not_told_of_columns_that_are_in_no_file() -> None:
     )
     world.tiers().prepare(pa.schema([("day", pa.string()), ("id", pa.int64())]))
     assert policy.columns == ("id",)
+
+
+def test_the_store_is_asked_first_whether_it_can_do_what_a_sink_needs() -> None:
+    """What a store refuses is known before anybody is told, and before a task writes."""
+    policy = Asked()
+    world = World(partition_commit=PartitionCommit(policies=[policy]))
+    refused = Fault(moment=Moment.BEFORE, error=StorageError("no hard links", code="HARD_LINKS"))
+    world.fault = lambda operation, _path: refused if operation == "prepare" else None
+    with pytest.raises(StorageError, match="no hard links"):
+        world.tiers().prepare(SCHEMA)
+    assert policy.columns == ()
 
 
 IDS = '{"type":"record","name":"r","fields":[{"name":"id","type":"long"}]}'

@@ -25,4 +25,13 @@ def test_two_results_of_one_partition_are_refused(attempt):
     with pytest.raises(InternalError) as raised:
         gather(world.tiers(), {}, results, Losers.POSSIBLE)
     assert raised.value.code == "TWO_RESULTS"
-    assert gather(world.tiers(), {}, results[:2], Losers.POSSIBLE).rows == 2
+    both = gather(world.tiers(), {}, results[:2], Losers.POSSIBLE)
+    assert (both.rows, both.metrics["files_written"]) == (2, 2)
+
+
+@pytest.mark.parametrize(("attempt", "losers"), [(0, Losers.NONE), (1, Losers.POSSIBLE)])
+def test_one_task_that_was_tried_again_is_enough_to_look_for_leftovers(attempt, losers):
+    """Its first attempt may have left files, whatever became of the other tasks."""
+    world = World()
+    results = [result(world, 0), result(world, 1, attempt), result(world, 2)]
+    assert gather(world.tiers(), {}, results, Losers.NONE).losers is losers

@@ -704,6 +704,22 @@ def test_partitions_of_an_accepted_epoch_are_announced():
     assert [(event.bucket, event.may_be_repeated) for event in heard if event.bucket == "a"] == [("a", True)]
 
 
+def test_accepting_a_loss_does_not_give_up_what_cannot_be_published_now():
+    """The epoch stays as it is decided, and the next call carries it through."""
+    world = World()
+    two_files_one_lost(world)
+    world.fault = lambda operation, _path: (
+        Fault(moment=Moment.BEFORE, error=StorageError("busy", code="BUSY"))
+        if operation == "publish"
+        else None
+    )
+    with pytest.raises(StorageError) as raised:
+        world.maintenance().recover(Lost.ACCEPT, None)
+    assert raised.value.code == "RETRY"
+    world.fault = lambda _operation, _path: None
+    assert world.maintenance().recover(Lost.ACCEPT, None).lost_rows == 1
+
+
 def test_policies_are_closed_when_an_epoch_was_accepted(monkeypatch):
     """An operator's call leaves no connection to a metastore behind."""
     closed = []

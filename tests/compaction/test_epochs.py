@@ -474,12 +474,13 @@ def test_segments_are_read_as_one_file():
     plan = plan_of(policy=keep_open(rollover_interval=1000, inactivity_interval=10**9))
     world = World(plan=plan, compaction=compacting(Seeking(), checkpoints=100))
     driver = world.driver()
-    for number in range(4):
-        write(world, driver, number, f"line {number}", bucket="x")
+    for number in range(4):  # a part alone would be put together without a compactor
+        lines = [records(f"{part} {number}", bucket="x") for part in ("line", "other")]
+        driver.run(micro_batch(number), world.job(*lines))
         world.clock.now += 400
     driver.finish()
-    assert world.rows() == [f"line {number}" for number in range(4)]
-    assert world.hidden() == []
+    assert world.rows() == [f"{part} {number}" for part in ("line", "other") for number in range(4)]
+    assert (len(world.visible()), world.hidden()) == (1, [])
 
 
 @pytest.mark.parametrize(

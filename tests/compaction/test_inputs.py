@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import io
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 from compaction import parquet
+from compaction.inputs import HeldInput
 from compaction.record_wise import RecordWiseFileCompactor
 from filesink.errors import CompactionError, StorageError
 from filesink.file_format import BulkFormat
+from filesink.storage.open import open_store
 from formats import ParquetWriterFactory
+from tests.fakes import held
+from tests.storage.descriptors import descriptors
 
 FORM = BulkFormat(ParquetWriterFactory(compression="snappy"))
 
@@ -112,3 +116,31 @@ def test_texts_that_repeat_count_each_time_for_the_size_of_a_row_group():
     merged = pq.ParquetFile(output).metadata
     assert rows == merged.num_rows == 12_000
     assert [merged.row_group(place).num_rows for place in range(merged.num_row_groups)] == [6_000, 6_000]
+
+
+def test_a_part_of_several_files_is_let_go_of_with_its_stream(tmp_path):
+    """A long merge does not keep a file of each of its inputs open, wherever its reader has stopped."""
+    store = open_store(str(tmp_path), {})
+    part = []
+    for name, content in ((".1", b"one"), (".2", b"two")):
+        output = store.create(name, target=None)
+        output.write(content)
+        part.append(replace(held(name), staged=output.close(), size=len(content)))
+    before = descriptors()
+    stream = HeldInput(store=store, part=tuple(part)).open()
+    assert stream.read(4) == b"onet"
+    stream.close()
+    assert descriptors() == before
+
+
+def test_columns_that_no_schema_holds_are_not_taken_for_damage():
+    """Damaged files become a file each; files of other columns are the user's to put right."""
+    kinds = {"number": pa.array([1]), "list": pa.array([[1]])}
+    inputs = []
+    for name, column in kinds.items():
+        file = io.BytesIO()
+        pq.write_table(pa.table({"a": column}), file)
+        inputs.append(Input(file.getvalue(), rows=1, signature=name))
+    with pytest.raises(CompactionError) as raised:
+        RecordWiseFileCompactor().rewrite(inputs, Output(), FORM)
+    assert raised.value.code == "SCHEMA"

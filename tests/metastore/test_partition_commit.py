@@ -154,6 +154,13 @@ def test_the_end_announces_everything(told: Told) -> None:
     assert driver.finish() is None
 
 
+def test_files_are_announced_while_others_of_their_partition_are_open(told: Told) -> None:
+    """By the clock nothing is said of a whole: rows that are held back come with a later announcement."""
+    world = world_of(told, plan=plan_of(policy=keep_open(part_size=2)))
+    world.driver().run(micro_batch(0), world.job(records("long", bucket="p=1"), records("1", bucket="p=1")))
+    assert (told.take(), world.rows()) == (["p=1"], ["long"])
+
+
 def test_only_visible_files_count(told: Told) -> None:
     """A part that stays open is announced when it is closed."""
     world = world_of(told, plan=plan_of(policy=keep_open()))
@@ -360,6 +367,18 @@ def test_a_whole_partition_holds_nothing_back(told: Told) -> None:
     write_times(world, driver, 1, d02="2024-01-01T10:00")
     assert told.take() == ["day=2024-01-01"]
     assert [path.split("/")[0] for path in world.visible()] == ["day=2024-01-01"]
+
+
+def test_a_delay_that_was_made_shorter_needs_no_data(told: Told) -> None:
+    """Upkeep closes the open parts of a partition that is due now, and announces it."""
+    trigger = PartitionCommit.partition_time(extractor="$day", watermark_column="ts")
+    plan = timed_plan(keep_open(rollover_interval=10 * DAY, inactivity_interval=10 * DAY))
+    world = world_of(told, trigger=trigger, plan=plan, delay="1 d")
+    world.clock.now = at("2024-01-10")
+    write_times(world, world.driver(), 0, d01="2024-01-01T00:00", d02="2024-01-01T10:00")
+    world.partition_commit = PartitionCommit(policies=[ListenerPolicy(told)], trigger=trigger)
+    assert world.driver().upkeep() is not None
+    assert (told.take(), world.rows()) == (["day=2024-01-01"], ["d01"])
 
 
 def test_a_partition_is_not_whole_while_a_file_of_it_waits_for_company(told: Told) -> None:
