@@ -11,13 +11,16 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
+from filesink import router
 from filesink.bucket import Closed
+from filesink.buckets import BucketContext
 from filesink.committables import DiscardFile, PendingFile
 from filesink.committer import FileCommitter
 from filesink.errors import BucketError, ConfigError, InternalError
 from filesink.file_format import BulkFormat
 from filesink.naming import OutputFileConfig, parse_hidden, sink_tag
 from filesink.rolling import RollingPolicy
+from filesink.router import Router
 from filesink.storage.s3 import S3Store
 from filesink.storage.s3_options import S3Options
 from filesink.storage.staged import HiddenObject
@@ -25,7 +28,7 @@ from filesink.system import SystemIds
 from filesink.writer import FileWriter, WriterLimits
 from formats import ParquetWriterFactory
 from formats.api import BulkWriter, BulkWriterFactory, Encoder
-from tests.fakes import SettableClock, World, keep_open, plan_of, records
+from tests.fakes import ByColumn, SettableClock, World, keep_open, plan_of, records
 from tests.storage.fake_objects import FakeObjects
 
 UUID = "[0-9a-f]{8}-[0-9a-f]{4}-[48][0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}"
@@ -50,6 +53,19 @@ def test_each_bucket_gets_its_records():
     assert contents == {"a": b"1\n2\n", "b": b"3\n4\n", "c": b"5\n"}
     assert [file.rows for file in files] == [2, 2, 1]
     assert context.metrics.values == {"buckets": 3, "files_written": 3, "bytes_written": 10}
+
+
+@pytest.mark.parametrize(("most", "routed"), [(1, ["b", "c"]), (1 << 20, [])])
+def test_what_is_gathered_is_bounded_by_its_bytes(monkeypatch, most, routed):
+    """Where buckets lie mixed, records wait for company until enough are there, or too many bytes."""
+    monkeypatch.setattr(router, "_MOST_GATHERED", most)
+    sut, now = Router(ByColumn()), BucketContext(processing_time_ms=0, time_zone="UTC")
+    first, second = (
+        pa.RecordBatch.from_pydict({"bucket": [*buckets], "value": ["1", "2"]}) for buckets in ("ab", "bc")
+    )
+    assert [bucket for bucket, _ in sut.route(first, now)] == ["a", "b"]
+    assert [bucket for bucket, _ in sut.route(second, now)] == routed
+    assert [bucket for bucket, _ in sut.drain(now)] == ([] if routed else ["b", "c"])
 
 
 def test_a_late_record_reopens_its_bucket():

@@ -274,7 +274,15 @@ def test_bad_uris(uris: str) -> None:
     assert "secret" not in str(caught.value)
 
 
-def test_kerberos_is_configured(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("security", "principal"),
+    [
+        (Kerberos(), "hive@127.0.0.1"),
+        (Kerberos(service="metastore", host="hms.example.org"), "metastore@hms.example.org"),
+    ],
+    ids=["of the address", "given"],
+)
+def test_kerberos_is_configured(monkeypatch: pytest.MonkeyPatch, security: Kerberos, principal: str) -> None:
     """The SASL transport gets the service and the host of the server's principal, and GSSAPI."""
     asked = []
 
@@ -291,14 +299,14 @@ def test_kerberos_is_configured(monkeypatch: pytest.MonkeyPatch) -> None:
     with refusing_port() as port:
         connection = HiveConnection(
             Servers([Server("127.0.0.1", port)]),
-            security=Kerberos(service="metastore", host="hms.example.org"),
+            security=security,
             timeout_ms=1000,
             clock=SettableClock(),
         )
         with pytest.raises(MetastoreError) as caught:
             connection.ask(lambda _: None)
     assert caught.value.code == "METASTORE_DOWN"
-    assert asked[0]["service"] == "metastore@hms.example.org"
+    assert asked[0]["service"] == principal
 
 
 def test_kerberos_without_its_packages(monkeypatch: pytest.MonkeyPatch) -> None:

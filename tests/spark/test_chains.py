@@ -88,6 +88,17 @@ def test_the_end_of_one_query_is_not_that_of_another(running):
         assert same is loop
 
 
+def test_upkeep_that_has_closed_something_is_noted():
+    """Each epoch once, and not that there was nothing to do."""
+    world, noted = World(plan=plan_of(policy=keep_open())), []
+    chains = Chains(lambda sink_id, _session: world.driver(sink_id), note=noted.append, interval=60)
+    with chains.use(CHAIN, SESSION) as loop:
+        loop.run(micro_batch(0), world.job(records("1")))
+    for world.clock.now in (0, 10_000, 20_000):
+        chains._upkeep(CHAIN, SESSION)
+    assert [outcome.slot for outcome in noted] == [1]
+
+
 def test_a_run_goes_on_from_what_others_have_left(running):
     """A query whose end nobody told starts again after another process: its first batch succeeds."""
     world = World()

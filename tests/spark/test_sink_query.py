@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from types import SimpleNamespace
 
 import pytest
@@ -104,4 +105,36 @@ def test_a_query_that_did_not_end_by_itself_is_not_finished(java):
     called = []
     query = ended(finish=lambda: called.append("finish"), release=lambda: called.append("release"), java=java)
     assert query.awaitTermination(60)
+    assert called == ["release"]
+
+
+def test_a_trigger_that_never_ends_has_nothing_to_finish():
+    """Somebody has stopped its query when no new data was there: that is no end of the input."""
+    query = ended(finish=None)
+    assert query.awaitTermination(60)
+    assert query.exception() is None
+
+
+class RunningQuery(EndedQuery):
+    """One that runs until it is stopped, and has taken all there was by then."""
+
+    def __init__(self) -> None:
+        self._end = threading.Event()
+
+    def awaitTermination(self) -> None:  # noqa: N802 - Spark's name
+        """See Spark."""
+        self._end.wait(30)
+
+    def stop(self) -> None:
+        """See Spark."""
+        self._end.set()
+
+
+def test_a_query_that_was_stopped_with_all_its_input_is_not_finished():
+    """Its user has said stop: more may come, and open parts wait for the next start."""
+    called = []
+    query = ended(
+        finish=lambda: called.append("finish"), release=lambda: called.append("release"), java=RunningQuery()
+    )
+    query.stop()
     assert called == ["release"]
