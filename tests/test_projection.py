@@ -11,6 +11,7 @@ from filesink import BucketAssigner, file_format
 from filesink.buckets import BucketContext
 from filesink.errors import SchemaError
 from filesink.file_format import RowFormat
+from filesink.path_buckets import EXPRESSION_COLUMN
 from filesink.projection import RECORD_COLUMN, check_names, record_projection, rendered_schema
 from filesink.router import Router
 from formats import Encoder
@@ -45,6 +46,11 @@ def test_only_records_and_what_names_buckets_cross():
     assert kept[RECORD_COLUMN].startswith(f"to_csv(struct(`day`, `a`, {B_C} AS `b``c`),")
     by_time = BucketAssigner.date_time_bucket_assigner(column="b`c")
     assert list(record_projection(Encoder.csv(), by_time, INPUT).columns) == ["b`c", RECORD_COLUMN]
+    by_expression = BucketAssigner.expression_bucket_assigner("upper(day)")
+    computed = INPUT.append(pa.field(EXPRESSION_COLUMN, pa.string()))
+    columns = record_projection(Encoder.json_lines(), by_expression, computed).columns
+    assert list(columns) == [EXPRESSION_COLUMN, RECORD_COLUMN]
+    assert EXPRESSION_COLUMN not in columns[RECORD_COLUMN]
 
 
 @pytest.mark.parametrize(

@@ -160,10 +160,11 @@ class MetastoreContract:
         )
         metastore.alter_table(table.name, change)
         metastore.alter_table(table.name, change)
+        metastore.alter_table(table.name, TableChange(parameters={"later": "1"}))
         found = metastore.get_table(table.name)
         assert found is not None
         assert [column.name for column in found.columns] == ["a", "b", "c"]
-        assert found.parameters["evolved"] == "yes"
+        assert (found.parameters["evolved"], found.parameters["later"]) == ("yes", "1")
         assert site.columns(table.name)["c"] == "decimal(10,2)"
 
     def test_new_partitions_have_the_columns_of_their_table(

@@ -15,6 +15,7 @@ from typing import Self
 import puresasl.mechanisms
 import pytest
 from pymetastore.hive_metastore.ttypes import MetaException
+from thrift.transport.TSocket import TSocket
 
 from examples.hive_server import HiveServer
 from filesink.errors import ConfigError, DependencyError, MetastoreConflictError, MetastoreError
@@ -110,6 +111,18 @@ class TestHiveMetastore(MetastoreContract):
             [found] = client.get_partitions(table.name.database, table.name.table, -1)
         assert [column.name for column in found.sd.cols] == ["a", "b", "c"]
 
+    def test_what_decides_how_files_are_written_is_read(
+        self, site: MetastoreSite, metastore: Metastore, table
+    ) -> None:
+        """Lines are written by the settings of the serde, and a table in buckets is refused."""
+        with site._client() as client:
+            found = client.get_table(table.name.database, table.name.table)
+            found.sd.serdeInfo.parameters = {"separatorChar": ";"}
+            found.sd.bucketCols, found.sd.numBuckets = ["a"], 4
+            client.alter_table(table.name.database, table.name.table, found)
+        seen = metastore.get_table(table.name)
+        assert (seen.format.serde_parameters["separatorChar"], seen.bucket_columns) == (";", ("a",))
+
     def test_it_tells_what_it_has_added(self, metastore: Metastore, table) -> None:
         """Whoever asked need not look again."""
         first, second = partition(table, "1"), partition(table, "2")
@@ -123,6 +136,7 @@ class TestHiveMetastore(MetastoreContract):
         added = client.runner.run(lambda batch: client.add_partitions(table, batch), batches)
         assert added == [{one.values for one in batch} for batch in batches]
         client.close()
+        assert client._connections._idle == []
 
     def test_a_dead_server_is_passed_over(self, hive: HiveServer, table) -> None:
         """The next URI is tried when the first refuses; the one that answered is tried first from then on."""
@@ -189,6 +203,17 @@ def test_an_order_is_never_repeated() -> None:
             client.create_table(MemoryMetastoreSite().fresh_table())
     assert caught.value.code == "METASTORE_UNKNOWN"
     assert hangs_up.accepted == 1
+
+
+def test_the_timeout_is_that_of_every_connection(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A server that does not answer holds nobody up for longer."""
+    asked: list[float] = []
+    monkeypatch.setattr(TSocket, "setTimeout", lambda _socket, ms: asked.append(ms))
+    with refusing_port() as port:
+        client = HiveMetastore(f"thrift://127.0.0.1:{port}", timeout="2 s", clock=SettableClock())
+        with pytest.raises(MetastoreError):
+            client.get_table(TableName.parse("a.b"))
+    assert asked == [2000] * 3
 
 
 def test_what_the_service_could_not_do_is_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
