@@ -43,7 +43,7 @@ def web_namenode(
     server = ThreadingHTTPServer(("127.0.0.1", 0), _Handler)
     server.cluster = cluster  # type: ignore[attr-defined]
     server.redirected = redirected  # type: ignore[attr-defined]
-    server.operations = {**_OPERATIONS, **others}  # type: ignore[attr-defined]
+    server.operations = {**OPERATIONS, **others}  # type: ignore[attr-defined]
     Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05}).start()
     try:
         yield server.server_address[1]
@@ -181,7 +181,7 @@ def _told(found: HdfsStatus) -> dict[str, Any]:
     }
 
 
-_OPERATIONS: dict[str, Operation] = {
+OPERATIONS: dict[str, Operation] = {
     "MKDIRS": _mkdirs,
     "CREATE": _create,
     "APPEND": _append,

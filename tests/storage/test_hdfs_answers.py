@@ -5,18 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from threading import Event
 
 import pytest
 
 from filesink.errors import CommitConflictError, ConfigError, StagedDataLost, StorageError
-from filesink.storage.api import PutResult
+from filesink.storage import webhdfs
+from filesink.storage.api import Deletion, PutResult
 from filesink.storage.faulty import Fault, Moment
 from filesink.storage.hdfs_native import NativeNamenode, NativeWriter
 from filesink.storage.namenode import hadoop_error, host_and_port
 from filesink.storage.webhdfs import WebNamenode
 from tests.contracts.store_site import stage
 from tests.storage.sim_namenode import Cluster
-from tests.storage.sim_webhdfs import Operation, append_twice, rename_with_boolean, web_namenode
+from tests.storage.sim_webhdfs import OPERATIONS, Operation, append_twice, rename_with_boolean, web_namenode
 from tests.storage.test_hdfs import SimulatedSite
 
 
@@ -140,6 +142,84 @@ def test_a_file_given_up_is_not_synced() -> None:
     writer = SimFileWriter(OSError("hsync"))
     NativeWriter(writer, "/x").abandon()
     assert writer.calls == ["close"]
+
+
+@pytest.mark.parametrize("operation", ["mkdirs", "rename"])
+def test_a_start_that_the_namenode_refuses_is_an_error_of_the_store(operation: str) -> None:
+    """With the path and the state of the namenode; the probe's files go."""
+    site = SimulatedSite()
+    error = hadoop_error("SafeModeException", "/x")
+    site.cluster.plan = lambda asked, _path: (
+        Fault(moment=Moment.BEFORE, error=error) if asked == operation else None
+    )
+    with pytest.raises(StorageError, match=r"'hdfs://nn/data/out/_filesink.*safe mode") as raised:
+        site.store().prepare()
+    assert raised.value.code == "SAFE_MODE"
+    assert site.files() == {}
+
+
+def test_a_record_that_cannot_be_closed_leaves_nothing() -> None:
+    """Its hidden file is removed at once, as long as the namenode answers."""
+    site = SimulatedSite()
+    site.cluster.plan = lambda operation, _path: (
+        Fault(moment=Moment.AFTER, error=OSError(5, "simulated")) if operation == "close" else None
+    )
+    with pytest.raises(StorageError):
+        site.store().put_if_absent("0.record", b"abc")
+    assert site.files() == {}
+
+
+def test_a_directory_is_no_unchanged_file() -> None:
+    """Whatever its size and time: an overwrite leaves it alone."""
+    site = SimulatedSite()
+    site.plant("a/x", b"abc")
+    (entry,) = site.store().list("")
+    changed = site.store().delete_if_unchanged("a", size=entry.size, version=entry.version)
+    assert changed is Deletion.CHANGED
+
+
+def test_a_directory_that_was_not_made_is_an_error() -> None:
+    """The status is that of success, the answer is no."""
+    with (
+        web_namenode(Cluster(), MKDIRS=lambda *_: {"boolean": False}) as port,
+        pytest.raises(OSError, match="did not make the directory"),
+    ):
+        WebNamenode("127.0.0.1", port, {}).mkdirs("/x")
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        ({"user": "me"}, ("user.name", "me")),
+        ({"user": "me", "proxy_to": "you"}, ("doas", "you")),
+        ({"token": "hunter2"}, ("delegation", "hunter2")),
+    ],
+)
+def test_every_request_says_who_asks(options: dict[str, str], told: tuple[str, str]) -> None:
+    """Those to the namenode, whatever they ask; else it takes everybody for its own user."""
+    cluster, asked = Cluster(), []
+    kept: dict[str, Operation] = {
+        name: lambda *told, do=operation: asked.append(told[2]) or do(*told)  # type: ignore[misc]
+        for name, operation in OPERATIONS.items()
+    }
+    with web_namenode(cluster, **kept) as port:
+        store = SimulatedSite(cluster, WebNamenode("127.0.0.1", port, options)).store()
+        store.prepare()
+        assert store.list("_filesink") == []
+    assert {query["op"] for query in asked} == set(OPERATIONS)
+    assert all(told in query.items() for query in asked)
+
+
+def test_a_namenode_that_never_answers_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A task does not wait for ever."""
+    monkeypatch.setattr(webhdfs, "_TIMEOUT", (10, 0.1))
+    ended = Event()
+    with web_namenode(Cluster(), GETFILESTATUS=lambda *_: ended.wait(20)) as port:
+        try:
+            with pytest.raises(OSError, match="ReadTimeout"):
+                WebNamenode("127.0.0.1", port, {}).status("/x")
+        finally:
+            ended.set()
 
 
 # --- reading ---------------------------------------------------------------------------------
@@ -274,6 +354,23 @@ def test_no_configured_cluster_is_a_mistake_of_configuration(
     with pytest.raises(ConfigError, match="HADOOP_CONF_DIR") as raised:
         NativeNamenode("hdfs://", {})
     assert raised.value.code == "BAD_VALUE"
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"config_dir": "here"}, {"fs.defaultFS": "hdfs://nn:8020"}, {"ipc.client.connect.max.retries": 1}],
+    ids=["config_dir", "setting", "number"],
+)
+def test_options_are_the_client_s(
+    options: dict[str, object], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """The default cluster is where they say: in a directory of Hadoop's files, or among them."""
+    for name in ("HADOOP_CONF_DIR", "HADOOP_HOME"):
+        monkeypatch.setenv(name, str(tmp_path / "none"))
+    setting = "<property><name>fs.defaultFS</name><value>hdfs://nn:8020</value></property>"
+    (tmp_path / "core-site.xml").write_text(f"<configuration>{setting}</configuration>")
+    given = {name: str(tmp_path) if value == "here" else value for name, value in options.items()}
+    NativeNamenode("hdfs://nn:8020" if "ipc.client.connect.max.retries" in given else "hdfs://", given)
 
 
 @pytest.mark.parametrize("more", [{"user": "me"}, {"proxy_to": "me"}, {"password": "hunter2"}])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -103,6 +104,21 @@ def test_options_of_other_stores_are_refused_without_values(tmp_path: Path) -> N
         open_store(str(tmp_path), {"s3.access.key": "hunter2"})
     assert raised.value.code == "UNKNOWN_OPTION"
     assert "hunter2" not in str(raised.value)
+
+
+@pytest.mark.parametrize("scheme", ["hdfs", "webhdfs", "s3", "az", "memory"])
+def test_options_reach_the_store_of_the_path(scheme: str) -> None:
+    """Which knows its own: one that is none of them is refused by name."""
+    with pytest.raises(ConfigError, match="no_such_option") as raised:
+        open_store(f"{scheme}://host/data", {"no_such_option": "hunter2"})
+    assert raised.value.code == "UNKNOWN_OPTION"
+
+
+@pytest.mark.parametrize(("given", "port"), [("nn", 9870), ("nn:14000", 14000)])
+def test_a_namenode_s_web_interface_is_at_its_usual_port(given: str, port: int) -> None:
+    """That of Hadoop 3, unless the path names another, as that of HttpFS."""
+    store: Any = open_store(f"webhdfs://{given}/data/out", {})
+    assert store._files.namenode._client.url == f"http://nn:{port}/webhdfs/v1"
 
 
 def test_a_local_path_opens_a_working_store(tmp_path: Path) -> None:
