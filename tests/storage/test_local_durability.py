@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from filesink.errors import StorageError
+from filesink.storage.api import PutResult
 from filesink.storage.faulty import Moment
 from filesink.storage.local_sync import MAX_UNSYNCED
 from filesink.storage.posix import PosixFs
@@ -151,3 +152,11 @@ def test_a_record_is_durable_before_it_has_its_name(fs: ScriptedFs) -> None:
         "unlink",
         "fsync_directory",
     ]
+
+
+@pytest.mark.parametrize("data", [DATA, b""])
+def test_a_record_of_another_is_durable_before_anybody_goes_on(fs: ScriptedFs, data: bytes) -> None:
+    """Who made it may have died before its name was on disk, and what follows must not outlive it."""
+    local(PosixFs(fs.base)).put_if_absent("l/0", data)
+    assert local(fs).put_if_absent("l/0", data) is PutResult.EXISTS
+    assert ("fsync_directory", "l") in fs.calls

@@ -184,6 +184,14 @@ def test_a_record_whose_fate_cannot_be_read_is_unknown(fs: ScriptedFs) -> None:
     assert contents(fs.base)["l/0"] == DATA
 
 
+def test_an_empty_record_that_another_may_have_made_is_unknown(fs: ScriptedFs, plain: LocalStore) -> None:
+    """After an error a file stands there, and nothing tells whose it is: two drivers would have made it."""
+    plain.put_if_absent("l/0", b"")
+    fs.fail = fail_on("create_exclusive", Moment.BEFORE, errno.EIO)
+    with pytest.raises(CommitStateUnknown):
+        local(fs).put_if_absent("l/0", b"")
+
+
 @pytest.mark.parametrize("code", [errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK])
 def test_a_file_system_without_links_is_refused(fs: ScriptedFs, code: int) -> None:
     """At the start of a sink, with the reason, and without leaving anything behind."""
@@ -198,6 +206,9 @@ def test_a_file_system_without_links_is_refused(fs: ScriptedFs, code: int) -> No
     ("code", "name"),
     [
         (errno.EACCES, "PERMISSION"),
+        (errno.EPERM, "PERMISSION"),
+        (errno.ENOTDIR, "WRONG_KIND"),
+        (errno.EISDIR, "WRONG_KIND"),
         (errno.EROFS, "READ_ONLY"),
         (errno.ENOSPC, "NO_SPACE"),
         (errno.EDQUOT, "QUOTA"),
@@ -219,6 +230,15 @@ def test_errors_have_codes_and_say_what_to_do(fs: ScriptedFs, code: int, name: s
             step()
         assert raised.value.code == name
         assert isinstance(raised.value.__cause__, OSError)
+
+
+@pytest.mark.parametrize("call", ["make_base", "mkdir"])
+def test_a_base_that_cannot_be_made_is_an_error_of_ours(fs: ScriptedFs, call: str) -> None:
+    """With its code and what to do, like any other: a sink is started by people."""
+    fs.fail = fail_on(call, Moment.BEFORE, errno.EROFS)
+    with pytest.raises(StorageError, match=f"cannot create '{fs.base}.*'.*remount") as raised:
+        local(fs).prepare()
+    assert raised.value.code == "READ_ONLY"
 
 
 def test_a_source_that_shrinks_while_it_is_copied_is_lost(fs: ScriptedFs, plain: LocalStore) -> None:
