@@ -184,6 +184,13 @@ def test_options_are_checked(options: dict[str, Any]) -> None:
     assert raised.value.code == "BAD_VALUE"
 
 
+def test_options_that_are_none_are_not_given() -> None:
+    """One dictionary serves several libraries, and not every one of its names has a value."""
+    names = ("account_key", "sas_token", "connection_string", "account_host", "part_size", "max_concurrency")
+    given = azure_options({"account_name": "lake", **dict.fromkeys(names)})
+    assert given == azure_options({"account_name": "lake"})
+
+
 def test_files_are_sent_in_blocks_of_the_size_that_was_chosen() -> None:
     """Three blocks and a rest; none ever has more than 4,000 MiB, and 50,000 hold more than a blob may."""
     options = azure_options({"account_name": "lake", "part_size": MIB, "max_concurrency": 2})
@@ -191,6 +198,7 @@ def test_files_are_sent_in_blocks_of_the_size_that_was_chosen() -> None:
     staged = stage(store, "a/part-0", b"x" * (3 * MIB + 1))
     assert isinstance(staged, PendingUpload)
     assert [part.size for part in staged.parts] == [MIB, MIB, MIB, 1]
+    assert store._uploads.largest_part == 4000 * MIB
     sizes = [size_of_part(number, MIB, options.largest_part) for number in range(1, 50_001)]
     assert max(sizes) == 4000 * MIB
     assert sum(sizes) > 100 << 40

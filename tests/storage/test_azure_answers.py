@@ -163,6 +163,8 @@ def test_a_range_is_asked_for_of_the_blob_that_was_looked_at() -> None:
     assert service.asked[0].headers.get("If-Match") == '"0x1"'
     with pytest.raises(CommitConflictError):
         objects.get("k", start=3, end=6, etag='"0x1"')
+    ranges = [asked.headers.get("x-ms-range") for asked in service.asked]
+    assert ranges == ["bytes=0-2", "bytes=3-5"]
 
 
 @pytest.mark.parametrize("status", [408, 429, 500, 502, 503])

@@ -15,6 +15,7 @@ from filesink.errors import (
     CommitConflictError,
     CommitStateUnknown,
     ConfigError,
+    InternalError,
     StagedDataLost,
     StorageError,
 )
@@ -259,6 +260,12 @@ def test_the_tries_after_a_409_are_spread(objects):
     assert clock.slept == [0.1, 0.2, 0.4]
 
 
+def test_a_record_in_whose_way_nothing_stands_any_more_is_tried_again(objects, store):
+    """The condition did not hold, and what stood there is gone: this driver may still make it."""
+    objects.faults = [("put", BEFORE, refused(EXISTS))]
+    assert store.put_if_absent("r", b"1") is PutResult.CREATED
+
+
 @pytest.mark.parametrize("last", [RACE, "PERMISSION"])
 def test_a_409_for_ever_on_a_record_is_unknown(objects, store, last):
     """What is under way under that key may be our own request, given up by the client: it may win."""
@@ -354,6 +361,30 @@ def test_what_another_attempt_has_made_survives_the_discard(objects, size):
     assert (objects.objects, objects.uploads) == ({".held": (b"another's", "another")}, {})
 
 
+@pytest.mark.parametrize(("operation", "size"), [("put", 3), ("complete", 2 * SMALLEST_PART)])
+def test_a_held_file_whose_answer_was_lost_is_discarded(objects, operation, size):
+    """It may have been made, so it is removed with what else was begun: its name is nobody else's."""
+    store = store_of(objects, part_size=SMALLEST_PART)
+    objects.faults = [(operation, AFTER, refused(UNAVAILABLE)), ("head", BEFORE, refused(UNAVAILABLE))]
+    output = store.create(".held", target=None)
+    output.write(bytes(size))
+    with pytest.raises(StorageError):
+        output.close()
+    assert list(objects.objects) == [".held"]
+    output.discard()
+    assert (objects.objects, objects.uploads) == ({}, {})
+
+
+def test_an_upload_becomes_what_it_was_begun_for(objects, store):
+    """Under another name it would be a file that nobody looks for."""
+    staged = stage(store, TARGET, b"abc")
+    for step in (store.publish, store.is_published):
+        with pytest.raises(InternalError) as raised:
+            step(staged, "a/part-1.parquet")
+        assert raised.value.code == "TARGET"
+    assert objects.objects == {}
+
+
 def test_large_pieces_are_copied_and_small_ones_joined(objects):
     """No part but the last is too small, and the bytes are in order."""
     store = store_of(objects)
@@ -405,6 +436,15 @@ def test_a_store_that_cannot_copy_is_sent_the_bytes(objects, store):
     assert len(objects.uploads) == 1
     store.publish(merged, TARGET)
     assert objects.objects[TARGET][0] == b"A" * SMALLEST_PART + b"B" * SMALLEST_PART
+
+
+def test_why_a_join_failed_is_told_although_its_upload_stays(objects, store):
+    """The sweep aborts that one; whoever joins learns that the source was lost."""
+    held = [hold(store, f"a/part-{n}", bytes(SMALLEST_PART)) for n in range(2)]
+    objects.faults = [("upload_part", BEFORE, refused(EXISTS)), ("abort", BEFORE, refused(UNAVAILABLE))]
+    with pytest.raises(StagedDataLost):
+        store.concat(held, ".merged", target=TARGET)
+    assert objects.faults == []
 
 
 def test_large_copies_are_made_in_even_steps(objects, store, monkeypatch):
@@ -523,6 +563,17 @@ def test_one_driver_may_do_without_conditions():
     with pytest.raises(CommitConflictError):
         store.publish(staged, TARGET)
     assert objects.objects[TARGET] == (b"abc", "")
+
+
+def test_a_store_without_conditions_is_asked_for_none(objects):
+    """Some refuse a request that has one: whoever vouches for one driver can write there."""
+    store = store_of(objects, conditional_writes=ConditionalWrites.ONE_DRIVER)
+    asked, put = [], objects.put
+    objects.on_complete = asked.append
+    objects.put = lambda *what, **how: asked.append(how["condition"]) or put(*what, **how)
+    assert store.put_if_absent("r", b"1") is PutResult.CREATED
+    store.publish(stage(store, TARGET, b"abc"), TARGET)
+    assert asked == [Condition.ALWAYS] * 2
 
 
 def test_memory_is_written_over_when_its_part_was_sent_and_not_before(objects):

@@ -96,6 +96,13 @@ def test_unknown_options_are_named_and_values_are_not():
     assert "hunter2" not in str(raised.value)
 
 
+def test_options_have_the_names_of_other_libraries_and_none_is_none():
+    """One dictionary serves all: those of s3fs, some by two names, and what is not known there."""
+    assert options_of({"username": "a", "password": "b", "default_block_size": 9 * MIB, "token": None}) == (
+        S3Options(key="a", secret="b", part_size=9 * MIB)
+    )
+
+
 def test_fsspec_configuration_counts_and_options_win(monkeypatch):
     """One place for all libraries that read it."""
     monkeypatch.setattr("fsspec.config.conf", {"s3": {"profile": "theirs", "requester_pays": True}})

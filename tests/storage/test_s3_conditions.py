@@ -414,6 +414,25 @@ def test_a_server_that_cannot_copy_is_heard(stub: Stubber, objects: S3Objects, a
     assert objects.copy_part("k", "u", number=1, source=source) is None
 
 
+def test_the_client_gives_up_when_the_options_say() -> None:
+    """After a minute without a byte, and not later than after five requests, if they say nothing of it."""
+    where = {"key": "a", "secret": "b", "client_kwargs": {"region_name": "us-east-1"}}
+    told = []
+    for given in ({}, {"read_timeout": 5, "retries": {"total_max_attempts": 2}}):
+        config = connect("b", options_of({**where, "config_kwargs": given}))._client.meta.config
+        told.append((config.read_timeout, config.retries["total_max_attempts"]))
+    assert told == [(60, 5), (5, 2)]
+
+
+def test_what_the_client_refuses_was_not_sent() -> None:
+    """It is the user's to correct: no store is blamed, and no record may yet appear."""
+    refusal = exceptions.ParamValidationError(report="hunter2")
+    with pytest.raises(StorageError, match="not valid") as raised, explaining("create", "s3://b/k"):
+        raise refusal
+    assert raised.value.code == "IO"
+    assert "hunter2" not in str(raised.value)
+
+
 def test_an_anonymous_client_signs_nothing() -> None:
     """Who reads a public bucket has no credentials, and needs none."""
     found = connect("b", options_of({"anon": True, "client_kwargs": {"region_name": "us-east-1"}}))
