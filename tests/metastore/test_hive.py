@@ -269,7 +269,7 @@ def test_no_server_at_all() -> None:
     ("uris", "servers"),
     [
         ("thrift://a:9083", [("a", 9083)]),
-        ("thrift://a , thrift://b:1/", [("a", 9083), ("b", 1)]),
+        ("thrift://a/ , thrift://b:1/", [("a", 9083), ("b", 1)]),
         ("thrift://[::1]:9083", [("::1", 9083)]),
     ],
 )
@@ -286,6 +286,8 @@ def test_uris(uris: str, servers: list[tuple[str, int]]) -> None:
         "http://a",
         "thrift://",
         "thrift://a:x",
+        "thrift://a:65536",
+        "thrift://a:0",
         "thrift://u:secret@a:1",
         "thrift://a:1/db",
         "thrift://a,",
