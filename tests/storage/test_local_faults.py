@@ -192,6 +192,21 @@ def test_an_empty_record_that_another_may_have_made_is_unknown(fs: ScriptedFs, p
         local(fs).put_if_absent("l/0", b"")
 
 
+def test_a_record_whose_hidden_name_is_gone_is_unknown(fs: ScriptedFs) -> None:
+    """What stands there may be ours, whose answer was lost, or another's: the name would have told."""
+
+    def fail(_number: int, name: str) -> tuple[Moment, int] | None:
+        if name == "stat":
+            for hidden_name in (Path(fs.base) / "l").glob(".*"):
+                hidden_name.unlink()
+        return (Moment.AFTER, errno.EIO) if name == "link" else None
+
+    fs.fail = fail
+    with pytest.raises(CommitStateUnknown):
+        local(fs).put_if_absent("l/0", DATA)
+    assert contents(fs.base) == {"l/0": DATA}
+
+
 @pytest.mark.parametrize("code", [errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK])
 def test_a_file_system_without_links_is_refused(fs: ScriptedFs, code: int) -> None:
     """At the start of a sink, with the reason, and without leaving anything behind."""
@@ -253,4 +268,14 @@ def test_a_source_that_shrinks_while_it_is_copied_is_lost(fs: ScriptedFs, plain:
     with pytest.raises(StagedDataLost, match="has 3 bytes, 3000 were recorded"):
         local(fs).concat([source], ".merged", target=None)
     assert set(contents(fs.base)) == {source.path}
+    assert fs.handles == {}
+
+
+def test_why_a_join_failed_is_told_although_its_file_stays(fs: ScriptedFs, plain: LocalStore) -> None:
+    """The sweep removes that one; whoever joins learns that the source was lost."""
+    source = write(plain)
+    (Path(fs.base) / source.path).write_bytes(b"abc")
+    fs.fail = lambda _number, name: (Moment.BEFORE, errno.EIO) if name == "unlink" else None
+    with pytest.raises(StagedDataLost):
+        local(fs).concat([b"head", source], ".merged", target=None)
     assert fs.handles == {}
