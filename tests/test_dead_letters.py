@@ -156,8 +156,9 @@ def test_a_column_named_as_the_error_is_refused():
 @pytest.mark.parametrize("options", [{"path": "letters"}, {"path": "_filesink"}, {"limit": 0}], ids=str)
 def test_places_that_readers_look_into_are_refused(options):
     """Dead letters are not data."""
-    with pytest.raises(ConfigError):
+    with pytest.raises(ConfigError) as error:
         DeadLetters(**options)
+    assert error.value.code == "BAD_VALUE"
 
 
 def test_bulk_formats_have_no_dead_letters(tmp_path):

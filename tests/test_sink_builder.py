@@ -11,8 +11,11 @@ from datetime import timedelta
 import pyarrow as pa
 import pytest
 
+from compaction import FileCompactor, FileCompactStrategy
 from filesink import BucketAssigner, ConfigError, FileSink, OutputFileConfig, RollingPolicy, SchemaError
+from filesink.bucket import Closed
 from filesink.checkpoints import check_checkpoint
+from filesink.closed_parts import Waiting
 from filesink.file_format import code_of
 from filesink.identity import OnNewQuery
 from filesink.metastore.partition_commit import PartitionCommit
@@ -208,6 +211,17 @@ class Ordered:
 
     def __getattr__(self, name):
         raise LookupError("in the order of the table")
+
+
+def test_tasks_hold_what_is_to_be_merged():
+    """With compaction their parts wait; once it is turned off they are published as they are again."""
+    strategy = FileCompactStrategy(checkpoints=2)
+    merging = lines().enable_compact(strategy, FileCompactor.concat_file_compactor())
+    assert merging.tiers().plan.closed is Closed.HELD
+    assert merging.tiers().compaction.strategy is strategy
+    off = merging.disable_compact().tiers()
+    assert (off.plan.closed, off.compaction) == (Closed.PENDING, Waiting.PUBLISHED)
+    assert (lines().tiers().plan.closed, lines().tiers().compaction) == (Closed.PENDING, Waiting.REFUSED)
 
 
 def test_every_door_puts_columns_into_the_order_of_the_table(tmp_path):
