@@ -8,7 +8,9 @@ from dataclasses import replace
 import pyarrow as pa
 import pytest
 
+from filesink.api import SHORT_INTERVAL
 from filesink.buckets import BucketAssigner, BucketContext
+from filesink.dead_letters import DeadLetters
 from filesink.errors import SchemaError, StorageError
 from filesink.file_format import BulkFormat
 from filesink.file_tiers import FileTiers
@@ -116,3 +118,21 @@ def test_the_watermark_column_crosses_beside_records_that_spark_renders() -> Non
     assert crossing is not None
     assert {"day", "ts"} < set(crossing.columns)
     assert "id" not in crossing.columns
+
+
+@pytest.mark.parametrize("put_aside", [None, DeadLetters()], ids=["rendered", "with dead letters"])
+def test_intervals_are_refused_only_where_they_cross_to_python(put_aside: DeadLetters | None) -> None:
+    """Spark renders them as they are; what comes to Python has lost its first and last unit."""
+    plan = replace(
+        plan_of(Encoder.json_lines()),
+        assigner=BucketAssigner.base_path_bucket_assigner(),
+        on_bad_record=put_aside,
+    )
+    short = pa.field("d", pa.duration("us"), metadata={SHORT_INTERVAL: b"'d' of type INTERVAL DAY"})
+    sink, schema = World(plan=plan).tiers(), pa.schema([short])
+    if put_aside is None:
+        assert sink.projection(schema) is not None
+        return
+    with pytest.raises(SchemaError, match="INTERVAL DAY TO SECOND") as caught:
+        sink.projection(schema)
+    assert caught.value.code == "TYPE"
