@@ -8,7 +8,16 @@ import pyarrow as pa
 import pytest
 
 from filesink.buckets import split
-from formats import ArrowWriterFactory, OrcBulkWriterFactory, ParquetWriterFactory
+from formats import (
+    ArrowWriterFactory,
+    AvroWriterFactory,
+    CompressWriterFactory,
+    Encoder,
+    OrcBulkWriterFactory,
+    ParquetWriterFactory,
+    SequenceFileWriterFactory,
+    XmlWriterFactory,
+)
 
 ROWS, BATCHES = 10_000, 40
 
@@ -32,3 +41,24 @@ def test_a_few_rows_do_not_keep_their_batches(factory, rare):
     assert writer.buffered_bytes > 0
     assert pa.total_allocated_bytes() - before < 4 * writer.buffered_bytes + batch(0).nbytes
     writer.finish()
+
+
+@pytest.mark.parametrize(
+    ("factory", "most"),
+    [
+        (ArrowWriterFactory(batch_size="2MiB"), 2 << 20),
+        (CompressWriterFactory(encoder=Encoder.json_lines(), block_size="2MiB"), 2 << 20),
+        (SequenceFileWriterFactory(key="n", block_size="2MiB"), 2 << 20),
+        (XmlWriterFactory(block_size="2MiB"), 2 << 20),
+        (AvroWriterFactory(compression="null"), 4 << 20),
+    ],
+    ids=lambda each: type(each).__name__,
+)
+def test_no_more_waits_than_the_option_says(factory, most):
+    """What is enough is written, and one batch more never waits; before that nothing is."""
+    output = io.BytesIO()
+    writer = factory.create(output, batch(0).schema)
+    for number in range(1, 1 + 2 * most // batch(0).nbytes):
+        writer.write(batch(number))
+        assert writer.buffered_bytes < most
+        assert (output.tell() > 0) is (number * batch(0).nbytes >= most)

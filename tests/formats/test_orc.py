@@ -6,6 +6,7 @@ import io
 import re
 from datetime import UTC, datetime
 
+import numpy as np
 import pyarrow as pa
 import pyorc
 import pytest
@@ -49,6 +50,27 @@ def test_metadata_is_in_the_footer(codec, batches):
     assert {name: value.decode() for name, value in reader.user_metadata.items()} == pairs
     assert len(list(reader)) == sum(batch.num_rows for batch in batches)
     assert orc.ORCFile(file).read().num_rows == sum(batch.num_rows for batch in batches)
+
+
+def test_the_footer_is_one_that_readers_in_java_take():
+    """No chunk is larger than the file says, and its days are those of one calendar at all times."""
+    data = written(numbers(9), metadata={"long": "x" * 200_000}).getvalue()
+    file = orc.ORCFile(io.BytesIO(data))
+    end = len(data) - 1 - file.file_postscript_length
+    footer = data[end - file.file_footer_length : end]
+    while footer:
+        size = int.from_bytes(footer[:3], "little") >> 1
+        assert size <= file.compression_size
+        chunk, footer = footer[3 : 3 + size], footer[3 + size :]
+    assert chunk.endswith(b"\x58\x02")  # field 11 of ORC's footer: the proleptic Gregorian calendar
+
+
+def test_halves_are_written_as_floats():
+    """ORC has no numbers of 16 bits with a point."""
+    batch = pa.record_batch({"h": pa.array([np.float16(1.5), None], pa.float16())})
+    OrcBulkWriterFactory().check_schema(batch.schema)
+    reader = pyorc.Reader(written(batch))
+    assert (str(reader.schema.fields["h"]), list(reader)) == ("float", [(1.5,), (None,)])
 
 
 def test_stripes_end_at_the_size_of_the_limit():
@@ -148,6 +170,7 @@ NOT_WHOLE = {
     "c": EARLY,
     "c.a": pa.StructArray.from_arrays([EARLY], ["a"]),
     "c[]": pa.ListArray.from_arrays(pa.array([0, 1, 2, 3], pa.int32()), EARLY),
+    "c.key": pa.MapArray.from_arrays(pa.array([0, 1, 2], pa.int32()), EARLY[1:], pa.array(["a", "b"])),
     "c.value": pa.MapArray.from_arrays(pa.array([0, 1, 2, 3], pa.int32()), pa.array(["a", "b", "c"]), EARLY),
 }
 
@@ -162,6 +185,14 @@ def test_fractions_of_seconds_before_1970_are_refused(path):
     assert error.value.kind == "value"
     whole = pa.array([-1_000_000, 10**6 + 1], pa.timestamp("us"))
     assert [row[0].second for row in pyorc.Reader(written(pa.record_batch({"c": whole})))] == [59, 1]
+
+
+@pytest.mark.parametrize("unit", ["ms", "us", "ns"])
+def test_the_last_unit_before_1970_is_a_fraction_of_a_second(unit):
+    """Whatever the unit; a second is none."""
+    written(pa.record_batch({"c": pa.array([-1], pa.timestamp("s"))}))
+    with pytest.raises(FormatError, match="before 1970"):
+        written(pa.record_batch({"c": pa.array([-1], pa.timestamp(unit))}))
 
 
 def test_slices_of_structs_are_the_records_that_were_meant():

@@ -127,8 +127,8 @@ def test_a_higher_level_makes_smaller_columns(codec):
 
 
 def test_metadata_is_in_the_footer_beside_the_schemas():
-    """Own keys are added, keys of the schema kept."""
-    batch = numbers(1).replace_schema_metadata({"from": "schema"})
+    """Own keys are added, and win; keys of the schema are kept."""
+    batch = numbers(1).replace_schema_metadata({"from": "schema", "who": "them"})
     found = written([batch], metadata={"who": "us"}).metadata.metadata
     assert found[b"who"] == b"us"
     assert found[b"from"] == b"schema"
@@ -257,10 +257,30 @@ def test_a_layout_is_that_of_the_file():
     assert group.sorting_columns == (pq.SortingColumn(0, False, True), pq.SortingColumn(1, True, False))  # noqa: FBT003
 
 
+def test_dictionaries_of_several_batches_are_one():
+    """Each text stands once in a row group, as a reader of few columns of many rows hopes for."""
+    texts = [pa.array([letter * 100] * 1000).dictionary_encode() for letter in "ab"]
+    file = written([pa.record_batch({"t": text}) for text in texts], compression="none")
+    assert file.metadata.row_group(0).column(0).total_uncompressed_size < 1000
+    assert file.read().column(0).to_pylist() == ["a" * 100] * 1000 + ["b" * 100] * 1000
+
+
+def test_a_dictionary_that_outgrows_its_limit_is_given_up():
+    """From 256 KiB on values stand for themselves: looking them up would cost more than it saves."""
+    sizes = []
+    for distinct in (32_000, 64_000):
+        batch = pa.record_batch({"n": pa.array(list(range(distinct)) * 4, pa.int64())})
+        column = written([batch], compression="none").metadata.row_group(0).column(0)
+        sizes.append(column.total_uncompressed_size / batch.nbytes)
+    assert sizes[0] < 0.6
+    assert sizes[1] > 0.8
+
+
 def test_int96_where_asked_for_is_read_as_instants():
     """For old Hive and Impala; our reader takes them for what Spark takes them, nested ones too."""
     nested = pa.record_batch({"s": pa.array([{"at": datetime(1900, 1, 1, tzinfo=UTC)}]), "x": ["y"]})
-    for batch in (people(3), nested):
+    far = pa.record_batch({"at": pa.array([datetime(2500, 1, 1, tzinfo=UTC)], pa.timestamp("us", "UTC"))})
+    for batch in (people(3), nested, far):
         file = io.BytesIO()
         factory = ParquetWriterFactory(layout=ParquetLayout(timestamps="int96"))
         writer = factory.create(file, batch.schema)
