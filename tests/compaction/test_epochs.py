@@ -529,8 +529,9 @@ def test_compactors_that_do_not_fit_the_format(builder, compactor, code):
 
 def test_a_delimiter_is_bytes():
     """Text has no one form in bytes."""
-    with pytest.raises(ConfigError):
+    with pytest.raises(ConfigError) as raised:
         FileCompactor.concat_file_compactor("\n")
+    assert raised.value.code == "BAD_VALUE"
 
 
 def test_merges_run_in_so_many_lanes():

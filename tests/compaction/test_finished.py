@@ -17,6 +17,7 @@ import compaction
 from compaction import groups
 from filesink import CompactionError, ConfigError
 from filesink.committer import FileCommitter
+from filesink.epoch_record import BatchWrite
 from filesink.file_format import BulkFormat
 from filesink.identity import batch_write
 from filesink.ledger import Ledger
@@ -287,8 +288,11 @@ def test_dead_letters_are_not_joined_with_records(tmp_path):
 
 @pytest.mark.parametrize("other", [Encoder.simple_string_encoder(), Encoder.json_lines()])
 def test_files_of_another_format_are_not_joined(tmp_path, other):
-    """Parquet after Parquet is no Parquet: the error says which files, and nothing was changed."""
+    """Parquet after Parquet is no Parquet: the error says which files, and nothing was changed, nor text."""
     filled(tmp_path, form=BulkFormat(PARQUET))
+    text = World(uid="text", open_store=lambda: open_store(tmp_path, {}))
+    for _ in range(2):
+        text.driver().run(BatchWrite(), text.job(records("1", bucket="x")))
     before = {name: (tmp_path / name).read_bytes() for name in names(tmp_path)}
     with pytest.raises(CompactionError, match=r"of 'x' are named '\.parquet'") as raised:
         compaction.compact(tmp_path, other)
