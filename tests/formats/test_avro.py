@@ -341,6 +341,15 @@ def bomb(
     return io.BytesIO(b"".join([header.to_bytes(), *avro_container.block(count, data, marker=b"m" * 16)]))
 
 
+def test_a_block_of_one_record_may_be_as_large_as_that(monkeypatch):
+    """What was written is read, however large: a bound holds for blocks of more records."""
+    monkeypatch.setattr(avro_container, "MOST_EXPANDED", 50)
+    data = AvroCodec(name="deflate").compress(memoryview(b"\x80\x01" + b"x" * 64))
+    assert AvroWriterFactory().open_reader(bomb(1, data)).read_all().to_pylist() == [{"s": "x" * 64}]
+    with pytest.raises(FormatError, match="more than 50 bytes"):
+        AvroWriterFactory().open_reader(bomb(2, data)).read_all()
+
+
 @pytest.mark.parametrize(
     "file",
     [

@@ -112,6 +112,16 @@ def test_options_a_codec_does_not_have_are_refused(options):
     assert error.value.kind == "option"
 
 
+def test_what_the_format_refuses_is_refused():
+    """Before anything is written: columns that it has no form for, and such as may not follow others."""
+    factory = CompressWriterFactory(encoder=Encoder.csv())
+    with pytest.raises(FormatError, match="does not fit into CSV"):
+        factory.check_schema(pa.schema([("a", pa.list_(pa.string()))]))
+    two = [pa.field("a", pa.string()), pa.field("b", pa.string())]
+    with pytest.raises(FormatError, match="keep the order"):
+        factory.check_continues(pa.schema(two), pa.schema(two[::-1]))
+
+
 def test_levels_and_formats_have_signatures():
     """Files with other options are not put together."""
     made = [

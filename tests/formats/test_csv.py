@@ -179,6 +179,14 @@ def test_patterns_are_those_of_java():
         Encoder.csv(**with_offset).check_schema(pa.schema([("w", pa.timestamp("us"))]))
 
 
+def test_an_offset_needs_a_zone():
+    """A column without one has none to write, which is told before anything is."""
+    encoder = Encoder.csv(timestamp_format="HH:mm XXX")
+    encoder.check_schema(pa.schema([("at", pa.timestamp("us", "UTC")), ("day", pa.date32())]))
+    with pytest.raises(FormatError, match="column 'wall' has no zone"):
+        encoder.check_schema(pa.schema([("wall", pa.timestamp("us"))]))
+
+
 def test_without_quotes_what_needs_them_is_an_error():
     """Such a value would change the number of fields; the message names the column."""
     assert encode({"a": ["x y", "", None], "b": [1, 2, 3]}, quote_mode="none") == b"x y,1\n,2\n,3\n"

@@ -56,6 +56,20 @@ def test_values_without_a_python_form_are_an_error_of_the_value():
     assert error.value.kind == "value"
 
 
+def test_a_time_in_a_zone_that_nobody_knows_is_an_error_of_the_value():
+    """As any other value without a Python form; Python's own is a KeyError with the name."""
+    times = pa.array([0], pa.timestamp("us", "Nowhere/Land"))
+    with pytest.raises(FormatError, match="no Python form") as error:
+        PerRowEncoder(Upper()).encode(pa.record_batch({"a": times}))
+    assert error.value.kind == "value"
+
+
+def test_only_the_user_knows_what_columns_become():
+    """A column that goes or changes is no business of ours."""
+    old, new = pa.schema([("a", pa.string())]), pa.schema([("b", pa.int8())])
+    PerRowEncoder(Upper()).check_continues(old, new)
+
+
 def test_what_is_no_row_encoder_is_refused():
     """A function or a class instead of an instance fails at construction."""
     with pytest.raises(FormatError, match="RowEncoder") as error:

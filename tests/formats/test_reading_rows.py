@@ -177,6 +177,17 @@ def test_a_record_beyond_every_bound_is_an_error(monkeypatch):
     assert file.taken < 4 << 20
 
 
+@pytest.mark.parametrize("encoder", [Encoder.json_lines(), Encoder.simple_string_encoder()], ids=repr)
+def test_a_line_beyond_every_bound_is_an_error(encoder, monkeypatch):
+    """What is no file of lines is not taken into memory as a whole."""
+    monkeypatch.setattr(line_reader, "_LONGEST", 1 << 20)
+    file = Slow(b"x" * 12_000_000)
+    with pytest.raises(FormatError, match="longer than") as error:
+        encoder.open_reader(file, schema=pa.schema([("value", pa.string())])).read_all()
+    assert error.value.kind == "value"
+    assert file.taken < 4 << 20
+
+
 def test_a_run_of_escapes_costs_no_more_than_other_text(monkeypatch):
     """However long, it is not looked at again with each block."""
     seen = []

@@ -56,6 +56,14 @@ def test_what_is_no_pair_of_writables_is_refused(schema):
     assert error.value.kind == "schema"
 
 
+def test_the_value_is_the_column_that_is_named():
+    """If it is another, nobody gets the wrong one."""
+    schema = pa.schema([("k", pa.string()), ("v", pa.string())])
+    SequenceFileWriterFactory(key="k", value="v").check_schema(schema)
+    with pytest.raises(FormatError, match="select 'k', 'w'"):
+        SequenceFileWriterFactory(key="k", value="w").check_schema(schema)
+
+
 def test_null_is_an_error():
     """There is nothing to write for it."""
     with pytest.raises(FormatError, match="'v' is null") as error:

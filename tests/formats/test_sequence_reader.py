@@ -236,3 +236,11 @@ def test_metadata_are_passed_over():
     many = plain.replace(bytes(4) + b"s", b"\x7f\xff\xff\xff" + b"\0" * (1 << 20))
     with pytest.raises(FormatError):
         SequenceFileWriterFactory().open_reader(io.BytesIO(many))
+
+
+def test_no_block_has_more_records_than_readers_take(monkeypatch):
+    """However small they are and however many may wait; what is written can be read."""
+    monkeypatch.setattr(sequence_reader, "MOST_RECORDS", 10)
+    batch = pa.record_batch({"value": pa.array(range(25), pa.int32())})
+    factory = SequenceFileWriterFactory()
+    assert factory.open_reader(file_of(factory, batch)).read_all().to_pylist() == batch.to_pylist()
