@@ -155,7 +155,8 @@ def test_a_column_named_as_the_error_is_refused():
 
 @pytest.mark.parametrize("options", [{"path": "letters"}, {"path": "_filesink"}, {"limit": 0}], ids=str)
 def test_places_that_readers_look_into_are_refused(options):
-    """Dead letters are not data."""
+    """Dead letters are not data. One of them may be enough."""
+    assert DeadLetters(limit=1).path == "_dead_letters"
     with pytest.raises(ConfigError) as error:
         DeadLetters(**options)
     assert error.value.code == "BAD_VALUE"

@@ -339,6 +339,11 @@ def test_several_directories_that_cannot_be_merged(tmp_path):
         compaction.compact(tmp_path, PARQUET)
     assert raised.value.code == "INPUT"
     assert [len(names(tmp_path / bucket)) for bucket in ("a", "b", "c")] == [2, 2, 1]
+    with pytest.raises(CompactionError, match=r"read back|different schemas"):
+        compaction.compact(tmp_path, PARQUET)
+    newest = Ledger(open_store(tmp_path, {}), "exclusive").head()
+    assert newest is not None
+    assert newest.record.slot == 0, "a call that can merge nothing decides nothing"
 
 
 def test_what_has_expired_goes_though_nothing_can_be_merged(tmp_path):

@@ -426,6 +426,8 @@ def test_a_whole_partition_does_not_wait_for_company(told: Told) -> None:
         ("$day", "day=2024-02-30", None),
         ("$day", "day=today", None),
         ("$day", "2024-02-03", None),
+        ("$day $hour:00:00", "day=2024-02-03", None),
+        (" $day ", "day=2024-02-03", "2024-02-03T00:00:00"),
     ],
 )
 def test_times_of_values(extractor: str, bucket: str, expected: str | None) -> None:
