@@ -169,3 +169,16 @@ def test_a_batch_of_records_that_take_no_bytes_is_bounded():
     sizes = [batch.num_rows for batch in factory.open_reader(file)]
     assert max(sizes) <= 5_000
     assert sum(sizes) == 10_000
+
+
+def test_a_null_is_not_read_as_never_null():
+    """Who asks for such a column gets no value that it cannot have; the column is named."""
+    file = io.BytesIO()
+    batch = pa.record_batch({"a": pa.array([1, None])})
+    writer = ParquetWriterFactory().create(file, batch.schema)
+    writer.write(batch)
+    writer.finish()
+    wanted = pa.schema([pa.field("a", pa.int64(), nullable=False)])
+    with pytest.raises(FormatError, match="column 'a' holds nulls") as error:
+        ParquetWriterFactory().open_reader(file, schema=wanted).read_all()
+    assert error.value.kind == "value"

@@ -344,3 +344,19 @@ def test_a_value_of_another_type_is_an_error(encoder, line):
     if encoder is RFC:
         assert error.value.message == "column 'n' holds text that is no int32"
     assert "'x'" not in str(error.value)
+
+
+@pytest.mark.parametrize("encoder", [Encoder.json_lines(), Encoder.simple_string_encoder()], ids=repr)
+def test_a_file_that_was_cut_inside_of_a_character_is_an_error(encoder):
+    """Even of the first one of a line."""
+    with pytest.raises(FormatError) as error:
+        encoder.open_reader(io.BytesIO(b"{}\n\xc3"), schema=pa.schema([("value", pa.string())])).read_all()
+    assert error.value.kind == "value"
+
+
+def test_json_may_have_more_columns_than_are_asked_for():
+    """As the files of a newer schema have; they are left out."""
+    file = io.BytesIO(b'{"a":"x","n":1,"s":{"b":"y","m":2}}\n')
+    schema = pa.schema([("s", pa.struct([("b", pa.string())])), ("a", pa.string())])
+    found = Encoder.json_lines().open_reader(file, schema=schema).read_all()
+    assert found.to_pylist() == [{"s": {"b": "y"}, "a": "x"}]

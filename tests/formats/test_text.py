@@ -112,3 +112,9 @@ def test_anything_but_one_scalar_column_is_refused(schema):
     with pytest.raises(FormatError) as error:
         Encoder.simple_string_encoder().check_schema(schema)
     assert error.value.kind == "schema"
+
+
+def test_a_line_may_follow_any_other():
+    """Whatever the column was called and held."""
+    old, new = pa.schema([("a", pa.string())]), pa.schema([("b", pa.int8())])
+    Encoder.simple_string_encoder().check_continues(old, new)

@@ -202,3 +202,21 @@ def test_bad_options_are_refused(options):
     with pytest.raises(FormatError) as error:
         XmlWriterFactory(**options)
     assert error.value.kind == "option"
+
+
+def test_bytes_that_are_no_text_are_replaced():
+    """A string of Spark's may hold any bytes; a file that held them would be read by nobody."""
+    column = pa.array([b"a\xffb"]).view(pa.string())
+    output = io.BytesIO()
+    batch = pa.record_batch({"t": column})
+    writer = XmlWriterFactory().create(output, batch.schema)
+    writer.write(batch)
+    writer.finish()
+    assert "<t>a\ufffdb</t>" in output.getvalue().decode()
+
+
+@pytest.mark.parametrize("name", ["xmlns", "XmlData", "XML"])
+def test_names_that_xml_keeps_for_itself_are_refused(name):
+    """In any case of their letters."""
+    with pytest.raises(FormatError, match=name):
+        XmlWriterFactory().check_schema(pa.schema([(name, pa.string())]))
