@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import shutil
 import statistics
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
@@ -89,7 +90,7 @@ def publish(results: Path, published: Path) -> None:
     """Keep raw values, in place of older ones of the same work."""
     published.mkdir(exist_ok=True)
     for file in results.glob("*.json"):
-        (published / file.name).write_bytes(file.read_bytes())
+        shutil.copy(file, published)
 
 
 def load(directory: Path) -> list[Result]:
@@ -120,8 +121,8 @@ def write(results: Sequence[Result], docs: Path) -> None:
 
 def page(results: Sequence[Result]) -> Iterator[str]:
     """The lines of the page."""
-    numbers = {result.setting: 0 for result in results}
-    numbers = {setting: number for number, setting in enumerate(numbers, 1)}
+    settings = dict.fromkeys(result.setting for result in results)
+    numbers = {setting: number for number, setting in enumerate(settings, 1)}
     yield _HEAD
     yield from (f"{number}. {setting}" for setting, number in numbers.items())
     compared = [(result, found) for result in results if (found := result.comparison)]

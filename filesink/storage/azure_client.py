@@ -30,7 +30,7 @@ from azure.identity import DefaultAzureCredential
 from azure.storage.blob import BlobBlock, BlobPrefix, BlobServiceClient
 
 from filesink.errors import ConfigError, StorageError
-from filesink.storage.azure_errors import answered, checking, failed, is_absent
+from filesink.storage.azure_errors import answered, checking, failed
 from filesink.storage.azure_options import AzureOptions
 from filesink.storage.objects import (
     EXISTS,
@@ -141,17 +141,15 @@ class AzureObjects:
 
     def head(self, key: str, /) -> ObjectInfo | None:
         """See ``Objects.head``."""
-        with self._explained("look at", key):
-            try:
+        try:
+            with self._explained("look at", key):
                 found = self._blob(key).get_blob_properties()
-            except HttpResponseError as error:
-                if is_absent(_code_of(error), error.status_code or 0):
+                if _is_folder(found):
                     return None
-                raise
-            if _is_folder(found):
-                return None
-            token = (found.metadata or {}).get(_TOKEN, "")
-            return ObjectInfo(size=found.size, etag=found.etag, mtime_ms=_mtime_ms(found), token=token)
+                token = (found.metadata or {}).get(_TOKEN, "")
+                return ObjectInfo(size=found.size, etag=found.etag, mtime_ms=_mtime_ms(found), token=token)
+        except FileNotFoundError:
+            return None
 
     def get(self, key: str, /, *, start: int = 0, end: int | None = None, etag: str = "") -> bytes:
         """See ``Objects.get``."""

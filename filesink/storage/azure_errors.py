@@ -48,16 +48,11 @@ def checking(advice: str) -> Iterator[None]:
         raise ConfigError(advice, code="BAD_VALUE") from None
 
 
-def is_absent(name: str, status: int) -> bool:
-    """Whether an answer says that nothing is there. Azure names its 404s in a header; a proxy does not."""
-    return status == 404 and bool(name) and name not in _CODES
-
-
 def answered(name: str, status: int, *, operation: str, where: str) -> Exception:
     """The error for an answer with this code (``""`` for none) and status; 0 if it has none."""
     if name.startswith("Lease"):  # also a 412, but the blob is still the one that was meant
         return failed("LEASED", operation, where, name)
-    if is_absent(name, status):
+    if status == 404 and name and name not in _CODES:  # Azure names its 404s in a header, a proxy does not
         return FileNotFoundError(where)
     refused = "IO" if 400 <= status < 500 else UNAVAILABLE  # below 400: what was asked for was not answered
     code = _CODES.get(name) or _BY_STATUS.get(status) or refused
