@@ -25,13 +25,13 @@ if TYPE_CHECKING:
     from formats.api import BinaryOutput
 
 pytestmark = pytest.mark.spark
-BATCHES = 60
+BATCHES = 30
 BASE_PATH = BucketAssigner.base_path_bucket_assigner()
 
 
 @pytest.fixture(scope="module")
 def flights_source(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """All flights of a year in 60 files."""
+    """All flights of a year in 30 files."""
     directory = tmp_path_factory.mktemp("flights")
     table = flights.load()
     size = -(-table.num_rows // BATCHES)
@@ -42,10 +42,10 @@ def flights_source(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.slow
 @pytest.mark.timeout(1500)
-def test_sixty_micro_batches_of_flights_make_one_file(
+def test_thirty_micro_batches_of_flights_make_one_file(
     spark: SparkSession, flights_source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The same rows with and without compaction, in 60 files and in one; merged by a Spark job.
+    """The same rows with and without compaction, in 30 files and in one; merged by a Spark job.
 
     One query feeds both sinks, so that its own work is done once.
     """
