@@ -13,10 +13,11 @@ from decimal import Decimal
 
 import cramjam
 import fastavro
+import numpy as np
 import pyarrow as pa
 import pytest
 
-from formats import AvroWriterFactory, Encoder, FormatError, avro_container
+from formats import AvroWriterFactory, Encoder, FormatError, avro_container, ragged
 from formats.avro_codecs import AvroCodec
 from formats.avro_container import Header
 
@@ -282,6 +283,12 @@ def test_dates_before_1970_and_at_the_limits():
         }
     )
     assert AvroWriterFactory().open_reader(file_of(batch), schema=batch.schema).read_all() == pa.table(batch)
+
+
+def test_records_that_32_bits_do_not_count_are_an_error():
+    """Whoever gets it encodes fewer at a time; offsets that wrap round would be other records."""
+    with pytest.raises(pa.ArrowCapacityError):
+        ragged.binary(np.array([0, 2**31]), pa.py_buffer(b""))
 
 
 def test_nanoseconds_are_never_cut():

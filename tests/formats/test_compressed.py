@@ -8,6 +8,7 @@ import io
 import lzma
 import shutil
 import subprocess
+import tracemalloc
 
 import cramjam
 import pyarrow as pa
@@ -15,7 +16,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from formats import CompressWriterFactory, Encoder, FormatError
+from formats import CompressWriterFactory, Encoder, FormatError, expanding
 
 CODECS = ["gzip", "zstd", "lz4", "bzip2", "xz", "snappy"]
 READERS = {
@@ -87,6 +88,20 @@ def test_damage_is_an_error(codec):
         with pytest.raises(FormatError) as error:
             factory.open_reader(io.BytesIO(data[:keep]), schema=TEXTS).read_all()
         assert error.value.kind == "value"
+
+
+@pytest.mark.parametrize("codec", CODECS)
+def test_what_expands_a_lot_takes_no_more_memory_than_what_is_read(codec):
+    """A few bytes of a file may stand for any number of them."""
+    level = 0 if codec == "xz" else None  # its other levels have dictionaries of megabytes
+    data = CompressWriterFactory(encoder=Encoder.csv(), codec=codec, level=level).compress(bytes(8 << 20))
+    tracemalloc.start()
+    try:
+        assert expanding.expanded(io.BytesIO(data), codec).read(1 << 20) == bytes(1 << 20)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < 4 << 20
 
 
 @pytest.mark.parametrize(

@@ -168,6 +168,8 @@ def test_patterns_are_those_of_java():
     }
     options = {"date_format": "dd/MM/yyyy", "timestamp_format": "'o''clock' HH:mm:ss.SSS yyyyMMdd"}
     assert encode({"d": columns["d"][:1], "n": [1]}, date_format="'['yyyy']#{}'") == b"[2022]#{},1\n"
+    assert encode({"d": columns["d"][:1], "n": [1]}, date_format="yyyy''MM") == b"2022'01,1\n"
+    assert encode({"d": columns["d"][1:], "n": [1, 2]}, date_format="'day'") == b"day,1\n,2\n"
     assert encode(columns, **options).decode() == (
         "08/01/2022,o'clock 23:13:20.123 20231114,o'clock 00:00:00.000 19700101\n"
         "15/07/+15659,,o'clock 00:00:00.000 19700101\n"

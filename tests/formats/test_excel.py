@@ -46,20 +46,34 @@ def test_values_are_cells_of_their_kind():
     assert rows[0] == batch.schema.names
     day = datetime(2024, 2, 29)  # noqa: DTZ001 - a cell has no zone
     assert rows[1] == ["=1+1", 7, 0.1, 1.5, True, day, moment.replace(tzinfo=None)]
+    assert rows[1][4] is True  # which a 1 is not
     assert rows[2] == ["x", *[None] * 6]
 
 
+def test_days_and_times_show_what_they_hold():
+    """A time that showed its day only would look like another one to a person."""
+    batch = pa.record_batch({"d": [date(2024, 2, 29)], "at": pa.array([1], pa.timestamp("us"))})
+    _, cells = openpyxl.load_workbook(file_of(ExcelWriterFactory(), batch)).active.iter_rows()
+    assert [cell.number_format for cell in cells] == ["yyyy-mm-dd", "yyyy-mm-dd hh:mm:ss.000"]
+
+
 def test_what_excel_would_damage_is_text():
-    """Every digit of an exact number, NaN, and days that Excel does not have."""
+    """Every digit of an exact number, NaN, and days that Excel does not have; nothing else is."""
+    days = pa.array([-25_509, -719_162, 2_932_897, -25_508], pa.int32())  # Python has no year 10,000
     batch = pa.record_batch(
         {
-            "i": [2**53 + 1, 10**15],
-            "f": [float("nan"), float("-inf")],
-            "d": [date(1900, 2, 28), date(1, 1, 1)],
+            "i": [2**53 + 1, 10**15, 10**15 - 1, 0],
+            "f": [float("nan"), float("-inf"), float("inf"), 0.5],
+            "d": days.cast(pa.date32()),
         }
     )
     (rows,) = sheets_of(ExcelWriterFactory(), batch).values()
-    assert rows[1:] == [["9007199254740993", "NaN", "1900-02-28"], [10**15, "-Infinity", "0001-01-01"]]
+    assert rows[1:] == [
+        ["9007199254740993", "NaN", "1900-02-28"],
+        [10**15, "-Infinity", "0001-01-01"],
+        [10**15 - 1, "Infinity", "+10000-01-01"],
+        [0, 0.5, datetime(1900, 3, 1)],  # noqa: DTZ001 - a cell has no zone
+    ]
 
 
 def test_a_full_sheet_is_followed_by_another():
@@ -89,7 +103,9 @@ def test_a_writer_that_is_dropped_writes_nothing(tmp_path, monkeypatch):
 
 
 def test_text_too_long_for_a_cell_is_an_error():
-    """Excel would cut it off."""
+    """Excel would cut it off; the longest that fits is written whole."""
+    longest = pa.record_batch({"t": ["x" * 32_767]})
+    assert sheets_of(ExcelWriterFactory(), longest) == {"Sheet": [["t"], ["x" * 32_767]]}
     with pytest.raises(FormatError, match="column 't'") as error:
         sheets_of(ExcelWriterFactory(), pa.record_batch({"t": ["x" * 32_768]}))
     assert error.value.kind == "value"
@@ -102,9 +118,29 @@ def test_what_has_no_cell_is_refused(kind):
         ExcelWriterFactory().check_schema(pa.schema([("c", kind)]))
 
 
+@pytest.mark.parametrize("count", [0, 16_385])
+def test_columns_that_a_sheet_does_not_have_are_refused(count):
+    """What is too far to the right would be left out in silence."""
+    schema = pa.schema([(f"c{place}", pa.int8()) for place in range(16_384)])
+    ExcelWriterFactory().check_schema(schema)
+    more = pa.schema([*schema, pa.field("more", pa.int8())][:count])
+    with pytest.raises(FormatError, match=f"not {count}") as error:
+        ExcelWriterFactory().check_schema(more)
+    assert error.value.kind == "schema"
+
+
+def test_signatures_tell_options_apart():
+    """Each option counts."""
+    options = [{}, {"sheet_name": "data"}, {"sheet_max_rows": 2}]
+    assert len({ExcelWriterFactory(**each).signature() for each in options}) == len(options)
+
+
 @pytest.mark.parametrize(
     "options",
-    [{"sheet_name": ""}, {"sheet_name": "a/b"}, {"sheet_max_rows": 1}, {"sheet_max_rows": 2**21}],
+    [
+        *({"sheet_name": name} for name in ("", "a/b", "x" * 26)),  # the last sheets have a longer one
+        *({"sheet_max_rows": rows} for rows in (1, 1_048_577)),
+    ],
     ids=str,
 )
 def test_options_excel_does_not_take_are_refused(options):
@@ -170,7 +206,7 @@ def test_control_characters_are_read():
 
 @pytest.mark.parametrize(
     "text",
-    ["_x005F_x0041_", "_x0041_x0042_", "_x0041_", "_x0041\x01", "\x01x0041_", "__x0041_", "\uffff_x000G_"],
+    ["_x005F_x0041_", "_x0041_x0042_", "_x000d_", "_x0041\x01", "\x01x0041_", "__x0041_", "\uffff_x000G_"],
     ids=ascii,
 )
 def test_text_that_looks_escaped_stays_text(text):
@@ -211,12 +247,26 @@ def test_a_file_that_was_cut_is_an_error(keep):
     assert error.value.kind == "value"
 
 
-def test_a_cell_of_another_kind_is_an_error():
-    """The column is named."""
-    file = file_of(ExcelWriterFactory(), pa.record_batch({"n": ["x"]}))
+@pytest.mark.parametrize(
+    ("value", "kind"),
+    [("x", pa.int64()), (0.5, pa.int64()), (datetime(2024, 7, 1, 12), pa.date32())],  # noqa: DTZ001
+)
+def test_a_cell_of_another_kind_is_an_error(value, kind):
+    """The column is named, and nothing is cut off."""
+    file = file_of(ExcelWriterFactory(), pa.record_batch({"n": [value]}))
     with pytest.raises(FormatError, match="column 'n'") as error:
-        ExcelWriterFactory().open_reader(file, schema=pa.schema([("n", pa.int64())])).read_all()
+        ExcelWriterFactory().open_reader(file, schema=pa.schema([("n", kind)])).read_all()
     assert error.value.kind == "value"
+
+
+def test_every_cell_is_read_as_text_where_that_is_asked_for():
+    """What the error about other types advises."""
+    values = [True, 7, 0.5, datetime(2024, 7, 1, 12, 30), "x"]  # noqa: DTZ001 - a cell has no zone
+    batch = pa.record_batch({f"c{place}": [value] for place, value in enumerate(values)})
+    texts = pa.schema([(name, pa.string()) for name in batch.schema.names])
+    found = ExcelWriterFactory().open_reader(file_of(ExcelWriterFactory(), batch), schema=texts).read_all()
+    (record,) = found.to_pylist()
+    assert list(record.values()) == ["true", "7", "0.5", "2024-07-01T12:30:00", "x"]
 
 
 def test_a_bomb_is_refused(monkeypatch):
@@ -255,6 +305,30 @@ def shared(name):
 
 LINKS = "xl/_rels/workbook.xml.rels"
 FIRST = "xl/worksheets/sheet1.xml"
+OTHERS = {
+    "the result of a formula": ("<v>1</v>", "<f>3-2</f><v>1</v>"),
+    "no dimension, so that rows end with their last cell": ('<dimension ref="A1:B3"/>', ""),
+    "escapes in lower case": ("_x000B_", "_x000b_"),
+}
+
+
+@pytest.mark.parametrize(("ours", "theirs"), OTHERS.values(), ids=OTHERS.keys())
+def test_workbooks_of_others_are_read(ours, theirs):
+    """They hold the same in another form."""
+    batch = pa.record_batch({"n": [1, 2], "t": ["\x0b", None]})
+    file = remade(file_of(ExcelWriterFactory(), batch), [(FIRST, ours, theirs)])
+    assert ExcelWriterFactory().open_reader(file, schema=batch.schema).read_all() == pa.table(batch)
+
+
+def test_a_sheet_that_is_not_there_is_damage():
+    """The library passes over it, and its records would be lost in silence."""
+    file = file_of(ExcelWriterFactory(sheet_max_rows=2), pa.record_batch({"n": [1, 2]}))
+    file = remade(file, [(LINKS, "worksheets/sheet2.xml", "worksheets/sheet3.xml")])
+    with pytest.raises(FormatError, match="a sheet that it does not have") as error:
+        ExcelWriterFactory().open_reader(file, schema=NUMBERS).read_all()
+    assert error.value.kind == "value"
+
+
 HIDDEN = {
     "strings beside the sheets": ([shared("xl/worksheets/strings.xml")], ["xl/worksheets/strings.xml"]),
     "strings that are a sheet": ([shared(FIRST)], []),
@@ -283,6 +357,17 @@ def test_sheets_are_no_bomb(large, start):
     """They are read row by row, wherever the links to them begin."""
     file = remade(large, [(LINKS, '"worksheets/', f'"{start}')])
     assert ExcelWriterFactory().open_reader(file, schema=NUMBERS).read_all().num_rows == 10_000
+
+
+def test_the_first_records_come_before_the_last_are_looked_at(large, monkeypatch):
+    """A sheet is never in memory as a whole: what is wrong with its end is found there."""
+    monkeypatch.setattr(excel_reader, "_ROWS", 100)
+    file = remade(large, [(FIRST, "</sheetData>", "</other>")])
+    reader = ExcelWriterFactory().open_reader(file, schema=NUMBERS)
+    assert reader.read_next_batch().num_rows == 100
+    with pytest.raises(FormatError) as error:
+        reader.read_all()
+    assert error.value.kind == "value"
 
 
 @pytest.mark.parametrize(("replaced", "added"), HIDDEN.values(), ids=HIDDEN.keys())

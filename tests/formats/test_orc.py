@@ -187,6 +187,18 @@ def test_fractions_of_seconds_before_1970_are_refused(path):
     assert [row[0].second for row in pyorc.Reader(written(pa.record_batch({"c": whole})))] == [59, 1]
 
 
+NOT_WRITTEN = {path: column.slice(0, len(column) - 1) for path, column in NOT_WHOLE.items()}
+NOT_WRITTEN["hidden"] = pa.StructArray.from_arrays([EARLY], ["a"], mask=pa.array([False, False, True]))
+
+
+@pytest.mark.parametrize("column", NOT_WRITTEN.values(), ids=NOT_WRITTEN.keys())
+def test_times_that_are_not_written_are_not_refused(column):
+    """Those of other rows of what a slice is from, and those that a null struct hides."""
+    batch = pa.record_batch({"c": column})
+    found = OrcBulkWriterFactory().open_reader(written(batch), schema=batch.schema)
+    assert found.read_all().to_pylist() == batch.to_pylist()
+
+
 @pytest.mark.parametrize("unit", ["ms", "us", "ns"])
 def test_the_last_unit_before_1970_is_a_fraction_of_a_second(unit):
     """Whatever the unit; a second is none."""

@@ -171,7 +171,9 @@ OPTIONS = [
     {"metadata": {"a": "b"}},
     {"layout": ParquetLayout(page_index=True)},
     {"encryption": ParquetEncryption(open_kms=Kms, footer_key="foot")},
+    {"encryption": ParquetEncryption(open_kms=Kms, footer_key="col")},
     {"encryption": ParquetEncryption(open_kms=Kms, footer_key="foot", column_keys={"col": ["n"]})},
+    {"encryption": ParquetEncryption(open_kms=Kms, footer_key="foot", column_keys={"col": ["at"]})},
 ]
 
 
@@ -257,6 +259,38 @@ def test_a_layout_is_that_of_the_file():
     assert group.sorting_columns == (pq.SortingColumn(0, False, True), pq.SortingColumn(1, True, False))  # noqa: FBT003
 
 
+@pytest.mark.parametrize(
+    ("options", "has"), [({}, True), ({"layout": ParquetLayout(dictionary="none", statistics="none")}, False)]
+)
+def test_dictionaries_and_statistics_are_of_all_columns_or_of_none(options, has):
+    """Of all where nothing is said, as in files of pyarrow and Spark: readers skip what they do not want."""
+    group = written([people(9)], **options).metadata.row_group(0)
+    found = [group.column(index) for index in range(3)]
+    assert [(column.has_dictionary_page, column.is_stats_set) for column in found] == [(has, has)] * 3
+
+
+def test_a_bloom_filter_errs_as_rarely_as_was_asked_for():
+    """One that errs less often takes more bits."""
+    sizes = []
+    for chance in (0.5, 0.001):
+        output = io.BytesIO()
+        factory = ParquetWriterFactory(layout=ParquetLayout(bloom_filters={"n": chance}))
+        writer = factory.create(output, numbers(1).schema)
+        writer.write(numbers(10_000))
+        writer.finish()
+        sizes.append(len(output.getvalue()))
+    assert sizes[0] + 4_000 < sizes[1]
+
+
+def test_the_order_of_records_is_told_in_words_of_any_case():
+    """Ascending if nothing is said."""
+    orders = (["n", "who.name desc"], ["n asc", "who.name  DESC"])
+    first, second = (
+        ParquetLayout(sorted_by=order).arguments(people(1).schema)["sorting_columns"] for order in orders
+    )
+    assert first == second
+
+
 def test_dictionaries_of_several_batches_are_one():
     """Each text stands once in a row group, as a reader of few columns of many rows hopes for."""
     texts = [pa.array([letter * 100] * 1000).dictionary_encode() for letter in "ab"]
@@ -317,6 +351,7 @@ def test_encrypted_files_are_read_with_their_keys_only(column_keys):
         {"dictionary": "some"},
         {"statistics": ""},
         {"page_size": 0},
+        {"bloom_filters": {"a": 0}},
         {"bloom_filters": {"a": 1.0}},
         {"sorted_by": ["a up"]},
         {"sorted_by": [""]},

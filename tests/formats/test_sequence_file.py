@@ -45,6 +45,7 @@ def test_a_file_of_no_records_is_a_header():
         [("k", pa.string())],
         [("k", pa.string()), ("v", pa.string()), ("w", pa.string())],
         [("k", pa.string()), ("v", pa.float64())],
+        [("k", pa.string()), ("v", pa.uint32())],
         [("k", pa.list_(pa.string())), ("v", pa.string())],
         [("v", pa.string()), ("w", pa.string())],
     ],
@@ -98,11 +99,20 @@ def test_equal_records_are_equal_bytes_at_any_time(monkeypatch, codec):
     assert len(files) == 1
 
 
-def test_records_are_marked_every_hundred_kibibytes():
-    """So that readers can begin in the middle: never more than that and one record between two markers."""
+@pytest.mark.parametrize("rows", [1000, 70, 3])
+def test_records_are_marked_every_hundred_kibibytes(rows):
+    """So that readers can begin in the middle: never more than that and one record between two markers.
+
+    However few records are written at a time.
+    """
     factory = SequenceFileWriterFactory(compression="none", make_sync=lambda: SYNC)
-    data = file_of(factory, pa.record_batch({"v": ["x" * 1000] * 1000}))
-    pieces = data.split(b"\xff\xff\xff\xff" + SYNC)
+    batch, output = pa.record_batch({"v": ["x" * 1000] * 1000}), io.BytesIO()
+    writer = factory.create(output, batch.schema)
+    for start in range(0, 1000, rows):
+        writer.write(batch.slice(start, rows))
+        writer.flush()
+    writer.finish()
+    pieces = output.getvalue().split(b"\xff\xff\xff\xff" + SYNC)
     assert len(pieces) == 1000 * 1010 // (100 << 10) + 1
     assert all(len(piece) <= (100 << 10) + 1100 for piece in pieces)
 

@@ -97,6 +97,17 @@ def test_batches_are_small(factory, monkeypatch):
     assert [batch.num_rows for batch in batches] == [100] * 10
 
 
+def test_keys_stay_with_their_values(factory, monkeypatch):
+    """However many pieces they come in, and wherever somebody has left the file."""
+    monkeypatch.setattr(reading, "BATCH_BYTES", 1_000)
+    batch = pairs(500)
+    file = file_of(factory, batch)
+    file.seek(7)
+    batches = list(factory.open_reader(file))
+    assert len(batches) > 3
+    assert pa.Table.from_batches(batches) == pa.table(batch)
+
+
 @pytest.mark.parametrize("piece", [1, 100, 1_000])
 def test_records_are_read_across_pieces_of_the_file(piece, monkeypatch):
     """Wherever a piece ends, in a length, a marker or a value."""
@@ -163,6 +174,32 @@ def test_a_bomb_is_refused(bomb):
         tracemalloc.stop()
     assert error.value.kind == "value"
     assert peak < 256 << 20
+
+
+TEXTS, NUMBERS, BYTES = (
+    head("DefaultCodec", in_blocks=True, value=name) for name in ("Text", "LongWritable", "BytesWritable")
+)
+GOOD = block(1, b"\0", b"", b"\x02", b"\x01a")
+DAMAGED = {
+    "another version": TEXTS.replace(b"SEQ\x06", b"SEQ\x05") + GOOD,
+    "a block of another file": TEXTS + GOOD.replace(b"s" * 16, b"t" * 16),
+    "a marker of another file": head("DefaultCodec", in_blocks=False) + sequence_reader.ESCAPE + b"t" * 16,
+    "more bytes than the text": TEXTS + block(1, b"\0", b"", b"\x03", b"\x01ab"),
+    "no bytes for a text": TEXTS + block(1, b"\0", b"", b"\0", b""),
+    "more bytes than the number": NUMBERS + block(2, b"\0\0", b"", b"\x08\x0a", bytes(18)),
+    "fewer bytes than there should be": NUMBERS + block(1, b"\0", b"", b"\x08", bytes(4)),
+    "bytes without a length": BYTES + block(1, b"\0", b"", b"\x02", b"ab"),
+}
+
+
+@pytest.mark.parametrize("data", DAMAGED.values(), ids=DAMAGED.keys())
+def test_what_does_not_fit_together_is_damage(data):
+    """Else other records than those that were written would be read."""
+    good = SequenceFileWriterFactory().open_reader(io.BytesIO(TEXTS + GOOD)).read_all()
+    assert good.to_pylist() == [{"value": "a"}]
+    with pytest.raises(FormatError) as error:
+        SequenceFileWriterFactory().open_reader(io.BytesIO(data)).read_all()
+    assert error.value.kind == "value"
 
 
 def test_records_that_expand_a_lot_come_one_by_one():

@@ -21,7 +21,9 @@ from formats.sizes import MAX_SIZE, parse_size
         (" 1.5g ", 3 << 29),
         ("64k", 64 << 10),
         ("2 TiB", 2 << 40),
+        ("1p", 1 << 50),
         ("10B", 10),
+        ("1.9B", 1),
         (MAX_SIZE, MAX_SIZE),
     ],
 )

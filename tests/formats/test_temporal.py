@@ -75,6 +75,26 @@ def test_offsets_of_before_there_were_zones_have_seconds():
     assert iso_timestamp_text(instant).to_pylist() == ["1879-12-31T19:03:58.000-04:56:02"]
 
 
+@pytest.mark.parametrize(
+    ("zone", "second", "text"),
+    [
+        ("Europe/London", 0, "1970-01-01T01:00:00.000+01:00"),
+        ("Europe/London", 1_704_067_200, "2024-01-01T00:00:00.000Z"),
+        ("+00:00", 0, "1970-01-01T00:00:00.000Z"),
+        ("America/St_Johns", 0, "1969-12-31T20:30:00.000-03:30"),
+    ],
+)
+def test_offsets_are_written_as_java_does(zone, second, text):
+    """That of a zone may be none at times, which is a Z and not +00:00."""
+    assert iso_timestamp_text(pa.array([second * 10**6], pa.timestamp("us", zone))).to_pylist() == [text]
+
+
+def test_what_is_finer_than_microseconds_is_cut_off():
+    """Nanoseconds are no error where text has thousandths."""
+    at = pa.array([1_700_000_000_123_456_789], pa.timestamp("ns"))
+    assert iso_timestamp_text(at).to_pylist() == ["2023-11-14T22:13:20.123"]
+
+
 def test_the_longest_intervals_are_written():
     """Of the smallest number of 64 bits there is no positive one, and its text is whole all the same."""
     spans = pa.array([-(2**63), 2**63 - 1, None, -1], pa.int64()).cast(pa.duration("us"))
