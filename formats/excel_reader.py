@@ -60,9 +60,10 @@ def _batches(
         _check(source)
         book = load_workbook(source, read_only=True, data_only=True, keep_links=False)
         for sheet in book.worksheets:
+            sheet.reset_dimensions()  # what is beyond a wrong <dimension> would be lost in silence
             rows = sheet.iter_rows(values_only=True)
             header = next(rows, ())
-            places = {name: place for place, name in enumerate(header) if name is not None}
+            places = {_unescaped(name): place for place, name in enumerate(header) if isinstance(name, str)}
             while found := list(islice(rows, _ROWS)):
                 arrays = [_column(found, field, places.get(field.name)) for field in schema]
                 yield pa.RecordBatch.from_arrays(arrays, schema=schema)
@@ -113,11 +114,20 @@ def _column(rows: list[tuple[Any, ...]], field: Any, place: int | None) -> Any:
     is_day = pt.is_date(field.type)
     texts = [_text(row[place], is_day=is_day) if place < len(row) else None for row in rows]
     try:
-        return pa.array(texts, pa.string()).cast(reading.with_thousandths(field.type)).cast(field.type)
+        return pa.array(texts, pa.string()).cast(_parsed(field.type)).cast(field.type)
     except pa.ArrowException as error:
         raise FormatError(
             f"column {field.name!r} holds a cell that is no {field.type}", kind="value"
         ) from error
+
+
+def _parsed(kind: Any) -> Any:
+    """The type to parse text as: Python writes six digits after the second, or none."""
+    return pa.timestamp("us") if pt.is_timestamp(kind) and kind.unit in ("s", "ms") else kind
+
+
+def _unescaped(text: str) -> str:
+    return _ESCAPED.sub(lambda found: chr(int(found[1], 16)), text)
 
 
 def _text(value: Any, *, is_day: bool) -> str | None:
@@ -126,7 +136,7 @@ def _text(value: Any, *, is_day: bool) -> str | None:
         case None:
             return None
         case str():
-            return _ESCAPED.sub(lambda found: chr(int(found[1], 16)), value)
+            return _unescaped(value)
         case bool():
             return "true" if value else "false"
         case dt.datetime():

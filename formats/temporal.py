@@ -43,7 +43,7 @@ def wall_clock_text(column: Column) -> tuple[Text, Text | str | None]:
     """``2024-07-01 14:34:56.123456`` in the column's zone, and the offset, ``None`` if it has no zone.
 
     Raises:
-        FormatError: kind ``"value"``; the time in that zone is beyond what 64 bits hold.
+        FormatError: kind ``"value"``; the time in that zone is beyond what 64 bits of microseconds hold.
     """
     local, offset = _local(column)
     return _of_any_year(local), offset
@@ -71,10 +71,10 @@ def duration_text(column: Column) -> Text:
 def _local(column: Column) -> tuple[Column, Column | str | None]:
     """Wall-clock time in microseconds without zone, and the text of its offset from UTC."""
     zone = column.type.tz
-    column = column.cast(pa.timestamp("us", zone), safe=False)
+    instants = _in_micros(column.cast(pa.timestamp(column.type.unit)))
     if zone is None:
-        return column, None
-    found, instants = parse_zone(zone), column.cast(pa.timestamp("us"))
+        return instants, None
+    found = parse_zone(zone)
     if found is UTC:
         return instants, "Z"
     micros = instants.cast(pa.int64())
@@ -87,6 +87,16 @@ def _local(column: Column) -> tuple[Column, Column | str | None]:
             f"a timestamp is too near the end of time to be shown in {zone}: write it in UTC", kind="value"
         ) from error
     return local, _offset_text(offsets)
+
+
+def _in_micros(instants: Column) -> Column:
+    if instants.type.unit == "ns":  # a cast would cut towards 1970
+        ticks = instants.cast(pa.int64()).fill_null(0).to_numpy() // 1000
+        return pc.if_else(instants.is_valid(), pa.array(ticks), None).cast(pa.timestamp("us"))
+    try:
+        return instants.cast(pa.timestamp("us"))
+    except pa.ArrowInvalid as error:
+        raise FormatError("a timestamp is beyond what 64 bits of microseconds hold", kind="value") from error
 
 
 def _offset_text(offsets: Column) -> Text:

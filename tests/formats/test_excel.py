@@ -226,6 +226,21 @@ def test_text_that_looks_like_xml_stays_text():
     assert found.read_all() == pa.table(batch)
 
 
+def test_names_that_look_escaped_are_found():
+    """A column that is not found under its name would be null in silence."""
+    batch = pa.record_batch({"_x0041_": [1], "a\x01": [2], "b\r": [3]})
+    file = file_of(ExcelWriterFactory(), batch)
+    assert ExcelWriterFactory().open_reader(file, schema=batch.schema).read_all() == pa.table(batch)
+
+
+@pytest.mark.parametrize(("unit", "ticks"), [("s", 1_720_000_000), ("ms", 1_720_000_000_250)])
+def test_times_of_coarser_units_are_read(unit, ticks):
+    """A cell is text with six digits after the second, or with none."""
+    batch = pa.record_batch({"at": pa.array([ticks], pa.timestamp(unit))})
+    file = file_of(ExcelWriterFactory(), batch)
+    assert ExcelWriterFactory().open_reader(file, schema=batch.schema).read_all() == pa.table(batch)
+
+
 def test_sheets_are_read_one_after_the_other(monkeypatch):
     """In pieces; columns are chosen, added and widened."""
     monkeypatch.setattr(excel_reader, "_ROWS", 4)
@@ -308,6 +323,7 @@ FIRST = "xl/worksheets/sheet1.xml"
 OTHERS = {
     "the result of a formula": ("<v>1</v>", "<f>3-2</f><v>1</v>"),
     "no dimension, so that rows end with their last cell": ('<dimension ref="A1:B3"/>', ""),
+    "a dimension of one cell only": ('<dimension ref="A1:B3"/>', '<dimension ref="A1"/>'),
     "escapes in lower case": ("_x000B_", "_x000b_"),
 }
 

@@ -90,9 +90,22 @@ def test_offsets_are_written_as_java_does(zone, second, text):
 
 
 def test_what_is_finer_than_microseconds_is_cut_off():
-    """Nanoseconds are no error where text has thousandths."""
-    at = pa.array([1_700_000_000_123_456_789], pa.timestamp("ns"))
-    assert iso_timestamp_text(at).to_pylist() == ["2023-11-14T22:13:20.123"]
+    """Nanoseconds are no error where text has thousandths; before 1970, too, the earlier one is written."""
+    at = pa.array([1_700_000_000_123_456_789, -1, None, -(2**63)], pa.timestamp("ns"))
+    assert iso_timestamp_text(at).to_pylist() == [
+        "2023-11-14T22:13:20.123",
+        "1969-12-31T23:59:59.999",
+        None,
+        "1677-09-21T00:12:43.145",
+    ]
+
+
+@pytest.mark.parametrize("unit", ["s", "ms"])
+def test_a_time_beyond_microseconds_is_refused(unit):
+    """It would be written as another one."""
+    with pytest.raises(FormatError) as error:
+        iso_timestamp_text(pa.array([2**62], pa.timestamp(unit)))
+    assert error.value.kind == "value"
 
 
 def test_the_longest_intervals_are_written():
