@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pickle
-from datetime import date
+from datetime import UTC, date, datetime
 
 import pyarrow as pa
 import pytest
@@ -64,6 +64,13 @@ class TestPartition:
             f"Land={default}/day=2024-01-02",
         ]
 
+    def test_instants_are_shown_in_the_zone_of_the_session(self):
+        """As Spark's cast shows them; times without a zone are what they are."""
+        noon = datetime(2024, 7, 1, 12, tzinfo=UTC)
+        for kind, hour in ((pa.timestamp("us", "UTC"), "05"), (pa.timestamp("us"), "12")):
+            batch = pa.record_batch({"at": pa.array([noon], kind), "n": pa.array([1])})
+            assert assigned(PARTITION("at"), batch) == [f"at=2024-07-01 {hour}%3A00%3A00"]
+
     def test_null_and_empty_share_a_bucket(self):
         """Two values with one directory make one part, not two."""
         ids = assign_ids(PARTITION("Land"), self.BATCH, LOS_ANGELES)
@@ -88,8 +95,9 @@ class TestPartition:
             PARTITION("n").check_schema(NUMBERS.schema)
         with pytest.raises(SchemaError, match="BUCKET_TYPE"):
             PARTITION("b").check_schema(pa.schema({"b": pa.binary(), "n": pa.int8()}))
-        with pytest.raises(SchemaError, match="BUCKET_COLUMN"):
-            PARTITION("_b").check_schema(pa.schema({"_b": pa.int8(), "n": pa.int8()}))
+        for name in ("_b", ".b"):
+            with pytest.raises(SchemaError, match="BUCKET_COLUMN"):
+                PARTITION(name).check_schema(pa.schema({name: pa.int8(), "n": pa.int8()}))
 
     def test_many_columns(self):
         """Codes of many distinct columns cannot overflow."""

@@ -12,7 +12,7 @@ import pytest
 from filesink import DeadLetters, FileSink
 from filesink.bucket import Closed
 from filesink.committables import PendingFile
-from filesink.errors import ConfigError, EncoderError, SchemaError
+from filesink.errors import ConfigError, EncoderError, SchemaError, SecurityError
 from filesink.metastore.announcements import gathered
 from filesink.naming import OutputFileConfig
 from filesink.rolling import RollingPolicy
@@ -153,13 +153,30 @@ def test_a_column_named_as_the_error_is_refused():
     world_of().tiers().check_schema(schema)
 
 
-@pytest.mark.parametrize("options", [{"path": "letters"}, {"path": "_filesink"}, {"limit": 0}], ids=str)
-def test_places_that_readers_look_into_are_refused(options):
+@pytest.mark.parametrize(
+    ("options", "kind", "code"),
+    [
+        ({"path": "letters"}, ConfigError, "BAD_VALUE"),
+        ({"path": "_filesink"}, ConfigError, "BAD_VALUE"),
+        ({"path": "_dead_letters/../day=1"}, SecurityError, "ESCAPE"),
+        ({"limit": 0}, ConfigError, "BAD_VALUE"),
+    ],
+    ids=str,
+)
+def test_places_that_readers_look_into_are_refused(options, kind, code):
     """Dead letters are not data. One of them may be enough."""
     assert DeadLetters(limit=1).path == "_dead_letters"
-    with pytest.raises(ConfigError) as error:
+    assert DeadLetters() == DeadLetters(limit=10_000)
+    with pytest.raises(kind) as error:
         DeadLetters(**options)
-    assert error.value.code == "BAD_VALUE"
+    assert error.value.code == code
+
+
+def test_a_record_that_could_not_be_put_aside_is_refused():
+    """Before anything is written: an encoder of the user's may take what Parquet has no type for."""
+    schema = pa.schema([("bucket", pa.string()), ("n", pa.month_day_nano_interval())])
+    with pytest.raises(ValueError, match="'n'"):
+        DeadLetters().check_schema(schema)
 
 
 def test_bulk_formats_have_no_dead_letters(tmp_path):

@@ -35,8 +35,8 @@ def test_what_was_framed_comes_back(payload, version):
 
 
 def test_large_payloads_are_compressed():
-    """A payload of 64 KiB and more is stored compressed and comes back as it was."""
-    payload = b"abc" * 100_000
+    """One that is larger than the record of 10^5 files is stored compressed and comes back as it was."""
+    payload = b"abc" * 7_000_000
     data = frame("thing", 1, payload)
     assert len(data) < len(payload) // 10
     assert open_thing(data) == (1, payload)

@@ -7,6 +7,7 @@ from dataclasses import replace
 import pyarrow as pa
 import pytest
 
+from filesink.buckets import BucketAssigner
 from filesink.errors import ConfigError, MetastoreConflictError
 from filesink.file_format import BulkFormat, RowFormat
 from filesink.hive_tables import find_table, format_of
@@ -63,9 +64,12 @@ def test_keys_are_spelled_as_spark_has_named_its_directories():
     schema = '{"type":"struct","fields":[{"name":"id"},{"name":"userId"}]}'
     of_spark = replace(
         table(HIVE_FORMATS["parquet"], spark_sql_sources_provider="parquet", spark_sql_sources_schema=schema),
-        partition_keys=(Column(name="userid", type="string"),),
+        partition_keys=(Column(name="userid", type="string"), Column(name="day", type="string")),
     )
-    assert [key.name for key in find_table("db.t", metastore_of(of_spark)).partition_keys] == ["userId"]
+    keys = ("userId", "day")
+    assert tuple(key.name for key in find_table("db.t", metastore_of(of_spark)).partition_keys) == keys
+    builder = FileSink.for_hive_table("db.t", metastore=metastore_of(of_spark))
+    assert builder.assigner == BucketAssigner.partition_bucket_assigner(*keys)
 
 
 @pytest.mark.parametrize(
@@ -83,12 +87,25 @@ def test_csv_begins_with_the_lines_that_readers_skip(parameters, header):
     assert form.encoder.header(SCHEMA) == header
 
 
-def test_a_header_is_written_in_the_dialect_of_the_table():
+@pytest.mark.parametrize(
+    ("options", "header"),
+    [({"separatorChar": ";"}, b'"id";"name"\n'), ({"quoteChar": "'"}, b"'id','name'\n")],
+)
+def test_a_header_is_written_in_the_dialect_of_the_table(options, header):
     """Delimiter and quotes are the serde's, with a header and without."""
-    semicolons = replace(CSV, serde_parameters={"separatorChar": ";"})
-    form = format_of(table(semicolons, skip_header_line_count="1"))
+    form = format_of(table(replace(CSV, serde_parameters=options), skip_header_line_count="1"))
     assert isinstance(form, RowFormat)
-    assert form.encoder.header(SCHEMA) == b'"id";"name"\n'
+    assert form.encoder.header(SCHEMA) == header
+
+
+@pytest.mark.parametrize(
+    "form", [replace(CSV, serde_parameters={"separatorChar": '"'}), HIVE_FORMATS["textfile"]]
+)
+def test_what_nothing_here_writes_is_refused(form):
+    """A dialect that no reader could take apart, or lines of another serde."""
+    with pytest.raises(ConfigError, match=r"db\.t") as raised:
+        format_of(table(form))
+    assert raised.value.code == "TABLE_FORMAT"
 
 
 @pytest.mark.parametrize(
@@ -113,7 +130,9 @@ def test_lines_that_readers_would_skip_are_refused(form, parameters):
 @pytest.mark.parametrize("word", ["parquet", "orc", "avro"])
 def test_files_without_lines_have_none_to_skip(word):
     """The property says nothing there, so it is in nobody's way."""
-    assert isinstance(format_of(table(HIVE_FORMATS[word], skip_header_line_count="1")), BulkFormat)
+    form = format_of(table(HIVE_FORMATS[word], skip_header_line_count="1"))
+    assert isinstance(form, BulkFormat)
+    assert form.factory.extension == f".{word}"
 
 
 @pytest.mark.parametrize("value", ["true", "TRUE"])
@@ -139,12 +158,13 @@ def test_csv_is_quoted_where_readers_take_characters_for_escapes():
     assert written == b'"1","C:\\\\temp"\n'
 
 
-def test_the_default_escape_of_csv_is_read_as_a_backslash():
-    """``OpenCSVSerde`` takes its own default, a quote, for the reader's."""
-    form = format_of(table(replace(CSV, serde_parameters={"escapeChar": '"'})))
+@pytest.mark.parametrize(("escape", "name"), [('"', b'a\\\\|\\"'), ("|", b'a\\|||"')])
+def test_the_default_escape_of_csv_is_read_as_a_backslash(escape, name):
+    """``OpenCSVSerde`` takes its own default, a quote, for the reader's; any other is what it says."""
+    form = format_of(table(replace(CSV, serde_parameters={"escapeChar": escape})))
     assert isinstance(form, RowFormat)
-    written = bytes(form.encoder.encode(pa.RecordBatch.from_pylist([{"id": "1", "name": 'a\\"'}])))
-    assert written == b'"1","a\\\\\\""\n'
+    written = bytes(form.encoder.encode(pa.RecordBatch.from_pylist([{"id": "1", "name": 'a\\|"'}])))
+    assert written == b'"1","' + name + b'"\n'
 
 
 @pytest.mark.parametrize(
@@ -161,6 +181,7 @@ def test_options_that_readers_go_by_are_refused(name):
 def test_options_that_change_no_line_are_in_nobodys_way():
     """Where the files are, and how Spark itself would write them."""
     options = {"path": "/tables/t", "serialization.format": "1", "compression": "gzip"}
+    options |= {"ignoreNullFields": "true", "mode": "FAILFAST", "columnNameOfCorruptRecord": "bad"}
     form = replace(HIVE_FORMATS["json"], serde_parameters=options)
     assert isinstance(format_of(table(form, spark_sql_sources_provider="JSON")), RowFormat)
 
@@ -202,9 +223,16 @@ def site_of(one: Table) -> Site:
     return Site(store=MemoryStore(MemoryFiles()), base_path=one.location, hive_format="parquet")
 
 
-@pytest.mark.parametrize("change", [{"kind": TableKind.OTHER}, {"location": ""}])
-def test_what_has_no_files_is_refused(change):
-    """A view, or a table of another system."""
+@pytest.mark.parametrize(
+    ("change", "code"),
+    [
+        ({"kind": TableKind.OTHER}, "NOT_A_TABLE"),
+        ({"location": ""}, "NOT_A_TABLE"),
+        ({"name": TableName.parse("db.other")}, "TABLE_NOT_FOUND"),
+    ],
+)
+def test_what_has_no_files_is_refused(change, code):
+    """A view, a table of another system, or none at all."""
     with pytest.raises(MetastoreConflictError) as raised:
         find_table("db.t", metastore_of(replace(table(), **change)))
-    assert raised.value.code == "NOT_A_TABLE"
+    assert raised.value.code == code

@@ -81,6 +81,7 @@ NOON = datetime(2024, 7, 1, 12, 0, 0, 120_000, tzinfo=UTC)
         (pa.array([-1, 2**63 - 1]), ["-1", "9223372036854775807"]),
         (pa.array([True, False]), ["true", "false"]),
         (pa.array([date(2024, 2, 29), date(1, 1, 1)]), ["2024-02-29", "0001-01-01"]),
+        (pa.array([date(1969, 12, 31)], pa.date64()), ["1969-12-31"]),
         (pa.array([Decimal("1E-7"), Decimal("-1.5")], pa.decimal128(20, 8)), ["0.00000010", "-1.50000000"]),
         (pa.array([NOON], pa.timestamp("us", "UTC")), ["2024-07-01 14:00:00.12"]),
         (pa.array([NOON], pa.timestamp("ns")), ["2024-07-01 12:00:00.12"]),

@@ -169,6 +169,14 @@ def test_a_stream_follows_what_has_replaced_its_files():
     refused(world, micro_batch(2), schema_of(a=INT), "'b' is gone")
 
 
+def test_what_was_replaced_in_the_same_millisecond_is_no_new_start():
+    """The write may have come first, and files of the stream may be there."""
+    world = json_world()
+    world.driver(EXCLUSIVE).run(BatchWrite(mode=SaveMode.OVERWRITE), job_of(world, schema_of(b=INT), 1))
+    world.driver().run(micro_batch(0), job_of(world, schema_of(a=INT), 2))
+    refused(world, micro_batch(1), schema_of(b=INT), "'a' is gone")
+
+
 def test_what_a_stream_still_holds_is_not_replaced():
     """Its open part is published later, beside the files of the overwrite."""
     world = json_world(policy=keep_open())

@@ -8,7 +8,9 @@ import pyarrow as pa
 import pytest
 
 from filesink.buckets import BucketAssigner, BucketContext, assign_ids
+from filesink.date_patterns import DatePattern
 from filesink.errors import BucketError, ConfigError, SchemaError
+from filesink.local_time import LocalTime
 
 LOS_ANGELES = BucketContext(processing_time_ms=1_533_363_082_011, time_zone="America/Los_Angeles")
 DATE_TIME = BucketAssigner.date_time_bucket_assigner
@@ -84,6 +86,18 @@ def test_fractions():
     assert assigned(DATE_TIME("ss.SSS", column="ts"), batch) == ["59.999", "00.001", "01.001"]
 
 
+@pytest.mark.parametrize(
+    "pattern", ["yyyy-MM", "QQQ", "DDD", "E", "dd-a", "hh", "HH", "mm", "HH.ss", "ss.SSS", "S-SSSSSS"]
+)
+def test_each_record_is_in_the_bucket_of_its_own_time(pattern):
+    """Only one time of each unit is formatted, and its text is that of all others in the unit."""
+    steps = [70_001, 700_000, *(700_000 * unit for unit in (60, 3600, 43_200, 86_400, 2_678_400))]
+    micros = [number * step for step in steps for number in range(-40, 40)]
+    shown = [LocalTime.of(each // 1_000_000, each % 1_000_000 * 1000) for each in micros]
+    expected = [DatePattern(pattern=pattern).format(each) for each in shown]
+    assert assigned(DATE_TIME(pattern, column="ts"), times(*micros, kind=pa.timestamp("us"))) == expected
+
+
 def test_null_time():
     """A record without time has no bucket; the message names the column."""
     with pytest.raises(BucketError, match=r"NULL.*'ts' is null in 1 records"):
@@ -109,5 +123,6 @@ def test_schema():
         DATE_TIME(column="ts").check_schema(NUMBERS.schema)
     with pytest.raises(SchemaError, match=r"BUCKET_TYPE.*int64"):
         DATE_TIME(column="n").check_schema(NUMBERS.schema)
-    DATE_TIME(column="ts").check_schema(times(0).schema)
+    for kind in (pa.timestamp("us", "UTC"), pa.timestamp("us"), pa.date32()):
+        DATE_TIME(column="ts").check_schema(times(0, kind=kind).schema)
     DATE_TIME().check_schema(NUMBERS.schema)

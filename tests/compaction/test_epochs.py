@@ -314,6 +314,7 @@ def test_a_dictionary_that_does_not_pay_is_left_out(tmp_path, layout, unique):
                 "bucket": [""] * 10_000,
                 "value": [f"{number}-{n}" for n in range(10_000)],
                 "few": [n % 7 for n in range(10_000)],
+                "void": pa.nulls(10_000),  # of which Arrow counts no distinct values
             }
         )
         (batch,) = table.to_batches()
@@ -322,7 +323,7 @@ def test_a_dictionary_that_does_not_pay_is_left_out(tmp_path, layout, unique):
     group = pq.ParquetFile(path).metadata.row_group(0)
     columns = [group.column(index) for index in range(group.num_columns)]
     found = {column.path_in_schema: column.has_dictionary_page for column in columns}
-    assert found == {"value": unique, "few": True}
+    assert (found["value"], found["few"]) == (unique, True)
     assert pq.read_table(path).column("value").to_pylist()[-1] == "1-9999"
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -135,6 +136,7 @@ def test_files_fill_an_output_until_it_has_the_target_size(tmp_path):
     for target_size in (5, 6):
         planned = compaction.plan(tmp_path, target_size=target_size)
         assert [len(group.files) for group in planned.groups] == [3, 3]
+        assert (planned.files, planned.bytes) == (6, 12)
 
 
 def test_a_file_of_the_target_size_is_no_small_one(tmp_path):
@@ -146,12 +148,33 @@ def test_a_file_of_the_target_size_is_no_small_one(tmp_path):
     assert compaction.plan(tmp_path, target_size=3).files == 2
 
 
+def test_the_size_that_is_aimed_at_is_that_of_the_documentation(tmp_path):
+    """128 MiB, of what is planned and of what is done."""
+    filled(tmp_path, files=2)
+
+    def resize(size):
+        for path in tmp_path.glob("x/part-*"):
+            os.truncate(path, size)
+
+    text = Encoder.simple_string_encoder()
+    resize(128 << 20)
+    assert (compaction.plan(tmp_path).files, compaction.compact(tmp_path, text)) == (0, None)
+    resize((128 << 20) - 1)
+    assert compaction.plan(tmp_path).files == 2
+    resize(1 << 20)
+    compaction.compact(tmp_path, text)
+    assert [path.stat().st_size for path in tmp_path.glob("x/part-*")] == [2 << 20]
+
+
 def test_what_is_not_ours_stays(tmp_path):
     """Files of others, also under names that look like ours, and those of an epoch that is not complete."""
     world = filled(tmp_path, files=2)
     strangers = ["x/data.txt", "x/part-0badcafe-0000-8000-8000-000000000000-0", "x/part-1"]
     for name in strangers:
         (tmp_path / name).write_text("mine")
+    ours = next(tmp_path.glob("x/part-*-0"))
+    (tmp_path / "x" / f"{ours.name[:-1]}1").symlink_to(tmp_path / strangers[0])
+    (tmp_path / "x" / f"{ours.name[:-1]}2").mkdir()
     assert compaction.plan(tmp_path).files == 2
     last = world.ledger().head().record.slot
     (tmp_path / "_filesink" / "uid-u" / f"{last:012d}.complete").unlink()

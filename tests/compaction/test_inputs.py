@@ -54,7 +54,18 @@ class Input:
 
 
 class Output(io.BytesIO):
-    """What is merged into."""
+    """What is merged into; one write fails, if there are so many."""
+
+    def __init__(self, failing: int = -1) -> None:
+        super().__init__()
+        self._failing = failing
+        self.writes = 0
+
+    def write(self, data, /):
+        self.writes += 1
+        if self.writes - 1 == self._failing:
+            raise StorageError("no room", code="NO_SPACE")
+        return super().write(data)
 
 
 @pytest.fixture
@@ -76,6 +87,37 @@ def test_an_error_of_the_store_is_no_damage(data, monkeypatch, way, reads):
     with pytest.raises(StorageError) as raised:
         RecordWiseFileCompactor().rewrite([Input(data), Input(data, reads)], Output(), FORM)
     assert raised.value.code == "IO"
+
+
+def test_no_error_of_the_output_is_overlooked(data):
+    """Whichever row group is encoded when it comes, and though all that follows can be written."""
+    form, output = BulkFormat(ParquetWriterFactory(row_group_size=1)), Output()
+    RecordWiseFileCompactor().rewrite([Input(data)] * 3, output, form)
+    assert pq.ParquetFile(output).num_row_groups == 3
+    for number in range(output.writes):
+        with pytest.raises(StorageError, match="no room"):
+            RecordWiseFileCompactor().rewrite([Input(data)] * 3, Output(number), form)
+
+
+def test_a_file_of_other_columns_than_its_signature_says_is_not_merged(data):
+    """Its records would be nulls, or an error of a library."""
+    other = io.BytesIO()
+    pq.write_table(pa.table({"b": range(3000)}), other)
+    form = BulkFormat(ParquetWriterFactory(row_group_size=1))
+    with pytest.raises(CompactionError) as raised:
+        RecordWiseFileCompactor().rewrite([Input(data), Input(other.getvalue())], Output(), form)
+    assert raised.value.code == "SCHEMA"
+
+
+def test_files_without_records_are_merged_as_others(data):
+    """Wherever one stands, and if there are no others."""
+    empty, factory = io.BytesIO(), ParquetWriterFactory()
+    factory.create(empty, pa.schema([("a", pa.string())])).finish()
+    none, some = Input(empty.getvalue(), rows=0), Input(data)
+    for inputs in ([none, some], [some, none, some], [none, none]):
+        output = Output()
+        rows = RecordWiseFileCompactor().rewrite(inputs, output, BulkFormat(factory))
+        assert rows == pq.read_table(output).num_rows == sum(file.rows for file in inputs)
 
 
 @pytest.mark.parametrize("way", WAYS)

@@ -14,7 +14,7 @@ from compaction.superseded import current, outstanding
 from compaction.swap import Swap
 from filesink.committables import ReplacedFile
 from filesink.committer import FileCommitter
-from filesink.errors import CompactionError, ConcurrentDriverError, ConfigError, StagedDataLost
+from filesink.errors import CompactionError, ConcurrentDriverError, ConfigError, StagedDataLost, StorageError
 from filesink.file_format import BulkFormat
 from filesink.file_tiers import StoreAddress
 from filesink.identity import EXCLUSIVE, batch_write
@@ -23,6 +23,7 @@ from filesink.maintenance import Lost
 from filesink.ports import Ports, SerialRunner
 from filesink.publisher import Publisher
 from filesink.save_mode import SaveMode
+from filesink.storage.faulty import Fault, Moment
 from filesink.sweep import visible
 from formats import Encoder, ParquetWriterFactory
 from tests.fakes import World, micro_batch, plan_of, records
@@ -67,7 +68,9 @@ def rows_once(world):
 def test_inputs_stay_for_the_grace(world):
     """Who asks sees each row once at any time; the call after the grace removes the inputs."""
     outcome = compact(world)
-    assert outcome.metrics["merged_files_in"] == 4
+    metrics = {name: value for name, value in outcome.metrics.items() if name.startswith("merged_")}
+    sizes = {"merged_bytes_in": 8, "merged_bytes_out": 8}
+    assert metrics == {"merged_files_in": 4, "merged_files_out": 1, **sizes}
     assert len(world.visible()) == 5
     assert rows_once(world) == ["0", "1", "2", "3"]
     world.clock.now += GRACE - 1
@@ -90,7 +93,7 @@ def test_the_grace_begins_when_the_merge_is_done(world, monkeypatch):
         return merge(*args, **options)
 
     monkeypatch.setattr(swap, "merge", slow)
-    compact(world)
+    assert compact(world).metrics["merge_ms"] == 5 * GRACE
     world.clock.now += GRACE - 1
     assert compact(world) is None
     assert len(world.visible()) == 5
@@ -344,8 +347,14 @@ def test_a_merge_that_fails_leaves_nothing_behind(world, monkeypatch):
             with pytest.raises(CompactionError, match="damaged"):
                 compact(world, 0)
             assert world.hidden() == []
+        away = Fault(moment=Moment.BEFORE, error=StorageError("the store is away", code="IO"))
+        world.fault = lambda operation, path: away if operation == "discard" and path[0] == "x" else None
+        with pytest.raises(CompactionError, match="damaged"):  # which is why, whatever comes then
+            compact(world, 0)
+        world.fault = lambda _operation, _path: None
     compact(world, 0)
     assert (len(world.visible()), world.rows()) == (2, [str(number) for number in range(6)])
+    assert world.hidden() == []
 
 
 def crash_in(monkeypatch, owner, name, work):

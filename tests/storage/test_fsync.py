@@ -14,6 +14,7 @@ import pytest
 from filesink.storage.api import PutResult
 from filesink.storage.posix import PosixFs
 from tests.contracts.store_site import finish, hold, stage
+from tests.storage.descriptors import descriptors, descriptors_in_use
 from tests.storage.scripted_fs import DATA, TARGET, local
 
 pytestmark = pytest.mark.skipif(
@@ -72,11 +73,12 @@ def test_files_and_then_their_directories_are_synced(tmp_path: Path, synced: lis
 
 def test_each_of_many_files_is_synced_once(tmp_path: Path, synced: list[Sync]) -> None:
     """Nor is one forgotten whose descriptor was given up early because there were many."""
-    store = local(PosixFs(str(tmp_path)))
+    store, before = local(PosixFs(str(tmp_path))), len(descriptors_in_use())
     for number in range(100):
         output = store.create(f"a/.{number}", target=None)
         output.write(DATA)
         output.close()
+    assert len(descriptors()) - before < 80
     store.sync()
     files = [each for each in synced if each.path not in {".", "a"}]
     assert sorted(each.path for each in files) == sorted(f"a/.{number}" for number in range(100))

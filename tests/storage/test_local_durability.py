@@ -82,7 +82,7 @@ def test_a_failing_fsync_is_not_repeated(fs: ScriptedFs) -> None:
 
 
 def test_an_early_fsync_that_failed_is_not_forgotten(fs: ScriptedFs) -> None:
-    """When files are synced before the end because they are many, ``sync`` still tells of the loss."""
+    """When files are synced before the end because they are many, ``sync`` still tells of the loss, once."""
     fs.fail = fail_on("fsync", Moment.BEFORE, errno.EIO)
     store = local(fs)
     with pytest.raises(StorageError):  # noqa: PT012 - which of the closes syncs is not the claim
@@ -94,6 +94,7 @@ def test_an_early_fsync_that_failed_is_not_forgotten(fs: ScriptedFs) -> None:
     with pytest.raises(StorageError):
         store.sync()
     assert fs.handles == {}
+    write(store)
 
 
 def test_everything_is_durable_before_an_epoch_is_decided(fs: ScriptedFs) -> None:
@@ -110,6 +111,18 @@ def test_directories_that_another_attempt_made_are_synced(fs: ScriptedFs, tmp_pa
     """Who made a directory may have died before it was durable, so finding it is not enough."""
     (tmp_path / "dt=1" / "h=2").mkdir(parents=True)
     write(local(fs))
+    assert {path for name, path in fs.calls if name == "fsync_directory"} == {"", "dt=1", "dt=1/h=2"}
+
+
+def test_directories_whose_sync_has_failed_are_not_taken_for_durable(fs: ScriptedFs) -> None:
+    """Who tries once more, with the directories that are there by then, syncs all of them."""
+    store = local(fs)
+    fs.fail = fail_on("fsync_directory", Moment.BEFORE, errno.EMFILE)
+    with pytest.raises(StorageError):
+        write(store)
+    fs.fail = lambda _number, _name: None
+    fs.calls.clear()
+    write(store, "dt=1/h=2/part-b-0")
     assert {path for name, path in fs.calls if name == "fsync_directory"} == {"", "dt=1", "dt=1/h=2"}
 
 

@@ -53,7 +53,14 @@ def test_a_path_is_required(given: object) -> None:
     assert raised.value.code == "PATH_REQUIRED"
 
 
-ODD_URIS = ["file:data", "file://host/data", "file://", "hdfs:/data", "hdfs://nn/a/../b", "hdfs://nn/a:b"]
+ODD_URIS = [
+    "hdfs:/data",
+    "hdfs://nn/a/../b",
+    "hdfs://nn/./a",
+    "hdfs://nn/a:b",
+    "s3://bucket/./a",
+    "az://data/../a",
+]
 
 
 @pytest.mark.parametrize(
