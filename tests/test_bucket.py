@@ -198,6 +198,20 @@ def test_size_counts_over_segments():
     assert site.content(*site.bucket.snapshot_state()) == [b"test3\n"]
 
 
+@pytest.mark.parametrize("limit", [{"part_size": 10}, {"max_rows": 2}])
+def test_what_is_put_aside_within_an_epoch_counts(limit):
+    """Where too many files are open: a part is as large as all of its segments, and closed with them."""
+    site = Site(RollingPolicy.on_checkpoint_rolling_policy(**limit))
+    for value in ("test1", "test2", "test3"):
+        site.write(value)
+        site.bucket.end_segment()
+    closed = site.bucket.prepare_commit()
+    parts = [[file for file in closed if file.group == group] for group in {file.group for file in closed}]
+    assert sorted(map(len, parts)) == [1, 2]
+    assert site.content(*closed) == [b"test1\n", b"test2\n", b"test3\n"]
+    assert site.bucket.snapshot_state() == []
+
+
 def test_age_counts_from_the_first_segment():
     """A restored part is as old as its first record and as idle as its last."""
     site = Site(keep_open(rollover_interval=10, inactivity_interval=10))

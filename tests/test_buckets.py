@@ -244,6 +244,12 @@ class TestSplit:
         with pytest.raises(BucketError, match="RELATIVE"):
             split(NUMBERS, pa.array(["a"] * 5 + ["../../etc"]))
 
+    def test_ids_that_are_no_text(self):
+        """Arrow takes any bytes for strings; they are refused before a directory is made of them."""
+        ids = pa.array([b"a"] * 5 + [b"\xff"]).view(pa.string())
+        with pytest.raises(BucketError, match="ILLEGAL_CHAR"):
+            split(NUMBERS, ids)
+
     def test_empty_batch(self):
         """No records, no buckets."""
         assert split(NUMBERS.slice(0, 0), pa.array([], pa.string())) == []

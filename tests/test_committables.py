@@ -18,6 +18,7 @@ from filesink.committables import (
     PendingFile,
     ReplacedFile,
     SupersededFile,
+    Watermark,
 )
 from filesink.errors import FilesinkError, InternalError, SecurityError, StateCorruptError
 from filesink.framing import to_json
@@ -155,6 +156,22 @@ def test_bytes_of_version_1_are_written():
     assert CommittableCodec().encode(EXAMPLES) == (GOLDEN / "committables-1.json").read_bytes()
 
 
+def test_other_kinds_are_written_as_by_every_release():
+    """A record of an earlier one may still be to be carried through; else the version has to go up."""
+    values = [
+        ReplacedFile(path="a/x", size=1, version="v"),
+        SupersededFile(path="a/y", size=2, version="w", by="a/z", until_ms=3),
+        Watermark(latest_ms=4, time_zone="UTC"),
+    ]
+    plain = [
+        {"kind": "replaced", "path": "a/x", "size": 1, "version": "v"},
+        {"kind": "superseded", "path": "a/y", "size": 2, "version": "w", "by": "a/z", "until_ms": 3},
+        {"kind": "watermark", "latest_ms": 4, "time_zone": "UTC"},
+    ]
+    assert json.loads(CommittableCodec().encode(values)) == plain
+    assert CommittableCodec().decode(1, to_json(plain)) == values
+
+
 def test_states_hold_held_files_only():
     """A pending file in a writer's state is damage: it would never be published."""
     with pytest.raises(StateCorruptError, match="expected a held file"):
@@ -203,6 +220,11 @@ def mutations():
         yield pytest.param({**entry, "more": 1}, id=f"{index}-more")
         if "staged" in entry:
             yield pytest.param({**entry, "staged": {**entry["staged"], "more": 1}}, id=f"{index}-staged-more")
+        if parts := entry.get("staged", {}).get("parts"):
+            for name, wrong in (("parts", parts[::-1]), ("parts", parts[:1]), ("size", 1)):
+                yield pytest.param(
+                    {**entry, "staged": {**entry["staged"], name: wrong}}, id=f"{index}-{name}-{wrong!r}"
+                )
             for name in entry["staged"]:
                 for wrong in (
                     None,

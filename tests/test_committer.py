@@ -238,8 +238,9 @@ def test_a_closed_part_must_be_put_together_first(world):
 
 def test_foreign_names_are_refused(world):
     """A task can make the driver keep nothing but files of ours."""
-    with pytest.raises(SecurityError):
+    with pytest.raises(SecurityError) as raised:
         verify(world, states=[held("data/part-0.parquet")])
+    assert raised.value.code == "FOREIGN_FILE"
 
 
 def test_identity_is_more_than_a_name():

@@ -109,11 +109,13 @@ def test_dead_letters_are_whole_files_where_few_may_be_open():
 
 
 def test_dead_letters_do_not_wait_for_compaction():
-    """Though data does."""
+    """Though data does; both are counted."""
     world = world_of(DeadLetters())
     world.plan = replace(world.plan, closed=Closed.HELD)
-    _, files = write(world, records("a", "é"))
+    writer, files = write(world, records("a", "é"))
     assert sorted(type(file).__name__ for file in files) == ["HeldFile", "PendingFile"]
+    written = {"files_written": 2, "bytes_written": sum(file.size for file in files), "dead_letters": 1}
+    assert written.items() <= writer._context.metrics.values.items()
 
 
 def test_too_many_dead_letters_fail_the_epoch():

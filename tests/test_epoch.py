@@ -70,6 +70,17 @@ def test_a_batch_becomes_visible():
     assert world.hidden() == []
 
 
+def test_tasks_are_told_the_time_and_the_zone_of_their_driver():
+    """Ages, and buckets by the time of writing, are those of one clock; days are the session's."""
+    world = World()
+    world.clock.now = 1_700_000_000_000
+    job, tasks = world.job(time_zone="Asia/Tokyo"), []
+    write = job.write
+    job.write = lambda run: tasks.append(run.__self__) or write(run)
+    world.driver().run(BatchWrite(), job)
+    assert [(task.driver_ms, task.time_zone) for task in tasks] == [(1_700_000_000_000, "Asia/Tokyo")]
+
+
 def test_no_task_at_all():
     """An epoch whose empty input was optimised away still decides, and can be replayed."""
     world = World()
@@ -726,15 +737,17 @@ def test_the_epoch_after_a_sweep_that_failed_looks_everywhere():
 
 
 def test_many_epochs_read_the_chain_once():
-    """A driver that is alone reads its records once; epochs cost the same however many there were."""
+    """A driver that is alone reads its records once, and looks for leftovers once, whatever upkeep finds."""
     world = World()
     driver = world.driver()
     driver.run(micro_batch(0), world.job(records("0")))
-    reads = []
-    world.fault = lambda operation, path: reads.append(path) if operation == "read" else None
+    calls = []
+    world.fault = lambda *call: calls.append(call)
     for batch_id in range(1, 20):
         driver.run(micro_batch(batch_id), world.job(records(str(batch_id))))
-    assert reads == []
+        assert driver.upkeep() is None
+    assert [path for operation, path in calls if operation == "read"] == []
+    assert {path for operation, path in calls if operation == "list"} == {"_filesink/uid-u"}
 
 
 def test_what_could_not_be_put_on_record_is_refused_at_once(monkeypatch):

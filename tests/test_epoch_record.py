@@ -97,6 +97,26 @@ def test_a_record_of_version_2_is_written():
     assert WITH_SCHEMA.to_bytes() == (GOLDEN / "epoch-record-2").read_bytes()
 
 
+@pytest.mark.parametrize(
+    ("cause", "plain"),
+    [
+        (
+            BatchWrite(txn_id="t", mode=SaveMode.OVERWRITE_PARTITIONS, remembered_in="txn-1"),
+            {"kind": "batch-write", "txn_id": "t", "mode": "overwrite_partitions", "remembered_in": "txn-1"},
+        ),
+        (Upkeep(), {"kind": "upkeep"}),
+        (Finish(), {"kind": "finish"}),
+        (OfflineCompaction(), {"kind": "offline-compaction"}),
+    ],
+)
+def test_other_causes_are_written_as_by_every_release(cause, plain):
+    """And what waits; the first records of a release that knows another name would be damage to this one."""
+    record = replace(EXAMPLE, cause=cause, waiting=Section(1, b"[]"))
+    head = json.loads(record.to_bytes().splitlines()[1])
+    assert head["cause"] == plain
+    assert [name for name, _, _ in head["sections"]][1:3] == ["announcement", "waiting"]
+
+
 def test_every_flipped_byte_is_noticed():
     """No byte of a record, header included, can be another one unnoticed."""
     data = EXAMPLE.to_bytes()

@@ -12,12 +12,18 @@ from filesink.api import SHORT_INTERVAL
 from filesink.buckets import BucketAssigner, BucketContext
 from filesink.dead_letters import DeadLetters
 from filesink.errors import SchemaError, StorageError
-from filesink.file_format import BulkFormat
+from filesink.file_format import BulkFormat, FileFormat
 from filesink.file_tiers import FileTiers
 from filesink.metastore.partition_commit import PartitionCommit
 from filesink.metastore.policies import CommitPolicy, CommittedPartition, Site
 from filesink.storage.faulty import Fault, Moment
-from formats import AvroWriterFactory, Encoder
+from formats import (
+    AvroWriterFactory,
+    CompressWriterFactory,
+    Encoder,
+    OrcBulkWriterFactory,
+    ParquetWriterFactory,
+)
 from tests.fakes import SCHEMA, World, plan_of
 
 
@@ -104,6 +110,24 @@ def test_policies_are_told_of_a_schema_that_is_given_for_avro(given: str | None)
     )
     world.tiers().prepare(pa.schema([("bucket", pa.string()), ("id", pa.int64())]))
     assert (policy.site.hive_format, policy.site.avro_schema) == ("avro", given)
+
+
+@pytest.mark.parametrize(
+    ("form", "name"),
+    [
+        (BulkFormat(ParquetWriterFactory()), "parquet"),
+        (BulkFormat(OrcBulkWriterFactory()), "orc"),
+        (Encoder.json_lines(), "json"),
+        (BulkFormat(CompressWriterFactory(encoder=Encoder.json_lines())), "json"),
+        (Encoder.csv(), None),
+    ],
+)
+def test_policies_are_told_what_hive_calls_the_files(form: FileFormat | Encoder, name: str | None) -> None:
+    """By that they make a table, or know that readers of one would not understand the files."""
+    policy = Asked()
+    world = World(plan=plan_of(form), partition_commit=PartitionCommit(policies=[policy]))
+    world.tiers().prepare(SCHEMA)
+    assert policy.site.hive_format == name
 
 
 def test_the_watermark_column_crosses_beside_records_that_spark_renders() -> None:

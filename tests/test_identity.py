@@ -6,7 +6,7 @@ import pytest
 
 from filesink.epoch_record import BatchWrite
 from filesink.errors import ConfigError, IdentityError
-from filesink.identity import OnNewQuery, batch_sink_id, check_uid, stream_sink_id
+from filesink.identity import OnNewQuery, batch_sink_id, check_uid, is_fresh, stream_sink_id
 from filesink.metastore.partition_commit import PartitionCommit
 from filesink.metastore.policies import ListenerPolicy
 from filesink.replay import OnGap
@@ -49,6 +49,17 @@ def test_ids_of_batch_writes():
     distinct = {batch_sink_id(*pair, ids) for pair in ((None, "a"), ("u", "a"), ("v", "a"), (None, "ua"))}
     assert len(distinct) == 4
     assert all(sink_id.startswith("txn-") for sink_id in distinct)
+    assert is_fresh(batch_sink_id(None, "", ids)), "nobody can have left anything there"
+    assert not any(map(is_fresh, (*distinct, "uid-u", "uid-batch-1", "query-q", "exclusive")))
+
+
+@pytest.mark.parametrize(
+    ("uid", "name"),
+    [("u", "txn-904bafcdae50bf4e81958b67615972d5"), (None, "txn-022a6979e6dab7aa5ae4c3e5e45f7e97")],
+)
+def test_a_txn_id_is_found_by_every_release(uid, name):
+    """Under another name it would not be known any more, and its rows would be written again."""
+    assert batch_sink_id(uid, "a", CountingIds()) == name
 
 
 def test_a_txn_id_cannot_name_a_path():

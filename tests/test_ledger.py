@@ -280,6 +280,10 @@ def test_a_chain_with_a_gap_stops(files, ledger, gone):
         ) as raised:
             look()
         assert raised.value.code == "GAP"
+        assert "remove" not in raised.value.message, "its rows are visible, and would be written again"
+    del files.files["_filesink/uid-u/000000000002.complete"]
+    with pytest.raises(StateCorruptError, match=r"or remove 000000000002\.record"):
+        ledger.head()
 
 
 def test_a_gap_that_a_fold_has_made_is_none(files, ledger):
@@ -298,8 +302,9 @@ def test_a_record_that_vanishes_is_no_new_chain(files, ledger):
     gone = ledger.directory.listing()
     del files.files[RECORD_0]
     ledger.directory.listing = lambda: gone
-    with pytest.raises(StateCorruptError, match="vanished"):
+    with pytest.raises(StateCorruptError, match="vanished") as raised:
         ledger.head()
+    assert raised.value.code == "VANISHED"
 
 
 def test_a_record_can_be_taken_back(ledger):
@@ -373,6 +378,25 @@ def test_a_record_of_no_chain_is_taken_back(tmp_path):
     store = open_store(tmp_path, {})
     Ledger(store, "uid-u").retract(0)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_what_is_removed_does_not_come_back(files, ledger):
+    """Nobody would look there again; and no record goes before the mark that voids it is sure to stay."""
+    run(ledger, range(201), keep=1000)
+    files.make("_filesink/uid-u/.000000000000.record.put.x", b"half")
+    calls = []
+    noting = FaultyStore(MemoryStore(files), lambda operation, _path: calls.append(operation))
+    watched = Ledger(noting, "uid-u")
+
+    def changes(step):
+        calls.clear()
+        step()
+        return [operation for operation in calls if operation not in {"list", "read"}]
+
+    assert changes(lambda: watched.sweep(200)) == ["discard", "sync_directories"]
+    assert changes(lambda: watched.retract(200)) == ["delete", "delete", "sync_directories"]
+    folding = changes(lambda: watched.fold(newest=0, keep=20))
+    assert folding[:3] == ["put_if_absent", "sync_directories", "delete"]
 
 
 def test_a_chain_on_a_disk(tmp_path):

@@ -382,6 +382,16 @@ def test_sweep_spares_a_sink_that_works_again_after_a_long_time():
     assert world.hidden() == [young]
 
 
+def test_sweep_spares_old_files_of_a_chain_that_moves():
+    """A task may take longer than that, while upkeep of its sink goes on."""
+    world = World()
+    world.clock.now = 10 * WEEK
+    world.driver().run(micro_batch(0), world.job(records("1")))
+    old = leftover(world, "uid-u", 1, age_ms=2 * WEEK)
+    assert world.maintenance().sweep(WEEK).files == ()
+    assert world.hidden() == [old]
+
+
 def test_sweep_spares_what_is_decided_while_it_looks():
     """A driver that decides when the search has begun keeps what its record names, be it old."""
     world = World()
@@ -691,7 +701,7 @@ def test_giving_up_held_rows_publishes_and_announces_nothing():
         del world.files.files[path]
     heard.clear()
     outcome = world.driver().recover()
-    assert (outcome.slot, list(outcome.committables), heard) == (1, [], [])
+    assert (outcome.slot, outcome.rows, list(outcome.committables), heard) == (1, 0, [], [])
 
 
 def test_partitions_of_an_accepted_epoch_are_announced():

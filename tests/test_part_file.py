@@ -34,8 +34,9 @@ def test_legal_steps(state, event):
 )
 def test_illegal_steps(state, event):
     """Every other step is one sentence with state and event."""
-    with pytest.raises(InternalError, match=f"a {state.value} part file cannot {event.value}"):
+    with pytest.raises(InternalError, match=f"a {state.value} part file cannot {event.value}") as raised:
         advance(state, event)
+    assert raised.value.code == "ILLEGAL_STEP"
 
 
 def test_every_state_is_in_the_table():

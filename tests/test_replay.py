@@ -5,10 +5,11 @@ from __future__ import annotations
 import pytest
 
 from filesink.epoch_record import BatchWrite, EpochRecord, MicroBatch, Section, Upkeep
-from filesink.errors import CheckpointMismatchError, ReplayMismatchError
+from filesink.errors import CheckpointMismatchError, IdentityError, ReplayMismatchError
+from filesink.identity import OnNewQuery
 from filesink.ledger import KEEP_BATCHES
-from filesink.replay import EpochOptions, OnReplayMismatch, check_fingerprint, check_rows, same_batch
-from tests.fakes import micro_batch
+from filesink.replay import EpochOptions, OnGap, OnReplayMismatch, check_fingerprint, check_rows, same_batch
+from tests.fakes import World, micro_batch, records
 
 
 def record(rows):
@@ -58,3 +59,27 @@ def test_rows(rows):
 def test_a_hundred_batches_are_kept():
     """At least as many as Spark keeps by default."""
     assert EpochOptions().keep_batches == KEEP_BATCHES == 100
+
+
+@pytest.mark.parametrize(
+    ("on_gap", "on_new_query", "refused"),
+    [
+        (OnGap.LOG, OnNewQuery.REFUSE, False),
+        (OnGap.REFUSE, OnNewQuery.REFUSE, True),
+        (OnGap.REFUSE, OnNewQuery.APPEND, False),
+    ],
+)
+def test_batches_that_never_came_are_named(caplog, on_gap, on_new_query, *, refused):
+    """Their rows are missing: whoever may go on without them finds a warning; the next batch is no gap."""
+    world = World()
+    driver = world.driver(on_gap=on_gap, on_new_query=on_new_query)
+    for number in range(2):
+        driver.run(micro_batch(number), world.job(records("1")))
+    assert caplog.text == ""
+    if refused:
+        with pytest.raises(IdentityError, match="batch 3 comes after batch 1") as raised:
+            driver.run(micro_batch(3), world.job(records("1")))
+        assert raised.value.code == "BATCHES_MISSING"
+    else:
+        driver.run(micro_batch(3), world.job(records("1")))
+        assert "batch 3 comes after batch 1" in caplog.text

@@ -6,9 +6,15 @@ import pickle
 
 import pytest
 
-from filesink.errors import ConfigError
+from filesink.errors import ConfigError, EncoderError
 from filesink.part_file import PartFileInfo
-from filesink.rolling import Allowance, CheckpointRollingPolicy, DefaultRollingPolicy, RollingPolicy
+from filesink.rolling import (
+    Allowance,
+    AnsweringPolicy,
+    CheckpointRollingPolicy,
+    DefaultRollingPolicy,
+    RollingPolicy,
+)
 
 MAX = 134_217_728
 
@@ -203,3 +209,40 @@ def test_pickle_and_repr():
     assert repr(RollingPolicy.on_checkpoint_rolling_policy("1KiB")) == (
         "OnCheckpointRollingPolicy(part_size=1024 B, max_rows=None)"
     )
+
+
+class Answers(RollingPolicy):
+    """To each question its own answer; fails for a part without records."""
+
+    def should_roll_on_event(self, part: PartFileInfo) -> bool:
+        return 6 // part.rows == 3
+
+    def should_roll_on_checkpoint(self, part: PartFileInfo) -> bool:
+        return 6 // part.rows == 2
+
+    def should_roll_on_processing_time(self, part: PartFileInfo, now_ms: int) -> bool:
+        return 6 // part.rows == now_ms
+
+    def allowance(self, part: PartFileInfo) -> Allowance:
+        return Allowance(bytes=6 // part.rows - 1, rows=7)
+
+
+QUESTIONS = {
+    "event": lambda policy, part: policy.should_roll_on_event(part),
+    "checkpoint": lambda policy, part: policy.should_roll_on_checkpoint(part),
+    "time": lambda policy, part: policy.should_roll_on_processing_time(part, 1),
+    "allowance": lambda policy, part: policy.allowance(part),
+}
+
+
+@pytest.mark.parametrize("ask", QUESTIONS.values(), ids=QUESTIONS)
+def test_a_user_s_policy_is_asked_as_it_is(ask):
+    """Each question is that question; what the policy raises is named as its own, our errors stay ours."""
+    for rows in (1, 2, 3, 6):
+        assert ask(AnsweringPolicy(Answers()), part(rows=rows)) == ask(Answers(), part(rows=rows))
+    with pytest.raises(EncoderError, match="Answers failed with ZeroDivisionError") as raised:
+        ask(AnsweringPolicy(Answers()), part(rows=0))
+    assert raised.value.code == "POLICY"
+    if ask is QUESTIONS["allowance"]:
+        with pytest.raises(ConfigError):
+            ask(AnsweringPolicy(Answers()), part(rows=7))

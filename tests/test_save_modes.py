@@ -441,6 +441,18 @@ def test_a_txn_id_whose_copy_is_not_complete_is_committed(world, mode):
     assert world.rows() == ["1"]
 
 
+@pytest.mark.parametrize("mode", ["append", "overwrite"])
+@pytest.mark.parametrize("repeated", [False, True])
+def test_nothing_half_put_stays_where_a_txn_id_is_looked_for(world, mode, repeated):
+    """A driver has died while it put there; no other epoch is ever decided in that ledger, and sweeps it."""
+    if repeated:
+        write(world, mode, "1", txn_id="day")
+    sink_id, _ = batch_write(SaveMode.APPEND, world.uid, "day", world.ids)
+    plant(world, f"_filesink/{sink_id}/.000000000000.record.put.x", b"half")
+    assert write(world, mode, "1", txn_id="day").replayed is repeated
+    assert not [path for path in world.files.files if "/." in path]
+
+
 # --- what an overwrite announces
 
 

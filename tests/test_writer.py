@@ -13,7 +13,7 @@ import pytest
 
 from filesink import router
 from filesink.bucket import Closed
-from filesink.buckets import BucketContext
+from filesink.buckets import BucketAssigner, BucketContext
 from filesink.committables import DiscardFile, PendingFile
 from filesink.committer import FileCommitter
 from filesink.errors import BucketError, ConfigError, InternalError
@@ -66,6 +66,26 @@ def test_what_is_gathered_is_bounded_by_its_bytes(monkeypatch, most, routed):
     assert [bucket for bucket, _ in sut.route(first, now)] == ["a", "b"]
     assert [bucket for bucket, _ in sut.route(second, now)] == routed
     assert [bucket for bucket, _ in sut.drain(now)] == ([] if routed else ["b", "c"])
+
+
+class ByMoment(BucketAssigner):
+    """The value of a record, and what the assigner is told."""
+
+    def assign(self, batch, context):
+        values = batch.column("value").to_pylist()
+        return pa.array([f"{value} {context.processing_time_ms} {context.time_zone}" for value in values])
+
+
+def test_buckets_are_by_the_time_of_the_driver_and_the_zone_of_the_session():
+    """Of records that were gathered until the end of the epoch, too."""
+    world = World(plan=replace(plan_of(), assigner=ByMoment()))
+    context = replace(world.context(), time_zone="+09:00")
+    writer = FileWriter(world.plan, world.store(), context)
+    for world.clock.now, values in ((5, "ab"), (6, "c")):
+        writer.write(records(*values), context)
+    world.clock.now = 7
+    files = writer.prepare_commit(0)
+    assert [file.bucket for file in files] == ["a 5 +09:00", "b 5 +09:00", "c 7 +09:00"]
 
 
 def test_a_late_record_reopens_its_bucket():

@@ -46,12 +46,13 @@ def test_small_files_wait_until_they_are_enough():
         outcome = write(world, driver, number, str(number))
         assert (world.rows(), outcome.rows) == ([], 1)
     assert len(world.hidden()) == 2
+    world.fault = lambda operation, _path: setattr(world.clock, "now", 12) if operation == "concat" else None
     outcome = write(world, driver, 2, "2")
     assert list(world.visible().values()) == [b"0\n1\n2\n"]
     assert world.hidden() == []
     assert (outcome.metrics["merged_files_in"], outcome.metrics["merged_files_out"]) == (3, 1)
     assert (outcome.metrics["merged_bytes_in"], outcome.metrics["merged_bytes_out"]) == (6, 6)
-    assert outcome.metrics["merge_ms"] == 0
+    assert outcome.metrics["merge_ms"] == 12
 
 
 def test_sixty_batches_make_one_file():

@@ -15,6 +15,7 @@ from filesink.buckets import BucketAssigner
 from filesink.closed_parts import Compaction
 from filesink.committables import Watermark
 from filesink.epoch import EpochLoop
+from filesink.epoch_record import EMPTY
 from filesink.errors import (
     CommitFailedError,
     ConfigError,
@@ -152,6 +153,15 @@ def test_the_end_announces_everything(told: Told) -> None:
     driver.finish()
     assert told.take() == ["p=1", "p=2"]
     assert driver.finish() is None
+
+
+def test_the_end_leaves_no_watermark(told: Told) -> None:
+    """Nothing waits for it any more; what is left in a chain keeps its query from changing its uid."""
+    world = timed(told)
+    driver = world.driver()
+    write_times(world, driver, 0, d01="2024-01-01T10:00")
+    assert driver.finish() is not None
+    assert world.ledger().head().record.waiting == EMPTY
 
 
 def test_files_are_announced_while_others_of_their_partition_are_open(told: Told) -> None:

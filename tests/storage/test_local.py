@@ -12,12 +12,19 @@ from pathlib import Path
 
 import pytest
 
-from filesink.errors import CommitConflictError, ConfigError, SecurityError, StagedDataLost, StorageError
+from filesink.errors import (
+    CommitConflictError,
+    ConfigError,
+    SecurityError,
+    StagedDataLost,
+    StateError,
+    StorageError,
+)
 from filesink.ports import SerialRunner
 from filesink.storage.api import Deletion, Entry, Kind, Store
 from filesink.storage.local import LocalStore
 from filesink.storage.posix import PosixFs
-from filesink.storage.staged import HiddenFile, Staged
+from filesink.storage.staged import HiddenFile, HiddenObject, Staged
 from filesink.system import SystemIds, ThreadRunner
 from tests.contracts.store_contract import StoreContract
 from tests.contracts.store_site import Site, finish, hidden, stage
@@ -246,6 +253,19 @@ class TestIdentity:
         changed = site.store().delete_if_unchanged("a/x", size=listed.size, version=listed.version)
         assert changed is Deletion.CHANGED
         assert site.files() == {"a/x": b"xyz"}
+
+    def test_a_file_of_another_kind_of_store_is_refused(self, site: LocalSite, store: Store) -> None:
+        """The base path was moved while files were held: they are neither absent nor lost, but elsewhere."""
+        staged = HiddenObject(path="a/.x", size=3, token="t")
+        for step in (
+            lambda: store.verify(staged),
+            lambda: store.publish(staged, "a/x"),
+            lambda: store.concat([staged, b""], ".merged", target="a/x"),
+        ):
+            with pytest.raises(StateError) as raised:
+                step()
+            assert raised.value.code == "OTHER_STORE"
+        assert site.files() == {}
 
     def test_a_directory_is_no_file(self, site: LocalSite, store: Store) -> None:
         """A directory under the final name is a conflict."""

@@ -17,6 +17,7 @@ from filesink.errors import (
     ConfigError,
     InternalError,
     StagedDataLost,
+    StateError,
     StorageError,
 )
 from filesink.storage import s3_concat
@@ -25,15 +26,19 @@ from filesink.storage.multipart import Senders
 from filesink.storage.objects import (
     BAD_PARTS,
     EXISTS,
+    GIB,
     KIB,
+    MIB,
     NO_UPLOAD,
     RACE,
     SMALLEST_PART,
     UNAVAILABLE,
     Condition,
+    ObjectInfo,
 )
 from filesink.storage.s3 import S3Store
 from filesink.storage.s3_options import S3Options
+from filesink.storage.staged import HiddenFile, HiddenObject
 from filesink.storage.upload_options import ConditionalWrites
 from filesink.system import SystemIds
 from tests.contracts.store_site import hold, stage
@@ -456,6 +461,38 @@ def test_large_copies_are_made_in_even_steps(objects, store, monkeypatch):
     assert all(SMALLEST_PART <= part.size <= 2 * SMALLEST_PART for part in merged.parts)
     store.publish(merged, TARGET)
     assert objects.objects[TARGET][0] == bytes(5 * SMALLEST_PART) + b"\x01" * (5 * SMALLEST_PART + 1)
+
+
+@pytest.mark.parametrize(
+    ("size", "can_copy", "most"), [(12 * GIB, True, 5 * GIB), (40 * MIB, False, 16 * MIB)]
+)
+def test_no_request_is_for_more_than_a_store_or_a_driver_can_take(objects, store, size, can_copy, most):
+    """S3 copies 5 GiB at once; where it cannot copy, what is read is held in memory."""
+    asked = []
+    objects.head = lambda _key: ObjectInfo(size=size, etag="e", mtime_ms=0, token="t")
+    objects.get = lambda _key, *, start, end, **_: asked.append(end - start) or bytes(end - start)
+    objects.copy_part = lambda *_upload, number, source: (
+        (asked.append(source.end - source.start) or f"e{number}") if can_copy else None
+    )
+    merged = store.concat([HiddenObject(path="a/x", size=size, token="t")], ".merged", target=TARGET)
+    assert merged.size == sum(asked) == size
+    assert max(asked) <= most
+
+
+def test_a_file_of_another_kind_of_store_is_refused(objects, store):
+    """The base path was moved while files were held: they are neither absent nor lost, but elsewhere."""
+    staged = HiddenFile(path="a/.x", size=3, inode=1, mtime_ns=1)
+    steps = (
+        lambda: store.verify(staged),
+        lambda: store.promote(staged, TARGET),
+        lambda: store.publish(staged, TARGET),
+        lambda: store.concat([staged, b""], ".merged", target=TARGET),
+    )
+    for step in steps:
+        with pytest.raises(StateError) as raised:
+            step()
+        assert raised.value.code == "OTHER_STORE"
+    assert (objects.objects, objects.uploads) == ({}, {})
 
 
 def test_nothing_joined_is_an_empty_file(objects, store):
