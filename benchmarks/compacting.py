@@ -202,9 +202,8 @@ def merge(
     """Ours: what one merge of an epoch does."""
     address = open_store or StoreAddress(base_path=str(base))
     files = SinkFiles(open_store=address, format=form, names=OutputFileConfig())
-    name = HiddenName(target="part-merged", tag="0123abcd", slot=1, attempt=SystemIds().uuid())
     merger = Merger(address, compactor.combine(files))
-    request = MergeRequest(parts=parts, path=str(name), target="part-merged")
+    request = MergeRequest(parts=parts, target="part-merged", prefix="part", tag="0123abcd", slot=1)
     made: list[PendingFile] = []
     taken = seconds(lambda: made.append(merger(request)))
     (base / made[0].staged.path).unlink()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -157,7 +158,8 @@ class Swap(PreCommitStage[HeldFile, Committable]):
             rows = merge(store, self._form, group=group, output=output)
             staged = output.close()
         except BaseException:  # the program may be stopped; what is left has a name of ours and is swept
-            output.discard()
+            with suppress(StorageError):
+                output.discard()
             raise
         finished.append(staged.path)
         store.sync()

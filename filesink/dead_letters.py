@@ -12,7 +12,9 @@ from typing import Final
 
 import pyarrow as pa
 
+from filesink import file_format
 from filesink.errors import ConfigError, EncoderError, SchemaError
+from filesink.file_format import BulkFormat
 from filesink.naming import DEAD_LETTERS, check_relative, join
 from filesink.part_writer import UnwritableRecord
 from formats.parquet import ParquetWriterFactory
@@ -35,6 +37,7 @@ class DeadLetters:
 
     Raises:
         ConfigError: ``BAD_VALUE``.
+        SecurityError: ``ESCAPE``; the path has ``..`` in it.
     """
 
     path: str = DEAD_LETTERS
@@ -58,7 +61,7 @@ class DeadLetters:
                 f"column {taken[0]!r} has the name under which dead letters keep the error; rename it",
                 code="DUPLICATE_COLUMN",
             )
-        FORMAT.check_schema(schema)
+        file_format.check_schema(BulkFormat(FORMAT), schema)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

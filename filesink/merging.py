@@ -8,7 +8,8 @@ are named for removal, and removed only after publication.
 Rules:
 1. Parts that wait are state of the stages; every part that is closed is waiting or published.
 2. What comes out is compared with what went in, by bytes or by records, before it is reported.
-3. A merge may run twice, at the same time too: as a job it can be retried, or have a twin.
+3. A merge may run twice, at the same time too: as a job it can be retried, or have a twin. Each makes its
+   own file.
 4. Parts that cannot be merged, since one cannot be read, become a file each: what waits for ever is lost.
 """
 
@@ -16,22 +17,19 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from filesink.api import OF_STAGES, EpochContext, Prepared
 from filesink.closing import Part
 from filesink.committables import Committable, DiscardFile, HeldFile, PendingFile
-from filesink.errors import CommitConflictError, CompactionError
+from filesink.errors import CompactionError
 from filesink.file_format import FileFormat
 from filesink.naming import (
     HiddenName,
     OutputFileConfig,
     join,
-    name_of,
     new_part_id,
-    parent,
-    parse_hidden,
     sink_tag,
 )
 from filesink.part_file import Event, State, advance
@@ -50,11 +48,13 @@ _ON_DRIVER = 256 << 20  # bytes copied without a job in an epoch; the kernel nee
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MergeRequest:
-    """Parts that become one file: in their order, with its hidden name and its final path."""
+    """Parts that become one file: in their order, with its final path and what its hidden name tells."""
 
     parts: tuple[Part, ...]
-    path: str
     target: str
+    prefix: str
+    tag: str
+    slot: int
 
     @property
     def bucket(self) -> str:
@@ -65,6 +65,11 @@ class MergeRequest:
     def segments(self) -> tuple[HeldFile, ...]:
         """The segments of all parts, in order."""
         return tuple(held for part in self.parts for held in part)
+
+    def path(self, attempt: str) -> str:
+        """Where one attempt makes it; another's may be removed late, by a server that is slow."""
+        name = HiddenName(target=f"{self.prefix}-merged", tag=self.tag, slot=self.slot, attempt=attempt)
+        return join(self.bucket, str(name))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -136,11 +141,7 @@ class Merger:
     def _combined(self, store: Store, request: MergeRequest) -> Staged:
         # The segments of a part are one file, cut: only whole parts need more than a copy.
         combine = concatenate if len(request.parts) == 1 else self.combine
-        try:
-            combined = combine(store, request, request.path)
-        except CommitConflictError:
-            # Another attempt has taken the name and may still be writing; its file is left alone.
-            combined = combine(store, request, self._own(request.path))
+        combined = combine(store, request, request.path(self.ids.uuid()))
         expected = sum(held.rows for held in request.segments)
         if combined.rows not in {None, expected}:
             store.discard(combined.staged.path)
@@ -151,12 +152,6 @@ class Merger:
                 code="ROWS",
             )
         return store.promote(combined.staged, request.target)
-
-    def _own(self, path: str) -> str:
-        name = parse_hidden(name_of(path))
-        if name is None:
-            raise CompactionError(f"'{path}' is not a name of ours; please report this", code="NAME")
-        return join(parent(path), str(replace(name, attempt=self.ids.uuid())))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -238,12 +233,13 @@ class Merging:
     def _request(self, epoch: EpochContext, group: Sequence[Part]) -> MergeRequest:
         tag, names = sink_tag(epoch.sink_id), self.files.names
         first = group[0][0]
-        hidden = HiddenName(
-            target=f"{names.part_prefix}-merged", tag=tag, slot=epoch.slot, attempt=epoch.ids.uuid()
-        )
         name = names.name_with(new_part_id(tag, epoch.slot, epoch.ids), 0, first.suffix)
         return MergeRequest(
-            parts=tuple(group), path=join(first.bucket, str(hidden)), target=join(first.bucket, name)
+            parts=tuple(group),
+            target=join(first.bucket, name),
+            prefix=names.part_prefix,
+            tag=tag,
+            slot=epoch.slot,
         )
 
 

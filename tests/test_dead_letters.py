@@ -177,8 +177,9 @@ def test_places_that_readers_look_into_are_refused(options, kind, code):
 def test_a_record_that_could_not_be_put_aside_is_refused():
     """Before anything is written: an encoder of the user's may take what Parquet has no type for."""
     schema = pa.schema([("bucket", pa.string()), ("n", pa.month_day_nano_interval())])
-    with pytest.raises(ValueError, match="'n'"):
+    with pytest.raises(SchemaError, match="'n'") as error:
         DeadLetters().check_schema(schema)
+    assert error.value.code == "TYPE"
 
 
 def test_bulk_formats_have_no_dead_letters(tmp_path):

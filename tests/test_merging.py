@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from filesink import closing, merging
@@ -9,10 +11,10 @@ from filesink.api import OF_STAGES, EpochContext, Input, Prepared
 from filesink.closed_parts import MergeParts, Waiting
 from filesink.closing import CloseParts, part_info
 from filesink.committables import DiscardFile, HeldFile, PendingFile
-from filesink.errors import CompactionError, StagedDataLost, StateError
+from filesink.errors import CompactionError, StagedDataLost, StateError, StorageError
 from filesink.file_format import RowFormat
 from filesink.merging import Combined, Merger, MergeRequest, SinkFiles
-from filesink.naming import HiddenName, OutputFileConfig, parse_hidden
+from filesink.naming import OutputFileConfig, parse_hidden
 from filesink.ports import SerialRunner
 from filesink.rolling import RollingPolicy
 from filesink.storage.open import open_store
@@ -75,6 +77,11 @@ def epoch_of(now_ms=0, source=Input.GOES_ON, runner=None):
         ids=CountingIds(),
         runner=runner or SerialRunner(),
     )
+
+
+def request_of(parts):
+    """To be made in slot 5."""
+    return MergeRequest(parts=tuple(parts), target="part-x", prefix="part", tag="0" * 8, slot=5)
 
 
 @pytest.fixture
@@ -229,10 +236,8 @@ def test_records_are_counted_before_anything_is_decided(world):
 
     parts = tuple((segment(world, b"a", group=group),) for group in "gh")
     before = dict(world.files.files)
-    name = HiddenName(target="part-merged", tag="0" * 8, slot=5, attempt=CountingIds().uuid())
-    request = MergeRequest(parts=parts, path=str(name), target="part-x")
     with pytest.raises(CompactionError, match="1 records of 2") as raised:
-        Merger(world.store, lossy)(request)
+        Merger(world.store, lossy)(request_of(parts))
     assert raised.value.code == "ROWS"
     assert world.files.files == before
 
@@ -254,10 +259,19 @@ def test_on_a_disk(tmp_path):
 
 
 def test_two_attempts_at_one_merge_do_not_stand_in_each_others_way(world):
-    """A merge that runs as a job may be retried, or have a twin: each attempt makes its own file."""
-    segments = (segment(world, b"one"), segment(world, b"two"))
-    name = HiddenName(target="part-merged", tag="0" * 8, slot=5, attempt=CountingIds().uuid())
-    request = MergeRequest(parts=(segments,), path=str(name), target="part-x")
-    first, second = Merger(world.store)(request), Merger(world.store)(request)
-    assert first.staged.path != second.staged.path
+    """A merge that runs as a job may be retried, or have a twin: each attempt makes its own file.
+
+    Also after one that has failed: a file server may remove what that has made when another has succeeded.
+    """
+    request = request_of([(segment(world, b"one"), segment(world, b"two"))])
+    tried = []
+
+    def fails(_store, _request, path):
+        tried.append(path)
+        raise StorageError("the server does not answer", code="UNAVAILABLE")
+
+    with pytest.raises(StorageError):
+        Merger(world.store, ids=world.ids, combine=fails)(replace(request, parts=request.parts * 2))
+    first, second = (Merger(world.store, ids=world.ids)(request) for _ in range(2))
+    assert len({*tried, first.staged.path, second.staged.path}) == 3
     assert world.store().read(first.staged.path) == world.store().read(second.staged.path) == b"onetwo"

@@ -163,7 +163,9 @@ class CloseDuePartitions(PreCommitStage[HeldFile, Committable]):
         self._plan = Plan(commit)
 
     def is_due(self, epoch: EpochContext, prepared: Prepared[HeldFile, Committable]) -> bool:
-        """Whether a partition must be announced though no data came."""
+        """Whether a partition must be announced though no data came, or the end has left a watermark."""
+        if epoch.input is Input.ENDED and epoch.waiting:
+            return True
         return bool(self._plan.announcements(epoch, prepared).now or self._plan.overdue(epoch, prepared))
 
     def prepare(

@@ -67,6 +67,12 @@ FILES = (
     ),
     Mutant("merged files are not synced", "filesink/merging.py", "        store.sync()\n", ""),
     Mutant(
+        "all attempts at a merge have one name",
+        "filesink/merging.py",
+        "request.path(self.ids.uuid())",
+        'request.path(request.target.rpartition("part-")[2][:36])',
+    ),
+    Mutant(
         "a failed attempt leaves its files for ever",
         "filesink/naming.py",
         "    found = _HIDDEN.fullmatch(name)\n",

@@ -569,7 +569,7 @@ def request_of(world, *contents):
         parts.append(
             (replace(held(f".{number}", group=str(number), size=len(content)), staged=output.close()),)
         )
-    return MergeRequest(parts=tuple(parts), path=".merged", target="part-0")
+    return MergeRequest(parts=tuple(parts), target="part-0", prefix="part", tag="0" * 8, slot=5)
 
 
 def test_a_store_that_joins_less_than_it_was_given_is_found_out(monkeypatch):
@@ -583,7 +583,7 @@ def test_a_store_that_joins_less_than_it_was_given_is_found_out(monkeypatch):
         lambda store, pieces, *args, **options: concat(store, pieces[:1], *args, **options),
     )
     with pytest.raises(CompactionError, match="made 2 bytes of 4") as raised:
-        FileCompactor.concat_file_compactor().combine(None)(world.store(), request, request.path)
+        FileCompactor.concat_file_compactor().combine(None)(world.store(), request, ".merged")
     assert raised.value.code == "SIZE"
 
 
@@ -601,5 +601,5 @@ def test_a_rewrite_that_is_stopped_leaves_nothing():
     world = World()
     request = request_of(world, b"1\n", b"2\n")
     with pytest.raises(KeyboardInterrupt):
-        Rewrite(Breaks(), world.plan.format)(world.store(), request, request.path)
+        Rewrite(Breaks(), world.plan.format)(world.store(), request, ".merged")
     assert world.hidden() == [".0", ".1"]

@@ -155,13 +155,15 @@ def test_the_end_announces_everything(told: Told) -> None:
     assert driver.finish() is None
 
 
-def test_the_end_leaves_no_watermark(told: Told) -> None:
+@pytest.mark.parametrize("latest", ["2024-01-01T10:00", "2024-01-05T00:00"], ids=["waits", "announced"])
+def test_the_end_leaves_no_watermark(told: Told, latest: str) -> None:
     """Nothing waits for it any more; what is left in a chain keeps its query from changing its uid."""
     world = timed(told)
     driver = world.driver()
-    write_times(world, driver, 0, d01="2024-01-01T10:00")
+    write_times(world, driver, 0, d01=latest)
     assert driver.finish() is not None
     assert world.ledger().head().record.waiting == EMPTY
+    assert driver.finish() is None
 
 
 def test_files_are_announced_while_others_of_their_partition_are_open(told: Told) -> None:
