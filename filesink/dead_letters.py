@@ -12,11 +12,10 @@ from typing import Final
 
 import pyarrow as pa
 
-from filesink import file_format
 from filesink.errors import ConfigError, EncoderError, SchemaError
-from filesink.file_format import BulkFormat
 from filesink.naming import DEAD_LETTERS, check_relative, join
 from filesink.part_writer import UnwritableRecord
+from formats.errors import FormatError
 from formats.parquet import ParquetWriterFactory
 
 #: The column of a dead letter that says why; the others are those of the record.
@@ -61,7 +60,10 @@ class DeadLetters:
                 f"column {taken[0]!r} has the name under which dead letters keep the error; rename it",
                 code="DUPLICATE_COLUMN",
             )
-        file_format.check_schema(BulkFormat(FORMAT), schema)
+        try:
+            FORMAT.check_schema(schema)
+        except FormatError as error:
+            raise SchemaError(f"dead letters are Parquet: {error.message}", code="TYPE") from error
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
