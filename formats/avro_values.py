@@ -140,7 +140,9 @@ def _items(column: Column, kind: Json, *, path: str, valid: Present | None) -> l
     """One block of all the items, if there are any, and the end."""
     is_map = pt.is_map(column.type)
     if is_map:  # Arrow takes apart lists only
-        column = column.cast(pa.list_(pa.struct([column.type.key_field, column.type.item_field])))
+        fields = [column.type.key_field, column.type.item_field]
+        entries = pa.StructArray.from_arrays([column.keys, column.items], fields=fields)
+        column = columns.rewrapped(column, pa.list_(entries.type), entries)
     counts = np.asarray(pc.list_value_length(column).fill_null(0)).astype(np.int64)
     items = column.flatten()
     pieces: list[Piece]

@@ -119,9 +119,23 @@ def test_blocks_end_at_their_size():
     assert max(counts) <= 100 // 2 + 1
 
 
+VOIDS = pa.list_(pa.null())
+
+
 def test_metadata_is_in_the_header():
     """Own keys stand beside Avro's, whatever their values look like."""
     assert fastavro.reader(file_of(numbers(1), metadata={"who": "avro.us"})).metadata["who"] == "avro.us"
+
+
+def test_values_without_a_type_are_written_inside_of_maps():
+    """Spark calls them void; each is null, however many there are."""
+    maps = pa.array(
+        [[("x", [None])], [("a", [None, None]), ("b", [])], None, []], pa.map_(pa.string(), VOIDS)
+    )
+    batch = pa.record_batch({"m": maps})
+    for rows in (batch, batch.slice(1)):
+        read = list(fastavro.reader(file_of(rows)))
+        assert [row["m"] for row in read] == [None if m is None else dict(m) for m in rows["m"].to_pylist()]
 
 
 GIVEN = {
