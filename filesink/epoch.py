@@ -103,6 +103,7 @@ class EpochLoop(Generic[S, C, A]):
         self._fresh = options.history is History.NONE
         self._clean = False
         self._done_here: tuple[str, int] | None = None  # run id and batch id
+        self._known_run: str | None = None  # was not refused when it began
 
     def run(
         self, cause: MicroBatch | BatchWrite, job: WriteJob, *, on_gap: OnGap | None = None
@@ -156,7 +157,7 @@ class EpochLoop(Generic[S, C, A]):
     # --- the steps, in their order
 
     def _run(self, cause: MicroBatch | BatchWrite, job: WriteJob, on_gap: OnGap | None) -> Outcome[C]:
-        head, decided = self._look(cause, on_gap)
+        head, decided = self._look(cause, job.run_id, on_gap)
         if decided is not None:
             return self._replay(decided, cause, job.count_rows)
         schema = next_schema(self._sink, job.schema, cause=cause, head=head, ledger=self.ledger)
@@ -166,13 +167,14 @@ class EpochLoop(Generic[S, C, A]):
         return self._commit(epoch, head, cause, self._write(epoch, head, job), schema)
 
     def _look(
-        self, cause: MicroBatch | BatchWrite, on_gap: OnGap | None = None
+        self, cause: MicroBatch | BatchWrite, run_id: str = "", on_gap: OnGap | None = None
     ) -> tuple[Head | None, EpochRecord | None]:
         """The newest record, and that of this very cause if it is decided; their epochs are complete."""
-        starts = self._head is None
+        is_known = self._head is not None and self._known_run == run_id  # upkeep may have come before the run
         head = self._settle()
-        if starts and isinstance(cause, MicroBatch):
+        if isinstance(cause, MicroBatch) and not is_known:
             check_return(cause, head, self.ledger, on_new_query=self._options.on_new_query)
+            self._known_run = run_id
         options = self._options if on_gap is None else replace(self._options, on_gap=on_gap)
         decided = find_decided(cause, head, self.ledger, options)
         if decided is not None and (head is None or decided.slot > head.record.slot):

@@ -112,7 +112,7 @@ def check_stream(
 def check_return(batch: MicroBatch, head: Head | None, ledger: Ledger, *, on_new_query: OnNewQuery) -> None:
     """Refuse a query that comes back to a name it has had before, and had another one in between.
 
-    Called before the first epoch of each start, since it reads the newest record of every stream's chain.
+    Called before the first epoch of each run, since it reads the newest record of every stream's chain.
 
     Raises:
         IdentityError: ``UID_CHANGED``; only that other chain knows what was written under it.

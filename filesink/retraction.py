@@ -1,8 +1,8 @@
 """Takes back a decided epoch whose bytes are gone, so that its rows can be written once more.
 
 Rules:
-1. What the epoch has published goes first, its record last: dying in between leaves an epoch that can be
-   taken back again.
+1. What the epoch has made goes first, its hidden names before the visible ones, and its record last: dying
+   in between leaves an epoch that can be taken back again.
 2. An epoch that has begun to remove what its files replace is not taken back: rows of earlier epochs may
    be in its files only.
 3. A micro-batch is taken back only if its own checkpoint will replay it.
@@ -53,6 +53,10 @@ class Retraction:
         self._check_removed(ledger, record)
         committables = record.committables.decode(self._tiers.committable_codec)
         files = [file for file in committables if isinstance(file, PendingFile)]
+        # A publication that was answered with an error may yet be done: not without what it publishes.
+        for file in files:
+            if _is_new(file, record.slot):
+                self._store.discard(file.staged.path)
         published = [file for file in files if self._store.is_published(file.staged, file.target)]
         directories = sorted({parent(file.target) for file in files})
         for file in published:
@@ -99,11 +103,15 @@ class Retraction:
 
     def _hide_again(self, file: PendingFile, slot: int) -> None:
         """Give a file that was held since an earlier epoch, whose state still names it, that name back."""
-        name = parse_ours(name_of(file.staged.path))
-        is_new = name is not None and name.slot == slot  # its rows will be written again
         # An object was copied, and is still held: else nothing is taken back, see ``_check_removed``.
-        if not is_new and isinstance(file.staged, HiddenFile):
+        if not _is_new(file, slot) and isinstance(file.staged, HiddenFile):
             self._store.publish(replace(file.staged, path=file.target), file.staged.path)
+
+
+def _is_new(file: PendingFile, slot: int) -> bool:
+    """Whether the epoch of ``slot`` has made it: its rows will be written again."""
+    name = parse_ours(name_of(file.staged.path))
+    return name is not None and name.slot == slot
 
 
 def replaced_and_gone(store: Store, committables: Sequence[Committable]) -> set[str]:

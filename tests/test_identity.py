@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from filesink.epoch_record import BatchWrite
@@ -205,6 +207,21 @@ def test_a_query_that_returns_to_an_old_name_is_refused(old, new):
     assert world.rows() == ["0", "1"]
     run(world, micro_batch(2), "2", sink_id=old)
     assert world.rows() == ["0", "1", "2"]
+
+
+def test_a_run_that_begins_after_its_upkeep_is_looked_at_as_any_other():
+    """The timer may come before the first batch, or a run before it: then the chain is known, not the run."""
+    world = World()
+    run(world, micro_batch(0), "0", sink_id="uid-old")
+    old = world.driver("uid-old")
+    old.upkeep()
+    run(world, micro_batch(1), "1", sink_id="uid-new", on_new_query=OnNewQuery.APPEND)
+    for run_id in ("run-1", "run-2"):
+        with pytest.raises(IdentityError) as raised:
+            old.run(micro_batch(1), replace(world.job(records("1")), run_id=run_id))
+        assert raised.value.code == "UID_CHANGED"
+        old.upkeep()
+    assert world.rows() == ["0", "1"]
 
 
 def test_two_sinks_of_one_query_do_not_mind_each_other():

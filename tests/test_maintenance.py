@@ -11,6 +11,7 @@ from dataclasses import replace
 import pytest
 
 from filesink import FileSink
+from filesink.committables import CommittableCodec
 from filesink.epoch_record import BatchWrite
 from filesink.errors import (
     CommitFailedError,
@@ -194,6 +195,21 @@ def test_rewrite_takes_the_epoch_back(checkpoint, cause):
     world.driver().run(cause, world.job(records("1", "2")))
     assert world.rows() == ["0", "1", "2"]
     assert world.hidden() == []
+
+
+def test_a_publication_that_is_late_finds_nothing_after_a_rewrite(checkpoint):
+    """A server may yet carry out what it has answered with an error, and the rows would be there twice."""
+    world = World()
+    world.driver().run(micro_batch(0), world.job(records("0")))
+    both = world.job(records("1", bucket="a"), records("2", bucket="b"))
+    kill(world, "publish", planned(1), both)
+    late, lost = world.ledger().head().record.committables.decode(CommittableCodec())
+    world.store().discard(lost.staged.path)
+    world.maintenance().recover(Lost.REWRITE, checkpoint)
+    with pytest.raises(StagedDataLost):
+        world.store().publish(late.staged, late.target)
+    world.driver().run(planned(1), both)
+    assert world.rows() == ["0", "1", "2"]
 
 
 def test_rewrite_keeps_the_rows_of_earlier_epochs(checkpoint):
