@@ -25,6 +25,7 @@ RECORD_VERSION = 2  # 1 had neither schema nor offline compaction
 _FIELDS = {"slot": int, "nonce": str, "sink_id": str, "decided_ms": int, "rows": int}
 _CAUSE_FIELDS = {
     "query_id": str, "batch_id": int, "fingerprint": str, "txn_id": str, "mode": str, "remembered_in": str,
+    "slot": int,
 }  # fmt: skip
 
 
@@ -74,13 +75,26 @@ class OfflineCompaction:
     """An epoch that replaces finished files by what they are merged into."""
 
 
-Cause = MicroBatch | BatchWrite | Upkeep | Finish | OfflineCompaction
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TakenBack:
+    """An epoch that undoes the one before it, whose bytes were lost: the state is that before both.
+
+    Attributes:
+        slot: of the epoch that is undone. It is not used again, since calls of its drivers, the removal of
+            a record among them, may be carried out late.
+    """
+
+    slot: int
+
+
+Cause = MicroBatch | BatchWrite | Upkeep | Finish | OfflineCompaction | TakenBack
 _CAUSES: dict[str, type[Any]] = {
     "micro-batch": MicroBatch,
     "batch-write": BatchWrite,
     "upkeep": Upkeep,
     "finish": Finish,
     "offline-compaction": OfflineCompaction,
+    "taken-back": TakenBack,
 }
 _CAUSE_NAMES = {kind: name for name, kind in _CAUSES.items()}
 

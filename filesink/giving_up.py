@@ -22,7 +22,7 @@ from filesink.committables import (
 )
 from filesink.epoch import Outcome
 from filesink.epoch_record import EMPTY, EpochRecord, Section, Upkeep
-from filesink.errors import ConcurrentDriverError, StorageError
+from filesink.errors import StorageError
 from filesink.gathering import states_of
 from filesink.ledger import Ledger
 from filesink.publisher import Decider, Publisher
@@ -110,12 +110,7 @@ class GivingUp:
             announcement=EMPTY,
             states={subtask: section for subtask, section in sections.items() if section.data},
         )
-        if ledger.decide(following).nonce != following.nonce:
-            raise ConcurrentDriverError(
-                f"a query of sink '{record.sink_id}' is running; stop it before recover()",
-                code="CONCURRENT_DRIVER",
-            )
-        ledger.complete(following.slot)
+        ledger.go_on_with(following)
 
     def _is_lost(self, file: PendingFile) -> bool:
         return self._store.is_lost(file.staged, file.target)

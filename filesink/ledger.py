@@ -20,8 +20,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from filesink.epoch_record import BatchWrite, EpochRecord, MicroBatch
-from filesink.errors import CommitStateUnknown, StateCorruptError, StorageError
+from filesink.epoch_record import BatchWrite, EpochRecord, MicroBatch, TakenBack
+from filesink.errors import CommitStateUnknown, ConcurrentDriverError, StateCorruptError, StorageError
 from filesink.ledger_directory import LedgerDirectory, Listing, ledger_ids
 from filesink.naming import LEDGER_ROOT
 from filesink.storage.api import PutResult, Store
@@ -120,6 +120,19 @@ class Ledger:
             self._counted[record.slot] = _counts(record)
         return record if result is PutResult.CREATED else self._require(record.slot)
 
+    def go_on_with(self, record: EpochRecord) -> None:
+        """Decide and complete an epoch that publishes nothing; for ``recover``.
+
+        Raises:
+            ConcurrentDriverError: a query goes on with the chain.
+        """
+        if self.decide(record).nonce != record.nonce:
+            raise ConcurrentDriverError(
+                f"a query of sink '{record.sink_id}' is running; stop it before recover()",
+                code="CONCURRENT_DRIVER",
+            )
+        self.complete(record.slot)
+
     def read(self, slot: int) -> EpochRecord | None:
         """The record in ``slot``, or ``None``."""
         path = self.directory.path_of(slot, "record")
@@ -189,9 +202,15 @@ class Ledger:
         return None
 
     def newest_first(self) -> Iterator[EpochRecord]:
-        """All records that are kept, the newest first."""
+        """All records that are kept and were not taken back, the newest first."""
+        undone = -1
         for slot in reversed(self.directory.listing().records):
-            yield self._require(slot)
+            if slot == undone:
+                continue
+            record = self._require(slot)
+            if isinstance(record.cause, TakenBack):
+                undone = record.cause.slot
+            yield record
 
     def has_folded(self) -> bool:
         """Whether records have been folded away, so that not all of the past is known."""
@@ -232,14 +251,12 @@ class Ledger:
             self.directory.sync()
 
     def retract(self, slot: int) -> None:
-        """Take back a record whose bytes are lost, durably. Only for ``recover(lost="rewrite")``.
+        """Remove the copy of a record that is taken back, durably. Its slot will not be used again.
 
         That there is none is no error.
         """
         if self.sink_id not in ledger_ids(self._store):
             return  # a copy that was never made
-        # A copy may be complete. That mark must not wait for the next record of the slot: it would be
-        # complete when it is decided, its files not published yet.
         self._store.delete(self.directory.path_of(slot, "complete"))
         self._store.delete(self.directory.path_of(slot, "record"))
         # Else a power cut could bring back the copy of an epoch whose own record is gone.

@@ -14,12 +14,12 @@ from enum import Enum
 from filesink.checkpoints import check_replay
 from filesink.committables import Committable, DiscardFile, HeldFile, PendingFile
 from filesink.epoch import EpochLoop
-from filesink.epoch_record import BatchWrite, EpochRecord, Finish, MicroBatch, Upkeep
+from filesink.epoch_record import BatchWrite, EpochRecord, Finish, MicroBatch, TakenBack, Upkeep
 from filesink.errors import StagedDataLost
 from filesink.file_tiers import FileTiers, chain_of
 from filesink.giving_up import GivingUp
 from filesink.identity import EXCLUSIVE, OF_STREAMS, batch_sink_id, stream_sink_id
-from filesink.ledger import Ledger
+from filesink.ledger import Head, Ledger
 from filesink.ledger_directory import ledger_ids
 from filesink.metastore.announcements import Announced
 from filesink.naming import sink_tag
@@ -56,7 +56,10 @@ class Maintenance:
     def recover(self, lost: Lost, checkpoint: str | None) -> RecoveryReport:
         """See ``FileSink.recover``."""
         retraction = Retraction(
-            self._tiers, self._store, check_replay=lambda cause: self._check_replay(cause, checkpoint)
+            self._tiers,
+            self._store,
+            self._ports,
+            check_replay=lambda cause: self._check_replay(cause, checkpoint),
         )
         published: list[EpochReport] = []
         retracted: list[int] = []
@@ -67,7 +70,9 @@ class Maintenance:
             head = ledger.head()
             if head is None or not self._is_ours(head.record):
                 continue
-            if head.complete:
+            undone = _finish_taking_back(ledger, head)
+            retracted += undone
+            if undone or head.complete:
                 given_up += self._give_up_held(ledger, head.record, lost)
                 continue
             try:
@@ -79,7 +84,7 @@ class Maintenance:
                 if lost is Lost.REWRITE or _comes_again(retraction, ledger, head.record):
                     retracted.append(retraction.take_back(ledger, head.record))
                     if lost is Lost.ACCEPT:
-                        given_up += self._give_up_before(ledger, head.record, lost)
+                        given_up += self._give_up_taken_back(ledger, lost)
                     continue
                 outcome, rows = self._giving_up.publish_the_rest(ledger, head.record)
                 given_up += rows
@@ -154,10 +159,10 @@ class Maintenance:
     def _loop(self, ledger: Ledger) -> EpochLoop[HeldFile, Committable, Announced]:
         return EpochLoop(self._tiers, ledger, ports=self._ports, options=EpochOptions())
 
-    def _give_up_before(self, ledger: Ledger, record: EpochRecord, lost: Lost) -> int:
-        """As ``_give_up_held``, of the state that holds again since ``record`` was taken back."""
-        before = ledger.read(record.slot - 1)
-        return 0 if before is None else self._give_up_held(ledger, before, lost)
+    def _give_up_taken_back(self, ledger: Ledger, lost: Lost) -> int:
+        """As ``_give_up_held``, of the state that holds again since the newest epoch was taken back."""
+        head = ledger.head()
+        return 0 if head is None else self._give_up_held(ledger, head.record, lost)
 
     def _give_up_held(self, ledger: Ledger, record: EpochRecord, lost: Lost) -> int:
         """Rows of open parts whose bytes are gone, taken out of the state by the user's own word."""
@@ -177,6 +182,14 @@ class Maintenance:
 
     def _check_replay(self, cause: MicroBatch, checkpoint: str | None) -> None:
         check_replay(cause, checkpoint)
+
+
+def _finish_taking_back(ledger: Ledger, head: Head) -> list[int]:
+    """The epoch that the newest one takes back, if whoever decided that has died before it was complete."""
+    if head.complete or not isinstance(head.record.cause, TakenBack):
+        return []
+    ledger.complete(head.record.slot)
+    return [head.record.cause.slot]
 
 
 def _comes_again(retraction: Retraction, ledger: Ledger, record: EpochRecord) -> bool:

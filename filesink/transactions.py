@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from filesink.epoch_record import BatchWrite, EpochRecord, OfflineCompaction
+from filesink.epoch_record import BatchWrite, EpochRecord, OfflineCompaction, TakenBack
 from filesink.errors import ConcurrentDriverError
 from filesink.ledger import COMPACTION, Ledger
 from filesink.save_mode import SaveMode
@@ -31,7 +31,7 @@ def find_write(cause: BatchWrite, ledger: Ledger, *, exclusive: Ledger) -> Epoch
     """
     memory = _memory(cause, ledger)
     head = memory.head()
-    if head is None:
+    if head is None or isinstance(head.record.cause, TakenBack):
         if not cause.remembered_in:
             _check_undone(exclusive, ledger.sink_id)
         return None
@@ -48,7 +48,11 @@ def remember(record: EpochRecord, ledger: Ledger) -> None:
     match record.cause:
         case BatchWrite(remembered_in=name) as cause if name:
             memory = ledger.beside(name)
-            copy = replace(record, sink_id=name, slot=0, cause=replace(cause, remembered_in=""))
+            head = memory.head()
+            slot = 0 if head is None else head.record.slot
+            if head is not None and isinstance(head.record.cause, TakenBack):
+                slot += 1
+            copy = replace(record, sink_id=name, slot=slot, cause=replace(cause, remembered_in=""))
         case OfflineCompaction():
             memory = ledger.beside(COMPACTION)
             copy = replace(record, sink_id=COMPACTION)
@@ -61,15 +65,17 @@ def remember(record: EpochRecord, ledger: Ledger) -> None:
     memory.sweep(copy.slot)  # no epoch of its own will
 
 
-def forget(record: EpochRecord, ledger: Ledger) -> None:
-    """Undo ``remember``, because the epoch is taken back."""
+def remembered(record: EpochRecord, ledger: Ledger) -> tuple[Ledger, EpochRecord] | None:
+    """What ``remember`` may have left of ``record``, and where: to be undone if the epoch is taken back."""
     match record.cause:
         case BatchWrite(remembered_in=name) if name:
-            ledger.beside(name).retract(0)
+            memory = ledger.beside(name)
+            head = memory.head()
+            return (memory, head.record) if head and head.record.nonce == record.nonce else None
         case OfflineCompaction():
-            ledger.beside(COMPACTION).retract(record.slot)
+            return ledger.beside(COMPACTION), record
         case _:
-            pass
+            return None
 
 
 def _check_undone(exclusive: Ledger, name: str) -> None:

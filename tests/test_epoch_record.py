@@ -18,6 +18,7 @@ from filesink.epoch_record import (
     MicroBatch,
     OfflineCompaction,
     Section,
+    TakenBack,
     Upkeep,
 )
 from filesink.errors import StateCorruptError, StateError, StateVersionError
@@ -107,6 +108,7 @@ def test_a_record_of_version_2_is_written():
         (Upkeep(), {"kind": "upkeep"}),
         (Finish(), {"kind": "finish"}),
         (OfflineCompaction(), {"kind": "offline-compaction"}),
+        (TakenBack(slot=6), {"kind": "taken-back", "slot": 6}),
     ],
 )
 def test_other_causes_are_written_as_by_every_release(cause, plain):

@@ -212,6 +212,40 @@ def test_a_publication_that_is_late_finds_nothing_after_a_rewrite(checkpoint):
     assert world.rows() == ["0", "1", "2"]
 
 
+def test_the_slot_of_what_was_taken_back_is_not_used_again(checkpoint):
+    """Its completion may be late: a record in that slot would be complete, and its files not visible."""
+    world = World()
+    two_files_one_lost(world)
+    world.maintenance().recover(Lost.REWRITE, checkpoint)
+    kill(world, "publish", planned(1), world.job(records("1", "2")))
+    world.store().put_if_absent("_filesink/uid-u/000000000001.complete", b"")
+    head = world.ledger().head()
+    assert (head.record.slot, head.record.cause, head.complete) == (3, planned(1), False)
+    assert world.driver().run(planned(1), world.job(records("1", "2"))).replayed
+    assert world.rows() == ["0", "1", "2"]
+
+
+def test_what_is_held_again_is_out_of_reach_of_late_calls():
+    """Publication and removal of the epoch that was taken back know the old hidden name only."""
+    world = World(plan=plan_of(policy=keep_open()))
+    world.driver().run(micro_batch(0), world.job(records("0", bucket="a"), records("9", bucket="b")))
+    dies = Fault(moment=Moment.BEFORE, error=Killed())
+    world.fault = lambda operation, _path: dies if operation == "publish" else None
+    with pytest.raises(Killed):
+        world.driver().finish()
+    world.fault = lambda _operation, _path: None
+    held, lost = world.ledger().head().record.committables.decode(CommittableCodec())
+    world.store().discard(lost.staged.path)
+    report = world.maintenance().recover(Lost.ACCEPT, None)
+    assert (report.retracted, report.lost_rows) == ((1,), 1)
+    with pytest.raises(StagedDataLost):
+        world.store().publish(held.staged, held.target)
+    world.store().discard(held.staged.path)
+    world.driver().finish()
+    assert world.rows() == ["0"]
+    assert world.hidden() == []
+
+
 def test_rewrite_keeps_the_rows_of_earlier_epochs(checkpoint):
     """A part of an earlier epoch that the lost one had published goes back to where it was held."""
     world = World(plan=plan_of(policy=keep_open()))

@@ -101,8 +101,8 @@ def decide(history: History, lost: set[str], before: set[str], *, replayed: bool
 class TakingBack:
     """What the operator may remove, when; called at every change.
 
-    A power cut may not take both names of a file that is held again, and a record goes last: it may not
-    bring back a file whose record is gone.
+    A power cut may not take both names of a file that is held again, and that an epoch is taken back is
+    decided last: it may not bring back a file of an epoch that is undone.
     """
 
     def __init__(self, world: World) -> None:
@@ -114,11 +114,11 @@ class TakingBack:
         del operation, path
         changes, self._world.disk.changed = self._world.disk.changed, []
         for kind, name, inode in changes:
-            if kind != "removed" or process.name != _NAME or not isinstance(inode, Inode):
+            if process.name != _NAME or not isinstance(inode, Inode):
                 continue
-            if name.endswith(".record"):
+            if name.endswith(".record") and kind != "removed":
                 self._check_gone(name)
-            elif not is_hidden(name):
+            elif kind == "removed" and not is_hidden(name):
                 self._taken.append(name)
                 if inode.links:
                     self._check_held(name, inode)
@@ -132,7 +132,7 @@ class TakingBack:
     def _check_gone(self, record: str) -> None:
         for name in self._taken:
             if name.rpartition("/")[2] in self._directory(name)[1]:
-                self._world.fail(f"I2: {record} was taken back before {name} is gone for good")
+                self._world.fail(f"I2: {record} was decided before {name} is gone for good")
 
     def _directory(self, name: str) -> tuple[Directory, set[str]]:
         """The directory of a file, and the names in it of which a power cut may change something."""
