@@ -157,7 +157,9 @@ class Spoiler(Plan):
         self._after = self._chain.newest_slot()
         self._what = what
         self._patience = history.random.randrange(12)  # calls between the record and the crime
-        self._held_up = Random(f"held up {history.world.operations}").random() < 0.5
+        special = Random(f"held up {history.world.operations}")
+        self._held_up = special.random() < 0.5
+        self._slow = special.random() < 0.5 and history.machine.bucket is None
         if self._held_up:
             self._patience *= 4
         self.record: Record | None = None
@@ -176,6 +178,8 @@ class Spoiler(Plan):
                 self._spoil(target, entry)
             elif self._held_up and (operation, path) == ("link", target):
                 return Fault(Mode.ERROR, errno.EIO)
+            elif self._held_up and self._slow and operation == "link" and path in newest.pending:
+                return Fault(Mode.LATE, errno.ETIMEDOUT, delay=300)
         return None
 
     def _spoil(self, target: str, entry: dict[str, dict[str, str | int]]) -> None:

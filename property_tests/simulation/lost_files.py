@@ -8,6 +8,7 @@ those whose bytes were gone, and none of these if the batch could be replayed.
 
 from __future__ import annotations
 
+import errno
 from collections import Counter
 from random import Random
 from typing import TYPE_CHECKING
@@ -17,7 +18,7 @@ from filesink.errors import CommitConflictError, FilesinkError, StagedDataLost
 from filesink.maintenance import Lost, Maintenance
 from filesink.report import RecoveryReport
 from property_tests.simulation.clock import SimClock
-from property_tests.simulation.faults import Fault, Mode
+from property_tests.simulation.faults import APPLICABLE, FILE_CALLS, Fault, Mode
 from property_tests.simulation.jobs import SparkError
 from property_tests.simulation.nodes import Directory, Inode
 from property_tests.simulation.reading import is_hidden, visible_files
@@ -49,6 +50,25 @@ class Death(Plan):
         return None
 
 
+class Slow(Plan):
+    """The n-th call from now on fails, and is carried out when its caller has gone on; of a disk's calls."""
+
+    def __init__(self, calls: int) -> None:
+        self._left = calls
+
+    def fault(self, operation: str, path: str, number: int) -> Fault | None:
+        """See ``Plan.fault``."""
+        del path, number
+        if operation not in FILE_CALLS or Mode.LATE not in APPLICABLE[operation]:
+            return None
+        self._left -= 1
+        return Fault(Mode.LATE, errno.ETIMEDOUT) if self._left == 0 else None
+
+
+class Calm(Plan):
+    """Nothing goes wrong any more, and what was put off is carried out in its time."""
+
+
 class Operator(Maintenance):
     """Knows the checkpoint of the history, which is no directory."""
 
@@ -64,7 +84,7 @@ class Operator(Maintenance):
 
 
 def decide(history: History, lost: set[str], before: set[str], *, replayed: bool) -> None:
-    """Recover until it succeeds, start the query again, and count.
+    """Recover until it succeeds, start the query again, and count; calls of a slow server may come late.
 
     Args:
         history: at peace, but for a decided file of its query that is gone.
@@ -148,8 +168,10 @@ def _recover(history: History, lost: Lost) -> tuple[RecoveryReport | FilesinkErr
         special = Random(f"removals {history.world.operations}")
         removals = special.randint(1, 2) if special.random() < 0.3 else None
         history.world.plan = Death(history.random.randint(1, _CALLS), mode, removals=removals)
+        if history.machine.bucket is None and special.random() < 0.3:
+            history.world.plan = Slow(special.randint(1, _CALLS // 3))
         _call(history, lost)
-    history.world.plan = None
+    history.world.plan = Calm()
     return _call(history, lost), deaths > 0
 
 
