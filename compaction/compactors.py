@@ -10,12 +10,13 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from compaction.inputs import HeldInput, InputFile
 from filesink.closing import Part
-from filesink.errors import CompactionError, ConfigError
+from filesink.errors import CompactionError, ConfigError, StorageError
 from filesink.file_format import BulkFormat, FileFormat, code_of
 from filesink.merging import Combine, Combined, MergeRequest, SinkFiles, concatenate
 from filesink.storage.api import Store
@@ -176,8 +177,9 @@ class Rewrite:
         try:
             rows = self.compactor.rewrite(inputs, output, self.form)
             return Combined(staged=output.close(), rows=rows)
-        except BaseException:  # a stopped worker leaves its file as well
-            output.discard()
+        except BaseException:  # a stopped worker leaves its file as well; it has a name of ours and is swept
+            with suppress(StorageError):
+                output.discard()
             raise
 
 

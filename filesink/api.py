@@ -161,6 +161,9 @@ class SinkCommitter(ABC, Generic[CommittableT]):
         been committed, by a driver that may still be alive. What can never succeed raises.
         """
 
+    def restore(self) -> None:
+        """Rely on nothing seen so far: another driver has decided what ``commit`` gets next."""
+
     def abort(self, committables: Sequence[CommittableT]) -> None:
         """Discard what the tasks of an epoch that was *not* decided have reported."""
 
@@ -184,6 +187,7 @@ class EpochContext:
         pressing: a stage adds the names of what must be whole after this epoch, such as buckets that
             are about to be announced, for later stages that would let pieces of it wait.
         mode: that of a batch write; anything else appends.
+        replaces: see ``EpochRecord``.
     """
 
     sink_id: str
@@ -197,6 +201,7 @@ class EpochContext:
     metrics: Metrics = field(default_factory=Metrics)
     pressing: set[str] = field(default_factory=set)
     mode: SaveMode = SaveMode.APPEND
+    replaces: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

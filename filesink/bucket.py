@@ -118,11 +118,16 @@ class _OpenPart:
 
 @dataclass(slots=True)
 class WriterBucket:
-    """Writes the records of one bucket. Made per bucket and task, used by one thread."""
+    """Writes the records of one bucket. Made per bucket and task, used by one thread.
+
+    Attributes:
+        files: that it has ended; not those that were discarded for want of records.
+    """
 
     bucket: str
     parts: Parts
     policy: RollingPolicy
+    files: int = 0
     _open: _OpenPart | None = None
     _closed: list[Committable] = field(default_factory=list)
     _counter: int = 0
@@ -237,6 +242,7 @@ class WriterBucket:
         target = self.parts.target(self.bucket, self._counter)
         self._counter += 1
         closed = writer.close()
+        self.files += 1
         staged = self.parts.promote(closed, target)
         if staged.path != closed.path:  # copied by the store
             self._closed.append(DiscardFile(path=closed.path))
@@ -250,6 +256,7 @@ class WriterBucket:
             return
         carry_over = self.parts.carry_over(writer)
         staged = writer.hold()
+        self.files += 1
         part.put_aside(
             HeldFile(
                 bucket=self.bucket,

@@ -71,6 +71,10 @@ class FileCommitter(SinkCommitter[Committable]):
         self._seen_through = not left
         return left
 
+    def restore(self) -> None:
+        """See ``SinkCommitter.restore``: no stage of this driver has verified those files."""
+        self._seen_through = False
+
     def abort(self, committables: Sequence[Committable]) -> None:
         """Remove pending files of an epoch that was not decided.
 

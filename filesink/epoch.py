@@ -42,7 +42,7 @@ from filesink.identity import check_return
 from filesink.ledger import Head, Ledger
 from filesink.ports import Losers, NotedRunner, Ports, WriteJob
 from filesink.publisher import Decider, Publisher
-from filesink.recorded_schema import next_schema, schema_of
+from filesink.recorded_schema import next_schema, replaced_chains, schema_of
 from filesink.replay import (
     EpochOptions,
     History,
@@ -209,6 +209,7 @@ class EpochLoop(Generic[S, C, A]):
             waiting=() if head is None else self._publisher.waiting(head.record.waiting),
             clock=self._ports.clock,
             mode=cause.mode if isinstance(cause, BatchWrite) else SaveMode.APPEND,
+            replaces=replaced_chains(cause, self.ledger),
         )
 
     def _write(self, epoch: EpochContext, head: Head | None, job: WriteJob) -> Gathered[S, C]:
@@ -274,6 +275,7 @@ class EpochLoop(Generic[S, C, A]):
             waiting=waiting,
             schema=schema,
             states={subtask: section for subtask, section in states.items() if section.data},
+            replaces=epoch.replaces,
         )
 
     def _lost(self, standing: EpochRecord, cause: Cause, gathered: Gathered[S, C]) -> Outcome[C]:

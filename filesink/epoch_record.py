@@ -133,6 +133,8 @@ class EpochRecord:
         schema: columns of the newest input in this chain, for the next one to be compared with; ``EMPTY``
             if there was none, or no release before this one wrote them down.
         states: a writer's state by subtask index.
+        replaces: of a write that replaces everything, the newest slot of each stream's chain, by sink id,
+            whose files it has found, if they were not gone.
     """
 
     slot: int
@@ -147,6 +149,7 @@ class EpochRecord:
     waiting: Section = EMPTY
     schema: Section = EMPTY
     states: Mapping[int, Section] = field(default_factory=dict)
+    replaces: Mapping[str, int] = field(default_factory=dict)
 
     def to_bytes(self) -> bytes:
         """Durable form: a framed JSON line, then the sections one after the other."""
@@ -162,6 +165,7 @@ class EpochRecord:
             "last_batch": None if self.last_batch is None else _cause_to_json(self.last_batch),
             "decided_ms": self.decided_ms,
             "rows": self.rows,
+            **({"replaces": dict(sorted(self.replaces.items()))} if self.replaces else {}),
             "sections": [[name, section.version, len(section.data)] for name, section in sections],
         }
         body = b"".join(section.data + b"\n" for _, section in sections)
@@ -180,6 +184,8 @@ class EpochRecord:
         try:
             for name, kind in _FIELDS.items():
                 check_field(name, head[name], kind)
+            for slot in head.get("replaces", {}).values():
+                check_field("replaces", slot, int)
             sections = _sections(head.pop("sections"), body)
             last, cause = _last_batch(head.pop("last_batch")), _cause_from_json(head.pop("cause"))
             return EpochRecord(

@@ -86,6 +86,8 @@ class Publisher(Generic[S, C, A]):
             FilesinkError: what a committer raised. In both cases the epoch stays decided.
         """
         committables = record.committables.decode(self._sink.committable_codec)
+        if decider is Decider.EARLIER_DRIVER:
+            self._committer.restore()
         try:
             self._carry_out(record, committables, decider)
         except StagedDataLost:

@@ -6,12 +6,13 @@ settled before a task writes. What may follow what is the sink's to say; here is
 Rules:
 1. The record of every epoch carries the columns of the newest input, as it carries all other state.
 2. A batch write that replaces all that is there, or finds nothing, starts anew.
-3. A chain hears of such a write in another chain only when it is about to refuse its own input.
+3. A chain hears of such a write in another chain only when it is about to refuse its own input. That write
+   has noted how far the chain was before it looked for what to replace: clocks of two hosts cannot tell.
 """
 
 from __future__ import annotations
 
-from itertools import takewhile
+from collections.abc import Mapping
 from typing import Any
 
 import pyarrow as pa
@@ -19,7 +20,7 @@ import pyarrow as pa
 from filesink.api import Sink
 from filesink.epoch_record import EMPTY, BatchWrite, Cause, Section
 from filesink.errors import InternalError, SchemaError, StateCorruptError
-from filesink.identity import EXCLUSIVE
+from filesink.identity import EXCLUSIVE, OF_STREAMS
 from filesink.ledger import Head, Ledger
 from filesink.save_mode import SaveMode
 
@@ -60,18 +61,32 @@ def next_schema(
     return section
 
 
+def replaced_chains(cause: Cause, ledger: Ledger) -> Mapping[str, int]:
+    """The newest complete slot of each stream, for the record of a write that replaces everything.
+
+    Called before that write looks for what to replace: files of these slots are visible by now, or gone.
+    """
+    if not _starts_anew(cause):
+        return {}
+    streams = [name for name in ledger.neighbours() if name.startswith(OF_STREAMS)]
+    complete = {name: ledger.beside(name).directory.listing().complete for name in streams}
+    return {name: max(slots) for name, slots in complete.items() if slots}
+
+
 def _starts_anew(cause: Cause) -> bool:
     return isinstance(cause, BatchWrite) and cause.mode in _ANEW
 
 
 def _replaced_by(head: Head | None, ledger: Ledger) -> Section | None:
     """The newest columns below the base path if nothing is left of what this chain has written."""
-    if head is not None and head.record.states:
+    if head is None or head.record.states:
         return None  # what it holds is still to be published
-    since = -1 if head is None else head.record.decided_ms
-    exclusive = ledger.beside(EXCLUSIVE).newest_first()
-    later = list(takewhile(lambda record: record.decided_ms > since, exclusive))
-    return later[0].schema if any(_starts_anew(record.cause) for record in later) else None
+    newest = None
+    for record in ledger.beside(EXCLUSIVE).newest_first():
+        newest = newest or record
+        if record.replaces.get(ledger.sink_id, -1) >= head.record.slot:
+            return newest.schema
+    return None
 
 
 def _from_bytes(section: Section) -> pa.Schema:

@@ -4,8 +4,9 @@ Rules:
 1. What the epoch has made goes first, its hidden names before the visible ones. Then an epoch of its own
    undoes it: dying before leaves an epoch that can be taken back again. Neither slot nor names are used a
    second time, so what a slow server does late meets nobody's.
-2. An epoch that has begun to remove what its files replace is not taken back: rows of earlier epochs may
-   be in its files only.
+2. An epoch that may have begun to remove what its files replace is not taken back: rows of earlier epochs
+   may be in its files only. Finished files go when none of its own has a hidden name any more; after that
+   no look tells, since a server may carry a removal out late.
 3. A micro-batch is taken back only if its own checkpoint will replay it.
 """
 
@@ -135,7 +136,7 @@ class Retraction:
         ledger.go_on_with(following)
 
     def removed(self, ledger: Ledger, record: EpochRecord) -> list[str]:
-        """Files of earlier epochs that are gone, and whose rows may be in a file of this epoch."""
+        """Files of earlier epochs that are gone or going, and whose rows may be in a file of this epoch."""
         committables = record.committables.decode(self._tiers.committable_codec)
         discards = {file.path for file in committables if isinstance(file, DiscardFile)}
         files = [file for file in committables if isinstance(file, PendingFile)]
@@ -146,16 +147,18 @@ class Retraction:
             for held in self._held_before(ledger, record)
             if held.staged.path in discards and held.bucket in buckets and self._is_gone(held, record.slot)
         ]
-        return sorted([*replaced_and_gone(self._store, committables), *merged])
+        begun = buckets and all(self._store.is_gone(file.staged) for file in files)
+        replaced = _replaced(committables) if begun else replaced_and_gone(self._store, committables)
+        return sorted([*replaced, *merged])
 
     def _check_removed(self, ledger: Ledger, record: EpochRecord) -> None:
         """Raise if rows of earlier epochs may be nowhere but in files that taking back removes."""
         if gone := self.removed(ledger, record):
             raise IdentityError(
-                f"epoch {record.slot} has begun to remove what its files replace ('{gone[0]}' is gone): rows "
-                "of earlier epochs may be in its files only, so it cannot be taken back, and nothing was. "
-                "Restore the lost files, or use lost='accept', which gives up their rows alone. An overwrite "
-                "is to be written again after that",
+                f"epoch {record.slot} has begun to remove what its files replace ('{gone[0]}' is gone, or "
+                "may be going): rows of earlier epochs may be in its files only, so it cannot be taken back, "
+                "and nothing was. Restore the lost files, or use lost='accept', which gives up their rows "
+                "alone. An overwrite is to be written again after that",
                 code="NO_REPLAY",
             )
 
@@ -182,7 +185,11 @@ def _is_new(file: PendingFile, slot: int) -> bool:
 
 def replaced_and_gone(store: Store, committables: Sequence[Committable]) -> set[str]:
     """Files that the epoch replaces and that are not there any more."""
-    replaced = {file.path for file in committables if isinstance(file, ReplacedFile)}
+    replaced = _replaced(committables)
     directories = {parent(path) for path in replaced}
     there = {join(path, entry.name) for path in directories for entry in store.list(path)}
     return replaced - there
+
+
+def _replaced(committables: Sequence[Committable]) -> set[str]:
+    return {file.path for file in committables if isinstance(file, ReplacedFile)}

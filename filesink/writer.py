@@ -207,7 +207,7 @@ class FileWriter(SinkWriter[HeldFile, Committable]):
         if self._parts.rejections.count:
             self._context.metrics.add("dead_letters", self._parts.rejections.count)
         self._context.metrics.add("buckets", len(self._buckets))
-        self._context.metrics.add("files_written", len(outputs))
+        self._context.metrics.add("files_written", sum(bucket.files for bucket in self._buckets.values()))
         self._context.metrics.add("bytes_written", sum(output.tell() for output in outputs))
         return committables
 

@@ -118,6 +118,14 @@ def test_dead_letters_do_not_wait_for_compaction():
     assert written.items() <= writer._context.metrics.values.items()
 
 
+def test_a_file_that_no_record_came_into_is_not_counted():
+    """Nothing is written of a part whose only record was put aside."""
+    world = world_of(DeadLetters())
+    writer, files = write(world, records("é", bucket="x"), records("a", bucket="y"))
+    assert len(files) == 2
+    assert writer._context.metrics.values["files_written"] == 2
+
+
 def test_too_many_dead_letters_fail_the_epoch():
     """As many as the limit says are put aside; with one more, it is not a matter of some bad records."""
     world = world_of(DeadLetters(limit=2))

@@ -517,6 +517,28 @@ def test_lost_bytes_of_a_decided_epoch_are_named():
             world.driver().run(micro_batch(0), world.job(records("1")))
 
 
+def test_what_another_driver_has_decided_is_looked_for_first():
+    """Nothing is published of it if bytes are gone, though this driver has just seen an epoch through."""
+    world = World()
+    driver = world.driver()
+    driver.run(micro_batch(0), world.job(records("0")))
+
+    rival = world.job(records("1", bucket="a"), records("2", bucket="b"), run_id="rival")
+
+    def meanwhile():
+        world.fault = on("publish")
+        with pytest.raises(Killed):
+            world.driver().run(micro_batch(1), rival)
+        world.fault = no_fault
+        (lost,) = (path for path in world.hidden() if path.startswith("b/"))
+        del world.files.files[lost]
+        yield records("1", bucket="a")
+
+    with pytest.raises(StagedDataLost, match="Nothing more of the epoch was published"):
+        driver.run(micro_batch(1), world.job(meanwhile()))
+    assert world.rows() == ["0"]
+
+
 def test_what_another_driver_published_may_have_been_replaced_since():
     """A slow driver whose epoch another one has completed reports no loss, though its files are gone."""
     world = World()

@@ -53,6 +53,7 @@ epoch_records = st.builds(
     waiting=st.just(EMPTY) | sections.filter(lambda section: section.data),  # left out if there is nothing
     schema=st.just(EMPTY) | sections.filter(lambda section: section.data),
     states=st.dictionaries(st.integers(0, 300), sections, max_size=3),
+    replaces=st.dictionaries(st.text(max_size=5), numbers, max_size=3),
 )
 
 EXAMPLE = EpochRecord(
@@ -119,6 +120,13 @@ def test_other_causes_are_written_as_by_every_release(cause, plain):
     assert [name for name, _, _ in head["sections"]][1:3] == ["announcement", "waiting"]
 
 
+def test_what_a_write_replaces_is_written_only_if_there_is_something():
+    """All other records look as those of releases that did not note it."""
+    record = replace(EXAMPLE, replaces={"uid-b": 7, "uid-a": 0})
+    assert b'"replaces":{"uid-a":0,"uid-b":7}' in record.to_bytes()
+    assert b"replaces" not in EXAMPLE.to_bytes()
+
+
 def test_every_flipped_byte_is_noticed():
     """No byte of a record, header included, can be another one unnoticed."""
     data = EXAMPLE.to_bytes()
@@ -159,6 +167,8 @@ def mutations():
     yield pytest.param({**head, "last_batch": {"kind": "upkeep"}}, id="last-batch-upkeep")
     yield pytest.param({**head, "more": 1}, id="more")
     yield pytest.param({**head, "cause": None}, id="no-cause")
+    for wrong in ({"uid-a": "1"}, {"uid-a": None}, [], 7, None):
+        yield pytest.param({**head, "replaces": wrong}, id=f"replaces-{wrong!r}")
 
 
 @pytest.mark.parametrize("head", list(mutations()))

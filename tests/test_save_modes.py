@@ -533,6 +533,36 @@ def test_an_overwrite_that_has_removed_is_not_taken_back(world):
     assert world.rows() == ["new"]
 
 
+def lose_one_of_three(world, *, before, number=1):
+    """An overwrite dies before a call, and its second file is lost, hidden or not."""
+    write(world, "append", "old")
+    crash_at(world, before, number)
+    with pytest.raises(Crash):
+        write_all(world, "overwrite", *map(records, "abc"), txn_id="t")
+    world.fault = lambda _operation, _path: None
+    for path in [path for path, data in world.contents().items() if data == b"b\n"]:
+        del world.files.files[path]
+
+
+def test_an_overwrite_that_may_have_begun_to_remove_is_not_taken_back(world):
+    """The old file is there still, but its removal was asked for, and a server may be late with it."""
+    lose_one_of_three(world, before="delete_if_unchanged")
+    with pytest.raises(IdentityError, match="may be going") as raised:
+        world.maintenance().recover(Lost.REWRITE, None)
+    assert raised.value.code == "NO_REPLAY"
+    assert world.rows() == ["a", "c", "old"]
+
+
+def test_an_overwrite_with_a_hidden_file_has_not_begun_to_remove(world):
+    """That name goes before the first old file does, so what is there will stay."""
+    lose_one_of_three(world, before="publish", number=2)
+    assert world.rows() == ["a", "old"]
+    assert world.maintenance().recover(Lost.REWRITE, None).retracted == (0,)
+    assert world.rows() == ["old"]
+    assert not write(world, "overwrite", "new", txn_id="t").replayed
+    assert world.rows() == ["new"]
+
+
 def test_a_sink_with_another_uid_recovers_an_overwrite(world):
     """There is one ledger for all of them."""
     crash_at(world, "publish")

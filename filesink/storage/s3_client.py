@@ -33,7 +33,13 @@ from filesink.storage.objects import (
     NewUpload,
     ObjectInfo,
 )
-from filesink.storage.s3_errors import explaining, status_of, was_repeated
+from filesink.storage.s3_errors import (
+    explaining,
+    note_what_is_under_way,
+    refuse_unsure,
+    status_of,
+    was_repeated,
+)
 from filesink.storage.s3_options import SMALL_REQUESTS, S3Options, s3_options
 from filesink.storage.staged import UploadedPart
 
@@ -83,7 +89,9 @@ def _client(options: S3Options, process: int) -> Any:
             "use_ssl": options.use_ssl,
             **dict(options.client_kwargs),
         }
-        return session.client("s3", config=Config(**config), **arguments)
+        client = session.client("s3", config=Config(**config), **arguments)
+        note_what_is_under_way(client)
+        return client
 
 
 @contextmanager
@@ -219,7 +227,9 @@ class S3Objects:
             made = self._client.upload_part(
                 Key=key, UploadId=upload_id, PartNumber=number, Body=_body(data), **self._bytes
             )
-            return str(made["ETag"])
+        etag = str(made["ETag"])
+        refuse_unsure(made, etag, "upload to", self._full(key), data=data)
+        return etag
 
     def copy_part(self, key: str, upload_id: str, /, *, number: int, source: CopyRange) -> str | None:
         """See ``Objects.copy_part``."""
@@ -240,7 +250,10 @@ class S3Objects:
                     return None
                 raise
         etag = made.get("CopyPartResult", {}).get("ETag")  # a server that cannot copy may say so by silence
-        return None if etag is None else str(etag)
+        if etag is None:
+            return None
+        refuse_unsure(made, etag, "copy to", self._full(key), data=None)
+        return str(etag)
 
     def list_parts(self, key: str, upload_id: str, /) -> list[UploadedPart] | None:
         """See ``Objects.list_parts``."""

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import hashlib
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
 
 from botocore import exceptions
 
 from filesink.errors import CommitConflictError, StorageError
 from filesink.storage.objects import BAD_PARTS, EXISTS, NO_UPLOAD, RACE, UNAVAILABLE
 
+if TYPE_CHECKING:
+    from formats.api import Buffer
+
+_UNDER_WAY = "filesink-under-way"  # in an answer: an earlier request of this call may be carried out yet
 _ADVICE = {
     EXISTS: "something stands there already, or changed meanwhile",
     RACE: "another request is writing the same key; it may be tried again",
@@ -81,6 +87,56 @@ def was_repeated(error: BaseException | None) -> bool:
     if not isinstance(error, exceptions.ClientError):
         return False
     return bool(error.response.get("ResponseMetadata", {}).get("RetryAttempts"))
+
+
+def note_what_is_under_way(client: Any) -> None:
+    """Have ``client`` say, in its answers about parts, what ``refuse_unsure`` looks for."""
+    for operation in ("UploadPart", "UploadPartCopy"):
+        client.meta.events.register(f"response-received.s3.{operation}", _note)
+
+
+def _note(*, parsed_response: dict[str, Any] | None, context: dict[str, Any], **_: Any) -> None:
+    """Called after each request; those of one call share ``context``.
+
+    A store that asks to slow down has done nothing. It asks often, and that must not fail a task.
+    """
+    answer = parsed_response or {"ResponseMetadata": {"HTTPStatusCode": 500}}
+    throttled = str(answer.get("Error", {}).get("Code")).startswith("SlowDown")
+    if answer["ResponseMetadata"]["HTTPStatusCode"] >= 500 and not throttled:
+        context[_UNDER_WAY] = True
+    answer["ResponseMetadata"][_UNDER_WAY] = _UNDER_WAY in context
+
+
+def refuse_unsure(
+    made: Mapping[str, Any], etag: str, operation: str, where: str, *, data: Buffer | None
+) -> None:
+    """Raise if the part that ``made`` tells of may yet be replaced by one with another etag.
+
+    A request without an answer that is carried out after its repetition puts the same bytes there. Their
+    etag is the same if it is their digest; if the store encrypts them with a key of its own for each
+    request it is not, and the part under the etag that is recorded would be gone after *decide*.
+
+    Args:
+        made: the answer.
+        etag: of the part, by the same answer.
+        operation: for the message.
+        where: for the message.
+        data: what was sent; ``None`` for what the store copied, when only its word is known.
+    """
+    if not made.get("ResponseMetadata", {}).get(_UNDER_WAY):
+        return
+    if data is None:
+        sse = str(made.get("ServerSideEncryption"))
+        is_digest = not sse.startswith("aws:kms") and "SSECustomerAlgorithm" not in made
+    else:
+        is_digest = etag.strip('"') == hashlib.md5(data, usedforsecurity=False).hexdigest()
+    if not is_digest:
+        raise StorageError(
+            f"cannot {operation} '{where}': a request for a part got no answer and was repeated; if it is "
+            "carried out late the part gets another etag, as with encryption by KMS or a customer's key. "
+            "Nothing is lost: Spark repeats a task by itself, anything else is to be started again",
+            code=UNAVAILABLE,
+        )
 
 
 def status_of(error: exceptions.ClientError) -> int:

@@ -13,11 +13,11 @@ import pytest
 from compaction import FileCompactor, FileCompactStrategy, RewritingFileCompactor
 from compaction.compactors import Rewrite
 from compaction.record_wise import RecordWiseFileCompactor
-from filesink import CompactionError, ConfigError, FileSink, StateError
+from filesink import CompactionError, ConfigError, FileSink, StateError, StorageError
 from filesink.closed_parts import Compaction, Waiting
 from filesink.file_format import BulkFormat, RowFormat
 from filesink.merging import MergeRequest
-from filesink.storage.faulty import FaultyStore
+from filesink.storage.faulty import Fault, FaultyStore, Moment
 from filesink.storage.open import open_store
 from formats import CompressWriterFactory, OrcBulkWriterFactory, ParquetWriterFactory
 from formats.api import Encoder
@@ -603,3 +603,13 @@ def test_a_rewrite_that_is_stopped_leaves_nothing():
     with pytest.raises(KeyboardInterrupt):
         Rewrite(Breaks(), world.plan.format)(world.store(), request, ".merged")
     assert world.hidden() == [".0", ".1"]
+
+
+def test_why_a_rewrite_failed_is_told_although_its_file_stays():
+    """The sweep removes that one; whoever merges learns what was wrong with the merge."""
+    world = World()
+    request = request_of(world, b"1\n", b"2\n")
+    busy = Fault(moment=Moment.BEFORE, error=StorageError("busy", code="BUSY"))
+    world.fault = lambda operation, _path: busy if operation == "discard" else None
+    with pytest.raises(KeyboardInterrupt):
+        Rewrite(Breaks(), world.plan.format)(world.store(), request, ".merged")

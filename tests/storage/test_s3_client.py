@@ -10,6 +10,8 @@ from datetime import UTC, datetime
 
 import boto3
 import pytest
+from botocore.awsrequest import AWSResponse
+from botocore.exceptions import ReadTimeoutError
 from botocore.stub import Stubber
 
 from filesink import FileSink
@@ -18,9 +20,18 @@ from filesink.errors import ConfigError, FilesinkError, StorageError
 from filesink.storage.api import PutResult
 from filesink.storage.base_path import check_base_path
 from filesink.storage.multipart import size_of_part
-from filesink.storage.objects import LARGEST_PART, MIB, MOST_PARTS, SMALLEST_PART, Condition, FoundUpload
+from filesink.storage.objects import (
+    LARGEST_PART,
+    MIB,
+    MOST_PARTS,
+    SMALLEST_PART,
+    UNAVAILABLE,
+    Condition,
+    CopyRange,
+    FoundUpload,
+)
 from filesink.storage.open import open_store
-from filesink.storage.s3_client import S3Objects, options_of
+from filesink.storage.s3_client import S3Objects, connect, options_of
 from filesink.storage.s3_options import S3Options
 from filesink.storage.upload_options import ConditionalWrites
 from formats import ParquetWriterFactory
@@ -257,6 +268,70 @@ def test_requester_pays_and_settings_of_objects_are_sent():
         assert objects.create_upload("k", token="t").abort_ms == int(NOW.timestamp() * 1000)
         objects.put("k", b"1", token="t", condition=Condition.ALWAYS)
         assert objects.head("k") is None
+
+
+class Raw:
+    """The body of an answer."""
+
+    def __init__(self, body=b""):
+        self.body = body
+
+    def stream(self, **_):
+        yield self.body
+
+
+def error(status, code):
+    """An answer that refuses."""
+    return status, {}, f"<Error><Code>{code}</Code></Error>".encode()
+
+
+def answering(monkeypatch, *answers):
+    """A bucket whose client gets ``answers`` in turn; ``None`` is none at all."""
+    monkeypatch.setattr("botocore.retries.standard.ExponentialBackoff.delay_amount", lambda *_: 0)
+    objects = connect("b", S3Options(key="a", secret="b", client_kwargs=(("region_name", "us-east-1"),)))
+    left = iter(answers)
+
+    def answer(request, **_):
+        found = next(left)
+        if found is None:
+            raise ReadTimeoutError(endpoint_url=request.url)
+        status, headers, body = found
+        return AWSResponse(request.url, status, headers, Raw(body))
+
+    monkeypatch.setattr(objects._client._endpoint.http_session, "send", answer)
+    return objects
+
+
+ABC = '"900150983cd24fb0d6963f7d28e17f72"'  # the digest of b"abc"
+KMS = {"x-amz-server-side-encryption": "aws:kms"}
+COPIED = b"<CopyPartResult><ETag>&quot;e&quot;</ETag></CopyPartResult>"
+UNANSWERED = [None, error(500, "InternalError"), error(503, "503")]
+
+
+@pytest.mark.parametrize("first", UNANSWERED, ids=["silence", "500", "proxy"])
+def test_a_part_that_may_yet_get_another_etag_is_not_taken(monkeypatch, first):
+    """A request that is carried out after its repetition would replace the part that a record names."""
+    slow_down = error(503, "SlowDown")
+    objects = answering(monkeypatch, first, slow_down, (200, {"ETag": '"e"', **KMS}, b""))
+    with pytest.raises(StorageError, match=r"'s3://b/k': .* was repeated") as raised:
+        objects.upload_part("k", "u", number=1, data=bytearray(b"abc"))
+    assert raised.value.code == UNAVAILABLE
+    objects = answering(monkeypatch, first, (200, KMS, COPIED))
+    with pytest.raises(StorageError, match=r"'s3://b/k': .* was repeated"):
+        objects.copy_part("k", "u", number=1, source=CopyRange(key="x", etag="e", start=0, end=1))
+
+
+@pytest.mark.parametrize(
+    ("first", "etag"), [*((first, ABC) for first in UNANSWERED), (error(503, "SlowDown"), '"e"')]
+)
+def test_a_repeated_part_whose_etag_stays_is_taken(monkeypatch, first, etag):
+    """The digest of the same bytes is the same; and a store that asks to slow down has done nothing."""
+    objects = answering(monkeypatch, first, (200, {"ETag": etag}, b""))
+    assert objects.upload_part("k", "u", number=1, data=b"abc") == etag
+    encrypted = KMS if etag == '"e"' else {}
+    objects = answering(monkeypatch, first, (200, encrypted, COPIED))
+    source = CopyRange(key="x", etag="e", start=0, end=1)
+    assert objects.copy_part("k", "u", number=1, source=source) == '"e"'
 
 
 def test_an_archive_class_is_for_finished_files_only(moto_server: S3Server):
