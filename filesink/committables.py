@@ -107,7 +107,15 @@ class Watermark:
     time_zone: str
 
 
-Committable = PendingFile | HeldFile | DiscardFile | ReplacedFile | SupersededFile | Watermark
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UndoneFile:
+    """A file of an epoch that is taken back: its hidden name goes, then ``target`` if it is that file."""
+
+    target: str
+    staged: Staged
+
+
+Committable = PendingFile | HeldFile | DiscardFile | ReplacedFile | SupersededFile | Watermark | UndoneFile
 _KINDS: dict[str, type[Any]] = {
     "pending": PendingFile,
     "held": HeldFile,
@@ -115,6 +123,7 @@ _KINDS: dict[str, type[Any]] = {
     "replaced": ReplacedFile,
     "superseded": SupersededFile,
     "watermark": Watermark,
+    "undone": UndoneFile,
 }
 _NAMES = {kind: name for name, kind in _KINDS.items()}
 _STAGED: dict[str, type[Any]] = {"file": HiddenFile, "object": HiddenObject, "upload": PendingUpload}
@@ -177,7 +186,7 @@ def _expect(value: Committable, kind: type[_T]) -> _T:
 
 def _plain_file(value: Committable) -> dict[str, Any]:
     plain = {"kind": _NAMES[type(value)], **_plain(value)}
-    if isinstance(value, PendingFile | HeldFile):
+    if isinstance(value, PendingFile | HeldFile | UndoneFile):
         plain["staged"] = _plain_staged(value.staged)
     if isinstance(value, HeldFile):
         plain["carry_over"] = value.carry_over.hex()

@@ -15,7 +15,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
-from typing import assert_never
+from typing import TypeVar, assert_never
 
 from filesink.api import EpochContext, PreCommitStage, Prepared, SinkCommitter
 from filesink.committables import (
@@ -25,6 +25,7 @@ from filesink.committables import (
     PendingFile,
     ReplacedFile,
     SupersededFile,
+    UndoneFile,
     Watermark,
 )
 from filesink.errors import CommitConflictError, InternalError, SecurityError, StagedDataLost, StorageError
@@ -34,6 +35,7 @@ from filesink.ports import TaskRunner
 from filesink.storage.api import Deletion, Store
 
 _SHOWN = 3  # values in a message
+FileT = TypeVar("FileT", PendingFile, UndoneFile)
 log = logging.getLogger("filesink")
 
 
@@ -56,14 +58,15 @@ class FileCommitter(SinkCommitter[Committable]):
         Raises:
             StagedDataLost: bytes are gone, how many files and rows; nothing was published by this call.
         """
-        pending, discards, replaced = _sorted(committables)
+        pending, undone, discards, replaced = _sorted(committables)
         if not self._seen_through:
             self._refuse_lost(pending)
         self._seen_through = False
-        visible = self._succeeding(self._publish, pending)
+        visible = self._succeeding("publishing", self._publish, pending)
         self._store.sync_directories(sorted({parent(file.target) for file in visible}))
-        done = set(self._succeeding(self._release, visible))
+        done = set(self._succeeding("publishing", self._release, visible))
         left: list[Committable] = [file for file in pending if file not in done]
+        left += self._undo(undone)
         if left:
             return [*left, *discards, *replaced]
         self._discard(file.path for file in discards)
@@ -82,6 +85,20 @@ class FileCommitter(SinkCommitter[Committable]):
         """
         pending = (committable for committable in committables if isinstance(committable, PendingFile))
         self._discard(file.staged.path for file in pending)
+
+    def _undo(self, undone: Sequence[UndoneFile]) -> list[UndoneFile]:
+        """Take files of an epoch back for good; return those that are left.
+
+        A publication that was answered with an error may yet be carried out: not without what it publishes.
+        """
+        self._discard(file.staged.path for file in undone)
+        done = set(self._succeeding("taking back", self._take_away, undone))
+        self._store.sync_directories(sorted({parent(file.target) for file in undone}))
+        return [file for file in undone if file not in done]
+
+    def _take_away(self, file: UndoneFile) -> None:
+        if self._store.is_published(file.staged, file.target):
+            self._store.delete(file.target)
 
     def _discard(self, paths: Iterable[str]) -> None:
         self._runner.run(self._store.discard, paths)
@@ -127,18 +144,16 @@ class FileCommitter(SinkCommitter[Committable]):
             log.warning("'%s' could not be looked at; publishing it will tell: %s", file.staged.path, error)
             return False
 
-    def _succeeding(
-        self, step: Callable[[PendingFile], None], files: Sequence[PendingFile]
-    ) -> list[PendingFile]:
+    def _succeeding(self, doing: str, step: Callable[[FileT], None], files: Sequence[FileT]) -> list[FileT]:
         """Those of ``files`` for which ``step`` was done; the others are to be tried again."""
 
-        def attempt(file: PendingFile) -> bool:
+        def attempt(file: FileT) -> bool:
             try:
                 step(file)
             except (CommitConflictError, StagedDataLost):
                 raise
             except StorageError as error:
-                log.warning("publishing '%s' failed and is tried again: %s", file.target, error)
+                log.warning("%s '%s' failed and is tried again: %s", doing, file.target, error)
                 return False  # it stays in the list of what is to be tried again, and raises in the end
             return True
 
@@ -176,7 +191,7 @@ class VerifyStage(PreCommitStage[HeldFile, Committable]):
                     raise InternalError(
                         "a closed part was not put together before its epoch; please report this", code="HELD"
                     )
-                case DiscardFile() | ReplacedFile() | SupersededFile() | Watermark():
+                case DiscardFile() | ReplacedFile() | SupersededFile() | UndoneFile() | Watermark():
                     pass
                 case _:
                     assert_never(committable)
@@ -217,14 +232,17 @@ def _text(values: Sequence[object]) -> str:
 
 def _sorted(
     committables: Sequence[Committable],
-) -> tuple[list[PendingFile], list[DiscardFile], list[ReplacedFile]]:
+) -> tuple[list[PendingFile], list[UndoneFile], list[DiscardFile], list[ReplacedFile]]:
     pending: list[PendingFile] = []
+    undone: list[UndoneFile] = []
     discards: list[DiscardFile] = []
     replaced: list[ReplacedFile] = []
     for committable in committables:
         match committable:
             case PendingFile():
                 pending.append(committable)
+            case UndoneFile():
+                undone.append(committable)
             case DiscardFile():
                 discards.append(committable)
             case ReplacedFile():
@@ -235,4 +253,4 @@ def _sorted(
                 raise InternalError("a held file cannot be committed; please report this", code="HELD")
             case _:
                 assert_never(committable)
-    return pending, discards, replaced
+    return pending, undone, discards, replaced

@@ -80,8 +80,8 @@ class TakenBack:
     """An epoch that undoes the one before it, whose bytes were lost: the state is that before both.
 
     Attributes:
-        slot: of the epoch that is undone. It is not used again, since calls of its drivers, the removal of
-            a record among them, may be carried out late.
+        slot: of the epoch that is undone. It is not used again, since calls of its drivers may be carried out
+            late. Its own, where nothing stood that a late call could not put there now.
     """
 
     slot: int

@@ -111,6 +111,7 @@ class GivingUp:
             states={subtask: section for subtask, section in sections.items() if section.data},
         )
         ledger.go_on_with(following)
+        ledger.complete(following.slot)
 
     def _is_lost(self, file: PendingFile) -> bool:
         return self._store.is_lost(file.staged, file.target)

@@ -121,7 +121,7 @@ class Ledger:
         return record if result is PutResult.CREATED else self._require(record.slot)
 
     def go_on_with(self, record: EpochRecord) -> None:
-        """Decide and complete an epoch that publishes nothing; for ``recover``.
+        """Decide an epoch; for ``recover``, which does not wait for others.
 
         Raises:
             ConcurrentDriverError: a query goes on with the chain.
@@ -131,7 +131,6 @@ class Ledger:
                 f"a query of sink '{record.sink_id}' is running; stop it before recover()",
                 code="CONCURRENT_DRIVER",
             )
-        self.complete(record.slot)
 
     def read(self, slot: int) -> EpochRecord | None:
         """The record in ``slot``, or ``None``."""

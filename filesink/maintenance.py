@@ -12,14 +12,14 @@ from dataclasses import replace
 from enum import Enum
 
 from filesink.checkpoints import check_replay
-from filesink.committables import Committable, DiscardFile, HeldFile, PendingFile
-from filesink.epoch import EpochLoop
+from filesink.committables import Committable, DiscardFile, HeldFile, PendingFile, UndoneFile
+from filesink.epoch import EpochLoop, Outcome
 from filesink.epoch_record import BatchWrite, EpochRecord, Finish, MicroBatch, TakenBack, Upkeep
-from filesink.errors import StagedDataLost
+from filesink.errors import IdentityError, StagedDataLost
 from filesink.file_tiers import FileTiers, chain_of
 from filesink.giving_up import GivingUp
 from filesink.identity import EXCLUSIVE, OF_STREAMS, batch_sink_id, stream_sink_id
-from filesink.ledger import Head, Ledger
+from filesink.ledger import Ledger
 from filesink.ledger_directory import ledger_ids
 from filesink.metastore.announcements import Announced
 from filesink.naming import sink_tag
@@ -68,27 +68,25 @@ class Maintenance:
             if not self._may_be_ours(ledger.sink_id):
                 continue  # whatever is wrong with it
             head = ledger.head()
-            if head is None or not self._is_ours(head.record):
+            if head is None or not self._is_ours(ledger, head.record):
                 continue
-            undone = _finish_taking_back(ledger, head)
-            retracted += undone
-            if undone or head.complete:
+            if head.complete:
                 given_up += self._give_up_held(ledger, head.record, lost)
                 continue
             try:
-                with closing(self._loop(ledger)) as loop:
-                    outcome = loop.recover()
+                outcome = self._carry_through(ledger)
             except StagedDataLost:
                 if lost is Lost.RAISE:
                     raise
-                if lost is Lost.REWRITE or _comes_again(retraction, ledger, head.record):
-                    retracted.append(retraction.take_back(ledger, head.record))
-                    if lost is Lost.ACCEPT:
-                        given_up += self._give_up_taken_back(ledger, lost)
-                    continue
-                outcome, rows = self._giving_up.publish_the_rest(ledger, head.record)
+                outcome, rows = self._without_lost(retraction, ledger, head.record, lost)
                 given_up += rows
-            if outcome is not None:
+            if outcome is None:
+                continue
+            if isinstance(outcome.cause, TakenBack):
+                retracted.append(outcome.cause.slot)
+                if lost is Lost.ACCEPT:
+                    given_up += self._give_up_taken_back(ledger, lost)
+            else:
                 published.append(report_of(outcome))
         swept = len(self._remove(self._dead(None)))
         return RecoveryReport(
@@ -142,9 +140,11 @@ class Maintenance:
         uid = self._tiers.uid
         return uid is None or sink_id == stream_sink_id(uid, "") or not sink_id.startswith(OF_STREAMS)
 
-    def _is_ours(self, record: EpochRecord) -> bool:
-        """Whether the chain of ``record`` is one of this sink's; without a uid all are."""
+    def _is_ours(self, ledger: Ledger, record: EpochRecord) -> bool:
+        """Whether ``ledger``, whose newest is ``record``, is one of this sink's; without a uid all are."""
         uid, cause = self._tiers.uid, record.cause
+        if isinstance(cause, TakenBack) and (undone := ledger.read(cause.slot)):
+            cause = undone.cause
         if uid is None or record.sink_id == EXCLUSIVE:
             return True
         txn_id = cause.txn_id if isinstance(cause, BatchWrite) else ""
@@ -158,6 +158,18 @@ class Maintenance:
 
     def _loop(self, ledger: Ledger) -> EpochLoop[HeldFile, Committable, Announced]:
         return EpochLoop(self._tiers, ledger, ports=self._ports, options=EpochOptions())
+
+    def _without_lost(
+        self, retraction: Retraction, ledger: Ledger, record: EpochRecord, lost: Lost
+    ) -> tuple[Outcome[Committable] | None, int]:
+        """Take ``record`` back or publish what is left of it, as the user wants; also the rows given up."""
+        if _is_taken_back(retraction, ledger, record, lost):
+            return self._carry_through(ledger), 0
+        return self._giving_up.publish_the_rest(ledger, record)
+
+    def _carry_through(self, ledger: Ledger) -> Outcome[Committable] | None:
+        with closing(self._loop(ledger)) as loop:
+            return loop.recover()
 
     def _give_up_taken_back(self, ledger: Ledger, lost: Lost) -> int:
         """As ``_give_up_held``, of the state that holds again since the newest epoch was taken back."""
@@ -184,17 +196,20 @@ class Maintenance:
         check_replay(cause, checkpoint)
 
 
-def _finish_taking_back(ledger: Ledger, head: Head) -> list[int]:
-    """The epoch that the newest one takes back, if whoever decided that has died before it was complete."""
-    if head.complete or not isinstance(head.record.cause, TakenBack):
-        return []
-    ledger.complete(head.record.slot)
-    return [head.record.cause.slot]
+def _is_taken_back(retraction: Retraction, ledger: Ledger, record: EpochRecord, lost: Lost) -> bool:
+    """Decide that ``record`` is void if that is what the user wants: or if it costs nothing.
 
-
-def _comes_again(retraction: Retraction, ledger: Ledger, record: EpochRecord) -> bool:
-    """Whether the epoch had no input and can be taken back: its rows are held, for a later one."""
-    return isinstance(record.cause, Upkeep | Finish) and not retraction.removed(ledger, record)
+    An epoch without input costs nothing, if it can be taken back: its rows are held, for a later one.
+    """
+    if lost is Lost.ACCEPT and not isinstance(record.cause, Upkeep | Finish):
+        return False
+    try:
+        retraction.decide(ledger, record)
+    except IdentityError:
+        if lost is Lost.REWRITE:
+            raise
+        return False
+    return True
 
 
 def _unfinished(ledger: Ledger) -> Iterator[Hidden]:
@@ -206,6 +221,6 @@ def _unfinished(ledger: Ledger) -> Iterator[Hidden]:
 def _named(tiers: FileTiers, record: EpochRecord) -> frozenset[str]:
     """Every hidden path that a record not yet complete refers to."""
     files = record.committables.decode(tiers.committable_codec)
-    staged = {file.staged.path for file in files if isinstance(file, PendingFile | HeldFile)}
+    staged = {file.staged.path for file in files if isinstance(file, PendingFile | HeldFile | UndoneFile)}
     discards = {file.path for file in files if isinstance(file, DiscardFile)}
     return frozenset(staged | discards | set(chain_of(record).named))

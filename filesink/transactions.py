@@ -44,7 +44,7 @@ def find_write(cause: BatchWrite, ledger: Ledger, *, exclusive: Ledger) -> Epoch
 
 
 def remember(record: EpochRecord, ledger: Ledger) -> None:
-    """Have ``record`` found. Called before the epoch is complete; replayable."""
+    """Have ``record`` found, or what it takes back no more. Called before it is complete; replayable."""
     match record.cause:
         case BatchWrite(remembered_in=name) as cause if name:
             memory = ledger.beside(name)
@@ -56,6 +56,11 @@ def remember(record: EpochRecord, ledger: Ledger) -> None:
         case OfflineCompaction():
             memory = ledger.beside(COMPACTION)
             copy = replace(record, sink_id=COMPACTION)
+        case TakenBack(slot=slot):
+            undone = ledger.read(slot)
+            if undone is not None:
+                _forget(undone, record, ledger)
+            return
         case _:
             return
     memory.decide(copy)
@@ -65,17 +70,36 @@ def remember(record: EpochRecord, ledger: Ledger) -> None:
     memory.sweep(copy.slot)  # no epoch of its own will
 
 
-def remembered(record: EpochRecord, ledger: Ledger) -> tuple[Ledger, EpochRecord] | None:
-    """What ``remember`` may have left of ``record``, and where: to be undone if the epoch is taken back."""
-    match record.cause:
+def _forget(undone: EpochRecord, taken_back: EpochRecord, ledger: Ledger) -> None:
+    """Have nobody find ``undone``, be its copy there, or come late. Replayable."""
+    match undone.cause:
         case BatchWrite(remembered_in=name) if name:
-            memory = ledger.beside(name)
-            head = memory.head()
-            return (memory, head.record) if head and head.record.nonce == record.nonce else None
+            _fill(ledger.beside(name), undone, taken_back)
         case OfflineCompaction():
-            return ledger.beside(COMPACTION), record
+            ledger.beside(COMPACTION).retract(undone.slot)
         case _:
-            return None
+            pass
+
+
+def _fill(memory: Ledger, undone: EpochRecord, taken_back: EpochRecord) -> None:
+    """Take back the copy of ``undone``, or take the slot that it would be put into."""
+    while True:
+        head = memory.head()
+        newest = None if head is None else head.record
+        if newest is not None and newest.nonce == taken_back.nonce:
+            void = newest  # an earlier call has got so far
+        elif newest is None or isinstance(newest.cause, TakenBack):
+            slot = 0 if newest is None else newest.slot + 1
+            void = replace(taken_back, sink_id=memory.sink_id, slot=slot, cause=TakenBack(slot=slot))
+        elif newest.nonce == undone.nonce:
+            cause = TakenBack(slot=newest.slot)
+            void = replace(taken_back, sink_id=memory.sink_id, slot=newest.slot + 1, cause=cause)
+        else:
+            return  # the same txn_id was written meanwhile
+        if memory.decide(void).nonce == void.nonce:
+            break
+    memory.complete(void.slot)
+    memory.sweep(void.slot)
 
 
 def _check_undone(exclusive: Ledger, name: str) -> None:

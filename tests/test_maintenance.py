@@ -7,6 +7,7 @@ import json
 import shutil
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 
 import pytest
 
@@ -28,11 +29,13 @@ from filesink.identity import EXCLUSIVE, batch_sink_id, batch_write
 from filesink.maintenance import Lost
 from filesink.metastore.partition_commit import PartitionCommit
 from filesink.metastore.policies import ListenerPolicy
-from filesink.naming import HiddenName, sink_tag
+from filesink.naming import HiddenName, name_of, parse_hidden, sink_tag
 from filesink.save_mode import SaveMode
 from filesink.storage.faulty import Fault, Moment
 from formats.api import Encoder
 from tests.fakes import QUERY, World, keep_open, micro_batch, plan_of, records
+from tests.storage.fake_objects import FakeObjects
+from tests.storage.test_s3_answers import store_of
 
 WEEK = 7 * 24 * 3600 * 1000
 
@@ -244,6 +247,137 @@ def test_what_is_held_again_is_out_of_reach_of_late_calls():
     world.driver().finish()
     assert world.rows() == ["0"]
     assert world.hidden() == []
+
+
+def dies_at(world, operation, ending, work):
+    """``work`` is killed before its first call of a kind on a path that ends so."""
+    dies = Fault(moment=Moment.BEFORE, error=Killed())
+    world.fault = lambda asked, path: dies if asked == operation and path.endswith(ending) else None
+    with pytest.raises(Killed):
+        work()
+    world.fault = lambda _operation, _path: None
+
+
+def test_nothing_goes_before_it_is_decided(checkpoint):
+    """The operator dies deciding, and the epoch's own completion comes late: then it is done after all."""
+    world = World()
+    world.driver().run(micro_batch(0), world.job(records("0")))
+    both = world.job(records("1", bucket="a"), records("2", bucket="b"))
+    dies_before_complete(world, 1, lambda: world.driver().run(planned(1), both))
+    take_away(world, "b")
+    rewrite = partial(world.maintenance().recover, Lost.REWRITE, checkpoint)
+    dies_at(world, "put_if_absent", "2.record", rewrite)
+    assert world.rows() == ["0", "1"]
+    world.store().put_if_absent("_filesink/uid-u/000000000001.complete", b"")
+    assert rewrite().retracted == ()
+    assert world.driver().run(planned(1), both).replayed
+    assert world.rows() == ["0", "1"]
+
+
+@pytest.mark.parametrize("by", ["operator", "query"])
+def test_an_epoch_that_is_being_taken_back_is_finished_by_whoever_comes(checkpoint, by):
+    """Be it by the operator, called again, or by the query that starts."""
+    world = World()
+    two_files_one_lost(world)
+    rewrite = partial(world.maintenance().recover, Lost.REWRITE, checkpoint)
+    dies_at(world, "delete", "", rewrite)
+    if by == "operator":
+        assert rewrite().retracted == (1,)
+        assert world.rows() == ["0"]
+    assert not world.driver().run(planned(1), world.job(records("1", "2"))).replayed
+    assert world.rows() == ["0", "1", "2"]
+
+
+def test_a_file_that_cannot_be_removed_now_is_taken_back_later(checkpoint):
+    """Nothing counts as taken back before all of it is."""
+    world = World()
+    two_files_one_lost(world)
+    busy = Fault(moment=Moment.BEFORE, error=StorageError("busy", code="BUSY"))
+    world.fault = lambda operation, path: busy if operation == "delete" and path.startswith("a/") else None
+    with pytest.raises(CommitFailedError):
+        world.maintenance().recover(Lost.REWRITE, checkpoint)
+    world.fault = lambda _operation, _path: None
+    assert not world.ledger().head().complete
+    assert world.maintenance().recover(Lost.RAISE, None).retracted == (1,)
+    assert world.rows() == ["0"]
+
+
+def test_what_is_being_taken_back_is_not_swept():
+    """A plan for a sweep, made between two calls, names nothing that the second one looks for."""
+    world = World()
+    two_files_one_lost(world, BatchWrite())
+    dies_at(world, "discard", "", lambda: world.maintenance().recover(Lost.REWRITE, None))
+    assert world.maintenance().plan_sweep(WEEK).files == ()
+
+
+def old_part_is_published(world):
+    """An epoch that publishes a part of an earlier one, and of whose own file nothing is left."""
+    world.driver().run(micro_batch(0), world.job(records("0", bucket="old")))
+    world.clock.now = 5000
+    world.plan = plan_of(policy=keep_open(part_size=1))
+    kill(world, "publish", planned(1), world.job([], records("1", bucket="new")))
+    lose(world, b"1\n")
+
+
+def test_accept_after_a_rewrite_that_died_loses_no_more(checkpoint):
+    """What was held before the epoch has the name still under which the epoch publishes it."""
+    world = World(plan=plan_of(policy=keep_open()))
+    old_part_is_published(world)
+    rewrite = partial(world.maintenance().recover, Lost.REWRITE, checkpoint)
+    dies_at(world, "put_if_absent", "2.record", rewrite)
+    assert world.maintenance().recover(Lost.ACCEPT, None).lost_rows == 1
+    assert world.rows() == ["0"]
+
+
+def test_the_operator_may_die_anywhere(checkpoint):
+    """What was held, and published by the epoch that is taken back, is there once in the end."""
+    for moment in Moment:
+        calls = 0
+        for deadly in range(1, 1000):
+            world = World(plan=plan_of(policy=keep_open()))
+            old_part_is_published(world)
+            calls = taken_back_until(deadly, moment, world, checkpoint)
+            world.maintenance().recover(Lost.REWRITE, checkpoint)
+            driver = world.driver()
+            driver.run(planned(1), world.job([], records("1", bucket="new")))
+            driver.finish()
+            assert world.rows() == ["0", "1"], f"died at call {deadly}"
+            assert world.hidden() == []
+            if calls < deadly:
+                break
+        assert calls > 10, "each call was the last one once"
+
+
+def test_a_refused_rewrite_leaves_no_copies(checkpoint):
+    """Copies of what is held are made before it is known that one cannot be made."""
+    world = World(plan=plan_of(policy=keep_open(part_size=5)))
+    world.driver().run(micro_batch(0), world.job([records("0", bucket="x"), records("1", bucket="y")]))
+    batch = world.job([records("2222", bucket="x"), records("3333", bucket="y")], records("4", bucket="z"))
+    dies_at(world, "discard", "", lambda: world.driver().run(planned(1), batch))
+    take_away(world, "y")
+    (gone, left) = sorted(path for path in world.hidden() if parse_hidden(name_of(path)).slot == 0)
+    world.store().discard(gone)
+    before = world.hidden()
+    with pytest.raises(IdentityError, match="begun to remove"):
+        world.maintenance().recover(Lost.REWRITE, checkpoint)
+    assert world.hidden() == before
+    assert left in before
+
+
+def test_objects_that_are_held_again_are_copied():
+    """A removal that the epoch's driver has asked for may come late, and knows the old object only."""
+    bucket = FakeObjects()
+    world = World(plan=plan_of(policy=keep_open()), open_store=lambda: store_of(bucket))
+    world.driver().run(micro_batch(0), world.job(records("0", bucket="a"), records("9", bucket="b")))
+    held = sorted(key for key in bucket.objects if "/." in key)
+    dies_at(world, "discard", "", world.driver().finish)
+    del bucket.objects[next(key for key in bucket.objects if key.startswith("b/part"))]
+    assert world.maintenance().recover(Lost.REWRITE, None).retracted == (1,)
+    for path in held:
+        world.store().discard(path)
+    world.driver().finish()
+    visible = [data for key, (data, _) in sorted(bucket.objects.items()) if "/part" in key]
+    assert visible == [b"0\n", b"9\n"]
 
 
 def test_rewrite_keeps_the_rows_of_earlier_epochs(checkpoint):
@@ -666,6 +800,41 @@ def test_a_write_that_is_taken_back_may_be_repeated():
     assert not world.driver(sink_id).run(cause, world.job(records("1"))).replayed
     assert world.rows() == ["1"]
     assert world.driver(sink_id).run(cause, world.job(records("1"))).replayed
+
+
+def test_a_copy_that_comes_late_finds_its_slot_taken():
+    """The driver dies remembering a txn_id: its write is taken back, and would be found again for ever."""
+    world = World()
+    sink_id, cause = batch_write(SaveMode.OVERWRITE, world.uid, "t", world.ids)
+    name = cause.remembered_in
+
+    def write():
+        return world.driver(sink_id).run(cause, world.job(records("1")))
+
+    dies_at(world, "put_if_absent", f"{name}/000000000000.record", write)
+    record = world.ledger(sink_id).head().record
+    for path in world.visible():
+        del world.files.files[path]
+    assert world.maintenance().recover(Lost.REWRITE, None).retracted == (0,)
+    late = replace(record, sink_id=name, cause=replace(cause, remembered_in=""))
+    assert world.ledger(name).decide(late).nonce != late.nonce
+    assert not write().replayed
+    assert world.rows() == ["1"]
+    assert write().replayed
+
+
+def test_a_named_append_is_taken_back_to_the_end_by_a_sink_with_uid():
+    """Whose chain it is tells the epoch that was taken back."""
+    world = World()
+    cause = BatchWrite(txn_id="a")
+    files = records("1", bucket="a"), records("2", bucket="b")
+    sink_id = batch_sink_id("u", "a", world.ids)
+    kill(world, "publish", cause, world.job(*files), sink_id=sink_id, below="b/")
+    lose(world, b"2\n")
+    rewrite = partial(world.maintenance().recover, Lost.REWRITE, None)
+    dies_at(world, "put_if_absent", "1.complete", rewrite)
+    assert rewrite().retracted == (0,)
+    assert world.ledger(sink_id).head().complete
 
 
 def named_write_is_lost():

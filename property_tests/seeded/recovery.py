@@ -4,76 +4,54 @@ from __future__ import annotations
 
 from property_tests.seeded.mutant import Mutant
 
+_COMMITTER = "filesink/committer.py"
 _RETRACTION = "filesink/retraction.py"
 _GIVING_UP = "filesink/giving_up.py"
 
-_DELETED = """        for file in files:
-            if self._store.is_published(file.staged, file.target):
-                self._store.delete(file.target)
-        # Else a power cut could bring back files of an epoch that is undone.
-        self._store.sync_directories(directories)
-"""
-_UNDONE = """        copy = remembered(record, ledger)
-        if copy is not None:
-            self._undo(*copy, {})
-        self._undo(ledger, record, moved)
-"""
-
 RECOVERY = (
     Mutant(
-        "an epoch is undone before its files are gone",
-        _RETRACTION,
-        _DELETED + _UNDONE,
-        _UNDONE + _DELETED,
-    ),
-    Mutant(
         "files that were taken back come back",
-        _RETRACTION,
-        """        # Else a power cut could bring back files of an epoch that is undone.
-        self._store.sync_directories(directories)
-""",
+        _COMMITTER,
+        "        self._store.sync_directories(sorted({parent(file.target) for file in undone}))\n",
         "",
     ),
     Mutant(
         "what an earlier call has taken back is not made to stay away",
-        _RETRACTION,
-        "        directories = sorted({parent(file.target) for file in files})\n",
-        """        there = [file for file in files if self._store.is_published(file.staged, file.target)]
-        directories = sorted({parent(file.target) for file in there})
+        _COMMITTER,
+        """        done = set(self._succeeding("taking back", self._take_away, undone))
+        self._store.sync_directories(sorted({parent(file.target) for file in undone}))
 """,
-    ),
-    Mutant(
-        "the new name of what is held again is not durable",
-        _RETRACTION,
-        "        self._store.sync_directories(sorted({parent(path) for path in moved}))\n",
-        "",
+        """        there = [file for file in undone if self._store.is_published(file.staged, file.target)]
+        done = set(self._succeeding("taking back", self._take_away, undone))
+        self._store.sync_directories(sorted({parent(file.target) for file in there}))
+""",
     ),
     Mutant(
         "files of others are taken back",
+        _COMMITTER,
+        """        if self._store.is_published(file.staged, file.target):
+            self._store.delete(file.target)
+""",
+        """        self._store.delete(file.target)
+""",
+    ),
+    Mutant(
+        "copies of what is held again are not durable",
         _RETRACTION,
-        """            if self._store.is_published(file.staged, file.target):
-                self._store.delete(file.target)
-""",
-        """            self._store.delete(file.target)
-""",
+        "        self._store.sync()\n",
+        "",
     ),
     Mutant(
         "held files that were published are not held again",
         _RETRACTION,
-        """                elif target and self._store.is_published(old, target):
-                    self._store.publish(replace(old, path=target), new.path)
-""",
-        "",
+        "                sources.append(replace(staged, path=published[staged.path]))\n",
+        "                pass\n",
     ),
     Mutant(
         "the state of an epoch that is taken back goes on",
         _RETRACTION,
-        """        states = {} if before is None else states_of(self._tiers, before.states)
-        held = {
-""",
-        """        states = states_of(self._tiers, record.states)
-        held = {
-""",
+        "        states = {} if before is None else states_of(self._tiers, before.states)\n",
+        "        states = states_of(self._tiers, record.states)\n",
     ),
     Mutant(
         "a loss that was accepted is not counted",

@@ -1,9 +1,9 @@
 """An operator decides about decided files that are gone: ``recover(lost=...)``, killed and called again.
 
-What the observer asks at every change does not hold while an epoch is taken back, so it looks away. One
-thing is asked instead: a file that gets its hidden name back loses its final one only when the hidden one
-is durable. At the end the query goes on, and a reader counts: no row is there twice, none is missing but
-those whose bytes were gone, and none of these if the batch could be replayed.
+What the observer asks at every change does not hold while an epoch is taken back, so it looks away. Two
+things are asked instead: that is decided when what is held again is durably copied, and complete when what
+is undone is gone for good. At the end the query goes on, and a reader counts: no row is there twice, none
+is missing but those whose bytes were gone, and none of these if the batch could be replayed.
 """
 
 from __future__ import annotations
@@ -121,12 +121,13 @@ def decide(history: History, lost: set[str], before: set[str], *, replayed: bool
 class TakingBack:
     """What the operator may remove, when; called at every change.
 
-    A power cut may not take both names of a file that is held again, and that an epoch is taken back is
-    decided last: it may not bring back a file of an epoch that is undone.
+    A power cut may not take the copies of what is held again, and may not bring back a file of an epoch that
+    is undone.
     """
 
     def __init__(self, world: World) -> None:
         self._world = world
+        self._made: list[tuple[Process, str]] = []
         self._taken: list[str] = []
 
     def __call__(self, process: Process, operation: str, path: str) -> None:
@@ -137,22 +138,25 @@ class TakingBack:
             if process.name != _NAME or not isinstance(inode, Inode):
                 continue
             if name.endswith(".record") and kind != "removed":
+                self._check_copies(process, name)
+            elif name.endswith(".complete") and kind != "removed":
                 self._check_gone(name)
             elif kind == "removed" and not is_hidden(name):
                 self._taken.append(name)
-                if inode.links:
-                    self._check_held(name, inode)
+            elif kind != "removed" and ".inprogress." in name:
+                self._made.append((process, name))
 
-    def _check_held(self, name: str, inode: Inode) -> None:
-        directory, unsure = self._directory(name)
-        certain = directory.synced.items()
-        if not any(node is inode and is_hidden(other) and other not in unsure for other, node in certain):
-            self._world.fail(f"I1: {name} was taken back and its hidden name is not durable")
+    def _check_copies(self, process: Process, record: str) -> None:
+        for name in (name for maker, name in self._made if maker is process):
+            directory, unsure = self._directory(name)
+            inode = directory.entries.get(name.rpartition("/")[2])
+            if isinstance(inode, Inode) and (name.rpartition("/")[2] in unsure or inode.synced != inode.data):
+                self._world.fail(f"I1: {record} was decided before {name} is durable")
 
-    def _check_gone(self, record: str) -> None:
+    def _check_gone(self, complete: str) -> None:
         for name in self._taken:
             if name.rpartition("/")[2] in self._directory(name)[1]:
-                self._world.fail(f"I2: {record} was decided before {name} is gone for good")
+                self._world.fail(f"I2: {complete} was made before {name} is gone for good")
 
     def _directory(self, name: str) -> tuple[Directory, set[str]]:
         """The directory of a file, and the names in it of which a power cut may change something."""
