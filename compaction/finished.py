@@ -212,12 +212,12 @@ def _finished(
 
 
 def _complete_slots(store: Store) -> dict[str, int]:
-    """Sink tag to the newest slot of its ledger that is complete."""
+    """Sink tag to the newest slot of its ledger that is complete, and stays."""
     slots: dict[str, int] = {}
     for sink_id in ledger_ids(store):
         head = Ledger(store, sink_id).newest()
         if head is not None:
-            slots[sink_tag(sink_id)] = head.record.slot - (not head.complete)
+            slots[sink_tag(sink_id)] = head.finished_slot
     return slots
 
 

@@ -93,8 +93,17 @@ class FileCommitter(SinkCommitter[Committable]):
         """
         self._discard(file.staged.path for file in undone)
         done = set(self._succeeding("taking back", self._take_away, undone))
-        self._store.sync_directories(sorted({parent(file.target) for file in undone}))
+        directories = {self._left_of(parent(file.target)) for file in undone}
+        self._store.sync_directories(sorted(directories))
         return [file for file in undone if file not in done]
+
+    def _left_of(self, directory: str) -> str:
+        """``directory``, or the one above that is there: it may be gone with all that was in it."""
+        while directory and name_of(directory) not in {
+            entry.name for entry in self._store.list(parent(directory))
+        }:
+            directory = parent(directory)
+        return directory
 
     def _take_away(self, file: UndoneFile) -> None:
         if self._store.is_published(file.staged, file.target):

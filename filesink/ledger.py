@@ -41,6 +41,14 @@ class Head:
     record: EpochRecord
     complete: bool
 
+    @property
+    def finished_slot(self) -> int:
+        """The newest slot whose epoch is done, and not about to be undone; -1 if there is none."""
+        if self.complete:
+            return self.record.slot
+        cause = self.record.cause
+        return (cause.slot if isinstance(cause, TakenBack) else self.record.slot) - 1
+
 
 class Ledger:
     """The chain of one sink.
@@ -92,11 +100,15 @@ class Ledger:
         return Ledger(self._store, sink_id)
 
     def unfinished_record(self) -> EpochRecord | None:
-        """The newest record if its epoch is not complete. Reads no record where there is none."""
+        """The newest record if its epoch is not complete. Reads no record where there is none.
+
+        If that takes another one back, the other: it is that one's files that come and go.
+        """
         listing = self.directory.listing()
         if not listing.records or listing.records[-1] in listing.complete:
             return None
-        return self._require(listing.records[-1])
+        record = self._require(listing.records[-1])
+        return self._require(record.cause.slot) if isinstance(record.cause, TakenBack) else record
 
     def decide(self, record: EpochRecord) -> EpochRecord:
         """Create ``record`` in its slot; return the record that stands there now.

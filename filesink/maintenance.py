@@ -74,20 +74,13 @@ class Maintenance:
                 given_up += self._give_up_held(ledger, head.record, lost)
                 continue
             try:
-                outcome = self._carry_through(ledger)
+                outcome, rows = self._carry_through(ledger, lost)
             except StagedDataLost:
                 if lost is Lost.RAISE:
                     raise
                 outcome, rows = self._without_lost(retraction, ledger, head.record, lost)
-                given_up += rows
-            if outcome is None:
-                continue
-            if isinstance(outcome.cause, TakenBack):
-                retracted.append(outcome.cause.slot)
-                if lost is Lost.ACCEPT:
-                    given_up += self._give_up_taken_back(ledger, lost)
-            else:
-                published.append(report_of(outcome))
+            given_up += rows
+            _note(outcome, published, retracted)
         swept = len(self._remove(self._dead(None)))
         return RecoveryReport(
             published=tuple(published), retracted=tuple(retracted), lost_rows=given_up, swept=swept
@@ -164,17 +157,16 @@ class Maintenance:
     ) -> tuple[Outcome[Committable] | None, int]:
         """Take ``record`` back or publish what is left of it, as the user wants; also the rows given up."""
         if _is_taken_back(retraction, ledger, record, lost):
-            return self._carry_through(ledger), 0
+            return self._carry_through(ledger, lost)
         return self._giving_up.publish_the_rest(ledger, record)
 
-    def _carry_through(self, ledger: Ledger) -> Outcome[Committable] | None:
+    def _carry_through(self, ledger: Ledger, lost: Lost) -> tuple[Outcome[Committable] | None, int]:
+        """Do what the newest record says; also rows given up in the state that holds again."""
         with closing(self._loop(ledger)) as loop:
-            return loop.recover()
-
-    def _give_up_taken_back(self, ledger: Ledger, lost: Lost) -> int:
-        """As ``_give_up_held``, of the state that holds again since the newest epoch was taken back."""
-        head = ledger.head()
-        return 0 if head is None else self._give_up_held(ledger, head.record, lost)
+            outcome = loop.recover()
+        is_undone = outcome is not None and isinstance(outcome.cause, TakenBack)
+        head = ledger.head() if is_undone and lost is Lost.ACCEPT else None
+        return outcome, 0 if head is None else self._give_up_held(ledger, head.record, lost)
 
     def _give_up_held(self, ledger: Ledger, record: EpochRecord, lost: Lost) -> int:
         """Rows of open parts whose bytes are gone, taken out of the state by the user's own word."""
@@ -194,6 +186,17 @@ class Maintenance:
 
     def _check_replay(self, cause: MicroBatch, checkpoint: str | None) -> None:
         check_replay(cause, checkpoint)
+
+
+def _note(outcome: Outcome[Committable] | None, published: list[EpochReport], retracted: list[int]) -> None:
+    match outcome:
+        case None:
+            pass
+        case Outcome(slot=slot, cause=TakenBack(slot=undone)):
+            if undone != slot:
+                retracted.append(undone)
+        case _:
+            published.append(report_of(outcome))
 
 
 def _is_taken_back(retraction: Retraction, ledger: Ledger, record: EpochRecord, lost: Lost) -> bool:

@@ -18,7 +18,7 @@ from typing import Any
 import pyarrow as pa
 
 from filesink.api import Sink
-from filesink.epoch_record import EMPTY, BatchWrite, Cause, Section
+from filesink.epoch_record import EMPTY, BatchWrite, Cause, EpochRecord, Section, TakenBack
 from filesink.errors import InternalError, SchemaError, StateCorruptError
 from filesink.identity import EXCLUSIVE, OF_STREAMS
 from filesink.ledger import Head, Ledger
@@ -81,12 +81,22 @@ def _replaced_by(head: Head | None, ledger: Ledger) -> Section | None:
     """The newest columns below the base path if nothing is left of what this chain has written."""
     if head is None or head.record.states:
         return None  # what it holds is still to be published
-    newest = None
+    newest, slot = None, _slot_that_counts(head.record, ledger)
     for record in ledger.beside(EXCLUSIVE).newest_first():
         newest = newest or record
-        if record.replaces.get(ledger.sink_id, -1) >= head.record.slot:
+        if record.replaces.get(ledger.sink_id, -1) >= slot:
             return newest.schema
     return None
+
+
+def _slot_that_counts(record: EpochRecord, ledger: Ledger) -> int:
+    """Of the epoch whose state ``record`` has: an epoch that was taken back, and its end, left no files."""
+    while isinstance(record.cause, TakenBack):
+        before = ledger.read(record.cause.slot - 1) if record.cause.slot else None
+        if before is None:
+            break
+        record = before
+    return record.slot
 
 
 def _from_bytes(section: Section) -> pa.Schema:

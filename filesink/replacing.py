@@ -15,14 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from filesink.api import EpochContext, PreCommitStage, Prepared
-from filesink.committables import (
-    Committable,
-    CommittableCodec,
-    HeldFile,
-    PendingFile,
-    ReplacedFile,
-    UndoneFile,
-)
+from filesink.committables import Committable, CommittableCodec, HeldFile, PendingFile, ReplacedFile
 from filesink.errors import ConfigError, SecurityError
 from filesink.ledger import Ledger
 from filesink.naming import is_data, name_of
@@ -115,4 +108,4 @@ def _data(store: Store, directories: Iterable[str] | None = None) -> Iterator[tu
 
 
 def _targets(committables: Iterable[Committable]) -> set[str]:
-    return {name_of(file.target) for file in committables if isinstance(file, PendingFile | UndoneFile)}
+    return {name_of(file.target) for file in committables if isinstance(file, PendingFile)}

@@ -15,6 +15,7 @@ Rules:
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -27,7 +28,7 @@ from filesink.committables import (
     UndoneFile,
 )
 from filesink.epoch_record import EMPTY, EpochRecord, MicroBatch, Section, TakenBack
-from filesink.errors import IdentityError, SecurityError, StagedDataLost
+from filesink.errors import ConcurrentDriverError, IdentityError, SecurityError, StagedDataLost, StorageError
 from filesink.gathering import states_of
 from filesink.ledger import Ledger
 from filesink.naming import join, name_of, parent, parse_hidden
@@ -73,8 +74,9 @@ class Retraction:
         held = [one for values in states.values() for one in values]
         copies = self._copied(held, committables, slot=record.slot + 1)
         if gone := self._removed(held, committables, copies):
-            for copy in copies.values():
-                self._store.discard(copy.path)
+            with suppress(StorageError):  # they are swept
+                for copy in copies.values():
+                    self._store.discard(copy.path)
             raise IdentityError(
                 f"epoch {record.slot} has begun to remove what its files replace ('{gone[0]}' is gone, or "
                 "may be going): rows of earlier epochs may be in its files only, so it cannot be taken back, "
@@ -88,10 +90,12 @@ class Retraction:
             for subtask, values in states.items()
         }
         sections = {subtask: encode_states(self._tiers, values) for subtask, values in kept.items()}
+        # What could not be copied is no file of the epoch's: somebody may put it back where it was held.
+        lost = {one.staged.path for one in held} - set(copies)
         undone: list[Committable] = [
             UndoneFile(target=file.target, staged=file.staged)
             for file in committables
-            if isinstance(file, PendingFile)
+            if isinstance(file, PendingFile) and file.staged.path not in lost
         ]
         following = EpochRecord(
             slot=record.slot + 1,
@@ -108,6 +112,12 @@ class Retraction:
             schema=EMPTY if before is None else before.schema,
             states={subtask: section for subtask, section in sections.items() if section.data},
         )
+        if ledger.is_complete(record.slot):  # while files were copied
+            raise ConcurrentDriverError(
+                f"epoch {record.slot} of sink '{record.sink_id}' has been completed meanwhile, by a query or "
+                "by a server that was late; nothing was taken back. Stop the query before recover()",
+                code="CONCURRENT_DRIVER",
+            )
         ledger.go_on_with(following)
 
     def _copied(

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from filesink.epoch_record import BatchWrite, EpochRecord, OfflineCompaction, TakenBack
+from filesink.epoch_record import EMPTY, BatchWrite, EpochRecord, OfflineCompaction, TakenBack
 from filesink.errors import ConcurrentDriverError
 from filesink.ledger import COMPACTION, Ledger
 from filesink.save_mode import SaveMode
@@ -63,7 +63,8 @@ def remember(record: EpochRecord, ledger: Ledger) -> None:
             return
         case _:
             return
-    memory.decide(copy)
+    if memory.decide(copy).nonce != copy.nonce:
+        return  # another write of the same txn_id stands there, or what says that this one is void
     memory.complete(copy.slot)
     # Its slots are a few of another chain's, and need not be among those at which a chain is folded.
     memory.fold(newest=0, keep=1)
@@ -83,6 +84,9 @@ def _forget(undone: EpochRecord, taken_back: EpochRecord, ledger: Ledger) -> Non
 
 def _fill(memory: Ledger, undone: EpochRecord, taken_back: EpochRecord) -> None:
     """Take back the copy of ``undone``, or take the slot that it would be put into."""
+    blank = replace(
+        taken_back, sink_id=memory.sink_id, last_batch=None, waiting=EMPTY, schema=EMPTY, states={}
+    )
     while True:
         head = memory.head()
         newest = None if head is None else head.record
@@ -90,10 +94,9 @@ def _fill(memory: Ledger, undone: EpochRecord, taken_back: EpochRecord) -> None:
             void = newest  # an earlier call has got so far
         elif newest is None or isinstance(newest.cause, TakenBack):
             slot = 0 if newest is None else newest.slot + 1
-            void = replace(taken_back, sink_id=memory.sink_id, slot=slot, cause=TakenBack(slot=slot))
+            void = replace(blank, slot=slot, cause=TakenBack(slot=slot))
         elif newest.nonce == undone.nonce:
-            cause = TakenBack(slot=newest.slot)
-            void = replace(taken_back, sink_id=memory.sink_id, slot=newest.slot + 1, cause=cause)
+            void = replace(blank, slot=newest.slot + 1, cause=TakenBack(slot=newest.slot))
         else:
             return  # the same txn_id was written meanwhile
         if memory.decide(void).nonce == void.nonce:

@@ -13,7 +13,7 @@ import pytest
 
 from filesink import FileSink
 from filesink.committables import CommittableCodec
-from filesink.epoch_record import BatchWrite
+from filesink.epoch_record import EMPTY, BatchWrite
 from filesink.errors import (
     CommitFailedError,
     ConcurrentDriverError,
@@ -32,7 +32,9 @@ from filesink.metastore.policies import ListenerPolicy
 from filesink.naming import HiddenName, name_of, parse_hidden, sink_tag
 from filesink.save_mode import SaveMode
 from filesink.storage.faulty import Fault, Moment
+from filesink.transactions import remember
 from formats.api import Encoder
+from tests.compaction.test_superseded import compact, rows_once
 from tests.fakes import QUERY, World, keep_open, micro_batch, plan_of, records
 from tests.storage.fake_objects import FakeObjects
 from tests.storage.test_s3_answers import store_of
@@ -974,3 +976,118 @@ def test_an_operator_who_dies_while_taking_back_begins_again(checkpoint, moment)
         if calls < deadly:
             break
     assert calls > 10, "each call was the last one once"
+
+
+# --- what was found by reading how an epoch is taken back
+
+
+def being_taken_back(world, checkpoint):
+    """An operator decides that an epoch is void, and dies before anything of it is gone."""
+    world.driver().run(micro_batch(0), world.job(records("0", bucket="a")))
+    files = records("1", bucket="a"), records("2", bucket="b")
+    kill(world, "publish", planned(1), world.job(*files), below="b/")
+    lose(world, b"2\n")
+    rewrite = partial(world.maintenance().recover, Lost.REWRITE, checkpoint)
+    dies_at(world, "discard", "", rewrite)
+    return rewrite
+
+
+def test_files_that_are_being_taken_back_are_not_merged(checkpoint):
+    """The merged file would keep rows that come again."""
+    world = World()
+    rewrite = being_taken_back(world, checkpoint)
+    assert compact(world, 0) is None
+    assert rewrite().retracted == (1,)
+    world.driver().run(planned(1), world.job(records("1", bucket="a"), records("2", bucket="b")))
+    assert world.rows() == ["0", "1", "2"]
+
+
+def test_readers_know_what_a_merge_that_is_being_taken_back_has_superseded():
+    """Merged files and their inputs stand beside each other until it is done."""
+    world = World()
+    for number, (value, bucket) in enumerate([("0", "a"), ("1", "b"), ("2", "a"), ("3", "b")]):
+        world.driver().run(micro_batch(number), world.job(records(value, bucket=bucket)))
+    dies = Fault(moment=Moment.BEFORE, error=Killed())
+    world.fault = lambda operation, path: dies if operation == "publish" and path.startswith("b/") else None
+    with pytest.raises(Killed):
+        compact(world, 1000)
+    world.fault = lambda _operation, _path: None
+    world.store().discard(next(path for path in world.hidden() if path.startswith("b/")))
+    rewrite = partial(world.maintenance().recover, Lost.REWRITE, None)
+    dies_at(world, "discard", "", rewrite)
+    assert rows_once(world) == ["0", "1", "2", "3"]
+    rewrite()
+    assert rows_once(world) == world.rows() == ["0", "1", "2", "3"]
+
+
+@pytest.mark.parametrize("bucket", ["b", "b/c"])
+def test_an_epoch_whose_directory_is_gone_is_taken_back(checkpoint, tmp_path, bucket):
+    """Who removed the file removed the bucket with it: there is nothing left in it to make durable."""
+    base = tmp_path / "base"
+    base.mkdir()
+    world = World(open_store=StoreAddress(base_path=str(base)))
+    world.driver().run(micro_batch(0), world.job(records("0")))
+    files = records("1", bucket="a"), records("2", bucket=bucket)
+    kill(world, "publish", planned(1), world.job(*files), below="b/")
+    shutil.rmtree(base / "b")
+    assert world.maintenance().recover(Lost.REWRITE, checkpoint).retracted == (1,)
+    assert not world.driver().run(planned(1), world.job(*files)).replayed
+    left = [path for path in base.rglob("*/*") if "_filesink" not in path.parts and path.is_file()]
+    assert sorted(path.read_bytes() for path in left) == [b"1\n", b"2\n"]
+
+
+def test_an_epoch_that_is_completed_meanwhile_is_not_taken_back(checkpoint):
+    """Files come back while the operator copies, a query publishes them, and Spark will not replay."""
+    world = World(plan=plan_of(policy=keep_open()))
+    old_part_is_published(world)
+
+    def completed(operation, _path):
+        if operation == "concat":
+            world.fault = lambda _operation, _path: None
+            world.ledger().complete(1)
+
+    world.fault = completed
+    with pytest.raises(ConcurrentDriverError, match="completed meanwhile"):
+        world.maintenance().recover(Lost.REWRITE, checkpoint)
+    assert world.ledger().head().record.slot == 1
+
+
+def test_what_was_held_and_is_lost_may_be_put_back(checkpoint):
+    """Its rows came with an earlier epoch: no call removes the name that the state has for it."""
+    world = World(plan=plan_of(policy=keep_open()))
+    old_part_is_published(world)
+    path = next(path for path in world.hidden() if path.startswith("old/"))
+    saved = world.files.files.pop(path)
+    rewrite = partial(world.maintenance().recover, Lost.REWRITE, checkpoint)
+    dies_at(world, "sync_directories", "", rewrite)
+    world.files.files[path] = saved
+    assert rewrite().retracted == (1,)
+    driver = world.driver()
+    driver.run(planned(1), world.job([], records("1", bucket="new")))
+    driver.finish()
+    assert world.rows() == ["0", "1"]
+
+
+def test_a_txn_id_that_was_taken_back_has_no_columns():
+    """What stands in its place belongs to no input, nor does it name what others wait for."""
+    world = World()
+    overwrite, cause = batch_write(SaveMode.OVERWRITE, world.uid, "t", world.ids)
+    world.driver(EXCLUSIVE).run(BatchWrite(mode=SaveMode.OVERWRITE), world.job(records("0")))
+    kill(world, "publish", cause, world.job(records("1")), sink_id=overwrite)
+    lose(world, b"1\n")
+    assert world.maintenance().recover(Lost.REWRITE, None).retracted == (1,)
+    void = world.ledger(cause.remembered_in).head()
+    assert void.complete
+    assert (void.record.schema, void.record.waiting, void.record.states) == (EMPTY, EMPTY, {})
+
+
+def test_a_copy_is_complete_only_if_it_is_its_own():
+    """A slow driver of an overwrite meets the append that has taken its txn_id meanwhile."""
+    world = World()
+    sink_id, cause = batch_write(SaveMode.OVERWRITE, world.uid, "t", world.ids)
+    kill(world, "publish", cause, world.job(records("1")), sink_id=sink_id)
+    record = world.ledger(sink_id).head().record
+    other = replace(record, sink_id=cause.remembered_in, nonce="other", cause=BatchWrite(txn_id="t"))
+    world.ledger(cause.remembered_in).decide(other)
+    remember(record, world.ledger(sink_id))
+    assert not world.ledger(cause.remembered_in).head().complete

@@ -10,7 +10,7 @@ import pytest
 
 from filesink.buckets import BucketAssigner
 from filesink.collected import CollectedEpochs, slot_for
-from filesink.epoch_record import EMPTY, BatchWrite, EpochRecord, Section
+from filesink.epoch_record import EMPTY, BatchWrite, EpochRecord, Section, TakenBack
 from filesink.errors import InternalError, SchemaError, StateCorruptError
 from filesink.identity import EXCLUSIVE
 from filesink.ports import Ports, SerialRunner
@@ -203,6 +203,19 @@ def test_an_overwrite_has_replaced_an_epoch_that_was_complete_when_it_looked():
     assert world.ledger(EXCLUSIVE).head().record.replaces == {"uid-u": 0}
     assert world.driver().recover() is not None
     refused(world, micro_batch(2), schema_of(b=INT), "'a' is gone")
+
+
+def test_what_was_taken_back_since_an_overwrite_does_not_count():
+    """The batch is written again in the columns that it had, which followed the overwrite's."""
+    world = json_world()
+    world.driver().run(micro_batch(0), job_of(world, schema_of(a=INT), 1))
+    world.driver(EXCLUSIVE).run(BatchWrite(mode=SaveMode.OVERWRITE), job_of(world, schema_of(b=INT), 2))
+    head = world.ledger().head()
+    for slot, cause in ((1, micro_batch(1)), (2, TakenBack(slot=1))):
+        world.ledger().decide(replace(head.record, slot=slot, nonce=str(slot), cause=cause))
+        world.ledger().complete(slot)
+    refused(world, micro_batch(1), schema_of(c=INT), "'b' is gone")
+    world.driver().run(micro_batch(1), job_of(world, schema_of(b=INT), 3))
 
 
 def test_an_overwrite_notes_nothing_of_batch_writes():

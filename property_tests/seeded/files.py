@@ -14,8 +14,8 @@ FILES = (
     Mutant(
         "inputs of a merge are removed before publication",
         _COMMITTER,
-        "        pending, discards, replaced = _sorted(committables)\n",
-        "        pending, discards, replaced = _sorted(committables)\n        for file in discards:\n            self._store.discard(file.path)\n",
+        "        pending, undone, discards, replaced = _sorted(committables)\n",
+        "        pending, undone, discards, replaced = _sorted(committables)\n        for file in discards:\n            self._store.discard(file.path)\n",
     ),
     Mutant(
         "inputs of a merge are removed although some files failed",

@@ -20,8 +20,8 @@ OVERWRITES = (
     Mutant(
         "replaced files are removed before publication",
         _COMMITTER,
-        "        pending, discards, replaced = _sorted(committables)\n",
-        "        pending, discards, replaced = _sorted(committables)\n        self._remove(replaced)\n",
+        "        pending, undone, discards, replaced = _sorted(committables)\n",
+        "        pending, undone, discards, replaced = _sorted(committables)\n        self._remove(replaced)\n",
     ),
     Mutant(
         "replaced files stay",

@@ -12,18 +12,18 @@ RECOVERY = (
     Mutant(
         "files that were taken back come back",
         _COMMITTER,
-        "        self._store.sync_directories(sorted({parent(file.target) for file in undone}))\n",
+        "        self._store.sync_directories(sorted(directories))\n",
         "",
     ),
     Mutant(
         "what an earlier call has taken back is not made to stay away",
         _COMMITTER,
         """        done = set(self._succeeding("taking back", self._take_away, undone))
-        self._store.sync_directories(sorted({parent(file.target) for file in undone}))
+        directories = {self._left_of(parent(file.target)) for file in undone}
 """,
         """        there = [file for file in undone if self._store.is_published(file.staged, file.target)]
         done = set(self._succeeding("taking back", self._take_away, undone))
-        self._store.sync_directories(sorted({parent(file.target) for file in there}))
+        directories = {parent(file.target) for file in there}
 """,
     ),
     Mutant(
