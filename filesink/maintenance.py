@@ -164,7 +164,8 @@ class Maintenance:
         """Do what the newest record says; also rows given up in the state that holds again."""
         with closing(self._loop(ledger)) as loop:
             outcome = loop.recover()
-        is_undone = outcome is not None and isinstance(outcome.cause, TakenBack)
+        # ``None``: a completion that was late came between two looks, maybe that of taking back.
+        is_undone = outcome is None or isinstance(outcome.cause, TakenBack)
         head = ledger.head() if is_undone and lost is Lost.ACCEPT else None
         return outcome, 0 if head is None else self._give_up_held(ledger, head.record, lost)
 
