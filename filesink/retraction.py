@@ -14,7 +14,7 @@ Rules:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -85,19 +85,37 @@ class Retraction:
                 code="NO_REPLAY",
             )
         self._store.sync()
+        following = self._following(record, before, states, copies)
+        if ledger.is_complete(record.slot):  # while files were copied
+            raise ConcurrentDriverError(
+                f"epoch {record.slot} of sink '{record.sink_id}' has been completed meanwhile, by a query or "
+                "by a server that was late; nothing was taken back. Stop the query before recover()",
+                code="CONCURRENT_DRIVER",
+            )
+        ledger.go_on_with(following)
+
+    def _following(
+        self,
+        record: EpochRecord,
+        before: EpochRecord | None,
+        states: Mapping[int, Sequence[HeldFile]],
+        copies: Mapping[str, Staged],
+    ) -> EpochRecord:
+        """The record that undoes ``record``: the state of ``before`` holds again, with ``copies`` in it."""
+        committables = record.committables.decode(self._tiers.committable_codec)
         kept = {
             subtask: [replace(one, staged=copies.get(one.staged.path, one.staged)) for one in values]
             for subtask, values in states.items()
         }
         sections = {subtask: encode_states(self._tiers, values) for subtask, values in kept.items()}
         # What could not be copied is no file of the epoch's: somebody may put it back where it was held.
-        lost = {one.staged.path for one in held} - set(copies)
+        lost = {one.staged.path for values in states.values() for one in values} - copies.keys()
         undone: list[Committable] = [
             UndoneFile(target=file.target, staged=file.staged)
             for file in committables
             if isinstance(file, PendingFile) and file.staged.path not in lost
         ]
-        following = EpochRecord(
+        return EpochRecord(
             slot=record.slot + 1,
             nonce=self._ports.ids.uuid(),
             sink_id=record.sink_id,
@@ -112,13 +130,6 @@ class Retraction:
             schema=EMPTY if before is None else before.schema,
             states={subtask: section for subtask, section in sections.items() if section.data},
         )
-        if ledger.is_complete(record.slot):  # while files were copied
-            raise ConcurrentDriverError(
-                f"epoch {record.slot} of sink '{record.sink_id}' has been completed meanwhile, by a query or "
-                "by a server that was late; nothing was taken back. Stop the query before recover()",
-                code="CONCURRENT_DRIVER",
-            )
-        ledger.go_on_with(following)
 
     def _copied(
         self, held: Sequence[HeldFile], committables: Sequence[Committable], *, slot: int
