@@ -80,9 +80,10 @@ bench: java $(VENV)/.bench ## measure what the README claims; takes a quarter of
 	$(BIN)/python benchmarks/many_buckets.py --rounds 2
 	$(BIN)/python benchmarks/report.py
 
-bench-full: bench ## measure everything else, too, with all peers; takes an hour and a half
+bench-full: bench ## measure everything else, too, with all peers; takes less than two hours
 	$(BIN)/python benchmarks/micro_batch.py --rows 10 --rounds 3
 	$(BIN)/python benchmarks/micro_batch.py --rows 1000000 --batches 10 --rounds 3
+	$(BIN)/python benchmarks/floors.py
 	$(BIN)/python benchmarks/shapes.py
 	$(BIN)/python benchmarks/peers.py
 	$(BIN)/python benchmarks/lakes.py

@@ -2,16 +2,14 @@
 
 Two queries of 2,000 micro-batches of ten rows: one closes its part file at every epoch, the other
 lets it stay open for a minute, so that its state and its cost rise and fall with the part's
-segments. Compared are the medians of durationMs.addBatch of micro-batches 100 to 199 and of the
-last 100; printed is the size of the ledger, too. The comparison is meant for the first query; in
-the second one it also depends on the age of the part in either window.
+segments. Compared are the medians of durationMs.addBatch of micro-batches 100 to 699 and of the
+last 600; printed is the size of the ledger, too.
 """
 
 from __future__ import annotations
 
 import argparse
 import shutil
-import statistics
 import tempfile
 import time
 from pathlib import Path
@@ -21,10 +19,8 @@ from pyspark.sql.streaming import StreamingQuery
 
 from filesink import BucketAssigner, FileSink, RollingPolicy
 from formats import Encoder
-from paired import keep
+from paired import early_and_late, keep
 from sessions import start_spark
-
-WINDOW = 100
 
 
 def main() -> None:
@@ -78,12 +74,11 @@ def ledger_size(directory: Path) -> tuple[int, int]:
 
 def report(name: str, taken: list[int], ledger: tuple[int, int]) -> None:
     """Print and keep what was found."""
-    early = statistics.median(taken[WINDOW : 2 * WINDOW])
-    late = statistics.median(taken[-WINDOW:])
+    early, late = early_and_late(taken)
     files, size = ledger
     print(f"\n{len(taken):,} epochs, {name}")
-    print(f"  median addBatch of epochs {WINDOW} to {2 * WINDOW - 1}: {early:.0f} ms")
-    print(f"  median addBatch of the last {WINDOW}: {late:.0f} ms   (ratio {late / early:.2f})")
+    print(f"  median addBatch of epochs 100 to 699: {early:.0f} ms")
+    print(f"  median addBatch of the last 600: {late:.0f} ms   (ratio {late / early:.2f})")
     print(f"  ledger: {files} files, {size:,} bytes")
     keep(f"epochs {name}", {"milliseconds": taken, "ledger_files": files, "ledger_bytes": size})
 

@@ -12,7 +12,7 @@ import json
 import os
 import statistics
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -50,13 +50,7 @@ def compare(
     title: str, *, baseline: Contender, ours: Contender, unit: str, rounds: int, warm_ups: int = 1
 ) -> Comparison:
     """Measure in pairs, print one table, keep the raw values in ``benchmarks/results``."""
-    values: dict[str, list[float]] = {baseline.name: [], ours.name: []}
-    for number in range(warm_ups + rounds):
-        for contender in (baseline, ours):
-            os.sync()
-            value = contender.measure()
-            if number >= warm_ups:  # the first pair warms up JVM, page cache and Python workers
-                values[contender.name].append(value)
+    values = measure([baseline, ours], rounds=rounds, warm_ups=warm_ups)
     comparison = Comparison(
         title=title,
         unit=unit,
@@ -67,6 +61,18 @@ def compare(
     )
     report(comparison)
     return comparison
+
+
+def measure(contenders: Sequence[Contender], *, rounds: int, warm_ups: int = 1) -> dict[str, list[float]]:
+    """What each took in each round, by its name; they take turns."""
+    values: dict[str, list[float]] = {contender.name: [] for contender in contenders}
+    for number in range(warm_ups + rounds):
+        for contender in contenders:
+            os.sync()
+            value = contender.measure()
+            if number >= warm_ups:  # the first round warms up JVM, page cache and Python workers
+                values[contender.name].append(value)
+    return values
 
 
 def report(comparison: Comparison) -> None:
@@ -95,6 +101,14 @@ def keep(title: str, values: dict[str, object]) -> None:
     (RESULTS / f"{name}.json").write_text(
         json.dumps({"title": title, **values, "on": setting()}, indent=1) + "\n"
     )
+
+
+def early_and_late(milliseconds: Sequence[int]) -> tuple[float, float]:
+    """Medians of epochs 100 to 699 and of the last 600, which take a minute or longer on two cores.
+
+    So a part that stays open for a minute is met at every age in both, and its state at every size.
+    """
+    return statistics.median(milliseconds[100:700] or milliseconds), statistics.median(milliseconds[-600:])
 
 
 def options(description: str, *, rounds: int) -> argparse.ArgumentParser:

@@ -13,7 +13,7 @@ import argparse
 import json
 import shutil
 import statistics
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
@@ -21,12 +21,13 @@ from typing import Any
 import matplotlib as mpl
 from matplotlib.figure import Figure
 
-from paired import RESULTS, Comparison
+from paired import RESULTS, Comparison, early_and_late
 
 _ROOT = Path(__file__).resolve().parents[1]
 DOCS = _ROOT / "docs"
 PUBLISHED = _ROOT / "benchmarks" / "published"
 RATIOS, EPOCHS = "images/bench-ratios.svg", "images/bench-epochs.svg"
+_FLOORS = "floors"  # the program whose ratios are of no sink
 _FASTER, _SLOWER = "#2a7f62", "#b5523b"
 _WINDOW = 50  # epochs in one point of the line
 _PARTS_OF_A_COMPARISON = tuple(field.name for field in fields(Comparison))
@@ -39,6 +40,11 @@ Made by `benchmarks/report.py` from raw values, which are in `benchmarks/publish
 other: below 1 ours is faster. If 1 lies between smallest and largest, the two are alike. One measurement
 says little about another day: what is on this page more than once, such as lineitem flat by ours, moves by
 a tenth and more. The number in the first column is that of the machine and the versions below.
+"""
+_ABOUT_FLOORS = """\
+*Floor of* is what a sink that does nothing would take: the same rows cross from the JVM to Python and are
+dropped there; in the row without Spark, pyarrow alone writes the same rows to files. No sink in Python gets
+below these ratios. *Above the floor* is ours, measured in the same run, over the rows that were dropped.
 """
 
 
@@ -55,6 +61,11 @@ class Result:
         if not {*_PARTS_OF_A_COMPARISON} <= {*self.values}:
             return None
         return Comparison(**{name: self.values[name] for name in _PARTS_OF_A_COMPARISON})
+
+    @property
+    def is_floor(self) -> bool:
+        """Whether it was measured to tell what a sink that does nothing would take."""
+        return bool(self.on.get("program") == _FLOORS)
 
     @property
     def setting(self) -> str:
@@ -110,7 +121,7 @@ def write(results: Sequence[Result], docs: Path) -> None:
         raise SystemExit("there are no results: run 'make bench' first")
     (docs / "images").mkdir(parents=True, exist_ok=True)
     mpl.rcParams.update({"svg.fonttype": "none", "svg.hashsalt": "filesink", "font.size": 9})
-    compared = [found for result in results if (found := result.comparison) is not None]
+    compared = [found for result in results if not result.is_floor and (found := result.comparison)]
     epochs = [result for result in results if "milliseconds" in result.values]
     if compared:
         _save(plot_ratios(compared), docs / RATIOS)
@@ -125,17 +136,17 @@ def page(results: Sequence[Result]) -> Iterator[str]:
     numbers = {setting: number for number, setting in enumerate(settings, 1)}
     yield _HEAD
     yield from (f"{number}. {setting}" for setting, number in numbers.items())
-    compared = [(result, found) for result in results if (found := result.comparison)]
-    if compared:
+    compared = [result for result in results if result.comparison]
+    if ours := [result for result in compared if not result.is_floor]:
         yield f"\n## Compared\n\n![Ratios of all comparisons, below 1 where ours is faster]({RATIOS})\n"
-        yield "| on | program | work | compared with | theirs | ours | pairs | ratio | smallest and largest |"
-        yield "|---|---|---|---|---|---|---|---|---|"
-        for result, comparison in compared:
-            yield f"| {numbers[result.setting]} {row(result.on.get('program', ''), comparison)}"
+        yield from table("ours", ours, numbers)
+    if floors := [result for result in compared if result.is_floor]:
+        yield f"\n## Floors\n\n{_ABOUT_FLOORS}"
+        yield from table("measured", floors, numbers)
     epochs = [result for result in results if "milliseconds" in result.values]
     if epochs:
         yield f"\n## One epoch after the other\n\n![Milliseconds of an epoch by its number]({EPOCHS})\n"
-        yield "| on | query | epochs | median of 100 to 199 | median of the last 100 | ratio | ledger |"
+        yield "| on | query | epochs | median of 100 to 699 | median of the last 600 | ratio | ledger |"
         yield "|---|---|---|---|---|---|---|"
         yield from (f"| {numbers[result.setting]} {epoch_row(result)}" for result in epochs)
     facts = [f"| {numbers[result.setting]} {line}" for result in results for line in fact_rows(result)]
@@ -143,6 +154,15 @@ def page(results: Sequence[Result]) -> Iterator[str]:
         yield "\n## Found\n\n| on | what | found |\n|---|---|---|"
         yield from facts
     yield ""
+
+
+def table(ours: str, results: Sequence[Result], numbers: Mapping[str, int]) -> Iterator[str]:
+    """One line for each of ``results``, which are comparisons; ``ours`` heads what was compared."""
+    yield f"| on | program | work | compared with | theirs | {ours} | pairs | ratio | smallest and largest |"
+    yield "|---" * 9 + "|"
+    for result in results:
+        if comparison := result.comparison:
+            yield f"| {numbers[result.setting]} {row(result.on.get('program', ''), comparison)}"
 
 
 def row(program: str, comparison: Comparison) -> str:
@@ -163,7 +183,7 @@ def row(program: str, comparison: Comparison) -> str:
 def epoch_row(result: Result) -> str:
     """What became of the cost of an epoch."""
     taken = result.values["milliseconds"]
-    early, late = statistics.median(taken[100:200] or taken), statistics.median(taken[-100:])
+    early, late = early_and_late(taken)
     ledger = f"{result.values['ledger_files']} files, {result.values['ledger_bytes'] / 1e6:.1f} MB"
     title = result.values["title"].removeprefix("epochs ")
     return f"| {title} | {len(taken):,} | {early:.0f} ms | {late:.0f} ms | {late / early:.2f} | {ledger} |"

@@ -32,7 +32,7 @@ FLAT = {
 }
 EPOCHS = {
     "title": "epochs parts close",
-    "milliseconds": [100] * 200 + [110] * 200,
+    "milliseconds": [90] * 100 + [100] * 600 + [110] * 600,
     "ledger_files": 30,
     "ledger_bytes": 2_500_000,
 }
@@ -61,6 +61,19 @@ def test_a_comparison_is_a_row_with_the_median_of_its_ratios(page: str) -> None:
     assert row in page.splitlines()
 
 
+def test_floors_are_not_taken_for_ours(report: ModuleType, tmp_path: Path) -> None:
+    """Rows that were dropped are nothing that ours has written: another table, and no bar of the plot."""
+    floor = {**FLAT, "title": "lineitem as text", "ours": "rows dropped in Python"}
+    for name, values, on in (("flat", FLAT, ON), ("floor", floor, {**ON, "program": "floors"})):
+        (tmp_path / f"{name}.json").write_text(json.dumps({**values, "on": on}))
+    report.write(report.load(tmp_path), tmp_path)
+    compared, floors = (tmp_path / "benchmarks.md").read_text().split("## Floors")
+    assert "| lineitem flat |" in compared
+    assert "lineitem as text" not in compared
+    assert "| `floors.py` | lineitem as text | df.write.parquet | 6 s | 4 s | 3 | 0.80 |" in floors
+    assert "lineitem as text" not in (tmp_path / report.RATIOS).read_text()
+
+
 def test_a_single_pair_has_no_spread(report: ModuleType, tmp_path: Path) -> None:
     """A range of 0.50 to 0.50 would look like the surest figure of the page; it is the least sure."""
     once = {**FLAT, "our_values": [3.0], "baseline_values": [6.0]}
@@ -83,7 +96,7 @@ def test_rows_say_on_what_they_were_measured(report: ModuleType, tmp_path: Path)
 
 def test_epochs_are_a_row_with_early_and_late_cost(page: str) -> None:
     """Whoever looks for growth finds both windows, and the size of the ledger."""
-    row = "| 1 | parts close | 400 | 100 ms | 110 ms | 1.10 | 30 files, 2.5 MB |"
+    row = "| 1 | parts close | 1,300 | 100 ms | 110 ms | 1.10 | 30 files, 2.5 MB |"
     assert row in page.splitlines()
 
 

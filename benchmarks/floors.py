@@ -1,0 +1,165 @@
+"""What no sink in Python goes below: the same rows cross from the JVM to Python, and are dropped there.
+
+Nothing is encoded, written, synced or committed. The rows are those that ours gets: Arrow columns, or
+one column that Spark renders where the format is text; Spark's limit of bytes a batch is lifted as ours
+lifts it. Spark's writer, this floor and ours take turns, so that two ratios come of one run: how far the
+floor is below Spark's writer, and how far ours is above the floor.
+
+The last comparison is without Spark: what 2,000 Parquet files cost a pyarrow that finds the rows of each
+file side by side, in place of 10 files of the same rows.
+"""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812 - as all PySpark code does
+from pyspark.sql.streaming import StreamingQuery
+
+from file_formats import CASES, write
+from filesink.spark.arrow_batches import bounded_by_rows
+from flink import FILES, make_lines
+from formats import Encoder
+from lineitem import generate
+from many_buckets import FEW, MANY, PARTS
+from micro_batch import WARM_UP, make_source, milliseconds_of_a_batch, start_ours, start_spark_sink
+from paired import Comparison, Contender, compare, measure, options, report, seconds
+from sessions import start_spark
+
+DROPPED = "rows dropped in Python"
+ROWS, BATCHES = 10_000, 60
+
+
+def main() -> None:
+    """Batch writes of each format, then micro-batches, then files without Spark."""
+    arguments = options("What a sink that does nothing would take", rounds=3).parse_args()
+    source = generate(arguments.cache, 1)
+    out = arguments.cache / "floors-out"
+    spark = start_spark()
+    lineitem = spark.read.parquet(str(source))
+    lines = spark.read.text(str(make_lines(arguments.cache, parts=FILES)))
+    for title, name, rows, crossing in (
+        ("lineitem SF1 as parquet", "parquet", lineitem, lineitem),
+        ("lineitem SF1 as csv", "csv", lineitem, rendered(lineitem, Encoder.csv())),
+        ("lineitem SF1 as json lines", "json lines", lineitem, rendered(lineitem, Encoder.json_lines())),
+        ("766 MB of lines as text", "text", lines, lines),
+    ):
+        case = CASES[name]
+        compare_floor(
+            title,
+            Contender(
+                name=f"df.write.{name.split()[0]}",
+                measure=partial(_measure, partial(case.spark, rows, str(out)), out),
+            ),
+            Contender(name=DROPPED, measure=partial(_measure, partial(drop, crossing), out)),
+            Contender(name="filesink", measure=partial(_measure, partial(write, case, rows, out), out)),
+            unit="seconds",
+            rounds=arguments.rounds,
+        )
+    compare_micro_batches(spark, rounds=arguments.rounds)
+    spark.stop()
+    compare_files(sorted(source.glob("*.parquet"))[:PARTS], out, rounds=arguments.rounds)
+
+
+def rendered(rows: DataFrame, encoder: Encoder) -> DataFrame:
+    """The one column that crosses in place of all."""
+    names = pa.schema([pa.field(name, pa.string()) for name in rows.columns])
+    expression = encoder.sql_expression(names)
+    assert expression is not None  # noqa: S101 - for every schema of more than one column
+    return rows.select(F.expr(expression))
+
+
+def drop(rows: DataFrame) -> None:
+    """Count the rows of each task in Python."""
+    with bounded_by_rows(rows):
+        rows.mapInArrow(_count, "rows bigint").collect()
+
+
+def compare_floor(
+    title: str, peer: Contender, floor: Contender, ours: Contender, *, unit: str, rounds: int
+) -> None:
+    """The floor over the peer, and ours over the floor."""
+    values = measure([peer, floor, ours], rounds=rounds)
+    for name, upper, lower in (("floor of", floor, peer), ("above the floor:", ours, floor)):
+        report(
+            Comparison(
+                title=f"{name} {title}",
+                unit=unit,
+                ours=upper.name,
+                baseline=lower.name,
+                our_values=values[upper.name],
+                baseline_values=values[lower.name],
+            )
+        )
+
+
+def compare_micro_batches(spark: SparkSession, *, rounds: int) -> None:
+    """A query that drops the rows of its micro-batches, between Spark's own file sink and ours."""
+    work = Path(tempfile.mkdtemp(prefix="filesink-floors-"))
+    make_source(work / "source", batches=BATCHES + WARM_UP, rows=ROWS)
+    run = partial(milliseconds_of_a_batch, spark=spark, work=work)
+    try:
+        compare_floor(
+            f"micro-batch of {ROWS:,} rows",
+            Contender(name="Spark's parquet sink", measure=partial(run, start=start_spark_sink)),
+            Contender(name=DROPPED, measure=partial(run, start=start_dropping)),
+            Contender(name="filesink", measure=partial(run, start=start_ours)),
+            unit="ms per addBatch",
+            rounds=rounds,
+        )
+    finally:
+        shutil.rmtree(work)
+
+
+def start_dropping(stream: DataFrame, work: Path) -> StreamingQuery:
+    """One job over each micro-batch."""
+    writer = stream.writeStream.foreachBatch(lambda rows, _: drop(rows))
+    return writer.option("checkpointLocation", str(work / "checkpoint")).trigger(availableNow=True).start()
+
+
+def compare_files(sources: list[Path], out: Path, *, rounds: int) -> None:
+    """The rows that ``many_buckets.py`` writes, one core, nothing synced."""
+    rows = pa.concat_tables(pq.read_table(source) for source in sources).combine_chunks()
+    few, many = (
+        Contender(name=f"{count:,} files", measure=partial(_measure, partial(encode, rows, count, out), out))
+        for count in (FEW, MANY)
+    )
+    compare(
+        f"floor of {rows.num_rows:,} rows in {MANY:,} files, by pyarrow",
+        baseline=few,
+        ours=many,
+        unit="seconds",
+        rounds=rounds,
+    )
+
+
+def encode(rows: pa.Table, files: int, out: Path) -> None:
+    """Slices of ``rows``, a file each."""
+    out.mkdir()
+    for number in range(files):
+        first, end = (rows.num_rows * place // files for place in (number, number + 1))
+        with pq.ParquetWriter(out / f"{number}.parquet", rows.schema, compression="snappy") as writer:
+            writer.write_table(rows.slice(first, end - first))
+
+
+def _measure(work: Callable[[], object], out: Path) -> float:
+    shutil.rmtree(out, ignore_errors=True)
+    taken = seconds(work)
+    shutil.rmtree(out, ignore_errors=True)
+    return taken
+
+
+def _count(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    rows = sum(batch.num_rows for batch in batches)
+    yield pa.RecordBatch.from_pydict({"rows": pa.array([rows], pa.int64())})
+
+
+if __name__ == "__main__":
+    main()
