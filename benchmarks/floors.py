@@ -87,10 +87,10 @@ def compare_floor(
 ) -> None:
     """The floor over the peer, and ours over the floor."""
     values = measure([peer, floor, ours], rounds=rounds)
-    for name, upper, lower in (("floor of", floor, peer), ("above the floor:", ours, floor)):
+    for name, upper, lower in (("the floor", floor, peer), ("ours, above the floor", ours, floor)):
         report(
             Comparison(
-                title=f"{name} {title}",
+                title=f"{title}: {name}",
                 unit=unit,
                 ours=upper.name,
                 baseline=lower.name,
@@ -132,7 +132,7 @@ def compare_files(sources: list[Path], out: Path, *, rounds: int) -> None:
         for count in (FEW, MANY)
     )
     compare(
-        f"floor of {rows.num_rows:,} rows in {MANY:,} files, by pyarrow",
+        f"{rows.num_rows:,} rows in {MANY:,} files, by pyarrow: the floor",
         baseline=few,
         ours=many,
         unit="seconds",

@@ -42,7 +42,7 @@ says little about another day: what is on this page more than once, such as line
 a tenth and more. The number in the first column is that of the machine and the versions below.
 """
 _ABOUT_FLOORS = """\
-*Floor of* is what a sink that does nothing would take: the same rows cross from the JVM to Python and are
+*The floor* is what a sink that does nothing would take: the same rows cross from the JVM to Python and are
 dropped there; in the row without Spark, pyarrow alone writes the same rows to files. No sink in Python gets
 below these ratios. *Above the floor* is ours, measured in the same run, over the rows that were dropped.
 """
