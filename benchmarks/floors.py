@@ -5,8 +5,8 @@ one column that Spark renders where the format is text; Spark's limit of bytes a
 lifts it. Spark's writer, this floor and ours take turns, so that two ratios come of one run: how far the
 floor is below Spark's writer, and how far ours is above the floor.
 
-The last comparison is without Spark: what 2,000 Parquet files cost a pyarrow that finds the rows of each
-file side by side, in place of 10 files of the same rows.
+The last comparison is about 2,000 buckets in one task: there the rows cross, and pyarrow writes them to
+2,000 files as if the rows of each lay side by side. Nobody routes them, and nothing is synced.
 """
 
 from __future__ import annotations
@@ -28,9 +28,10 @@ from filesink.spark.arrow_batches import bounded_by_rows
 from flink import FILES, make_lines
 from formats import Encoder
 from lineitem import generate
-from many_buckets import FEW, MANY, PARTS
+from many_buckets import FEW, MANY, PARTS, numbered
+from many_buckets import write as write_buckets
 from micro_batch import WARM_UP, make_source, milliseconds_of_a_batch, start_ours, start_spark_sink
-from paired import Comparison, Contender, compare, measure, options, report, seconds
+from paired import Comparison, Contender, measure, options, report, seconds
 from sessions import start_spark
 
 DROPPED = "rows dropped in Python"
@@ -64,8 +65,9 @@ def main() -> None:
             rounds=arguments.rounds,
         )
     compare_micro_batches(spark, rounds=arguments.rounds)
+    parts = map(str, sorted(source.glob("*.parquet"))[:PARTS])
+    compare_buckets(spark.read.parquet(*parts).coalesce(1), out, rounds=arguments.rounds)
     spark.stop()
-    compare_files(sorted(source.glob("*.parquet"))[:PARTS], out, rounds=arguments.rounds)
 
 
 def rendered(rows: DataFrame, encoder: Encoder) -> DataFrame:
@@ -124,29 +126,46 @@ def start_dropping(stream: DataFrame, work: Path) -> StreamingQuery:
     return writer.option("checkpointLocation", str(work / "checkpoint")).trigger(availableNow=True).start()
 
 
-def compare_files(sources: list[Path], out: Path, *, rounds: int) -> None:
-    """The rows that ``many_buckets.py`` writes, one core, nothing synced."""
-    rows = pa.concat_tables(pq.read_table(source) for source in sources).combine_chunks()
+def compare_buckets(rows: DataFrame, out: Path, *, rounds: int) -> None:
+    """The rows that ``many_buckets.py`` writes, in one task."""
     few, many = (
-        Contender(name=f"{count:,} files", measure=partial(_measure, partial(encode, rows, count, out), out))
+        Contender(
+            name=f"{count:,} files of pyarrow",
+            measure=partial(_measure, partial(write_slices, numbered(rows, count), count, out), out),
+        )
         for count in (FEW, MANY)
     )
-    compare(
-        f"{rows.num_rows:,} rows in {MANY:,} files, by pyarrow: the floor",
-        baseline=few,
-        ours=many,
+    ours = partial(write_buckets, rows, MANY, out)
+    compare_floor(
+        f"one task, {MANY:,} buckets in place of {FEW}",
+        few,
+        many,
+        Contender(name="filesink", measure=partial(_measure, ours, out)),
         unit="seconds",
         rounds=rounds,
     )
 
 
-def encode(rows: pa.Table, files: int, out: Path) -> None:
-    """Slices of ``rows``, a file each."""
+def write_slices(rows: DataFrame, files: int, out: Path) -> None:
+    """All rows of a task in its memory, a slice of them in each file, and not the bucket's number."""
     out.mkdir()
-    for number in range(files):
-        first, end = (rows.num_rows * place // files for place in (number, number + 1))
-        with pq.ParquetWriter(out / f"{number}.parquet", rows.schema, compression="snappy") as writer:
-            writer.write_table(rows.slice(first, end - first))
+    directory = str(out)
+
+    def encode(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        table = pa.Table.from_batches(list(batches)).drop_columns(["bucket"]).combine_chunks()
+        for number in range(files):
+            first, end = (table.num_rows * place // files for place in (number, number + 1))
+            with pq.ParquetWriter(
+                f"{directory}/{number}.parquet",
+                table.schema,
+                compression="snappy",
+                store_decimal_as_integer=True,
+            ) as writer:
+                writer.write_table(table.slice(first, end - first))
+        yield pa.RecordBatch.from_pydict({"rows": pa.array([table.num_rows], pa.int64())})
+
+    with bounded_by_rows(rows):
+        rows.mapInArrow(encode, "rows bigint").collect()
 
 
 def _measure(work: Callable[[], object], out: Path) -> float:

@@ -43,8 +43,8 @@ a tenth and more. The number in the first column is that of the machine and the 
 """
 _ABOUT_FLOORS = """\
 *The floor* is what a sink that does nothing would take: the same rows cross from the JVM to Python and are
-dropped there; in the row without Spark, pyarrow alone writes the same rows to files. No sink in Python gets
-below these ratios. *Above the floor* is ours, measured in the same run, over the rows that were dropped.
+dropped there, or, for 2,000 buckets, written by pyarrow as if the rows of each bucket lay side by side. No
+sink in Python gets below these ratios. *Above the floor* is ours, measured in the same run, over that.
 """
 
 
