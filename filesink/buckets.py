@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -186,7 +186,7 @@ def file_columns(assigner: BucketAssigner, schema: pa.Schema) -> list[int]:
 
 
 def assign_ids(assigner: BucketAssigner, batch: pa.RecordBatch, context: BucketContext) -> pa.Array[Any]:
-    """The bucket ids of ``batch``, for ``split``; errors of a user's assigner are named as such.
+    """The bucket ids of ``batch``, for ``encode_ids``; errors of a user's assigner are named as such.
 
     Raises:
         EncoderError: ``ASSIGNER``; it raised.
@@ -241,41 +241,15 @@ def check_bucket_id(bucket_id: str) -> str:
     return bucket_id
 
 
-def split(batch: pa.RecordBatch, ids: pa.Array[Any]) -> list[tuple[str, pa.RecordBatch]]:
-    """The records of each bucket, in their order; nothing is copied where records already lie together.
+def encode_ids(ids: pa.Array[Any]) -> tuple[list[str], NDArray[Any]]:
+    """The distinct ids that occur, and for each record the index of its id.
 
     Args:
-        batch: any columns; not necessarily those the ids were made from.
-        ids: one bucket id per record, plain or dictionary-encoded strings.
+        ids: as ``assign_ids`` returns them.
 
     Raises:
-        BucketError: an id is null or unusable, or ``ids`` does not fit ``batch``.
+        BucketError: an id cannot be used as a directory.
     """
-    _check_ids(ids, len(batch), name="split")
-    if len(batch) == 0:
-        return []
-    names, codes = _encode(ids)
-    if len(names) == 1:
-        return [(names[0], batch)]
-    starts = np.concatenate(([0], np.flatnonzero(codes[1:] != codes[:-1]) + 1))
-    if len(starts) == len(names):
-        ends = [*starts[1:].tolist(), len(batch)]
-        return [
-            (names[codes[start]], batch.slice(start, end - start))
-            for start, end in zip(starts.tolist(), ends, strict=True)
-        ]
-    order = np.argsort(codes, kind="stable")
-    ends = np.cumsum(np.bincount(codes, minlength=len(names))).tolist()
-    # A copy of its own for each bucket: slices of one large copy would keep all of it in memory for
-    # as long as the slowest bucket.
-    return [
-        (name, batch.take(order[start:end]))
-        for name, start, end in zip(names, [0, *ends[:-1]], ends, strict=True)
-    ]
-
-
-def _encode(ids: pa.Array[Any]) -> tuple[list[str], NDArray[Any]]:
-    """The checked distinct ids that occur, and for each record the index of its id."""
     encoded = ids if isinstance(ids, pa.DictionaryArray) else ids.dictionary_encode()
     codes = encoded.indices.to_numpy(zero_copy_only=False)
     values = encoded.dictionary
@@ -293,6 +267,41 @@ def _encode(ids: pa.Array[Any]) -> tuple[list[str], NDArray[Any]]:
     recode = np.zeros(len(values), dtype=np.uint16 if len(names) <= 1 << 16 else np.int64)
     recode[occurring] = [names[str(text)] for text in texts]
     return list(names), recode[codes]
+
+
+def split(
+    batch: pa.RecordBatch, names: Sequence[str], codes: NDArray[Any]
+) -> list[tuple[str, pa.RecordBatch]]:
+    """The records of each bucket, in their order; nothing is copied where records already lie together.
+
+    Args:
+        batch: any columns; not necessarily those the ids were made from.
+        names: ids of the buckets, each of which has a record.
+        codes: for each record the index of its id, as ``encode_ids`` finds it.
+    """
+    if not names:
+        return []
+    if len(names) == 1:
+        return [(names[0], batch)]
+    starts = np.concatenate(([0], np.flatnonzero(codes[1:] != codes[:-1]) + 1))
+    if len(starts) == len(names):
+        ends = [*starts[1:].tolist(), len(batch)]
+        return [
+            (names[codes[start]], batch.slice(start, end - start))
+            for start, end in zip(starts.tolist(), ends, strict=True)
+        ]
+    return list(zip(names, take_each(batch, codes, len(names)), strict=True))
+
+
+def take_each(batch: pa.RecordBatch, codes: NDArray[Any], count: int) -> list[pa.RecordBatch]:
+    """The records of each of the codes 0 to ``count`` - 1, in their order.
+
+    A copy of its own for each: slices of one large copy would keep all of it in memory for as long as
+    the slowest bucket.
+    """
+    order = np.argsort(codes, kind="stable")
+    ends = np.cumsum(np.bincount(codes, minlength=count)).tolist()
+    return [batch.take(order[start:end]) for start, end in zip([0, *ends[:-1]], ends, strict=True)]
 
 
 def _check_ids(ids: object, length: int, *, name: str) -> None:

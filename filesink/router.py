@@ -3,24 +3,53 @@
 A batch that is one bucket, or a few runs of buckets, passes without a copy. Where records of many
 buckets lie mixed, batches are gathered first: routing ten times as many records at once makes a tenth
 as many slices, and slices, not records, are what costs. Each record is then copied once more.
+
+Where there are so many buckets that slices would be small all the same, records wait here in *groups* of
+buckets, as in the partitions of a hash join, and leave a whole group at a time, split by bucket only
+then. Each record is copied twice more, but in pieces that are worth it.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pyarrow as pa
 
-from filesink.buckets import BucketAssigner, BucketContext, assign_ids, file_columns, split
+from filesink.buckets import (
+    BucketAssigner,
+    BucketContext,
+    assign_ids,
+    encode_ids,
+    file_columns,
+    split,
+    take_each,
+)
 from filesink.projection import RECORD_COLUMN
 from formats import columns
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from numpy.typing import NDArray
+
 _GOOD_SLICE = 1024  # records; slices of fewer are worth gathering for
-_MOST_GATHERED = 32 << 20  # bytes of Arrow data
+_GOOD_BYTES = 64 << 10  # slices of more are good, however few their records are
+_GROUPS = 64
+# What may be gathered is the memory that may wait, over this.
+_GATHERED = 4
+# The same, once it goes to groups. A group that is larger, as that of a bucket with most of the records, goes
+# on at once: it is copied as a whole.
+_GROUPED = 16
+
+
+@dataclass(slots=True)
+class _Group:
+    """Records of some buckets; the last column is the number of the bucket."""
+
+    pieces: list[pa.RecordBatch] = field(default_factory=list)
+    size: int = 0  # bytes
 
 
 @dataclass(slots=True)
@@ -29,14 +58,22 @@ class Router:
 
     Args:
         assigner: names the bucket of each record.
+        memory: bytes of records that may wait in the task, here and elsewhere.
+
+    Attributes:
+        held: bytes of the records that wait in groups; ``release`` makes them fewer.
     """
 
     assigner: BucketAssigner
+    memory: int
+    held: int = 0
     _columns: list[int] | None = None  # those that go into the files
     _waiting: list[pa.RecordBatch] = field(default_factory=list)
     _rows: int = 0
     _bytes: int = 0
     _wanted: int = 0  # records to gather before routing; 0 routes every batch as it comes
+    _groups: dict[int, _Group] = field(default_factory=dict)
+    _numbers: dict[str, int] = field(default_factory=dict)  # of the buckets whose records were in groups
 
     def route(self, batch: pa.RecordBatch, context: BucketContext) -> Iterator[tuple[str, pa.RecordBatch]]:
         """Take ``batch`` in; yield bucket ids with slices of what is routed now, without path columns."""
@@ -44,25 +81,77 @@ class Router:
         self._rows += batch.num_rows
         if self._wanted:
             self._bytes += columns.size(batch)
-        if self._rows >= self._wanted or self._bytes >= _MOST_GATHERED:
-            yield from self.drain(context)
+        if self._rows >= self._wanted or self._is_full():
+            yield from self._route_waiting(context)
 
     def drain(self, context: BucketContext) -> Iterator[tuple[str, pa.RecordBatch]]:
         """Route everything that waits."""
-        if not self._waiting:
-            return
-        rows = self._rows
+        if self._waiting:
+            yield from self._route_waiting(context)
+        while self.held:
+            yield from self.release()
+
+    def release(self) -> list[tuple[str, pa.RecordBatch]]:
+        """Route what waits in the largest group. Called while ``held``."""
+        group = self._groups.pop(max(self._groups, key=self._size))
+        self.held -= group.size
+        batch = _joined(group.pieces)
+        numbers, codes = np.unique(batch.column(batch.num_columns - 1).to_numpy(), return_inverse=True)
+        names = list(self._numbers)
+        records = batch.select(list(range(batch.num_columns - 1)))
+        pieces = take_each(records, codes, len(numbers))
+        return [(names[number], piece) for number, piece in zip(numbers.tolist(), pieces, strict=True)]
+
+    def _is_full(self) -> bool:
+        return self._bytes >= self.memory // (_GROUPED if self.held else _GATHERED)
+
+    def _route_waiting(self, context: BucketContext) -> Iterator[tuple[str, pa.RecordBatch]]:
         pieces = self._split(context)
-        mixed = len(pieces) * _GOOD_SLICE > rows and len(pieces) > 1
-        self._wanted = len(pieces) * _GOOD_SLICE if mixed or (self._wanted and len(pieces) > 1) else 0
+        # Before pieces come older records of the same buckets.
+        most = 0 if pieces else self.memory // _GROUPED
+        while any(group.size > most for group in self._groups.values()):
+            yield from self.release()
         yield from pieces
 
     def _split(self, context: BucketContext) -> list[tuple[str, pa.RecordBatch]]:
-        """Split what waits; a function of its own, so that nobody holds the rows while copies are written."""
-        waiting, self._waiting, self._rows, self._bytes = self._waiting, [], 0, 0
-        batch = waiting[0] if len(waiting) == 1 else pa.concat_batches(waiting)  # type: ignore[attr-defined]
+        """Split what waits, or put it into groups.
+
+        A function of its own, so that nobody holds the rows while copies are written.
+        """
+        waiting, self._waiting, rows, self._rows = self._waiting, [], self._rows, 0
+        batch = _joined(waiting)
         del waiting  # three times what was gathered would be in memory
-        return split(self._for_files(batch), assign_ids(self.assigner, batch, context))
+        names, codes = encode_ids(assign_ids(self.assigner, batch, context))
+        is_mixed = len(names) > 1 and len(names) * _GOOD_SLICE > rows
+        is_gathering, self._wanted = self._wanted > 0, 0
+        if is_mixed or (is_gathering and len(names) > 1):
+            self._wanted = len(names) * _GOOD_SLICE
+        size, self._bytes = self._bytes or (columns.size(batch) if is_mixed else 0), 0
+        records = self._for_files(batch)
+        if self._are_too_many(len(names), row_size=size / max(rows, 1)):
+            self._put_into_groups(records, names, codes)
+            return []
+        return split(records, names, codes)
+
+    def _are_too_many(self, buckets: int, *, row_size: float) -> bool:
+        """Whether slices of so many buckets were small even if all that may be gathered was."""
+        good = min(_GOOD_SLICE * row_size, _GOOD_BYTES)
+        return buckets * good > self.memory // _GATHERED
+
+    def _put_into_groups(self, records: pa.RecordBatch, names: list[str], codes: NDArray[Any]) -> None:
+        numbers = [self._numbers.setdefault(name, len(self._numbers)) for name in names]
+        of_records = np.array(numbers, np.int32)[codes]
+        numbered = records.append_column("", pa.array(of_records))
+        for number, piece in enumerate(take_each(numbered, of_records % _GROUPS, _GROUPS)):
+            if piece.num_rows:
+                group = self._groups.setdefault(number, _Group())
+                size = columns.size(piece)
+                group.pieces.append(piece)
+                group.size += size
+                self.held += size
+
+    def _size(self, number: int) -> int:
+        return self._groups[number].size
 
     def _for_files(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         if self._columns is None:
@@ -72,3 +161,8 @@ class Router:
                 [names.index(RECORD_COLUMN)] if rendered else file_columns(self.assigner, batch.schema)
             )
         return batch if len(self._columns) == batch.num_columns else batch.select(self._columns)
+
+
+def _joined(pieces: list[pa.RecordBatch]) -> pa.RecordBatch:
+    joined: pa.RecordBatch = pieces[0] if len(pieces) == 1 else pa.concat_batches(pieces)  # type: ignore[attr-defined]
+    return joined

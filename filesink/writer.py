@@ -44,7 +44,7 @@ class WriterLimits:
 
     Attributes:
         memory: bytes of records that wait in memory, over all buckets; beyond it the largest are
-            written out first.
+            written out first. Up to a quarter as much may be there besides, to be routed.
         open_files: files with a descriptor; beyond it the largest are closed first.
     """
 
@@ -174,7 +174,7 @@ class FileWriter(SinkWriter[HeldFile, Committable]):
         self._letters: AttemptParts | None = None  # made with the first dead letter
         self._buckets: dict[str, WriterBucket] = {}
         self._surplus: list[Committable] = []
-        self._router = Router(plan.assigner)
+        self._router = Router(plan.assigner, plan.limits.memory)
         self._next_check = context.clock.now_ms() + plan.check_interval_ms
         self._latest_ms = -1
         self._restore(held)
@@ -257,20 +257,32 @@ class FileWriter(SinkWriter[HeldFile, Committable]):
         return self._buckets.setdefault(bucket, WriterBucket(bucket, self._letters, plan.policy))
 
     def _write_all(self, pieces: Iterable[tuple[str, pa.RecordBatch]], now_ms: int) -> None:
+        held = self._router.held
+        if self._write_pieces(pieces, now_ms) or self._router.held > held:
+            self._stay_within_limits(now_ms)
+
+    def _write_pieces(self, pieces: Iterable[tuple[str, pa.RecordBatch]], now_ms: int) -> bool:
+        """Whether there were any."""
         written = False
         for bucket, piece in pieces:
             self._bucket(bucket).write(piece, now_ms)
             written = True
         for bucket, letter in self._parts.rejections.drain():
             self._bucket_of_dead_letters(bucket).write(letter, now_ms)
-        if written:
-            self._stay_within_limits()
+        return written
 
-    def _stay_within_limits(self) -> None:
-        """Write out the largest buffers, then close the largest files, until both limits hold."""
-        limits = self._plan.limits
-        if self._waiting_bytes() > limits.memory:
-            self._flush_largest(limits.memory // 2)
+    def _stay_within_limits(self, now_ms: int) -> None:
+        """Write out the largest buffers, then close the largest files, until both limits hold.
+
+        Of what the router holds only as much as is too much: the longer records of a bucket wait, the
+        more of them are written at once.
+        """
+        memory = self._plan.limits.memory
+        if self._waiting_bytes() + self._router.held > memory:
+            self._flush_largest(max(0, memory // 2 - self._router.held))
+        while self._router.held > memory:
+            self._write_pieces(self._router.release(), now_ms)
+            self._flush_largest(0)
         self._close_largest()
 
     def _waiting_bytes(self) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 from typing import Any
 from urllib.parse import unquote
@@ -14,10 +15,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from filesink.buckets import BucketAssigner, BucketContext, assign_ids, check_bucket_id, split
+from filesink.buckets import BucketAssigner, BucketContext, assign_ids, check_bucket_id, encode_ids, split
 from filesink.errors import BucketError
 from filesink.local_time import LocalTime, time_zone
 from filesink.partition_paths import escape, fragment, partition_values, unescape
+from filesink.router import Router
 from formats.zones import utc_offsets
 
 CONTEXT = BucketContext(processing_time_ms=0, time_zone="UTC")
@@ -30,11 +32,50 @@ def test_split_is_a_stable_partition(ids: list[str], encoded: bool) -> None:  # 
     """Each record comes out exactly once, under its own id, in its order; each id at most once."""
     batch = pa.record_batch({"n": pa.array(range(len(ids)), pa.int64())})
     array = pa.array(ids, pa.string())
-    parts = split(batch, array.dictionary_encode() if encoded else array)
+    parts = split(batch, *encode_ids(array.dictionary_encode() if encoded else array))
     assert {name: records.column(0).to_pylist() for name, records in parts} == {
         name: [n for n, other in enumerate(ids) if other == name] for name in ids
     }
     assert len(parts) == len(set(ids))
+
+
+class _ByColumn(BucketAssigner):
+    def assign(self, batch: pa.RecordBatch, context: BucketContext) -> pa.Array[Any]:
+        del context
+        return batch.column("bucket")
+
+    def partition_columns(self) -> tuple[str, ...]:
+        return ("bucket",)
+
+
+@given(
+    st.lists(st.lists(st.integers(0, 9), min_size=1, max_size=30), max_size=12),
+    st.sampled_from([1, 100, 5_000, 50_000, 1 << 27]),
+    st.integers(0, 400),
+)
+def test_routing_loses_and_reorders_nothing(batches: list[list[int]], memory: int, kept: int) -> None:
+    """However records are gathered, grouped and released, each bucket gets its own, in their order."""
+    router, rows = Router(_ByColumn(), memory), 0
+    found: dict[str, list[Any]] = {}
+    expected: dict[str, list[int]] = {}
+
+    def take(pieces: Iterable[tuple[str, pa.RecordBatch]]) -> None:
+        for name, records in pieces:
+            assert records.schema.names == ["n"]
+            found.setdefault(name, []).extend(records.column(0).to_pylist())
+
+    for buckets in batches:
+        numbers = range(rows, rows := rows + len(buckets))
+        for bucket, number in zip(buckets, numbers, strict=True):
+            expected.setdefault(str(bucket), []).append(number)
+        names = pa.array([str(bucket) for bucket in buckets])
+        batch = pa.RecordBatch.from_arrays([names, pa.array(numbers)], ["bucket", "n"])
+        take(router.route(batch, CONTEXT))
+        while router.held > kept:
+            take(router.release())
+    take(router.drain(CONTEXT))
+    assert found == expected
+    assert router.held == 0
 
 
 @given(st.text(st.sampled_from("ab/._\0\n\x7f\ud800é =%") | st.characters(), max_size=60))

@@ -11,16 +11,14 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from filesink import router
 from filesink.bucket import Closed
-from filesink.buckets import BucketAssigner, BucketContext
+from filesink.buckets import BucketAssigner
 from filesink.committables import DiscardFile, PendingFile
 from filesink.committer import FileCommitter
 from filesink.errors import BucketError, ConfigError, InternalError
 from filesink.file_format import BulkFormat
 from filesink.naming import OutputFileConfig, parse_hidden, sink_tag
 from filesink.rolling import RollingPolicy
-from filesink.router import Router
 from filesink.storage.s3 import S3Store
 from filesink.storage.s3_options import S3Options
 from filesink.storage.staged import HiddenObject
@@ -28,7 +26,7 @@ from filesink.system import SystemIds
 from filesink.writer import FileWriter, WriterLimits
 from formats import ParquetWriterFactory
 from formats.api import BulkWriter, BulkWriterFactory, Encoder
-from tests.fakes import ByColumn, SettableClock, World, keep_open, plan_of, records
+from tests.fakes import SettableClock, World, keep_open, plan_of, records
 from tests.storage.fake_objects import FakeObjects
 
 UUID = "[0-9a-f]{8}-[0-9a-f]{4}-[48][0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}"
@@ -53,19 +51,6 @@ def test_each_bucket_gets_its_records():
     assert contents == {"a": b"1\n2\n", "b": b"3\n4\n", "c": b"5\n"}
     assert [file.rows for file in files] == [2, 2, 1]
     assert context.metrics.values == {"buckets": 3, "files_written": 3, "bytes_written": 10}
-
-
-@pytest.mark.parametrize(("most", "routed"), [(1, ["b", "c"]), (1 << 20, [])])
-def test_what_is_gathered_is_bounded_by_its_bytes(monkeypatch, most, routed):
-    """Where buckets lie mixed, records wait for company until enough are there, or too many bytes."""
-    monkeypatch.setattr(router, "_MOST_GATHERED", most)
-    sut, now = Router(ByColumn()), BucketContext(processing_time_ms=0, time_zone="UTC")
-    first, second = (
-        pa.RecordBatch.from_pydict({"bucket": [*buckets], "value": ["1", "2"]}) for buckets in ("ab", "bc")
-    )
-    assert [bucket for bucket, _ in sut.route(first, now)] == ["a", "b"]
-    assert [bucket for bucket, _ in sut.route(second, now)] == routed
-    assert [bucket for bucket, _ in sut.drain(now)] == ([] if routed else ["b", "c"])
 
 
 class ByMoment(BucketAssigner):
@@ -283,6 +268,33 @@ def test_buffers_stay_within_the_memory_limit():
 
 
 @pytest.mark.parametrize("row_format", [True, False])
+def test_records_of_many_buckets_count_wherever_they_wait(row_format):
+    """Records in groups and in buffers together stay within the memory; each bucket's keep their order."""
+    form = Encoder.simple_string_encoder() if row_format else BulkFormat(HoarderFactory())
+    world = World(plan=plan_of(form, limits=WriterLimits(memory=100_000)))
+    writer, most_held = world.writer(), 0
+    for number in range(6):
+        writer.write(records("x" * 9_999, bucket=f"large{number}"), world.context())
+    for number in range(100):
+        batch = pa.RecordBatch.from_pydict(
+            {"bucket": [f"b{row * 7 % 300}" for row in range(300)], "value": [f"{number:050}"] * 300}
+        )
+        writer.write(batch, world.context())
+        held = writer._router.held
+        most_held = max(most_held, held)
+        if row_format:
+            buffers = (bucket.writer.buffered for bucket in writer._buckets.values() if bucket.writer)
+            assert held + sum(buffers) <= 100_000
+    files = writer.prepare_commit(0)
+    assert 50_000 < most_held <= 100_000
+    assert sum(file.rows for file in files) == 100 * 300 + 6
+    if row_format:
+        contents = [world.files.files[file.staged.path].content for file in files]
+        assert contents[:6] == [b"x" * 9_999 + b"\n"] * 6
+        assert contents[6:] == [b"".join(b"%050d\n" % number for number in range(100))] * 300
+
+
+@pytest.mark.parametrize("row_format", [True, False])
 def test_descriptors_stay_within_their_limit(row_format):
     """Over its files a writer ends segments of row parts, and parts of bulk formats; nothing is lost."""
     form = Encoder.simple_string_encoder() if row_format else BulkFormat(ParquetWriterFactory())
@@ -357,7 +369,7 @@ world = World(plan=plan, open_store=lambda: open_store(base, {}))
 writer, context = world.writer(), world.context()
 rng = np.random.default_rng(3)
 names = np.array([f"b{number}" for number in range(2000)])
-most = opened = 0
+most = 0
 for number in range(int(sys.argv[3])):
     if spread == "even":
         codes = rng.integers(0, 2000, 10_000)
@@ -368,12 +380,12 @@ for number in range(int(sys.argv[3])):
     batch = pa.RecordBatch.from_arrays([*columns, pa.array(names[codes])], [*map(str, range(16)), "bucket"])
     writer.write(batch, context)
     buffers = [bucket.writer.buffered for bucket in writer._buckets.values() if bucket.writer]
-    most, opened = max(most, sum(buffers)), max(opened, len(buffers))
+    most = max(most, sum(buffers) + writer._router.held)
 committables = writer.prepare_commit(0)
 assert sum(file.rows for file in committables) == 10_000 * (number + 1)
 assert most <= limit, most
 peak = re.search(r"VmHWM:\\s+([0-9]+) kB", Path("/proc/self/status").read_text())
-print(int(peak[1]) // 1024, opened)
+print(int(peak[1]) // 1024, len(writer._buckets))
 """
 
 
@@ -381,11 +393,11 @@ print(int(peak[1]) // 1024, opened)
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="reads the peak of memory from /proc")
 @pytest.mark.parametrize(("spread", "batches"), [("even", 35), ("skewed", 60)])
 def test_two_thousand_open_buckets_fit_into_memory(tmp_path, spread, batches):
-    """2,000 Parquet parts of 16 columns open at once stay within the limit, and the process below 512 MB."""
+    """Records of 2,000 Parquet parts of 16 columns stay within the limit, and the process below 512 MB."""
     root = Path(__file__).parent.parent
     command = [sys.executable, "-c", MEMORY, str(tmp_path), spread, str(batches)]
     done = subprocess.run(command, cwd=root, capture_output=True, text=True, check=False)  # noqa: S603
     assert done.returncode == 0, done.stderr
-    megabytes, parts = map(int, done.stdout.split())
-    assert parts == 2000 or spread == "skewed"
+    megabytes, buckets = map(int, done.stdout.split())
+    assert buckets == 2000 or spread == "skewed"
     assert megabytes < 512, megabytes
