@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 _GOOD_SLICE = 1024  # records; slices of fewer are worth gathering for
-_GOOD_BYTES = 64 << 10  # slices of more are good, however few their records are
+_GOOD_BYTES = 64 << 10  # larger slices are not worth a group, however few their records are
 _GROUPS = 64
 # What may be gathered is the memory that may wait, over this.
 _GATHERED = 4
@@ -142,7 +142,7 @@ class Router:
         numbers = [self._numbers.setdefault(name, len(self._numbers)) for name in names]
         of_records = np.array(numbers, np.int32)[codes]
         numbered = records.append_column("", pa.array(of_records))
-        for number, piece in enumerate(take_each(numbered, of_records % _GROUPS, _GROUPS)):
+        for number, piece in enumerate(take_each(numbered, (of_records % _GROUPS).astype(np.uint8), _GROUPS)):
             if piece.num_rows:
                 group = self._groups.setdefault(number, _Group())
                 size = columns.size(piece)

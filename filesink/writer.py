@@ -43,8 +43,9 @@ class WriterLimits:
     """What one task may keep open at a time.
 
     Attributes:
-        memory: bytes of records that wait in memory, over all buckets; beyond it the largest are
-            written out first. Up to a quarter as much may be there besides, to be routed.
+        memory: bytes of records that wait in memory, over all buckets; beyond it the largest buffers are
+            written out first, all of them where records of too many buckets wait for their turn. Up to a
+            quarter as much may be there besides, to be routed.
         open_files: files with a descriptor; beyond it the largest are closed first.
     """
 
@@ -262,27 +263,34 @@ class FileWriter(SinkWriter[HeldFile, Committable]):
             self._stay_within_limits(now_ms)
 
     def _write_pieces(self, pieces: Iterable[tuple[str, pa.RecordBatch]], now_ms: int) -> bool:
-        """Whether there were any."""
-        written = False
-        for bucket, piece in pieces:
+        """Whether there were any; of many, some are written out before all have come."""
+        step = max(1, self._plan.limits.open_files // 2)
+        number = 0
+        for number, (bucket, piece) in enumerate(pieces, 1):
             self._bucket(bucket).write(piece, now_ms)
-            written = True
+            if number % step == 0:
+                self._make_room()
         for bucket, letter in self._parts.rejections.drain():
             self._bucket_of_dead_letters(bucket).write(letter, now_ms)
-        return written
+        return number > 0
 
     def _stay_within_limits(self, now_ms: int) -> None:
-        """Write out the largest buffers, then close the largest files, until both limits hold.
+        """Make room, and let go of what the router holds too much.
 
-        Of what the router holds only as much as is too much: the longer records of a bucket wait, the
-        more of them are written at once.
+        Of that no more than is too much: the longer records of a bucket wait, the more of them are
+        written at once.
         """
+        self._make_room()
+        while self._router.held > self._plan.limits.memory:
+            self._write_pieces(self._router.release(), now_ms)
+            self._flush_largest(0)
+        self._close_largest()
+
+    def _make_room(self) -> None:
+        """Write out the largest buffers if too much waits, here and in the router; then close files."""
         memory = self._plan.limits.memory
         if self._waiting_bytes() + self._router.held > memory:
             self._flush_largest(max(0, memory // 2 - self._router.held))
-        while self._router.held > memory:
-            self._write_pieces(self._router.release(), now_ms)
-            self._flush_largest(0)
         self._close_largest()
 
     def _waiting_bytes(self) -> int:

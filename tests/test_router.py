@@ -112,3 +112,16 @@ def test_small_records_of_many_buckets_are_gathered_only():
     assert len(list(sut.route(many(600), NOW))) == 600
     assert list(sut.route(many(600), NOW)) == []
     assert sut.held == 0
+
+
+def test_what_is_gathered_is_bounded_by_its_bytes():
+    """A bucket with most records makes others wait for company until a quarter of the memory is there."""
+    sut = Router(ByColumn(), memory=128 << 20)
+    value = "x" * (40 << 10)
+    batch = pa.RecordBatch.from_pydict({"bucket": [*"ab"] * 50, "value": [value] * 100})  # 4 MB
+    list(sut.route(batch, NOW))
+    gathered = 0
+    while not (pieces := list(sut.route(batch, NOW))):
+        gathered += columns.size(batch)
+        assert gathered < 32 << 20
+    assert [(bucket, piece.num_rows) for bucket, piece in pieces] == [("a", 450), ("b", 450)]

@@ -11,7 +11,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from filesink.bucket import Closed
+from filesink.bucket import Closed, WriterBucket
 from filesink.buckets import BucketAssigner
 from filesink.committables import DiscardFile, PendingFile
 from filesink.committer import FileCommitter
@@ -307,6 +307,30 @@ def test_descriptors_stay_within_their_limit(row_format):
     files = writer.prepare_commit(0)
     assert sum(file.rows for file in files) == 100
     assert all(isinstance(file, PendingFile) for file in files) is not row_format
+
+
+def test_descriptors_stay_within_their_limit_at_the_end(monkeypatch):
+    """Records of many buckets that waited until the epoch ends make large files of JSON all at once."""
+    form = Encoder.json_lines()
+    world = World(plan=plan_of(form, limits=WriterLimits(memory=16 << 20, open_files=10)))
+    writer, most = world.writer(), 0
+    names = [f"b{number}" for number in range(250)]
+    ones = {f"column_{letter * 20}": [1] * 10_000 for letter in "abcdef"}
+    batch = pa.RecordBatch.from_pydict({"bucket": names * 40, **ones})
+    for _ in range(45):
+        writer.write(batch, world.context())
+    assert writer._router.held > 5 << 20
+    wrote = WriterBucket.write
+
+    def write_and_look(self, piece, now_ms):
+        nonlocal most
+        wrote(self, piece, now_ms)
+        most = max(most, sum(bucket.writer.is_open for bucket in writer._writing()))
+
+    monkeypatch.setattr(WriterBucket, "write", write_and_look)
+    files = writer.prepare_commit(0)
+    assert sum(file.rows for file in files) == 450_000
+    assert 0 < most <= 15  # half the limit may come before it is looked at
 
 
 class Hoarder(BulkWriter):
