@@ -115,7 +115,7 @@ def test_small_records_of_many_buckets_are_gathered_only():
 
 
 def test_what_is_gathered_is_bounded_by_its_bytes():
-    """A bucket with most records makes others wait for company until a quarter of the memory is there."""
+    """Two buckets of large records wait for company until a quarter of the memory is there."""
     sut = Router(ByColumn(), memory=128 << 20)
     value = "x" * (40 << 10)
     batch = pa.RecordBatch.from_pydict({"bucket": [*"ab"] * 50, "value": [value] * 100})  # 4 MB
