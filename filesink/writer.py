@@ -284,7 +284,7 @@ class FileWriter(SinkWriter[HeldFile, Committable]):
         while self._router.held > self._plan.limits.memory:
             self._write_pieces(self._router.release(), now_ms)
             self._flush_largest(0)
-        self._close_largest()
+            self._close_largest()
 
     def _make_room(self) -> None:
         """Write out the largest buffers if too much waits, here and in the router; then close files."""
