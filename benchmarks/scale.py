@@ -199,6 +199,10 @@ class Ready:
         """See ``WriteJob.count_rows``; nothing is replayed here."""
         raise NotImplementedError
 
+    def digest(self) -> str:
+        """See ``WriteJob.digest``."""
+        return ""
+
     def losers(self) -> Losers:
         """See ``WriteJob.losers``."""
         return Losers.NONE

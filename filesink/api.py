@@ -161,6 +161,14 @@ class SinkCommitter(ABC, Generic[CommittableT]):
         been committed, by a driver that may still be alive. What can never succeed raises.
         """
 
+    def may_wait(self, committable: CommittableT) -> bool:
+        """Whether an epoch may be complete without ``committable``, because all that is left is to remove it.
+
+        Asked of what ``commit`` has returned, when trying again did not help. The next epoch gets it.
+        """
+        del committable
+        return False
+
     def restore(self) -> None:
         """Rely on nothing seen so far: another driver has decided what ``commit`` gets next."""
 
@@ -276,6 +284,24 @@ class PreCommitStage(ABC, Generic[StateT, CommittableT]):
         self, epoch: EpochContext, prepared: Prepared[StateT, CommittableT]
     ) -> Prepared[StateT, CommittableT]:
         """Turn what the tasks reported and what the ledger held into what the epoch decides."""
+
+    def follow(
+        self,
+        epoch: EpochContext,
+        prepared: Prepared[StateT, CommittableT],
+        others: Sequence[Sequence[CommittableT]],
+    ) -> Prepared[StateT, CommittableT]:
+        """Bring up to date what this stage has prepared, or raise: other writes have come before this one.
+
+        Called for batch writes that take turns, after ``prepare``, for every time that the turn was lost.
+
+        Args:
+            epoch: this one.
+            prepared: what it was about to decide.
+            others: committables of each epoch that was decided meanwhile; all are complete.
+        """
+        del epoch, others
+        return prepared
 
     def is_due(self, epoch: EpochContext, prepared: Prepared[StateT, CommittableT]) -> bool:
         """Whether ``prepare`` would change anything though no data came. Asked by the timer."""

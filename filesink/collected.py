@@ -26,7 +26,7 @@ from filesink.gathering import Gathered, gather, states_of
 from filesink.ledger import Head, Ledger
 from filesink.ports import Losers
 from filesink.recorded_schema import next_schema
-from filesink.replay import EpochOptions, find_decided
+from filesink.replay import EpochOptions, find_decided, overtaken
 from filesink.task import TaskResult
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ class CollectedEpochs(EpochLoop[S, C, A]):
             gathered = self._gather(head, results)
             if decided is not None:
                 self._publisher.discard(gathered.reported)
-                return self._replay(decided, cause, lambda: gathered.rows)
+                return self._outcome_of(decided, cause, gathered.rows, "")
             epoch = self._begin(head, cause, Input.ENDED)
             if slot != epoch.slot:
                 self._publisher.discard(gathered.reported)
@@ -75,7 +75,14 @@ class CollectedEpochs(EpochLoop[S, C, A]):
                     code="CONCURRENT_DRIVER",
                 )
             kept = next_schema(self._sink, schema, cause=cause, head=head, ledger=self.ledger)
-            return self._commit(epoch, head, cause, gathered, kept)
+            outcome = self._commit(epoch, head, cause, gathered, kept)
+            if outcome is not None:
+                return outcome
+            # Another write of the same txn_id came first.
+            _, decided = self._look(cause)
+            if decided is None:
+                raise overtaken(epoch)
+            return self._outcome_of(decided, cause, gathered.rows, "")
 
     def _gather(self, head: Head | None, results: Sequence[bytes]) -> Gathered[S, C]:
         """Tasks were given no state here, so what they report of it is new and replaces nothing."""
@@ -117,11 +124,18 @@ def slot_for(
         IdentityError: the query may not write here; nothing has been written yet.
         SchemaError: nor may these columns.
     """
-    head = ledger.head()
+    head = None if ledger.is_open else ledger.head()
     if find_decided(cause, head, ledger, options) is not None:
         return None
     next_schema(sink, schema, cause=cause, head=head, ledger=ledger)
+    if isinstance(cause, BatchWrite) and cause.writer:
+        return 0
     return 0 if head is None else head.record.slot + 1
+
+
+def tag_of(cause: MicroBatch | BatchWrite, sink_id: str) -> str:
+    """The id whose tag the files of an epoch bear, see ``filesink.identity``."""
+    return (isinstance(cause, BatchWrite) and cause.writer) or sink_id
 
 
 def counted(sink: Sink[S, C, A], rows: int, *, subtask: int, attempt: int) -> bytes:

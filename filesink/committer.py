@@ -69,10 +69,14 @@ class FileCommitter(SinkCommitter[Committable]):
         left += self._undo(undone)
         if left:
             return [*left, *discards, *replaced]
-        self._discard(file.path for file in discards)
-        left += self._remove(replaced)
-        self._seen_through = not left
-        return left
+        self._seen_through = True
+        # From here on all is visible and durable: what cannot be removed must not hold anything up.
+        self._runner.run(self._discard_or_leave, [file.path for file in discards])
+        return self._remove(replaced)
+
+    def may_wait(self, committable: Committable) -> bool:
+        """Whether it is a replaced file: readers see its rows beside the new ones until it is gone."""
+        return isinstance(committable, ReplacedFile)
 
     def restore(self) -> None:
         """See ``SinkCommitter.restore``: no stage of this driver has verified those files."""
@@ -109,13 +113,24 @@ class FileCommitter(SinkCommitter[Committable]):
         if self._store.is_published(file.staged, file.target):
             self._store.delete(file.target)
 
+    def _discard_or_leave(self, path: str) -> None:
+        """Discard what is hidden and stays hidden; left where it is, the sweep finds it."""
+        try:
+            self._store.discard(path)
+        except StorageError as error:
+            log.warning("'%s' is merged and could not be removed; it is swept later: %s", path, error)
+
     def _discard(self, paths: Iterable[str]) -> None:
         self._runner.run(self._store.discard, paths)
 
     def _remove(self, replaced: Sequence[ReplacedFile]) -> list[Committable]:
         """Remove what is replaced, so that it does not come back after a power cut; return what is left."""
         done = self._runner.run(self._is_removed, replaced)
-        self._store.sync_directories(sorted({parent(file.path) for file in replaced}))
+        try:
+            self._store.sync_directories(sorted({parent(file.path) for file in replaced}))
+        except StorageError as error:
+            log.warning("removals could not be made durable and are tried again: %s", error)
+            return list(replaced)
         return [file for file, removed in zip(replaced, done, strict=True) if not removed]
 
     def _is_removed(self, file: ReplacedFile) -> bool:

@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Generic, TypeVar
 
@@ -38,7 +38,7 @@ from filesink.epoch_record import (
 )
 from filesink.errors import CommitStateUnknown, ConcurrentDriverError, FilesinkError, StorageError
 from filesink.gathering import Gathered, gather, states_of
-from filesink.identity import check_return
+from filesink.identity import check_return, queries_of
 from filesink.ledger import Head, Ledger
 from filesink.ports import Losers, NotedRunner, Ports, WriteJob
 from filesink.publisher import Decider, Publisher
@@ -47,8 +47,10 @@ from filesink.replay import (
     EpochOptions,
     History,
     OnGap,
+    OnRepeatedTxn,
     check_fingerprint,
     check_rows,
+    check_same_data,
     find_decided,
     overtaken,
     same_batch,
@@ -56,6 +58,7 @@ from filesink.replay import (
 )
 from filesink.save_mode import SaveMode
 from filesink.task import WriteTask, encode_states
+from filesink.transactions import other_mode
 
 S = TypeVar("S")
 C = TypeVar("C")
@@ -68,7 +71,11 @@ log = logging.getLogger("filesink")
 class Outcome(Generic[C]):
     """What became of an epoch.
 
-    ``replayed`` is true if an earlier call had decided it and this one wrote nothing.
+    Attributes:
+        replayed: an earlier call had decided it and this one wrote nothing.
+        decided_ms: the driver's clock when it was decided, milliseconds since 1970 UTC.
+        left: committables that should have been removed and could not be yet; later epochs try again.
+        newly_left: those of ``left`` that no epoch before this one has left.
     """
 
     slot: int
@@ -77,6 +84,9 @@ class Outcome(Generic[C]):
     committables: Sequence[C]
     replayed: bool = False
     metrics: Mapping[str, int] = field(default_factory=dict)
+    decided_ms: int = 0
+    left: Sequence[C] = ()
+    newly_left: Sequence[C] = ()
 
 
 class EpochLoop(Generic[S, C, A]):
@@ -139,15 +149,17 @@ class EpochLoop(Generic[S, C, A]):
         with self._lock:
             return self._without_input(Finish(), Input.ENDED)
 
-    def recover(self) -> Outcome[C] | None:
-        """Publish what an earlier driver has decided and not completed; ``None`` if there is nothing."""
+    def recover(self, slot: int) -> Outcome[C] | None:
+        """Publish what an earlier driver has decided in ``slot``; ``None`` if it is done, or was void."""
         with self._lock:
             self._head = None
-            head = self.ledger.head()
-            if head is None or head.complete:
-                return None
-            committables = self._publisher.publish(head.record, Decider.EARLIER_DRIVER)
-            return _outcome(head.record, committables, replayed=True)
+            record = next((one for one in self.ledger.unfinished() if one.slot == slot), None)
+            return None if record is None else self._carry_through(record)
+
+    def _carry_through(self, record: EpochRecord) -> Outcome[C] | None:
+        log.info("sink %s: publishing what epoch %d has decided", self.ledger.sink_id, record.slot)
+        published = self._publisher.publish(record, Decider.EARLIER_DRIVER)
+        return None if published is None else _outcome(record, published, replayed=True)
 
     def close(self) -> None:
         """Release what the committers hold; waits for an epoch at work."""
@@ -159,12 +171,14 @@ class EpochLoop(Generic[S, C, A]):
     def _run(self, cause: MicroBatch | BatchWrite, job: WriteJob, on_gap: OnGap | None) -> Outcome[C]:
         head, decided = self._look(cause, job.run_id, on_gap)
         if decided is not None:
-            return self._replay(decided, cause, job.count_rows)
+            return self._replay(decided, cause, job)
         schema = next_schema(self._sink, job.schema, cause=cause, head=head, ledger=self.ledger)
         epoch = self._begin(head, cause, Input.ENDED if isinstance(cause, BatchWrite) else Input.GOES_ON)
         for stage in self._stages:
             stage.begin(epoch)
-        return self._commit(epoch, head, cause, self._write(epoch, head, job), schema)
+        gathered = self._write(epoch, head, job)
+        outcome = self._commit(epoch, head, cause, gathered, schema)
+        return outcome if outcome is not None else self._run(cause, job, on_gap)
 
     def _look(
         self, cause: MicroBatch | BatchWrite, run_id: str = "", on_gap: OnGap | None = None
@@ -177,31 +191,42 @@ class EpochLoop(Generic[S, C, A]):
             self._known_run = run_id
         options = self._options if on_gap is None else replace(self._options, on_gap=on_gap)
         decided = find_decided(cause, head, self.ledger, options)
-        if decided is not None and (head is None or decided.slot > head.record.slot):
+        if isinstance(cause, BatchWrite) and decided is not None:
+            self._see_through(decided)
+        elif decided is not None and (head is None or decided.slot > head.record.slot):
             self._head = None  # another driver has decided it since, and may have died
             head = self._settle()
         return head, decided
 
+    def _see_through(self, decided: EpochRecord) -> None:
+        """Have a write be visible that an earlier call has decided, in this mode or in another one."""
+        home = self.ledger.beside(decided.sink_id)
+        if home.is_complete(decided):
+            return
+        if home.sink_id != self.ledger.sink_id:
+            raise other_mode(decided)
+        self._carry_through(decided)
+
     def _settle(self) -> Head | None:
-        """The newest record, its epoch complete."""
-        if self._head is not None:
+        """The newest record, its epoch complete; nobody needs that of an open chain."""
+        if self._head is not None or self.ledger.is_open:
             return self._head
         # An earlier driver, or an epoch of this one that failed, may have left files anywhere.
         self._clean, self._fresh = self._fresh, False
         head = self.ledger.head()
         if head is not None and not head.complete:
-            log.info("sink %s: publishing what epoch %d has decided", self.ledger.sink_id, head.record.slot)
-            self._publisher.publish(head.record, Decider.EARLIER_DRIVER)
-            head = replace(head, complete=True)
+            self._carry_through(head.record)
+            head = self.ledger.head()
         return head
 
     def _begin(self, head: Head | None, cause: Cause, source: Input) -> EpochContext:
         """A new epoch. Until it has succeeded, nothing is known of the chain any more."""
         self._head = None
         self._runner = NotedRunner(self._ports.runner)
+        writer = cause.writer if isinstance(cause, BatchWrite) else ""
         return EpochContext(
-            sink_id=self.ledger.sink_id,
-            slot=0 if head is None else head.record.slot + 1,
+            sink_id=writer or self.ledger.sink_id,
+            slot=0 if writer else _next_slot(head),
             now_ms=self._ports.clock.now_ms(),
             input=source,
             ids=self._ports.ids,
@@ -222,18 +247,21 @@ class EpochLoop(Generic[S, C, A]):
             states={subtask: state for subtask, state in _kept(head).items() if subtask != OF_STAGES},
         )
         try:
-            return gather(self._sink, _kept(head), job.write(task.run), job.losers())
+            return replace(
+                gather(self._sink, _kept(head), job.write(task.run), job.losers()), digest=job.digest()
+            )
         except Exception as error:  # raised again, or as what another driver has caused
             self._is_undecided(epoch, error)
             raise
 
     def _commit(
         self, epoch: EpochContext, head: Head | None, cause: Cause, gathered: Gathered[S, C], schema: Section
-    ) -> Outcome[C]:
+    ) -> Outcome[C] | None:
+        """Decide and publish what the tasks have prepared; ``None`` if another write of its txn_id came first."""
         record = None
         try:
             record = self._record(epoch, head, cause, gathered, schema)
-            standing = self.ledger.decide(record)
+            record, standing = self._decide(epoch, head, record)
         except CommitStateUnknown:
             raise  # what stands in the slot may be our own record
         except Exception as error:  # raised again; nothing is discarded unless the slot is free for sure
@@ -243,14 +271,77 @@ class EpochLoop(Generic[S, C, A]):
         if standing.nonce != record.nonce:
             self._discard(gathered, record)
             return self._lost(standing, cause, gathered)
-        if not self.ledger.counts(epoch.slot):
+        if not self.ledger.is_open and not self.ledger.counts(record.slot):
             self._discard(gathered, record)
             raise overtaken(epoch)
         committables = self._publisher.publish(record, Decider.THIS_DRIVER)
-        self._head = Head(record=record, complete=True)
+        if committables is None:
+            return None
+        left = self._publisher.left
+        self._head = None if self.ledger.is_open else Head(record=record, complete=True, left=left)
         losers = Losers.POSSIBLE if self._runner.used else gathered.losers
         self._after(record, committables, losers)
-        return replace(_outcome(record, committables), metrics={**gathered.metrics, **epoch.metrics.values})
+        outcome = _outcome(record, committables)
+        now = Head(record=record, complete=True, left=left)
+        remaining, before = self._left_by(now), self._left_by(head)
+        return replace(
+            outcome,
+            metrics={**gathered.metrics, **epoch.metrics.values},
+            left=remaining,
+            newly_left=[one for one in remaining if one not in before],
+        )
+
+    def _decide(
+        self, epoch: EpochContext, head: Head | None, record: EpochRecord
+    ) -> tuple[EpochRecord, EpochRecord]:
+        """``record`` in the slot that was tried last, and what stands there.
+
+        A batch write whose slot is taken goes on to the next one, with its files at hand: they are its own.
+        """
+        if self.ledger.is_open:
+            placed = self.ledger.append(record)
+            return placed, placed
+        while True:
+            standing = self.ledger.decide(record)
+            writes = isinstance(record.cause, BatchWrite) and record.cause.writer
+            if standing.nonce == record.nonce or not writes:
+                return record, standing
+            taken = [standing]
+            newest = self._settle()  # another driver's epoch, and those after it
+            if newest is None or newest.record.slot < standing.slot:
+                return record, standing
+            for slot in range(standing.slot + 1, newest.record.slot + 1):
+                found = self.ledger.read(slot)
+                if found is None:  # folded away meanwhile
+                    return record, standing
+                taken.append(found)
+            record = self._again(epoch, newest, record, taken)
+
+    def _again(
+        self, epoch: EpochContext, head: Head, record: EpochRecord, taken: Sequence[EpochRecord]
+    ) -> EpochRecord:
+        """``record`` as it may follow ``head``, although ``taken`` came before it; raises if it may not."""
+        codec = self._sink.committable_codec
+        prepared: Prepared[S, C] = Prepared(record.committables.decode(codec), {})
+        others = [one.committables.decode(codec) for one in taken]
+        for stage in self._stages:
+            prepared = stage.follow(epoch, prepared, others)
+        waiting = self._publisher.waiting(head.record.waiting)
+        announcement, later = self._publisher.combine(
+            replace(epoch, waiting=waiting), prepared, head.record.waiting
+        )
+        return replace(
+            record,
+            slot=head.record.slot + 1,
+            committables=Section.of(codec, [*prepared.committables, *self._left_by(head)]),
+            announcement=announcement,
+            waiting=later,
+            queries=queries_of(record.cause, head, self.ledger),
+        )
+
+    def _left_by(self, head: Head | None) -> list[C]:
+        """What an epoch could not remove, and the next one is to try again."""
+        return head.left.decode(self._sink.committable_codec) if head is not None and head.left.data else []
 
     def _record(
         self, epoch: EpochContext, head: Head | None, cause: Cause, gathered: Gathered[S, C], schema: Section
@@ -263,26 +354,28 @@ class EpochLoop(Generic[S, C, A]):
         states = {subtask: encode_states(self._sink, values) for subtask, values in prepared.states.items()}
         last = None if head is None else head.record.last_batch
         return EpochRecord(
-            slot=epoch.slot,
+            slot=_next_slot(head),
             nonce=epoch.ids.uuid(),
-            sink_id=epoch.sink_id,
+            sink_id=self.ledger.sink_id,
             cause=cause,
             last_batch=cause if isinstance(cause, MicroBatch) else last,
             decided_ms=epoch.now_ms,
             rows=gathered.rows,
-            committables=Section.of(self._sink.committable_codec, prepared.committables),
+            committables=Section.of(self._sink.committable_codec, [*prepared.committables, *self._left_by(head)]),
             announcement=announcement,
             waiting=waiting,
             schema=schema,
             states={subtask: section for subtask, section in states.items() if section.data},
             replaces=epoch.replaces,
+            queries=queries_of(cause, head, self.ledger),
+            digest=gathered.digest,
         )
 
     def _lost(self, standing: EpochRecord, cause: Cause, gathered: Gathered[S, C]) -> Outcome[C]:
         """Another driver has the slot. If it did the same work, that is as good; else stop."""
         if same_batch(standing.cause, cause):
             self._settle()
-            return self._replay(standing, cause, lambda: gathered.rows)
+            return self._outcome_of(standing, cause, gathered.rows, gathered.digest)
         raise ConcurrentDriverError(
             f"another driver has decided slot {standing.slot} of sink '{standing.sink_id}' meanwhile; "
             "what this one "
@@ -290,12 +383,24 @@ class EpochLoop(Generic[S, C, A]):
             code="CONCURRENT_DRIVER",
         )
 
-    def _replay(self, decided: EpochRecord, cause: Cause, count_rows: Callable[[], int]) -> Outcome[C]:
+    def _replay(self, decided: EpochRecord, cause: Cause, job: WriteJob) -> Outcome[C]:
         """Go through a decided epoch again: nothing is written, the input is drained and compared."""
-        committables = decided.committables.decode(self._sink.committable_codec)
         if isinstance(cause, MicroBatch) and isinstance(decided.cause, MicroBatch):
             check_fingerprint(decided.cause, cause)
-            check_rows(decided, cause.batch_id, count_rows(), self._options.on_replay_mismatch)
+        if isinstance(cause, BatchWrite) and self._options.on_repeated_txn is OnRepeatedTxn.SKIP:
+            return self._outcome_of(decided, cause, decided.rows, decided.digest)
+        return self._outcome_of(decided, cause, job.count_rows(), job.digest())
+
+    def _outcome_of(self, decided: EpochRecord, cause: Cause, rows: int, digest: str) -> Outcome[C]:
+        """That of an epoch that was decided before, for input of so many rows."""
+        committables = decided.committables.decode(self._sink.committable_codec)
+        match cause:
+            case MicroBatch(batch_id=batch_id):
+                check_rows(decided, batch_id, rows, self._options.on_replay_mismatch)
+            case BatchWrite(txn_id=txn_id) if txn_id:
+                check_same_data(decided, rows, digest)
+            case _:
+                pass
         return _outcome(decided, committables, replayed=True)
 
     def _without_input(self, cause: Upkeep | Finish | OfflineCompaction, source: Input) -> Outcome[C] | None:
@@ -308,7 +413,12 @@ class EpochLoop(Generic[S, C, A]):
         return None
 
     def _is_undecided(self, epoch: EpochContext, error: Exception) -> bool:
-        """Whether the slot is free for sure after ``error``; raises if another driver has it."""
+        """Whether the slot is free for sure after ``error``; raises if another driver has it.
+
+        A batch write has no slot of its own: it is free unless the ledger has said otherwise.
+        """
+        if epoch.sink_id != self.ledger.sink_id:
+            return True
         try:
             taken = self.ledger.read(epoch.slot) is not None or self.ledger.is_void(epoch.slot)
         except FilesinkError as unreadable:
@@ -329,6 +439,11 @@ class EpochLoop(Generic[S, C, A]):
         """Housekeeping of a complete epoch. A failure costs nothing but space, and is tried again."""
         try:
             self.ledger.fold(newest=record.slot, keep=self._options.keep_batches)
+            if record.files_of != record.sink_id:  # nobody else has left files with this tag
+                if losers is Losers.POSSIBLE:
+                    self._sink.sweep(record, committables)
+                self.ledger.sweep(record.slot)
+                return
             if not self._clean:
                 self._sink.sweep(record, None)
                 self.ledger.sweep(record.slot)
@@ -344,7 +459,16 @@ def _kept(head: Head | None) -> Mapping[int, Section]:
     return {} if head is None else head.record.states
 
 
+def _next_slot(head: Head | None) -> int:
+    return 0 if head is None else head.record.slot + 1
+
+
 def _outcome(record: EpochRecord, committables: Sequence[C], *, replayed: bool = False) -> Outcome[C]:
     return Outcome(
-        slot=record.slot, cause=record.cause, rows=record.rows, committables=committables, replayed=replayed
+        slot=record.slot,
+        cause=record.cause,
+        rows=record.rows,
+        committables=committables,
+        replayed=replayed,
+        decided_ms=record.decided_ms,
     )

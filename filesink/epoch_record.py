@@ -21,12 +21,14 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-RECORD_VERSION = 2  # 1 had neither schema nor offline compaction
+# 1 had neither schema nor offline compaction; up to 2 no completion said which record it is of.
+RECORD_VERSION = 3
 _FIELDS = {"slot": int, "nonce": str, "sink_id": str, "decided_ms": int, "rows": int}
 _CAUSE_FIELDS = {
     "query_id": str, "batch_id": int, "fingerprint": str, "txn_id": str, "mode": str, "remembered_in": str,
-    "slot": int,
+    "slot": int, "writer": str, "supersedes": str,
 }  # fmt: skip
+_RARE = frozenset({"writer", "supersedes"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,12 +54,17 @@ class BatchWrite:
     Attributes:
         txn_id: the user's name for the data, ``""`` if none was given.
         mode: what becomes of the files that were there.
-        remembered_in: id of the ledger where a second call looks for ``txn_id``; ``""`` for this one.
+        remembered_in: under which name a second call looks for ``txn_id``; ``""`` without one.
+        writer: an id made for this write alone, whose tag its files bear; ``""`` in records up to version 2,
+            whose files bear that of their chain.
+        supersedes: nonce of the record that an earlier write of ``txn_id`` has, if this one takes its place.
     """
 
     txn_id: str = ""
     mode: SaveMode = SaveMode.APPEND
     remembered_in: str = ""
+    writer: str = ""
+    supersedes: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -135,6 +142,9 @@ class EpochRecord:
         states: a writer's state by subtask index.
         replaces: of a write that replaces everything, the newest slot of each stream's chain, by sink id,
             whose files it has found, if they were not gone.
+        queries: every query but that of ``last_batch`` that has written to this chain, and its newest batch.
+        digest: of the rows that came in, whatever their order; ``""`` if it was not computed.
+        version: of the bytes that this was read from.
     """
 
     slot: int
@@ -150,6 +160,19 @@ class EpochRecord:
     schema: Section = EMPTY
     states: Mapping[int, Section] = field(default_factory=dict)
     replaces: Mapping[str, int] = field(default_factory=dict)
+    queries: Mapping[str, int] = field(default_factory=dict)
+    digest: str = ""
+    version: int = field(default=RECORD_VERSION, compare=False)
+
+    @property
+    def files_of(self) -> str:
+        """The id whose tag the files of this epoch bear."""
+        return (isinstance(self.cause, BatchWrite) and self.cause.writer) or self.sink_id
+
+    @property
+    def files_slot(self) -> int:
+        """The slot that the names of its files tell: a batch write makes them before it has one."""
+        return 0 if self.files_of != self.sink_id else self.slot
 
     def to_bytes(self) -> bytes:
         """Durable form: a framed JSON line, then the sections one after the other."""
@@ -166,6 +189,8 @@ class EpochRecord:
             "decided_ms": self.decided_ms,
             "rows": self.rows,
             **({"replaces": dict(sorted(self.replaces.items()))} if self.replaces else {}),
+            **({"queries": dict(sorted(self.queries.items()))} if self.queries else {}),
+            **({"digest": self.digest} if self.digest else {}),
             "sections": [[name, section.version, len(section.data)] for name, section in sections],
         }
         body = b"".join(section.data + b"\n" for _, section in sections)
@@ -178,14 +203,15 @@ class EpochRecord:
         Raises:
             StateCorruptError, StateVersionError: see ``filesink.framing.unframe``.
         """
-        _, payload = unframe("epoch-record", RECORD_VERSION, data, where=where)
+        version, payload = unframe("epoch-record", RECORD_VERSION, data, where=where)
         line, _, body = payload.partition(b"\n")
         head = from_json(line, where=where)
         try:
             for name, kind in _FIELDS.items():
                 check_field(name, head[name], kind)
-            for slot in head.get("replaces", {}).values():
+            for slot in (*head.get("replaces", {}).values(), *head.get("queries", {}).values()):
                 check_field("replaces", slot, int)
+            check_field("digest", head.get("digest", ""), str)
             sections = _sections(head.pop("sections"), body)
             last, cause = _last_batch(head.pop("last_batch")), _cause_from_json(head.pop("cause"))
             return EpochRecord(
@@ -197,6 +223,7 @@ class EpochRecord:
                 waiting=sections.pop("waiting", EMPTY),
                 schema=sections.pop("schema", EMPTY),
                 states={_subtask(name): section for name, section in sections.items()},
+                version=version,
             )
         except (TypeError, ValueError, KeyError, AttributeError) as error:
             raise StateCorruptError(f"{where} is malformed: {type(error).__name__}", code="JSON") from error
@@ -228,6 +255,7 @@ def _cause_to_json(cause: Cause) -> dict[str, Any]:
     values = {name: getattr(cause, name) for name in cause.__dataclass_fields__}
     if isinstance(cause, BatchWrite):
         values["mode"] = cause.mode.value
+        values = {name: value for name, value in values.items() if value or name not in _RARE}
     return {"kind": _CAUSE_NAMES[type(cause)], **values}
 
 

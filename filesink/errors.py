@@ -11,7 +11,8 @@
     ├── StorageError              a store did not do what it was asked
     │   ├── CommitConflictError   something else stands under a final name; it was not overwritten
     │   ├── StagedDataLost        bytes that an epoch has decided on are gone
-    │   └── CommitStateUnknown    it is not known whether a step took effect; nothing was deleted
+    │   ├── CommitStateUnknown    it is not known whether a step took effect; nothing was deleted
+    │   └── CleanupError          all is visible, and files that should be gone could not be removed
     ├── MetastoreError            a metastore did not answer, or not as asked; it may be tried again
     │   └── MetastoreConflictError  what a metastore holds does not fit; trying again cannot help
     ├── CommitFailedError         a committer still asked for retries after the last one
@@ -21,6 +22,7 @@
     ├── IdentityError             this query, uid or path does not belong to this ledger
     │   ├── CheckpointMismatchError   same batch id, other input
     │   ├── ReplayMismatchError       same batch, other number of rows
+    │   ├── RepeatedTxnError          same txn_id, other data
     │   └── ReplayTooOldError         the batch is older than the records that are kept
     ├── CompactionError           small files could not be merged; they are kept as they are
     ├── ConcurrentDriverError     another driver went on with this sink
@@ -106,6 +108,10 @@ class CommitStateUnknown(StorageError):  # noqa: N818 - Iceberg's name for the s
     """It is not known whether a step took effect. Nothing was deleted; restart to resolve."""
 
 
+class CleanupError(StorageError):
+    """Everything is visible, but files that it replaces could not be removed: readers see both."""
+
+
 class MetastoreError(FilesinkError, OSError):
     """A metastore did not do what it was asked, or it is not known whether it did."""
 
@@ -143,6 +149,10 @@ class CheckpointMismatchError(IdentityError):
 
 class ReplayMismatchError(IdentityError):
     """A decided micro-batch came back with another number of rows."""
+
+
+class RepeatedTxnError(IdentityError):
+    """A ``txn_id`` came back with other data than it was written with."""
 
 
 class ReplayTooOldError(IdentityError):

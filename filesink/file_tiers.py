@@ -69,6 +69,7 @@ class FileTiers(Sink[HeldFile, Committable, Announced]):
         uid: the user's stable name of the sink.
         publishing: how partitions are announced; stays on the driver, tasks get the sink without it.
         compaction: how small files are merged; without it, what becomes of those that wait.
+        emptied: buckets that an overwrite of partitions replaces although no record may be for them.
     """
 
     address: Callable[[], Store]
@@ -76,6 +77,7 @@ class FileTiers(Sink[HeldFile, Committable, Announced]):
     uid: str | None = None
     publishing: Publishing | None = None
     compaction: Compaction | Waiting = Waiting.REFUSED
+    emptied: Collection[str] = ()
     save_modes: ClassVar[Collection[SaveMode]] = tuple(SaveMode)
 
     def __getstate__(self) -> dict[str, Any]:
@@ -101,7 +103,7 @@ class FileTiers(Sink[HeldFile, Committable, Announced]):
     def pre_commit_stages(self) -> Sequence[PreCommitStage[HeldFile, Committable]]:
         """Close what is due, put it together, name what it replaces, then look at every new file."""
         files = SinkFiles(open_store=self.address, format=self.plan.format, names=self.plan.names)
-        replace = ReplaceFiles(self.address(), self.open_ledger)
+        replace = ReplaceFiles(self.address(), self.open_ledger, buckets=self.emptied)
         first = [] if self.publishing is None else [CloseDuePartitions(self.publishing.commit)]
         last = VerifyStage(self.address())
         return (*first, CloseParts(self.plan.policy), self._merging(files), replace, last)
@@ -229,4 +231,4 @@ def chain_of(record: EpochRecord) -> Chain:
     """What a complete record says about hidden files of its sink."""
     codec = HeldFileCodec()
     held = [file.staged.path for section in record.states.values() for file in section.decode(codec)]
-    return Chain(sink_id=record.sink_id, complete_slot=record.slot, named=frozenset(held))
+    return Chain(sink_id=record.files_of, complete_slot=record.files_slot, named=frozenset(held))

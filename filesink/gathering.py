@@ -25,6 +25,7 @@ class Gathered(Generic[S, C]):
         prepared: committables of the tasks and the states of all subtasks, those that did not run
             included; what the stages start from.
         reported: the committables as the tasks reported them; what may be discarded.
+        digest: of their input, see ``ports.WriteJob.digest``.
     """
 
     prepared: Prepared[S, C]
@@ -32,6 +33,7 @@ class Gathered(Generic[S, C]):
     rows: int = 0
     metrics: Mapping[str, int] = field(default_factory=dict)
     losers: Losers = Losers.NONE
+    digest: str = ""
 
 
 def gather(

@@ -21,7 +21,7 @@ from filesink.committables import (
     SupersededFile,
 )
 from filesink.epoch import Outcome
-from filesink.epoch_record import EMPTY, EpochRecord, Section, Upkeep
+from filesink.epoch_record import EMPTY, RECORD_VERSION, EpochRecord, Section, Upkeep
 from filesink.errors import StorageError
 from filesink.gathering import states_of
 from filesink.ledger import Ledger
@@ -66,7 +66,7 @@ class GivingUp:
         publisher.announce(record, Decider.EARLIER_DRIVER)
         publisher.close()
         remember(record, ledger)
-        ledger.complete(record.slot)
+        ledger.complete(record)
         outcome = Outcome(
             slot=record.slot, cause=record.cause, rows=record.rows, committables=there, replayed=True
         )
@@ -108,10 +108,11 @@ class GivingUp:
             rows=0,
             committables=Section.of(self._tiers.committable_codec, []),
             announcement=EMPTY,
+            version=RECORD_VERSION,
             states={subtask: section for subtask, section in sections.items() if section.data},
         )
         ledger.go_on_with(following)
-        ledger.complete(following.slot)
+        ledger.complete(following)
 
     def _is_lost(self, file: PendingFile) -> bool:
         return self._store.is_lost(file.staged, file.target)

@@ -1,13 +1,16 @@
 """Whose ledger an epoch belongs to, and when a stream may go on with it. Pure but for the ledger.
 
-    a uid given          uid-<uid>          one chain for every run, checkpoint and batch write
+    a stream with a uid  uid-<uid>          one chain for every run and checkpoint
     a stream without     query-<query id>   one chain per checkpoint
-    a batch write        txn-<hash>         with a txn_id: the same id is written once
-                         batch-<uuid>       without: every call is new
-    … but to append      exclusive          one chain for all that replace files, or want to be the
+    a batch that appends appends[-<uid>]    one open chain: none needs what another has done
+    … that does not      exclusive          one chain for all that replace files, or want to be the
                                             first: who decides a slot has seen what the last one did
     offline compaction   exclusive          too, since it replaces files; what it has left for readers
                                             to finish with is known from a copy in    compaction
+
+Files of a batch write bear the tag of an id made for it alone, ``batch-<uuid>``: so those of a write that
+has lost its slot to another are still its own. Up to records of version 2 that was its chain, or ``uid-<uid>``,
+and one with a ``txn_id`` had ``txn-<hash>``.
 
 Rule: never silent duplicates. A stream that cannot be told to be the one that wrote here before is
 refused, and the message names the way to go on.
@@ -20,16 +23,20 @@ import re
 from collections.abc import Iterator
 from enum import Enum
 
-from filesink.epoch_record import BatchWrite, MicroBatch
+from filesink.epoch_record import BatchWrite, Cause, MicroBatch
 from filesink.errors import ConfigError, IdentityError, ReplayTooOldError
-from filesink.ledger import Head, Ledger
+from filesink.ledger import APPENDS, Head, Ledger
 from filesink.ports import Ids
 from filesink.save_mode import SaveMode
 
 #: The ledger of batch writes that must not run beside each other.
 EXCLUSIVE = "exclusive"
-#: How the names of the ledgers of streams begin; those of batch writes with a uid do, too.
+#: How the names of the ledgers of streams begin; those of batch writes with a uid did, too.
 OF_STREAMS = ("query-", "uid-")
+#: Records from this version on name every query that has written to their chain …
+KNOWS_QUERIES = 3
+#: … but for those that earlier releases have folded away, for which this stands.
+FORGOTTEN = ""
 _UID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
 
@@ -57,24 +64,25 @@ def stream_sink_id(uid: str | None, query_id: str) -> str:
     return f"uid-{uid}" if uid else f"query-{query_id}"
 
 
-def batch_sink_id(uid: str | None, txn_id: str, ids: Ids) -> str:
-    """The ledger of a batch write that appends."""
-    if txn_id:
-        return "txn-" + hashlib.sha256(f"{uid or ''}\0{txn_id}".encode()).hexdigest()[:32]
-    return f"uid-{uid}" if uid else f"batch-{ids.uuid()}"
+def append_sink_id(uid: str | None) -> str:
+    """The ledger of batch writes that append."""
+    return f"{APPENDS}-{uid}" if uid else APPENDS
+
+
+def txn_name(uid: str | None, txn_id: str) -> str:
+    """Under which name a write with ``txn_id`` is found again; in earlier releases that of its ledger."""
+    return "txn-" + hashlib.sha256(f"{uid or ''}\0{txn_id}".encode()).hexdigest()[:32]
 
 
 def batch_write(mode: SaveMode, uid: str | None, txn_id: str, ids: Ids) -> tuple[str, BatchWrite]:
     """The ledger of a batch write, and what its record says of it. ``txn_id``: ``""`` for none."""
-    own = batch_sink_id(uid, txn_id, ids)
-    if mode is SaveMode.APPEND:
-        return own, BatchWrite(txn_id=txn_id)
-    return EXCLUSIVE, BatchWrite(txn_id=txn_id, mode=mode, remembered_in=own if txn_id else "")
-
-
-def is_fresh(sink_id: str) -> bool:
-    """Whether a ledger belongs to one batch write only, so that nobody has written to it before."""
-    return sink_id.startswith("batch-")
+    cause = BatchWrite(
+        txn_id=txn_id,
+        mode=mode,
+        remembered_in=txn_name(uid, txn_id) if txn_id else "",
+        writer=f"batch-{ids.uuid()}",
+    )
+    return append_sink_id(uid) if mode is SaveMode.APPEND else EXCLUSIVE, cause
 
 
 def check_stream(
@@ -91,13 +99,13 @@ def check_stream(
     last = None if head is None else head.record.last_batch
     if last is not None and last.query_id == batch.query_id:
         return last
-    earlier = ledger.last_batch_of(batch.query_id) if last is not None else None
+    earlier = None if head is None else _earlier(batch.query_id, head, ledger)
     if earlier is None:
         _check_old_names(batch, ledger, on_new_query)
     if on_new_query is OnNewQuery.APPEND:
-        if earlier is None and batch.batch_id > 0 and ledger.has_folded():
+        if earlier is None and head is not None and _may_be_forgotten(batch, head, ledger):
             raise ReplayTooOldError(
-                f"query {batch.query_id} arrives with batch {batch.batch_id}, and its records are "
+                f"query {batch.query_id} arrives with batch {batch.batch_id}, and records of other queries are "
                 "folded away: it cannot be told whether the batch was written before. Nothing was written. "
                 "Use another path or uid",
                 code="REPLAY_TOO_OLD",
@@ -107,6 +115,39 @@ def check_stream(
         raise _refusal("NEW_QUERY_OLD_DATA", _known_uid(ledger, last, batch))
     _check_new_chain(batch, ledger)
     return None
+
+
+def _earlier(query_id: str, head: Head, ledger: Ledger) -> MicroBatch | None:
+    """The newest batch of a query that others have followed."""
+    known = ledger.last_batch_of(query_id)
+    if known is None and query_id in head.record.queries:
+        known = MicroBatch(query_id=query_id, batch_id=head.record.queries[query_id], fingerprint="")
+    return known
+
+
+def _may_be_forgotten(batch: MicroBatch, head: Head, ledger: Ledger) -> bool:
+    """Whether a query that nothing is known of may have written here: only earlier releases forgot any."""
+    all_known = head.record.version >= KNOWS_QUERIES and FORGOTTEN not in head.record.queries
+    return ledger.has_folded() and (batch.batch_id > 0 or not all_known)
+
+
+def queries_of(cause: Cause, head: Head | None, ledger: Ledger) -> dict[str, int]:
+    """For the record of ``cause``: every other query that has written to the chain, and its newest batch."""
+    if head is None:
+        return {}
+    last, known = head.record.last_batch, dict(head.record.queries)
+    if head.record.version < KNOWS_QUERIES:
+        for record in ledger.newest_first():
+            if record.last_batch is not None:
+                known.setdefault(record.last_batch.query_id, record.last_batch.batch_id)
+        if ledger.has_folded():
+            known[FORGOTTEN] = 0
+    if last is not None:
+        known[last.query_id] = last.batch_id
+    newest = cause if isinstance(cause, MicroBatch) else last
+    if newest is not None:
+        known.pop(newest.query_id, None)
+    return known
 
 
 def check_return(batch: MicroBatch, head: Head | None, ledger: Ledger, *, on_new_query: OnNewQuery) -> None:

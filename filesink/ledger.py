@@ -1,7 +1,7 @@
 """The ledger: a durable chain of epoch records, and the three steps decide, publish, complete.
 
     _filesink/<sink id>/<slot>.record     created if absent: the point of no return of an epoch
-                        <slot>.complete   the epoch's files are visible and announced
+                        <slot>.complete   the epoch's files are visible and announced; names its record
                         <slot>.mark       records up to this slot are folded away; void if written again
 
 Rules:
@@ -12,20 +12,26 @@ Rules:
 2. Nothing is ever replaced. Who finds a slot taken reads what stands there.
 3. Folding creates the mark before it deletes a record. A record at or below the highest mark is
    void, whoever wrote it and whenever, so a driver that has won a slot looks for marks first.
-4. An unreadable record is not an absent one: it stops the sink.
+4. An unreadable record is not an absent one: it stops the sink. So does a ``.complete`` without its record.
+5. An *open* chain is that of batch writes which append: none needs what another has done, so each takes the
+   first slot that is free, and several may be half done.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from filesink.epoch_record import BatchWrite, EpochRecord, MicroBatch, TakenBack
+from filesink.claims import Claims
+from filesink.completion import Completion, End, completion_of
+from filesink.epoch_record import EMPTY, BatchWrite, EpochRecord, MicroBatch, Section, TakenBack
 from filesink.errors import CommitStateUnknown, ConcurrentDriverError, StateCorruptError, StorageError
 from filesink.ledger_directory import LedgerDirectory, Listing, ledger_ids
 from filesink.naming import LEDGER_ROOT
 from filesink.storage.api import PutResult, Store
 
+#: How the name of an open chain begins.
+APPENDS = "appends"
 #: The ledger that holds a copy of each record of offline compaction, in the slots of another chain.
 COMPACTION = "compaction"
 
@@ -36,10 +42,14 @@ _MOST_KEPT = 10  # times the micro-batches to keep: records of all kinds, where 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Head:
-    """The newest record of a chain, and whether its epoch is complete."""
+    """The newest record of a chain, and whether its epoch is complete.
+
+    ``left``: committables of it that are still to be removed.
+    """
 
     record: EpochRecord
     complete: bool
+    left: Section = EMPTY
 
     @property
     def finished_slot(self) -> int:
@@ -68,6 +78,11 @@ class Ledger:
         # change, and reading a hundred again at each fold is a pause where a store answers slowly.
         self._counted: dict[int, bool] = {}
 
+    @property
+    def is_open(self) -> bool:
+        """Whether the records of this chain need nothing of each other, see rule 5."""
+        return self.sink_id == APPENDS or self.sink_id.startswith(f"{APPENDS}-")
+
     def head(self) -> Head | None:
         """The newest record, or ``None`` for a new chain. For whoever goes on with the chain.
 
@@ -93,22 +108,82 @@ class Ledger:
         # Their driver may have died between making a name and the sync of the directory. Whoever goes on
         # because of this record, or because it is complete, must find both again after a power cut.
         self.directory.sync()
-        return Head(record=self._require(slot), complete=slot in listing.complete)
+        record = self._require(slot)
+        if slot not in listing.complete:
+            return Head(record=record, complete=False)
+        return Head(record=record, complete=True, left=self._completion(record).left)
+
+    def _completion(self, record: EpochRecord) -> Completion:
+        """What the mark says that stands beside ``record``."""
+        path = self.directory.path_of(record.slot, "complete")
+        data = self._store.read(path)
+        if data is None:
+            raise _vanished(path)
+        return completion_of(record, data, where=path)
 
     def beside(self, sink_id: str) -> Ledger:
         """The chain of another sink below the same base path."""
         return Ledger(self._store, sink_id)
+
+    def claims(self, name: str) -> Claims:
+        """What stands for a ``txn_id`` below the same base path."""
+        return Claims(self._store, name)
+
+    def unfinished(self) -> list[EpochRecord]:
+        """Every record whose epoch is decided and not done, the oldest first; one at most but in an open chain.
+
+        What takes another one back stands before all others, and that other is left out.
+
+        Raises:
+            StateCorruptError: see ``head``.
+        """
+        slots = self._unbroken().unfinished()
+        if slots:
+            self.directory.sync()  # see ``_newest``
+        if not self.is_open:
+            slots = slots[-1:]
+        records = [self._require(slot) for slot in slots]
+        ends = [record for record in records if isinstance(record.cause, TakenBack)]
+        undone = {record.cause.slot for record in ends if isinstance(record.cause, TakenBack)}
+        return [*ends, *(one for one in records if one not in ends and one.slot not in undone)]
 
     def unfinished_record(self) -> EpochRecord | None:
         """The newest record if its epoch is not complete. Reads no record where there is none.
 
         If that takes another one back, the other: it is that one's files that come and go.
         """
+        found = self.publishing()
+        return found[-1] if found else None
+
+    def publishing(self) -> list[EpochRecord]:
+        """Records whose files come or go: those of every epoch that is decided and not done.
+
+        For whoever looks at another sink's chain. Of one that is taken back it is the record that is undone.
+        """
         listing = self.directory.listing()
-        if not listing.records or listing.records[-1] in listing.complete:
-            return None
-        record = self._require(listing.records[-1])
-        return self._require(record.cause.slot) if isinstance(record.cause, TakenBack) else record
+        slots = listing.unfinished() if self.is_open else listing.records[-1:]
+        records = [self._require(slot) for slot in slots if slot not in listing.complete]
+        return [
+            self._require(record.cause.slot) if isinstance(record.cause, TakenBack) else record
+            for record in records
+        ]
+
+    def append(self, record: EpochRecord) -> EpochRecord:
+        """Create ``record`` in the first free slot of an open chain; return it as it stands there.
+
+        Raises:
+            CommitStateUnknown, StorageError: see ``decide``.
+            StateCorruptError: see ``head``.
+        """
+        while True:
+            listing = self._unbroken()
+            slot = max([listing.folded_to(), *listing.records[-1:]]) + 1
+            while (placed := self._create(replace(record, slot=slot))) is None or (
+                placed.nonce != record.nonce
+            ):
+                slot += 1
+            if self.counts(placed.slot):
+                return placed
 
     def decide(self, record: EpochRecord) -> EpochRecord:
         """Create ``record`` in its slot; return the record that stands there now.
@@ -119,6 +194,13 @@ class Ledger:
             CommitStateUnknown: not known whether it stands. Discard nothing.
             StorageError: it was not created.
         """
+        standing = self._create(record)
+        if standing is None:
+            raise _vanished(self.directory.path_of(record.slot, "record"))
+        return standing
+
+    def _create(self, record: EpochRecord) -> EpochRecord | None:
+        """As ``decide``; ``None`` if the slot was taken and what stood there has been folded away since."""
         path = self.directory.path_of(record.slot, "record")
         try:
             result = self._store.put_if_absent(path, record.to_bytes())
@@ -130,7 +212,8 @@ class Ledger:
             return standing
         if result is PutResult.CREATED:
             self._counted[record.slot] = _counts(record)
-        return record if result is PutResult.CREATED else self._require(record.slot)
+            return record
+        return self.read(record.slot)
 
     def go_on_with(self, record: EpochRecord) -> None:
         """Decide an epoch; for ``recover``, which does not wait for others.
@@ -138,7 +221,9 @@ class Ledger:
         Raises:
             ConcurrentDriverError: a query goes on with the chain.
         """
-        if self.decide(record).nonce != record.nonce:
+        if self.is_open:
+            self.append(record)
+        elif self.decide(record).nonce != record.nonce:
             raise ConcurrentDriverError(
                 f"a query of sink '{record.sink_id}' is running; stop it before recover()",
                 code="CONCURRENT_DRIVER",
@@ -186,14 +271,17 @@ class Ledger:
         """
         return not self._unbroken().has_folded(slot)
 
-    def is_complete(self, slot: int) -> bool:
-        """Whether the epoch of ``slot`` is done. Asked when it cannot be published."""
+    def is_complete(self, record: EpochRecord) -> bool:
+        """Whether the epoch of ``record`` is done. Asked when it cannot be published."""
         listing = self.directory.listing()
-        return slot in listing.complete or listing.has_folded(slot)
+        if listing.has_folded(record.slot):
+            return True
+        return record.slot in listing.complete and self._completion(record).end is End.DONE
 
-    def complete(self, slot: int) -> None:
-        """Mark the epoch of ``slot`` as done."""
-        self._store.put_if_absent(self.directory.path_of(slot, "complete"), b"")
+    def complete(self, record: EpochRecord, *, left: Section = EMPTY, end: End = End.DONE) -> None:
+        """Mark the epoch of ``record`` as done, but for what is ``left`` to be removed by the next one."""
+        mark = Completion(nonce=record.nonce, left=left, end=end)
+        self._store.put_if_absent(self.directory.path_of(record.slot, "complete"), mark.to_bytes())
 
     def find(self, query_id: str, batch_id: int) -> EpochRecord | None:
         """The record of a micro-batch, if it is still kept."""
@@ -214,13 +302,13 @@ class Ledger:
 
     def newest_first(self) -> Iterator[EpochRecord]:
         """All records that are kept and were not taken back, the newest first."""
-        undone = -1
+        undone: set[int] = set()
         for slot in reversed(self.directory.listing().records):
-            if slot == undone:
+            if slot in undone:
                 continue
             record = self._require(slot)
             if isinstance(record.cause, TakenBack):
-                undone = record.cause.slot
+                undone.add(record.cause.slot)
             yield record
 
     def has_folded(self) -> bool:
@@ -255,6 +343,8 @@ class Ledger:
 
         Nobody may write into this directory again, and so nobody would find what a power cut gave back.
         """
+        if self.is_open:  # others may be at work for any slot that is kept
+            newest = self.directory.listing().folded_to()
         dead = [path for path, slot, _ in self.directory.unfinished() if slot <= newest]
         for path in dead:
             self._store.discard(path)
@@ -277,9 +367,10 @@ class Ledger:
     def _last_to_fold(self, listing: Listing, keep: int) -> int | None:
         if len(listing.records) <= keep + _FOLD_EVERY:
             return None  # cheap: no record needs to be read
-        seen = 0
+        seen, settled = 0, listing.settled()
         for kept, slot in enumerate(reversed(listing.records)):
-            if (seen >= keep or kept >= keep * _MOST_KEPT) and slot in listing.complete:
+            is_due = slot <= settled if self.is_open else slot in listing.complete
+            if is_due and (seen >= keep or kept >= keep * _MOST_KEPT):
                 return slot
             seen += self._is_counted(slot)
         return None
@@ -303,10 +394,18 @@ class Ledger:
     def _unbroken(self) -> Listing:
         """What is there, if nothing is missing."""
         listing = self.directory.listing()
-        if listing.missing() is None or self.sink_id == COMPACTION:
+        if self._is_whole(listing):
             return listing
         listing = self.directory.listing()  # a fold may have been at work, and its mark not seen yet
-        missing = listing.missing()
+        if strays := listing.strays():
+            path = self.directory.path_of(strays[0], "complete")
+            raise StateCorruptError(
+                f"{path} says that an epoch is done, and its record is not there: it was lost, or this file was "
+                "put there by hand. Nothing was published or removed. Bring the directory back from a backup; "
+                "only if no such epoch ever was, remove this file",
+                code="NO_RECORD",
+            )
+        missing = None if self.sink_id == COMPACTION else listing.missing()
         if missing is not None:
             last = listing.records[-1]
             way_out = (
@@ -322,15 +421,21 @@ class Ledger:
             )
         return listing
 
+    def _is_whole(self, listing: Listing) -> bool:
+        """Whether no record is missing; the copies of offline compaction stand in a few slots of another chain."""
+        return not listing.strays() and (self.sink_id == COMPACTION or listing.missing() is None)
+
     def _require(self, slot: int) -> EpochRecord:
         record = self.read(slot)
         if record is None:
-            raise StateCorruptError(
-                f"{self.directory.path_of(slot, 'record')} vanished while it was being read; is another "
-                "driver at work?",
-                code="VANISHED",
-            )
+            raise _vanished(self.directory.path_of(slot, "record"))
         return record
+
+
+def _vanished(path: str) -> StateCorruptError:
+    return StateCorruptError(
+        f"{path} vanished while it was being read; is another driver at work?", code="VANISHED"
+    )
 
 
 def _counts(record: EpochRecord) -> bool:

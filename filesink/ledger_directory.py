@@ -39,9 +39,28 @@ class Listing:
     complete: frozenset[int]
     marks: tuple[int, ...]
 
+    def folded_to(self) -> int:
+        """The newest mark; -1 without one."""
+        return self.marks[-1] if self.marks else -1
+
     def has_folded(self, slot: int) -> bool:
         """Whether ``slot`` is below the newest mark."""
-        return bool(self.marks) and self.marks[-1] >= slot
+        return slot <= self.folded_to()
+
+    def unfinished(self) -> tuple[int, ...]:
+        """Slots whose epoch is decided and not done, ascending."""
+        return tuple(slot for slot in self.records if slot not in self.complete)
+
+    def strays(self) -> tuple[int, ...]:
+        """Slots that are said to be done and have no record, ascending."""
+        known = frozenset(self.records)
+        return tuple(sorted(slot for slot in self.complete if slot not in known and not self.has_folded(slot)))
+
+    def settled(self) -> int:
+        """The newest slot up to which every epoch is done."""
+        unfinished = self.unfinished()
+        last = self.records[-1] if self.records else -1
+        return unfinished[0] - 1 if unfinished else last
 
     def missing(self) -> int | None:
         """The first slot without a record below one that has one."""

@@ -18,8 +18,8 @@ from filesink.epoch_record import BatchWrite, EpochRecord, Finish, MicroBatch, T
 from filesink.errors import IdentityError, StagedDataLost
 from filesink.file_tiers import FileTiers, chain_of
 from filesink.giving_up import GivingUp
-from filesink.identity import EXCLUSIVE, OF_STREAMS, batch_sink_id, stream_sink_id
-from filesink.ledger import Ledger
+from filesink.identity import EXCLUSIVE, OF_STREAMS, append_sink_id, stream_sink_id, txn_name
+from filesink.ledger import APPENDS, Ledger
 from filesink.ledger_directory import ledger_ids
 from filesink.metastore.announcements import Announced
 from filesink.naming import sink_tag
@@ -67,20 +67,20 @@ class Maintenance:
         for ledger in self._ledgers():
             if not self._may_be_ours(ledger.sink_id):
                 continue  # whatever is wrong with it
-            head = ledger.head()
-            if head is None or not self._is_ours(ledger, head.record):
-                continue
-            if head.complete:
-                given_up += self._give_up_held(ledger, head.record, lost)
-                continue
-            try:
-                outcome, rows = self._carry_through(ledger, lost)
-            except StagedDataLost:
-                if lost is Lost.RAISE:
-                    raise
-                outcome, rows = self._without_lost(retraction, ledger, head.record, lost)
-            given_up += rows
-            _note(outcome, published, retracted)
+            unfinished = ledger.unfinished()
+            for record in unfinished:
+                if not self._is_ours(ledger, record):
+                    continue
+                try:
+                    outcome, rows = self._carry_through(ledger, record, lost)
+                except StagedDataLost:
+                    if lost is Lost.RAISE:
+                        raise
+                    outcome, rows = self._without_lost(retraction, ledger, record, lost)
+                given_up += rows
+                _note(outcome, published, retracted)
+            if not unfinished:
+                given_up += self._held_lost(ledger, lost)
         swept = len(self._remove(self._dead(None)))
         return RecoveryReport(
             published=tuple(published), retracted=tuple(retracted), lost_rows=given_up, swept=swept
@@ -107,12 +107,34 @@ class Maintenance:
             files = [*seen.pop(sink_tag(ledger.sink_id), ()), *_unfinished(ledger)]
             if files:
                 yield from leftovers(self._chain(ledger, oldest), files)
+        if seen:
+            for chain in self._batch_writes():
+                yield from leftovers(chain, seen.pop(sink_tag(chain.sink_id), ()))
         for file in (file for files in seen.values() for file in files):
             if oldest is not None and file.mtime_ms < oldest:
                 yield Leftover(path=file.path, size=file.size, reason="its sink has no ledger here")
 
+    def _batch_writes(self) -> Iterator[Chain]:
+        """Every batch write whose record is kept: its files bear a tag of its own."""
+        for ledger in self._ledgers():
+            if ledger.is_open or ledger.sink_id == EXCLUSIVE:
+                unfinished = {record.slot for record in ledger.publishing()}
+                for record in ledger.newest_first():
+                    if record.files_of != record.sink_id:
+                        is_done = record.slot not in unfinished
+                        named = frozenset() if is_done else _named(self._tiers, record)
+                        yield Chain(sink_id=record.files_of, complete_slot=0 if is_done else -1, named=named)
+
     def _chain(self, ledger: Ledger, oldest: int | None) -> Chain:
         head = ledger.head()
+        if ledger.is_open:  # others may be at work for any slot that is kept
+            is_stale = oldest is not None and (head is None or head.record.decided_ms < oldest)
+            return Chain(
+                sink_id=ledger.sink_id,
+                complete_slot=ledger.directory.listing().folded_to(),
+                named=frozenset(),
+                stale_before_ms=oldest if is_stale else None,
+            )
         if head is None:  # what its first epoch left, if that was never decided
             return Chain(sink_id=ledger.sink_id, complete_slot=-1, named=frozenset(), stale_before_ms=oldest)
         chain = chain_of(head.record)
@@ -131,17 +153,18 @@ class Maintenance:
     def _may_be_ours(self, sink_id: str) -> bool:
         """As ``_is_ours``, by the name of the chain alone."""
         uid = self._tiers.uid
-        return uid is None or sink_id == stream_sink_id(uid, "") or not sink_id.startswith(OF_STREAMS)
+        others = (*OF_STREAMS, APPENDS)
+        return uid is None or sink_id in _chains_of(uid) or not sink_id.startswith(others)
 
     def _is_ours(self, ledger: Ledger, record: EpochRecord) -> bool:
         """Whether ``ledger``, whose newest is ``record``, is one of this sink's; without a uid all are."""
         uid, cause = self._tiers.uid, record.cause
         if isinstance(cause, TakenBack) and (undone := ledger.read(cause.slot)):
             cause = undone.cause
-        if uid is None or record.sink_id == EXCLUSIVE:
+        if uid is None or record.sink_id == EXCLUSIVE or record.sink_id in _chains_of(uid):
             return True
-        txn_id = cause.txn_id if isinstance(cause, BatchWrite) else ""
-        return record.sink_id == batch_sink_id(uid, txn_id, self._ports.ids)
+        # Earlier releases: a txn_id had a chain of its own.
+        return isinstance(cause, BatchWrite) and record.sink_id == txn_name(uid, cause.txn_id)
 
     def _ledgers(self) -> list[Ledger]:
         """Our own first: what is wrong with another may end the call."""
@@ -157,17 +180,25 @@ class Maintenance:
     ) -> tuple[Outcome[Committable] | None, int]:
         """Take ``record`` back or publish what is left of it, as the user wants; also the rows given up."""
         if _is_taken_back(retraction, ledger, record, lost):
-            return self._carry_through(ledger, lost)
+            return self._carry_through(ledger, ledger.unfinished()[0], lost)
         return self._giving_up.publish_the_rest(ledger, record)
 
-    def _carry_through(self, ledger: Ledger, lost: Lost) -> tuple[Outcome[Committable] | None, int]:
-        """Do what the newest record says; also rows given up in the state that holds again."""
+    def _carry_through(
+        self, ledger: Ledger, record: EpochRecord, lost: Lost
+    ) -> tuple[Outcome[Committable] | None, int]:
+        """Do what ``record`` says; also rows given up in the state that holds again."""
         with closing(self._loop(ledger)) as loop:
-            outcome = loop.recover()
+            outcome = loop.recover(record.slot)
         # ``None``: a completion that was late came between two looks, maybe that of taking back.
         is_undone = outcome is None or isinstance(outcome.cause, TakenBack)
-        head = ledger.head() if is_undone and lost is Lost.ACCEPT else None
-        return outcome, 0 if head is None else self._give_up_held(ledger, head.record, lost)
+        return outcome, self._held_lost(ledger, lost) if is_undone and lost is Lost.ACCEPT else 0
+
+    def _held_lost(self, ledger: Ledger, lost: Lost) -> int:
+        """Rows of open parts given up, if the newest epoch is complete."""
+        head = None if ledger.is_open else ledger.head()
+        if head is None or not head.complete or not self._is_ours(ledger, head.record):
+            return 0
+        return self._give_up_held(ledger, head.record, lost)
 
     def _give_up_held(self, ledger: Ledger, record: EpochRecord, lost: Lost) -> int:
         """Rows of open parts whose bytes are gone, taken out of the state by the user's own word."""
@@ -187,6 +218,10 @@ class Maintenance:
 
     def _check_replay(self, cause: MicroBatch, checkpoint: str | None) -> None:
         check_replay(cause, checkpoint)
+
+
+def _chains_of(uid: str) -> tuple[str, ...]:
+    return stream_sink_id(uid, ""), append_sink_id(uid)
 
 
 def _note(outcome: Outcome[Committable] | None, published: list[EpochReport], retracted: list[int]) -> None:

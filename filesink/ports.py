@@ -126,6 +126,10 @@ class WriteJob(Protocol):
         """Run the input to its end and count its rows; nothing is written."""
         ...
 
+    def digest(self) -> str:
+        """A hash of the rows, whatever their order; ``""`` if nobody asked for it. Asked after the input ran."""
+        ...
+
     def losers(self) -> Losers:
         """Whether twins may have run; asked after ``write``. Retries are seen in the results."""
         ...

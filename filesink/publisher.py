@@ -6,23 +6,28 @@ then raises: an epoch that could not be committed is never reported as done, and
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Sequence
 from enum import Enum
 from typing import Generic, TypeVar
 
 from filesink.api import EpochContext, Prepared, Sink
-from filesink.epoch_record import EMPTY, EpochRecord, Section
+from filesink.completion import End
+from filesink.epoch_record import EMPTY, EpochRecord, Section, TakenBack
 from filesink.errors import CommitFailedError, InternalError, StagedDataLost, StateError
 from filesink.ledger import Ledger
 from filesink.ports import Clock
-from filesink.transactions import remember
+from filesink.transactions import is_valid, remember
 
 S = TypeVar("S")
 C = TypeVar("C")
 A = TypeVar("A")
 T = TypeVar("T")
 
+log = logging.getLogger("filesink")
+
 RETRIES = 10  # Flink's sink.committer.retries
+_CLEANUP_RETRIES = 2  # of what only has to be removed, while everybody waits
 _FIRST_PAUSE = 0.05  # seconds; doubled each time
 _LONGEST_PAUSE = 10.0
 
@@ -52,6 +57,8 @@ class Publisher(Generic[S, C, A]):
         self._ledger = ledger
         self._clock = clock
         self._retries = retries
+        #: Of the record published last: what could not be removed, for the next epoch.
+        self.left = EMPTY
         self._committer = sink.create_committer()
         self._aggregated = sink.create_aggregated_committer()
         if self._aggregated is not None and sink.aggregated_codec is None:
@@ -78,29 +85,51 @@ class Publisher(Generic[S, C, A]):
         now, later = (Section.of(codec, values) if values else EMPTY for values in (found.now, found.later))
         return now, later
 
-    def publish(self, record: EpochRecord, decider: Decider) -> list[C]:
+    def publish(self, record: EpochRecord, decider: Decider) -> list[C] | None:
         """Carry out ``record`` and mark it complete; return what was committed.
+
+        ``None`` if it is void, because another write has its ``txn_id``: then its files are discarded. What
+        should be gone and could not be removed is in ``left``, and on record for the next epoch.
 
         Raises:
             CommitFailedError: retries were used up.
             FilesinkError: what a committer raised. In both cases the epoch stays decided.
         """
+        self.left = EMPTY
         committables = record.committables.decode(self._sink.committable_codec)
+        if not is_valid(record, self._ledger):
+            self.discard(committables, record.announcement)
+            self._ledger.complete(record)
+            return None
         if decider is Decider.EARLIER_DRIVER:
             self._committer.restore()
         try:
             self._carry_out(record, committables, decider)
         except StagedDataLost:
             # Another driver may have done all of it, and what it published been replaced since.
-            if not self._ledger.is_complete(record.slot):
+            if not self._ledger.is_complete(record):
                 raise
         return committables
 
     def _carry_out(self, record: EpochRecord, committables: list[C], decider: Decider) -> None:
-        self._until_done(self._committer.commit, committables, record.slot)
+        kept = self._until_done(self._committer.commit, committables, record.slot, self._committer.may_wait)
+        if kept:
+            log.warning(
+                "sink %s: %d files that are replaced could not be removed; later epochs try again",
+                record.sink_id, len(kept),
+            )  # fmt: skip
+            self.left = Section.of(self._sink.committable_codec, kept)
         self.announce(record, decider)
         remember(record, self._ledger)
-        self._ledger.complete(record.slot)
+        self._ledger.complete(record, left=self.left)
+        self._end_of_what_it_takes_back(record)
+
+    def _end_of_what_it_takes_back(self, record: EpochRecord) -> None:
+        """In an open chain nobody else would ever say that the slot of a void record is done with."""
+        if self._ledger.is_open and isinstance(record.cause, TakenBack):
+            undone = self._ledger.read(record.cause.slot)
+            if undone is not None:
+                self._ledger.complete(undone, end=End.TAKEN_BACK)
 
     def announce(self, record: EpochRecord, decider: Decider) -> None:
         """The part of ``publish`` that comes after the files and before the mark."""
@@ -131,19 +160,27 @@ class Publisher(Generic[S, C, A]):
         if self._aggregated is not None:
             self._aggregated.close()
 
-    def _until_done(self, commit: Callable[[Sequence[T]], list[T]], values: list[T], slot: int) -> None:
+    def _until_done(
+        self,
+        commit: Callable[[Sequence[T]], list[T]],
+        values: list[T],
+        slot: int,
+        may_wait: Callable[[T], bool] = lambda _: False,
+    ) -> list[T]:
+        """Commit ``values`` with retries; return what is left and ``may_wait``."""
         pause = _FIRST_PAUSE
         left = commit(values) if values else []
-        for _ in range(self._retries):
-            if not left:
-                return
+        for tried in range(self._retries):
+            if not left or (tried >= _CLEANUP_RETRIES and all(map(may_wait, left))):
+                return left
             self._clock.sleep(pause)
             pause = min(pause * 2, _LONGEST_PAUSE)
             left = commit(left)
-        if left:
+        if any(not may_wait(value) for value in left):
             raise CommitFailedError(
                 f"epoch {slot}: {len(left)} of {len(values)} pieces could not be committed after "
                 f"{self._retries} retries, for the reasons that the log names; the epoch stays decided and "
                 "nothing was undone. Restart the query, or call recover(), when they are mended",
                 code="RETRIES",
             )
+        return left

@@ -12,16 +12,18 @@ Rules:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 
 from filesink.api import EpochContext, PreCommitStage, Prepared
 from filesink.committables import Committable, CommittableCodec, HeldFile, PendingFile, ReplacedFile
-from filesink.errors import ConfigError, SecurityError
+from filesink.errors import ConcurrentDriverError, ConfigError, SecurityError
 from filesink.ledger import Ledger
-from filesink.naming import is_data, name_of
+from filesink.naming import is_data, name_of, parent
 from filesink.save_mode import SaveMode
 from filesink.storage.api import Entry, Kind, Store
 from filesink.sweep import visible
+
+_SHOWN = 3  # buckets in a message
 
 
 class ReplaceFiles(PreCommitStage[HeldFile, Committable]):
@@ -30,11 +32,15 @@ class ReplaceFiles(PreCommitStage[HeldFile, Committable]):
     Args:
         store: where the files are.
         open_ledger: of any sink below the base path.
+        buckets: those that are replaced although no record may be for them.
     """
 
-    def __init__(self, store: Store, open_ledger: Callable[[str], Ledger]) -> None:
+    def __init__(
+        self, store: Store, open_ledger: Callable[[str], Ledger], *, buckets: Collection[str] = ()
+    ) -> None:
         self._store = store
         self._open_ledger = open_ledger
+        self._buckets = frozenset(buckets)
 
     def begin(self, epoch: EpochContext) -> None:
         """Refuse to write where data exists, if so asked; see ``PreCommitStage.begin``."""
@@ -51,13 +57,38 @@ class ReplaceFiles(PreCommitStage[HeldFile, Committable]):
     ) -> Prepared[HeldFile, Committable]:
         """Name what is to be replaced; see ``PreCommitStage.prepare``."""
         self.begin(epoch)  # data may have come meanwhile
-        if epoch.mode is SaveMode.OVERWRITE:
-            return self._replacing(epoch, prepared, None)
-        if epoch.mode is SaveMode.OVERWRITE_PARTITIONS:
-            pending = (file for file in prepared.committables if isinstance(file, PendingFile))
-            buckets = {file.bucket for file in pending if is_data(file.bucket)}
-            return self._replacing(epoch, prepared, sorted(buckets))
-        return prepared
+        match epoch.mode:
+            case SaveMode.OVERWRITE:
+                return self._replacing(epoch, prepared, None)
+            case SaveMode.OVERWRITE_PARTITIONS:
+                buckets = self._buckets.union(_written(prepared.committables))
+                return self._replacing(epoch, prepared, sorted(buckets))
+            case _:
+                return prepared
+
+    def follow(
+        self,
+        epoch: EpochContext,
+        prepared: Prepared[HeldFile, Committable],
+        others: Sequence[Sequence[Committable]],
+    ) -> Prepared[HeldFile, Committable]:
+        """Look again at what is to be replaced, unless another write has replaced some of it since.
+
+        Raises:
+            ConcurrentDriverError: ``PARTITION_CONFLICT``; which of two that replace the same comes last is
+                nobody's choice, and this one may have read what is gone.
+        """
+        theirs = {bucket for committables in others for bucket in _touched(committables)}
+        ours = theirs if epoch.mode is SaveMode.OVERWRITE else _touched(prepared.committables) | self._buckets
+        if both := sorted(ours & theirs):
+            raise ConcurrentDriverError(
+                f"another write has replaced {_text(both)} since this one began, and this one would replace the "
+                "same. Nothing of it became visible. Run it again if it is to come after that; writes of other "
+                "partitions may run at the same time",
+                code="PARTITION_CONFLICT",
+            )
+        kept = [one for one in prepared.committables if not isinstance(one, ReplacedFile)]
+        return self.prepare(epoch, Prepared(kept, prepared.states))
 
     def _replacing(
         self,
@@ -80,8 +111,7 @@ class ReplaceFiles(PreCommitStage[HeldFile, Committable]):
         found: set[str] = set()
         for name in self._open_ledger(own).neighbours():
             ledger = self._open_ledger(name)
-            record = ledger.unfinished_record()
-            if record is not None:
+            for record in ledger.publishing():
                 found |= _targets(record.committables.decode(codec))
             # A power cut may take a completion whose driver has died just now: then that driver's successor
             # would look for its files. It must not, once they are removed.
@@ -105,6 +135,23 @@ def _data(store: Store, directories: Iterable[str] | None = None) -> Iterator[tu
                 code="SYMLINK",
             )
         yield path, entry
+
+
+def _written(committables: Iterable[Committable]) -> set[str]:
+    """Buckets of readers that get files."""
+    pending = (file for file in committables if isinstance(file, PendingFile))
+    return {file.bucket for file in pending if is_data(file.bucket)}
+
+
+def _touched(committables: Iterable[Committable]) -> set[str]:
+    """Buckets in which an epoch adds or removes what readers see."""
+    removed = {parent(file.path) for file in committables if isinstance(file, ReplacedFile)}
+    return removed | _written(committables)
+
+
+def _text(buckets: Sequence[str]) -> str:
+    shown = ", ".join(f"'{bucket}'" if bucket else "the base path itself" for bucket in buckets[:_SHOWN])
+    return shown if len(buckets) <= _SHOWN else f"{shown} and {len(buckets) - _SHOWN} more"
 
 
 def _targets(committables: Iterable[Committable]) -> set[str]:

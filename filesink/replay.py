@@ -18,10 +18,11 @@ from filesink.errors import (
     ConcurrentDriverError,
     ConfigError,
     IdentityError,
+    RepeatedTxnError,
     ReplayMismatchError,
     ReplayTooOldError,
 )
-from filesink.identity import EXCLUSIVE, OnNewQuery, check_stream
+from filesink.identity import OnNewQuery, check_stream
 from filesink.ledger import KEEP_BATCHES, Head, Ledger
 from filesink.transactions import find_write
 
@@ -33,6 +34,14 @@ class OnReplayMismatch(Enum):
 
     RAISE = "raise"
     KEEP_FIRST = "keep_first"
+
+
+class OnRepeatedTxn(Enum):
+    """What to do when a ``txn_id`` comes back with other data."""
+
+    RAISE = "raise"
+    SKIP = "skip"
+    REPLACE = "replace"
 
 
 class OnGap(Enum):
@@ -58,6 +67,7 @@ class EpochOptions:
     keep_batches: int = KEEP_BATCHES
     history: History = History.POSSIBLE
     on_gap: OnGap = OnGap.LOG
+    on_repeated_txn: OnRepeatedTxn = OnRepeatedTxn.RAISE
 
 
 def find_decided(
@@ -72,7 +82,7 @@ def find_decided(
     """
     match cause:
         case BatchWrite(txn_id=txn_id) if txn_id:
-            return find_write(cause, ledger, exclusive=ledger.beside(EXCLUSIVE))
+            return find_write(cause, ledger)
         case MicroBatch():
             last = check_stream(cause, head, ledger, on_new_query=options.on_new_query)
             if last is not None and cause.batch_id <= last.batch_id:
@@ -147,6 +157,21 @@ def check_rows(decided: EpochRecord, batch_id: int, rows: int, on_mismatch: OnRe
         f"{what}: the query is not deterministic, or its source has changed. Nothing was written. If that "
         "is known and accepted, set .on_replay_mismatch('keep_first')",
         code="REPLAY_MISMATCH",
+    )
+
+
+def check_same_data(decided: EpochRecord, rows: int, digest: str) -> None:
+    """Raise ``RepeatedTxnError`` if a ``txn_id`` comes back with other data than it was written with."""
+    is_same = rows == decided.rows and (not digest or not decided.digest or digest == decided.digest)
+    if is_same:
+        return
+    what = f"{decided.rows} rows, now it has {rows}" if rows != decided.rows else f"other values in {rows} rows"
+    name = decided.cause.txn_id if isinstance(decided.cause, BatchWrite) else ""
+    raise RepeatedTxnError(
+        f"txn_id {name!r} was written before, with {what}. Nothing was written. A txn_id names one set of data: "
+        "take another one; or say what to do with on_repeated_txn='replace', which replaces the files of the "
+        "earlier write, or 'skip', which keeps them",
+        code="OTHER_DATA",
     )
 
 

@@ -30,7 +30,8 @@ from filesink.committables import (
 from filesink.epoch_record import EMPTY, EpochRecord, MicroBatch, Section, TakenBack
 from filesink.errors import ConcurrentDriverError, IdentityError, SecurityError, StagedDataLost, StorageError
 from filesink.gathering import states_of
-from filesink.ledger import Ledger
+from filesink.identity import queries_of
+from filesink.ledger import Head, Ledger
 from filesink.naming import join, name_of, parent, parse_hidden
 from filesink.storage.api import Store
 from filesink.storage.staged import HiddenFile, Staged
@@ -68,7 +69,8 @@ class Retraction:
         """
         if isinstance(record.cause, MicroBatch):
             self._check_replay(record.cause)
-        before = ledger.read(record.slot - 1) if record.slot else None
+        # The records of an open chain have no state in common.
+        before = ledger.read(record.slot - 1) if record.slot and not ledger.is_open else None
         states = {} if before is None else states_of(self._tiers, before.states)
         committables = record.committables.decode(self._tiers.committable_codec)
         held = [one for values in states.values() for one in values]
@@ -85,8 +87,8 @@ class Retraction:
                 code="NO_REPLAY",
             )
         self._store.sync()
-        following = self._following(record, before, states, copies)
-        if ledger.is_complete(record.slot):  # while files were copied
+        following = self._following(record, before, states, copies, ledger)
+        if ledger.is_complete(record):  # while files were copied
             raise ConcurrentDriverError(
                 f"epoch {record.slot} of sink '{record.sink_id}' has been completed meanwhile, by a query or "
                 "by a server that was late; nothing was taken back. Stop the query before recover()",
@@ -100,6 +102,7 @@ class Retraction:
         before: EpochRecord | None,
         states: Mapping[int, Sequence[HeldFile]],
         copies: Mapping[str, Staged],
+        ledger: Ledger,
     ) -> EpochRecord:
         """The record that undoes ``record``: the state of ``before`` holds again, with ``copies`` in it."""
         committables = record.committables.decode(self._tiers.committable_codec)
@@ -128,6 +131,7 @@ class Retraction:
             ),
             waiting=EMPTY if before is None else before.waiting,
             schema=EMPTY if before is None else before.schema,
+            queries={} if before is None else queries_of(before.cause, Head(record=before, complete=True), ledger),
             states={subtask: section for subtask, section in sections.items() if section.data},
         )
 

@@ -1,128 +1,98 @@
-"""Where a batch write with a ``txn_id`` is found again, and the last offline compaction.
+"""Where a batch write with a ``txn_id`` is found again, however long ago it was, and in whatever mode.
 
-A write that appends stands in a ledger of its own, made from its ``txn_id``: that it is there says
-that it is decided. Writes in any other mode share one ledger, so that they exclude each other
-(``filesink.identity``); there a ``txn_id`` would be folded away with its record. So the epoch, before
-it is complete, leaves a copy of its record in the ledger where the ``txn_id`` is looked for. Offline
-compaction shares that ledger, and leaves its copies in one of its own, in the same slots.
+Its record says what it would publish, and its claim (``filesink.claims``) that it may. Who finds another's
+claim there has lost, and publishes nothing. The last offline compaction is found here, too: it shares the
+chain of writes that replace files, and leaves copies of its records in one of its own, in the same slots.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
 
-from filesink.epoch_record import EMPTY, BatchWrite, EpochRecord, OfflineCompaction, TakenBack
+from filesink.epoch_record import BatchWrite, EpochRecord, OfflineCompaction, TakenBack
 from filesink.errors import ConcurrentDriverError
 from filesink.ledger import COMPACTION, Ledger
-from filesink.save_mode import SaveMode
 
 
-def find_write(cause: BatchWrite, ledger: Ledger, *, exclusive: Ledger) -> EpochRecord | None:
-    """The record of a batch write with the ``txn_id`` of ``cause``, if it is decided.
-
-    Args:
-        cause: the write.
-        ledger: its own; whoever writes there carries through what stands in it undone.
-        exclusive: the ledger of the writes that do not append. If ``cause`` does, nobody carries through
-            what stands there, nor the other way round.
+def find_write(cause: BatchWrite, ledger: Ledger) -> EpochRecord | None:
+    """The record of a batch write with the ``txn_id`` of ``cause``, if it may be published.
 
     Raises:
-        ConcurrentDriverError: ``OTHER_MODE``, it is decided in the other ledger and not complete.
+        ConcurrentDriverError: ``OLD_TXN``, an earlier release has decided it and not carried it through.
     """
-    memory = _memory(cause, ledger)
-    head = memory.head()
-    if head is None or isinstance(head.record.cause, TakenBack):
-        if not cause.remembered_in:
-            _check_undone(exclusive, ledger.sink_id)
-        return None
-    # A copy says that all files are visible; the record of an append does so when it is complete.
-    appended = head.record.cause == BatchWrite(txn_id=cause.txn_id)
-    if cause.remembered_in and appended and not head.complete:
-        raise _other_mode(SaveMode.APPEND, head.record)
-    memory.sweep(head.record.slot)  # a driver that died while it came late with the same record
-    return head.record
+    claims = ledger.claims(cause.remembered_in)
+    claimed = claims.standing()
+    if claimed is not None:
+        claims.sweep()  # a driver that died while it came late
+    return claimed or _of_earlier_release(ledger.beside(cause.remembered_in))
+
+
+def is_valid(record: EpochRecord, ledger: Ledger) -> bool:
+    """Whether ``record``, which is decided, may be published. Replayable; asked before it is."""
+    match record.cause:
+        case BatchWrite(remembered_in=name, writer=writer) if name and writer:
+            claims = ledger.claims(name)
+            is_ours = claims.claim(record)
+            claims.sweep()
+            return is_ours
+        case _:
+            return True
 
 
 def remember(record: EpochRecord, ledger: Ledger) -> None:
-    """Have ``record`` found, or what it takes back no more. Called before it is complete; replayable."""
+    """Have what ``record`` takes back be found no more, and offline compaction be found. Replayable.
+
+    Called when everything else of the epoch is done, before it is complete.
+    """
     match record.cause:
-        case BatchWrite(remembered_in=name) as cause if name:
-            memory = ledger.beside(name)
-            head = memory.head()
-            slot = 0 if head is None else head.record.slot
-            if head is not None and isinstance(head.record.cause, TakenBack):
-                slot += 1
-            copy = replace(record, sink_id=name, slot=slot, cause=replace(cause, remembered_in=""))
         case OfflineCompaction():
             memory = ledger.beside(COMPACTION)
             copy = replace(record, sink_id=COMPACTION)
+            if memory.decide(copy).nonce == copy.nonce:
+                memory.complete(copy)
+                # Its slots are a few of another chain's, and need not be among those at which a chain is folded.
+                memory.fold(newest=0, keep=1)
+                memory.sweep(copy.slot)  # no epoch of its own will
         case TakenBack(slot=slot):
             undone = ledger.read(slot)
             if undone is not None:
-                _forget(undone, record, ledger)
-            return
+                _forget(undone, ledger)
+        case BatchWrite(remembered_in=name, writer="") if name:  # decided by an earlier release
+            ledger.claims(name).claim(record)
         case _:
-            return
-    if memory.decide(copy).nonce != copy.nonce:
-        return  # another write of the same txn_id stands there, or what says that this one is void
-    memory.complete(copy.slot)
-    # Its slots are a few of another chain's, and need not be among those at which a chain is folded.
-    memory.fold(newest=0, keep=1)
-    memory.sweep(copy.slot)  # no epoch of its own will
+            pass
 
 
-def _forget(undone: EpochRecord, taken_back: EpochRecord, ledger: Ledger) -> None:
-    """Have nobody find ``undone``, be its copy there, or come late. Replayable."""
+def _forget(undone: EpochRecord, ledger: Ledger) -> None:
     match undone.cause:
         case BatchWrite(remembered_in=name) if name:
-            _fill(ledger.beside(name), undone, taken_back)
+            ledger.claims(name).take_back(undone)
         case OfflineCompaction():
             ledger.beside(COMPACTION).retract(undone.slot)
         case _:
             pass
 
 
-def _fill(memory: Ledger, undone: EpochRecord, taken_back: EpochRecord) -> None:
-    """Take back the copy of ``undone``, or take the slot that it would be put into."""
-    blank = replace(
-        taken_back, sink_id=memory.sink_id, last_batch=None, waiting=EMPTY, schema=EMPTY, states={}
-    )
-    while True:
-        head = memory.head()
-        newest = None if head is None else head.record
-        if newest is not None and newest.nonce == taken_back.nonce:
-            void = newest  # an earlier call has got so far
-        elif newest is None or isinstance(newest.cause, TakenBack):
-            slot = 0 if newest is None else newest.slot + 1
-            void = replace(blank, slot=slot, cause=TakenBack(slot=slot))
-        elif newest.nonce == undone.nonce:
-            void = replace(blank, slot=newest.slot + 1, cause=TakenBack(slot=newest.slot))
-        else:
-            return  # the same txn_id was written meanwhile
-        if memory.decide(void).nonce == void.nonce:
-            break
-    memory.complete(void.slot)
-    memory.sweep(void.slot)
-
-
-def _check_undone(exclusive: Ledger, name: str) -> None:
-    """Raise if what stands undone there will be remembered in ``name``: appended too, it comes twice."""
-    record = exclusive.unfinished_record()
-    match record.cause if record else None:
-        case BatchWrite(mode=mode, remembered_in=where) if record and where == name:
-            raise _other_mode(mode, record)
-        case _:
-            pass
-
-
-def _other_mode(mode: SaveMode, record: EpochRecord) -> ConcurrentDriverError:
+def other_mode(record: EpochRecord) -> ConcurrentDriverError:
+    """The error for a write whose ``txn_id`` is decided in another chain, and not carried through."""
+    mode = record.cause.mode.value if isinstance(record.cause, BatchWrite) else ""
     return ConcurrentDriverError(
-        f"the write of this txn_id is decided in mode '{mode.value}' (slot {record.slot} of sink "
-        f"'{record.sink_id}') and not complete: its driver is at work, or has died. Nothing was written. "
-        "Call recover(), or repeat the write in that mode",
+        f"the write of this txn_id is decided in mode '{mode}' (slot {record.slot} of '{record.sink_id}') and "
+        "not complete: its driver is at work, or has died. Nothing was written. Call recover(), or repeat the "
+        "write in that mode",
         code="OTHER_MODE",
     )
 
 
-def _memory(cause: BatchWrite, ledger: Ledger) -> Ledger:
-    return ledger.beside(cause.remembered_in) if cause.remembered_in else ledger
+def _of_earlier_release(memory: Ledger) -> EpochRecord | None:
+    """Up to records of version 2 a ``txn_id`` had a ledger of its own."""
+    head = memory.head()
+    if head is None or isinstance(head.record.cause, TakenBack):
+        return None
+    if not head.complete:
+        raise ConcurrentDriverError(
+            f"an earlier release has decided a write of this txn_id ('{memory.sink_id}') and not carried it "
+            "through: its driver is at work, or has died. Nothing was written. Call recover()",
+            code="OLD_TXN",
+        )
+    return head.record

@@ -65,6 +65,10 @@ class Batch:
         """See ``WriteJob.count_rows``."""
         return PARTITIONS * ROWS
 
+    def digest(self) -> str:
+        """See ``WriteJob.digest``."""
+        return ""
+
     def losers(self) -> Losers:
         """See ``WriteJob.losers``."""
         return Losers.NONE

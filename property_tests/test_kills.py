@@ -69,6 +69,10 @@ class Job:
     def count_rows(self) -> int:
         return len(self._rows)
 
+    def digest(self) -> str:
+        """See ``WriteJob.digest``."""
+        return ""
+
     def losers(self) -> Losers:
         return Losers.NONE
 

@@ -106,6 +106,10 @@ class FakeJob:
         self.executions += 1
         return sum(batch.num_rows for partition in self.partitions for batch in partition)
 
+    def digest(self) -> str:
+        """See ``WriteJob.digest``."""
+        return ""
+
     def losers(self) -> Losers:
         return self.twins
 

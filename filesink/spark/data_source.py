@@ -35,13 +35,13 @@ from pyspark.sql.datasource import (
     WriterCommitMessage,
 )
 
-from filesink.collected import CollectedEpochs, counted, slot_for
+from filesink.collected import CollectedEpochs, counted, slot_for, tag_of
 from filesink.committables import Committable, HeldFile
 from filesink.epoch_record import BatchWrite, MicroBatch
 from filesink.errors import ConfigError, InternalError
 from filesink.file_format import check_crossing
 from filesink.file_tiers import FileTiers
-from filesink.identity import batch_write, is_fresh, stream_sink_id
+from filesink.identity import batch_write, stream_sink_id
 from filesink.metastore.announcements import Announced
 from filesink.ports import Ports
 from filesink.replay import EpochOptions, History, OnGap
@@ -95,7 +95,7 @@ class Door:
         else:
             task = WriteTask(
                 sink=self.sink,
-                sink_id=sink_id,
+                sink_id=tag_of(cause, sink_id),
                 slot=slot,
                 driver_ms=self.made_ms,
                 time_zone=self.time_zone or _session_zone(context),
@@ -118,16 +118,15 @@ class Door:
 
     def _loop(self, sink_id: str) -> CollectedEpochs[HeldFile, Committable, Announced]:
         ledger = self.sink.open_ledger(sink_id)
-        head = ledger.head()
+        head = None if ledger.is_open else ledger.head()
         # A run's first epoch looks everywhere for what earlier runs have left, the others only next
         # to their own files. A run is younger than all that its predecessors have decided.
         later = head is not None and head.complete and head.record.decided_ms >= self.made_ms
-        alone = later or is_fresh(sink_id)
         return CollectedEpochs(
             announcing(self.sink, self.table),
             ledger,
             ports=Ports(clock=SystemClock(), ids=SystemIds(), runner=ThreadRunner()),
-            options=replace(self.epochs, history=History.NONE if alone else History.POSSIBLE),
+            options=replace(self.epochs, history=History.NONE if later else History.POSSIBLE),
         )
 
 

@@ -15,13 +15,13 @@ from pyspark.sql import SparkSession
 
 from filesink.api import Sink
 from filesink.epoch import EpochLoop, Outcome
-from filesink.epoch_record import BatchWrite
 from filesink.errors import ConfigError, VersionError
-from filesink.identity import EXCLUSIVE, batch_write, is_fresh, stream_sink_id
+from filesink.identity import batch_write, stream_sink_id
 from filesink.ports import Clock, Ids, Ports
-from filesink.replay import EpochOptions, History, OnGap
+from filesink.replay import EpochOptions, OnGap
 from filesink.save_mode import SaveMode
 from filesink.spark.chains import Chains
+from filesink.spark.digest import Digested
 from filesink.spark.job import SparkWriteJob, check_derived, not_picklable, with_derived
 from filesink.spark.query import SinkQuery
 from filesink.spark.recent_outcomes import RecentOutcomes
@@ -100,24 +100,15 @@ class SparkEngine(Generic[S, C, A]):
         self._check_mode(mode)
         self.check(df)
         sink_id, cause = batch_write(mode, self.sink.uid, txn_id or "", self._options.ids)
-        if sink_id == EXCLUSIVE:  # two at a time are told so, from two threads as from two processes
-            loop = _open(self.sink, self._options, sink_id, df.sparkSession)
-            try:
-                outcome = loop.run(cause, self._job(df, run_id=""))
-            finally:
-                loop.close()
-        else:
-            outcome = self._append(sink_id, cause, df)
+        # A loop of its own: writes of several threads go on beside each other, as those of processes do.
+        loop = _open(self.sink, self._options, sink_id, df.sparkSession)
+        try:
+            job = self._job(df, run_id="")
+            outcome = loop.run(cause, replace(job, digested=Digested()) if txn_id else job)
+        finally:
+            loop.close()
         self._outcomes.append(outcome)
         return outcome
-
-    def _append(self, sink_id: str, cause: BatchWrite, df: DataFrame) -> Outcome[C]:
-        self._chains.release(sink_id)  # of a query that has ended; others may have gone on since
-        try:
-            with self._chains.use(sink_id, df.sparkSession) as loop:
-                return loop.run(cause, self._job(df, run_id=""))
-        finally:
-            self._chains.release(sink_id)  # other drivers may go on in this chain before the next write
 
     def _check_mode(self, mode: SaveMode) -> None:
         if mode not in self.sink.save_modes:
@@ -275,7 +266,6 @@ def _open(
         options=replace(
             options.epochs,
             keep_batches=max(options.epochs.keep_batches, keep),
-            history=History.NONE if is_fresh(sink_id) else History.POSSIBLE,
         ),
     )
 

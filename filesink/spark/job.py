@@ -23,6 +23,7 @@ from filesink.errors import ConfigError, FilesinkError, InternalError, SchemaErr
 from filesink.ports import Losers
 from filesink.spark.arrow_batches import bounded_by_rows
 from filesink.spark.column_names import by_place
+from filesink.spark.digest import Digested
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -47,6 +48,7 @@ class SparkWriteJob:
         projection: what of all that crosses to the writer; ``None`` for everything.
         run_id: of the streaming query's run; ``""`` for a batch write.
         speculation: whether Spark may run twins of a task.
+        digested: takes the digest of the input, if it is wanted.
     """
 
     df: DataFrame
@@ -56,6 +58,7 @@ class SparkWriteJob:
     run_id: str
     time_zone: str
     speculation: bool
+    digested: Digested | None = None
 
     def write(self, task: Task) -> list[bytes]:
         """See ``WriteJob.write``."""
@@ -66,12 +69,17 @@ class SparkWriteJob:
         counts = self._run(_one_result(_count))
         return sum(int(count) for count in counts)
 
+    def digest(self) -> str:
+        """See ``WriteJob.digest``."""
+        return "" if self.digested is None else self.digested.get()
+
     def losers(self) -> Losers:
         """See ``WriteJob.losers``."""
         return Losers.POSSIBLE if self.speculation else Losers.NONE
 
     def _run(self, function: Batches) -> list[bytes]:
-        df = with_derived(self.df, self.derived)
+        df = self.df if self.digested is None else self.digested.observe(self.df)
+        df = with_derived(df, self.derived)
         if self.projection is not None:
             df = df.select(*(F.expr(text).alias(name) for name, text in self.projection.columns.items()))
             function = _with_metadata(function, self.projection.metadata)

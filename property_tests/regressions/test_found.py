@@ -14,7 +14,7 @@ from filesink.ledger import Ledger
 from filesink.ports import SerialRunner
 from filesink.storage.local import LocalStore
 from filesink.system import SystemIds
-from filesink.transactions import find_write, remember
+from filesink.transactions import find_write, is_valid
 from property_tests.simulation.clock import SimIds
 from property_tests.simulation.disk import Cut
 from property_tests.simulation.faults import CRASHES, Fault, Mode, place
@@ -93,7 +93,7 @@ def test_nothing_is_removed_below_a_mark_that_may_vanish(monkeypatch: pytest.Mon
     ledger = Ledger(store, "uid-s")
     for slot in range(5):
         ledger.decide(record(slot))
-        ledger.complete(slot)
+        ledger.complete(record(slot))
     world.disk.close(world.disk.create(f"{DIRECTORY}/000000000003.mark", None, 1))  # its maker died here
     ledger.fold(newest=4, keep=100)
     assert "000000000001.record" not in ledger_directory(world).entries
@@ -106,7 +106,7 @@ def test_whoever_goes_on_because_of_a_name_finds_it_after_a_power_cut(kind: str)
     world, store = machine(Plan())
     ledger = Ledger(store, "uid-s")
     ledger.decide(record(0))
-    ledger.complete(0)
+    ledger.complete(record(0))
     directory = ledger_directory(world)
     directory.synced.pop(f"000000000000.{kind}")
     head = Ledger(store, "uid-s").head()
@@ -121,19 +121,21 @@ def test_what_was_taken_back_does_not_come_back(mode: Cut) -> None:
     world, store = machine(Plan())
     ledger = Ledger(store, "uid-s")
     ledger.decide(record(0))
-    ledger.complete(0)
+    ledger.complete(record(0))
     ledger.retract(0)
     world.disk.cut(mode, Random(1))
     assert Ledger(store, "uid-s").head() is None
 
 
 LEFT = "_filesink/txn-1/.000000000000.record.put.0"
+CLAIMS = "_filesink/_txns/txn-1"
+CLAIM_LEFT = f"{CLAIMS}/.000000.claim.put.0"
 
 
-def leave(world: World) -> None:
+def leave(world: World, path: str = LEFT) -> None:
     """A writer of a record dies before it has a name."""
-    world.disk.close(world.disk.create(LEFT, None, 1))
-    world.disk.fsync_directory("_filesink/txn-1")
+    world.disk.close(world.disk.create(path, None, 1))
+    world.disk.fsync_directory(path.rpartition("/")[0])
 
 
 def test_what_is_swept_from_a_ledger_does_not_come_back() -> None:
@@ -147,18 +149,18 @@ def test_what_is_swept_from_a_ledger_does_not_come_back() -> None:
     assert world.disk.find(LEFT) is None
 
 
-def test_the_ledger_of_a_txn_id_is_swept_by_both_who_write_and_who_ask() -> None:
+def test_the_claims_of_a_txn_id_are_swept_by_both_who_write_and_who_ask() -> None:
     """No epoch of its own will; and who comes late may die beside a record that stands."""
     world, store = machine(Plan())
     ledger = Ledger(store, "exclusive")
-    cause = BatchWrite(txn_id="t", remembered_in="txn-1")
-    store.put_if_absent("_filesink/txn-1/other", b"")  # the directory is there
-    leave(world)
-    remember(replace(record(0), sink_id="exclusive", cause=cause), ledger)
-    assert world.disk.find(LEFT) is None
-    leave(world)
-    assert find_write(cause, ledger, exclusive=ledger) is not None
-    assert world.disk.find(LEFT) is None
+    cause = BatchWrite(txn_id="t", remembered_in="txn-1", writer="batch-1")
+    store.put_if_absent(f"{CLAIMS}/other", b"")  # the directory is there
+    leave(world, CLAIM_LEFT)
+    assert is_valid(replace(record(0), sink_id="exclusive", cause=cause), ledger)
+    assert world.disk.find(CLAIM_LEFT) is None
+    leave(world, CLAIM_LEFT)
+    assert find_write(cause, ledger) is not None
+    assert world.disk.find(CLAIM_LEFT) is None
 
 
 @pytest.mark.parametrize("mode", CRASHES)

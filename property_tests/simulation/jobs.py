@@ -99,6 +99,10 @@ class SimJob:
         counts = self._run(lambda _, batches: str(sum(batch.num_rows for batch in batches)).encode())
         return sum(int(count) for count in counts)
 
+    def digest(self) -> str:
+        """See ``WriteJob.digest``."""
+        return ""
+
     def losers(self) -> Losers:
         """See ``WriteJob.losers``; a cluster with speculation says so whether or not a twin ran."""
         return Losers.POSSIBLE if self._machine.trouble.twin else Losers.NONE

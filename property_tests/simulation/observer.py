@@ -32,6 +32,7 @@ from property_tests.simulation.workload import Source, rows_in, rows_in_segment
 from property_tests.simulation.world import Process, World
 
 _LEDGER = re.compile(r"_filesink/(?P<sink>[^/]+)/(?P<slot>[0-9]{12})\.(?P<kind>record|complete|mark)")
+_CLAIM = re.compile(r"_filesink/_txns/(?P<name>[^/]+)/(?P<number>[0-9]{6})\.claim")
 _HIDDEN = re.compile(r"(?:.*/)?\..+\.inprogress\.(?P<tag>[0-9a-f]{8})\.(?P<slot>[0-9]+)\.[^/]+")
 
 
@@ -51,6 +52,7 @@ class Observer:
         self.rows: dict[str, str] = {}  # row to the file that shows it
         self.chains: dict[str, Chain] = {}
         self.decided: dict[str, tuple[str, Record]] = {}  # target to sink and record
+        self.claims: dict[str, str] = {}  # nonce of the record that a txn_id stands for, by its name
         self.foreign: dict[str, bytes] = {}
         self.on_complete: Callable[[Chain, int], None] = lambda _chain, _slot: None
         self.uploads: UploadWatch | None = None  # of an object store, whose objects are files here
@@ -83,7 +85,9 @@ class Observer:
                     self.world.fail("I4: a visible file was written to")
                 continue
             ledger = _LEDGER.fullmatch(name) if name.startswith("_") else None
-            if ledger is not None:
+            if claim := _CLAIM.fullmatch(name):
+                self._claimed(claim["name"], name, made=kind == "made")
+            elif ledger is not None:
                 self._ledger(process, ledger, made=kind == "made")
             elif not is_hidden(name):
                 self._look_at(name)
@@ -109,6 +113,30 @@ class Observer:
         elif seen.inode is not inode or seen.data != inode.data or seen.mtime_ns != inode.mtime_ns:
             self.world.fail(f"I4: {name} has changed")
 
+    def _claimed(self, txn: str, path: str, *, made: bool) -> None:
+        """Of all writes of one txn_id the first that claims it is published, and no other ever."""
+        if not made:
+            self.world.fail(f"I5: {path} was removed")
+        elif txn in self.claims:
+            self.world.fail(f"I2: {path} is claimed twice")
+        else:
+            self.claims[txn] = self._read(path).nonce
+
+    def reread_claims(self) -> None:
+        """A power cut may have taken one that nobody had been told of."""
+        files = all_files(self.world.disk.root).items()
+        found = ((match["name"], inode) for path, inode in files if (match := _CLAIM.fullmatch(path)))
+        self.claims = {name: read_record(name, inode).nonce for name, inode in found}
+
+    def is_void(self, record: Record) -> bool:
+        """Whether another write has the txn_id of ``record``."""
+        name = record.cause.get("remembered_in", "")
+        return self.claims.get(name, record.nonce) != record.nonce
+
+    def _is_claimed(self, record: Record) -> bool:
+        name = record.cause.get("remembered_in", "")
+        return not name or self.claims.get(name) == record.nonce
+
     def _appeared(self, name: str, inode: Inode) -> None:
         if name in self.foreign:
             self.visible[name] = Seen(inode, inode.number, bytes(inode.data), inode.mtime_ns, [])
@@ -116,6 +144,8 @@ class Observer:
         if name not in self.decided:
             self.world.fail(f"I3: {name} is visible and no record names it")
         _, record = self.decided[name]
+        if not self._is_claimed(record):
+            self.world.fail(f"I2: {name} is visible and its txn_id stands for no write, or for another one")
         if name not in self.replacements.files:  # else it was seen before, and may be back for a while
             self._check_durable(record.path, record.inode, "its record")
         size = record.pending[name]["size"]
@@ -172,7 +202,9 @@ class Observer:
         record = self._read(found[0]) if kind == "record" and made else None
         if self.replacements.is_copy(sink, record):
             return
-        chain = self.chains.get(sink) or self.chains.setdefault(sink, Chain())
+        chain = self.chains.get(sink) or self.chains.setdefault(
+            sink, Chain(is_open=sink.startswith("appends"))
+        )
         if not made:
             self._removed_from_ledger(sink, chain, slot, kind)
         elif record is not None:
@@ -203,7 +235,7 @@ class Observer:
         chain.records[slot] = record
         if slot <= chain.mark:
             return  # void; its driver finds out
-        if slot and slot - 1 > chain.mark and slot - 1 not in chain.complete:
+        if slot and slot - 1 > chain.mark and slot - 1 not in chain.complete and not chain.is_open:
             self.world.fail(f"I9: slot {slot} is decided before slot {slot - 1} is complete")
         for target, entry in record.pending.items():
             self._check_staged(target, entry)
@@ -243,10 +275,14 @@ class Observer:
             if slot > chain.mark:
                 self.world.fail(f"I9: slot {slot} is complete without a record")
             return
+        if self.is_void(record):
+            chain.complete.add(slot)
+            return
         for target in record.pending:
-            if target not in self.visible:
+            if target not in self.visible and target not in self.replacements.files:
                 self.world.fail(f"I1: slot {slot} is complete and {target} is not visible")
-            self._check_durable(target, self.visible[target].inode, "a published file")
+            if target in self.visible:
+                self._check_durable(target, self.visible[target].inode, "a published file")
         self.replacements.completed(record)
         chain.complete.add(slot)
         self.on_complete(chain, slot)
@@ -271,15 +307,22 @@ class Observer:
             self._check_needed(chain, path, inode)
         owner = inode.owner
         own = (chain for sink, chain in self.chains.items() if tag_of(sink) == hidden["tag"])
-        decided = max((chain.newest_slot() for chain in own), default=-1)
+        decided = max((chain.newest_slot() for chain in own), default=self._batch_slot(hidden["tag"]))
         foreign = isinstance(owner, Process) and owner.driver is not process.driver
         if foreign and int(hidden["slot"]) > decided:
             self.world.fail(f"I5: {path} belongs to an epoch that another driver may still decide")
 
+    def _batch_slot(self, tag: str) -> int:
+        """Where the files of a batch write belong if that is decided, -1 before."""
+        records = (record for chain in self.chains.values() for record in chain.records.values())
+        return 0 if any(tag_of(record.cause.get("writer", "")) == tag for record in records) else -1
+
     def _check_needed(self, chain: Chain, path: str, inode: Inode) -> None:
-        newest = chain.newest()
-        if newest is None:
-            return
+        for record in chain.at_work():
+            if not self.is_void(record):
+                self._check_needed_by(record, path, inode)
+
+    def _check_needed_by(self, newest: Record, path: str, inode: Inode) -> None:
         if path in newest.held:
             self.world.fail(f"I5: {path} was removed and the last record holds it")
         for target, entry in newest.pending.items():
@@ -309,8 +352,9 @@ class Observer:
                     if row in there:
                         self.world.fail(f"I2: row {row} is held twice, or held and visible")
                     there.add(row)
-            if newest.slot not in chain.complete:  # another driver is about to publish it
-                there |= self._pending_rows(newest)
+            for record in chain.at_work():
+                if record.slot not in chain.complete:  # another driver is about to publish it
+                    there |= self._pending_rows(record)
         for row in rows:
             if row not in there:
                 self.world.fail(f"I1: row {row} of {cause} is neither visible nor held")

@@ -31,7 +31,7 @@ from property_tests.simulation.world import Plan, Process
 if TYPE_CHECKING:
     from property_tests.simulation.history import History
 
-_UNFINISHED = re.compile(r"(?P<directory>_filesink/txn-[^/]+/)\.(?P<name>[0-9]+\.[a-z]+)\.put\.")
+_UNFINISHED = re.compile(r"(?P<directory>_filesink/_txns/[^/]+/)\.(?P<name>[0-9]+\.[a-z]+)\.put\.")
 _MODES = (SaveMode.OVERWRITE, SaveMode.OVERWRITE_PARTITIONS, SaveMode.OVERWRITE_PARTITIONS)
 
 

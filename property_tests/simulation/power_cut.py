@@ -16,6 +16,7 @@ def look_after_power_cut(observer: Observer) -> None:
     """What was complete must still be there; what was not may be gone, but not by halves."""
     world = observer.world
     world.disk.changed.clear()
+    observer.reread_claims()
     for sink, chain in observer.chains.items():
         _reread(observer, sink, chain)
     found = visible_files(world.disk.root)

@@ -23,6 +23,7 @@ class Record:
     path: str
     inode: Inode
     slot: int
+    nonce: str
     cause: dict[str, Any]
     pending: dict[str, dict[str, Any]]  # by target
     discards: frozenset[str]
@@ -39,6 +40,14 @@ class Chain:
     records: dict[int, Record] = field(default_factory=dict)
     complete: set[int] = field(default_factory=set)
     mark: int = -1
+    is_open: bool = False  # its records need nothing of each other
+
+    def at_work(self) -> list[Record]:
+        """Records whose files may still be needed hidden: the newest, or all that are not complete."""
+        if self.is_open:
+            return [one for slot, one in self.records.items() if slot > self.mark and slot not in self.complete]
+        newest = self.newest()
+        return [] if newest is None else [newest]
 
     def newest(self) -> Record | None:
         """The last record that is not void."""
@@ -118,6 +127,7 @@ def read_record(path: str, inode: Inode) -> Record:
         path=path,
         inode=inode,
         slot=head["slot"],
+        nonce=head["nonce"],
         cause=head["cause"],
         pending={entry["target"]: entry for entry in entries if entry["kind"] == "pending"},
         discards=frozenset(entry["path"] for entry in entries if entry["kind"] == "discard"),

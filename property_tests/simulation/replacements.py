@@ -23,7 +23,7 @@ class Replacements:
 
     ``rows`` are those of files that were replaced and are gone, ``files`` all that a record has named,
     ``edited`` those that somebody has put others in the place of; ``copies`` are ledgers that only
-    remember a ``txn_id``.
+    remember an offline compaction.
     """
 
     def __init__(self, observer: Observer) -> None:
@@ -47,9 +47,7 @@ class Replacements:
         if record.cause["kind"] == CAUSE:
             self._observer.superseded.decided(record)
             return
-        txn_id = record.cause["txn_id"]
-        if self._txns.setdefault(txn_id, record.slot) != record.slot:
-            self._fail(f"I2: {txn_id} is decided in slots {self._txns[txn_id]} and {record.slot}")
+        self._txns[record.cause["txn_id"]] = record.slot
         buckets = {target.rpartition("/")[0] for target in record.pending}
         everywhere = record.cause["mode"] == "overwrite"
         for name in record.replaced:
@@ -67,7 +65,7 @@ class Replacements:
     def is_copy(self, sink: str, record: Record | None) -> bool:
         """Whether a ledger, or its new ``record``, only remembers what the exclusive one has decided."""
         cause = {} if sink == EXCLUSIVE or record is None else record.cause
-        if cause.get("kind") == CAUSE or cause.get("mode", "append") != "append":
+        if cause.get("kind") == CAUSE:
             self.copies.add(sink)
         return sink in self.copies
 

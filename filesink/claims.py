@@ -1,0 +1,100 @@
+"""Whose write a ``txn_id`` stands for: numbered files, created if absent, of which the newest counts.
+
+    _filesink/_txns/<hash of uid and txn_id>/<n>.claim
+
+Rules:
+1. A record is claimed when it is durable, by its own driver or by whoever carries it through. So of two
+   writes of one ``txn_id`` one is published, in whatever order their drivers wake and die.
+2. Nothing is ever replaced. A claim stays, however old: that is what a ``txn_id`` is for.
+3. A claim that says ``TakenBack`` has the nonce of the record that is void, which never claims again.
+   The next write may.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import count
+
+from filesink.epoch_record import EMPTY, BatchWrite, EpochRecord, TakenBack
+from filesink.naming import LEDGER_ROOT
+from filesink.storage.api import Store
+
+_UNFINISHED = re.compile(r"\.([0-9]{6})\.claim\.")
+
+
+class Claims:
+    """Everything that was claimed for one ``txn_id``.
+
+    Args:
+        store: where.
+        name: of the ``txn_id``, see ``filesink.identity.txn_name``.
+    """
+
+    def __init__(self, store: Store, name: str) -> None:
+        self._store = store
+        self._directory = f"{LEDGER_ROOT}/_txns/{name}"
+
+    def sweep(self) -> None:
+        """Remove what crashes inside ``put_if_absent`` have left beside claims that stand, durably."""
+        newest = sum(1 for _ in self._all()) - 1
+        found = ((entry.name, _UNFINISHED.match(entry.name)) for entry in self._store.list(self._directory))
+        dead = [name for name, match in found if match and int(match[1]) <= newest]
+        for name in dead:
+            self._store.discard(f"{self._directory}/{name}")
+        if dead:
+            self._store.sync_directories([self._directory])
+
+    def standing(self) -> EpochRecord | None:
+        """The record that the ``txn_id`` stands for; ``None`` if there is none, or it was taken back."""
+        newest = None
+        for newest in self._all():
+            pass
+        return None if newest is None or isinstance(newest.cause, TakenBack) else newest
+
+    def claim(self, record: EpochRecord) -> bool:
+        """Whether the ``txn_id`` stands for ``record``, now or since an earlier call. Replayable."""
+        supersedes = record.cause.supersedes if isinstance(record.cause, BatchWrite) else ""
+        while True:
+            claims = list(self._all())
+            if any(one.nonce == record.nonce for one in claims):
+                return not any(
+                    one.nonce == record.nonce and isinstance(one.cause, TakenBack) for one in claims
+                )
+            newest = claims[-1] if claims else None
+            is_free = newest is None or isinstance(newest.cause, TakenBack)
+            if not is_free and (newest is None or newest.nonce != supersedes):
+                return False
+            self._put(len(claims), record)
+
+    def take_back(self, undone: EpochRecord) -> None:
+        """Have ``undone`` claim nothing any more, whether it has or not. Replayable."""
+        void = replace(
+            undone,
+            cause=TakenBack(slot=undone.slot),
+            committables=EMPTY, announcement=EMPTY, waiting=EMPTY, schema=EMPTY, states={},
+        )  # fmt: skip
+        while True:
+            claims = list(self._all())
+            if any(one.nonce == undone.nonce and isinstance(one.cause, TakenBack) for one in claims):
+                return
+            newest = claims[-1] if claims else None
+            if newest is not None and newest.nonce != undone.nonce and not isinstance(newest.cause, TakenBack):
+                return  # the same txn_id was written meanwhile
+            self._put(len(claims), void)
+
+    def _put(self, number: int, record: EpochRecord) -> None:
+        """Put a claim unless another one stands there: whoever calls looks again."""
+        self._store.put_if_absent(self._path(number), record.to_bytes())
+
+    def _all(self) -> Iterator[EpochRecord]:
+        for number in count():
+            path = self._path(number)
+            data = self._store.read(path)
+            if data is None:
+                return
+            yield EpochRecord.from_bytes(data, where=path)
+
+    def _path(self, number: int) -> str:
+        return f"{self._directory}/{number:06d}.claim"
