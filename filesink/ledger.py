@@ -137,11 +137,9 @@ class Ledger:
         Raises:
             StateCorruptError: see ``head``.
         """
-        slots = self._unbroken().unfinished()
+        slots = self._at_work(self._unbroken())
         if slots:
             self.directory.sync()  # see ``_newest``
-        if not self.is_open:
-            slots = slots[-1:]
         records = [self._require(slot) for slot in slots]
         ends = [record for record in records if isinstance(record.cause, TakenBack)]
         undone = {record.cause.slot for record in ends if isinstance(record.cause, TakenBack)}
@@ -160,13 +158,17 @@ class Ledger:
 
         For whoever looks at another sink's chain. Of one that is taken back it is the record that is undone.
         """
-        listing = self.directory.listing()
-        slots = listing.unfinished() if self.is_open else listing.records[-1:]
-        records = [self._require(slot) for slot in slots if slot not in listing.complete]
+        records = [self._require(slot) for slot in self._at_work(self.directory.listing())]
         return [
             self._require(record.cause.slot) if isinstance(record.cause, TakenBack) else record
             for record in records
         ]
+
+    def _at_work(self, listing: Listing) -> tuple[int, ...]:
+        """Slots that are decided and not done. In a chain only the last can be: one before it was taken back."""
+        if self.is_open:
+            return listing.unfinished()
+        return tuple(slot for slot in listing.records[-1:] if slot not in listing.complete)
 
     def append(self, record: EpochRecord) -> EpochRecord:
         """Create ``record`` in the first free slot of an open chain; return it as it stands there.

@@ -137,7 +137,8 @@ class Maintenance:
             )
         if head is None:  # what its first epoch left, if that was never decided
             return Chain(sink_id=ledger.sink_id, complete_slot=-1, named=frozenset(), stale_before_ms=oldest)
-        chain = chain_of(head.record)
+        # Of its own tag: files of a batch write have others.
+        chain = replace(chain_of(head.record), sink_id=ledger.sink_id, complete_slot=head.record.slot)
         if not head.complete:  # what it names is still to be published: nothing of it is dead
             return replace(chain, complete_slot=head.record.slot - 1, named=_named(self._tiers, head.record))
         is_stale = oldest is not None and head.record.decided_ms < oldest

@@ -222,7 +222,7 @@ def picture(history: History) -> Picture:
     return {
         name: (inode.number, inode.mtime_ns, bytes(inode.data))
         for name, inode in files.items()
-        if not name.startswith(".probe.")
+        if ".probe." not in name
     }
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from property_tests.simulation.observer import Observer
 
+_NEVER_OLD_NS = 10**19  # a sweep by age takes what a sink without a ledger has left long ago
+
 
 def plant_foreign_files(observer: Observer) -> tuple[str, ...]:
     """Files of others: one that readers see, one that looks as if another sink were writing it."""
@@ -13,8 +15,8 @@ def plant_foreign_files(observer: Observer) -> tuple[str, ...]:
         ".part-0.inprogress.ffffffff.0.00000000-0000-4000-8000-000000000000",
     )
     for name in names:
-        handle = disk.create(name, None, 1)
-        disk.write(handle, b"theirs", 1)
+        handle = disk.create(name, None, _NEVER_OLD_NS)
+        disk.write(handle, b"theirs", _NEVER_OLD_NS)
         disk.fsync(handle)
         disk.close(handle)
         observer.foreign[name] = b"theirs"

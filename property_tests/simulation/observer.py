@@ -307,8 +307,11 @@ class Observer:
             self._check_needed(chain, path, inode)
         owner = inode.owner
         own = (chain for sink, chain in self.chains.items() if tag_of(sink) == hidden["tag"])
-        decided = max((chain.newest_slot() for chain in own), default=self._batch_slot(hidden["tag"]))
+        decided = max((chain.newest_slot() for chain in own), default=None)
         foreign = isinstance(owner, Process) and owner.driver is not process.driver
+        if decided is None:  # of a batch write: nobody but its own driver can decide it
+            decided = self._batch_slot(hidden["tag"])
+            foreign = foreign and isinstance(owner, Process) and not owner.driver.dead
         if foreign and int(hidden["slot"]) > decided:
             self.world.fail(f"I5: {path} belongs to an epoch that another driver may still decide")
 

@@ -14,6 +14,7 @@ _OF_PART = re.compile(
 )
 _OF_HELD = re.compile(r"\.inprogress\.[0-9a-f]{8}\.(?P<slot>[0-9]+)\.")
 _FOREIGN = ("part-of-somebody-else.txt", "part-ffffffff-0000-8000-8000-000000000000-0.txt")
+_NEVER_OLD_MS = 10**13  # see ``foreign``
 
 
 class UploadWatch:
@@ -30,7 +31,8 @@ class UploadWatch:
         self._world = world
         self._chains = chains
         for key in _FOREIGN:
-            bucket.create_upload(key, "theirs", None)
+            made = bucket.create_upload(key, "theirs", None)
+            bucket.uploads[made.upload_id].begun_ms = _NEVER_OLD_MS
 
     def check_aborted(self, process: Process) -> None:
         """I1 and I5 for what ``process`` has just given up."""
