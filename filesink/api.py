@@ -196,6 +196,7 @@ class EpochContext:
             are about to be announced, for later stages that would let pieces of it wait.
         mode: that of a batch write; anything else appends.
         replaces: see ``EpochRecord``.
+        supersedes: committables of an earlier write, whose place this one takes.
     """
 
     sink_id: str
@@ -210,6 +211,7 @@ class EpochContext:
     pressing: set[str] = field(default_factory=set)
     mode: SaveMode = SaveMode.APPEND
     replaces: Mapping[str, int] = field(default_factory=dict)
+    supersedes: Sequence[Any] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

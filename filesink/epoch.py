@@ -112,6 +112,7 @@ class EpochLoop(Generic[S, C, A]):
         self._head: Head | None = None
         self._fresh = options.history is History.NONE
         self._clean = False
+        self._stuck: frozenset[int] = frozenset()  # slots of an open chain, half done when the epoch began
         self._done_here: tuple[str, int] | None = None  # run id and batch id
         self._known_run: str | None = None  # was not refused when it began
 
@@ -223,6 +224,7 @@ class EpochLoop(Generic[S, C, A]):
         """A new epoch. Until it has succeeded, nothing is known of the chain any more."""
         self._head = None
         self._runner = NotedRunner(self._ports.runner)
+        self._stuck = frozenset(self.ledger.half_done()) if self.ledger.is_open else frozenset()
         writer = cause.writer if isinstance(cause, BatchWrite) else ""
         return EpochContext(
             sink_id=writer or self.ledger.sink_id,
@@ -235,7 +237,15 @@ class EpochLoop(Generic[S, C, A]):
             clock=self._ports.clock,
             mode=cause.mode if isinstance(cause, BatchWrite) else SaveMode.APPEND,
             replaces=replaced_chains(cause, self.ledger),
+            supersedes=self._superseded_by(cause),
         )
+
+    def _superseded_by(self, cause: Cause) -> Sequence[C]:
+        """What an earlier write of the same txn_id has committed, if ``cause`` takes its place."""
+        if not (isinstance(cause, BatchWrite) and cause.supersedes):
+            return ()
+        earlier = self.ledger.claims(cause.remembered_in).standing()
+        return () if earlier is None else earlier.committables.decode(self._sink.committable_codec)
 
     def _write(self, epoch: EpochContext, head: Head | None, job: WriteJob) -> Gathered[S, C]:
         task = WriteTask(
@@ -443,6 +453,7 @@ class EpochLoop(Generic[S, C, A]):
                 if losers is Losers.POSSIBLE:
                     self._sink.sweep(record, committables)
                 self.ledger.sweep(record.slot)
+                self._unstick()
                 return
             if not self._clean:
                 self._sink.sweep(record, None)
@@ -453,6 +464,19 @@ class EpochLoop(Generic[S, C, A]):
         except StorageError as error:
             self._clean = False
             log.warning("sink %s: sweeping failed, the next epoch tries again: %s", record.sink_id, error)
+
+
+    def _unstick(self) -> None:
+        """Carry through what was half done all the while: its driver is dead, or slow, which does no harm."""
+        for record in self.ledger.unfinished() if self._stuck else ():
+            if record.slot in self._stuck:
+                try:
+                    self._carry_through(record)
+                except FilesinkError as error:  # it stays decided, and recover() raises the same
+                    log.warning(
+                        "sink %s: epoch %d of another write is decided and cannot be published: %s",
+                        record.sink_id, record.slot, error,
+                    )  # fmt: skip
 
 
 def _kept(head: Head | None) -> Mapping[int, Section]:

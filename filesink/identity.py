@@ -21,6 +21,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from enum import Enum
 
 from filesink.epoch_record import BatchWrite, Cause, MicroBatch
@@ -83,6 +84,11 @@ def batch_write(mode: SaveMode, uid: str | None, txn_id: str, ids: Ids) -> tuple
         writer=f"batch-{ids.uuid()}",
     )
     return append_sink_id(uid) if mode is SaveMode.APPEND else EXCLUSIVE, cause
+
+
+def superseding(cause: BatchWrite, nonce: str, ids: Ids) -> tuple[str, BatchWrite]:
+    """As ``batch_write``, for a write that takes the place of the record ``nonce`` of its ``txn_id``."""
+    return EXCLUSIVE, replace(cause, writer=f"batch-{ids.uuid()}", supersedes=nonce)
 
 
 def check_stream(

@@ -164,6 +164,10 @@ class Ledger:
             for record in records
         ]
 
+    def half_done(self) -> tuple[int, ...]:
+        """Slots of ``unfinished``, by what stands in them. Reads no record."""
+        return self._at_work(self.directory.listing())
+
     def _at_work(self, listing: Listing) -> tuple[int, ...]:
         """Slots that are decided and not done. In a chain only the last can be: one before it was taken back."""
         if self.is_open:

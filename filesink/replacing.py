@@ -63,6 +63,9 @@ class ReplaceFiles(PreCommitStage[HeldFile, Committable]):
             case SaveMode.OVERWRITE_PARTITIONS:
                 buckets = self._buckets.union(_written(prepared.committables))
                 return self._replacing(epoch, prepared, sorted(buckets))
+            case _ if epoch.supersedes:
+                directories = sorted(_touched(epoch.supersedes))
+                return self._replacing(epoch, prepared, directories, only=_targets(epoch.supersedes))
             case _:
                 return prepared
 
@@ -95,6 +98,8 @@ class ReplaceFiles(PreCommitStage[HeldFile, Committable]):
         epoch: EpochContext,
         prepared: Prepared[HeldFile, Committable],
         directories: Sequence[str] | None,
+        *,
+        only: Collection[str] | None = None,
     ) -> Prepared[HeldFile, Committable]:
         files = [
             ReplacedFile(path=path, size=entry.size, version=entry.version)
@@ -102,7 +107,11 @@ class ReplaceFiles(PreCommitStage[HeldFile, Committable]):
         ]
         unfinished = self._unfinished(epoch.sink_id)
         # By its own name, of which there is one only: a directory has several where case makes no difference.
-        replaced = [file for file in files if name_of(file.path) not in unfinished]
+        replaced = [
+            file
+            for file in files
+            if name_of(file.path) not in unfinished and (only is None or name_of(file.path) in only)
+        ]
         return Prepared([*prepared.committables, *replaced], prepared.states)
 
     def _unfinished(self, own: str) -> set[str]:

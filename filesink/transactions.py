@@ -21,10 +21,12 @@ def find_write(cause: BatchWrite, ledger: Ledger) -> EpochRecord | None:
         ConcurrentDriverError: ``OLD_TXN``, an earlier release has decided it and not carried it through.
     """
     claims = ledger.claims(cause.remembered_in)
-    claimed = claims.standing()
-    if claimed is not None:
+    found = claims.standing()
+    if found is None:
+        found = _of_earlier_release(ledger.beside(cause.remembered_in))
+    else:
         claims.sweep()  # a driver that died while it came late
-    return claimed or _of_earlier_release(ledger.beside(cause.remembered_in))
+    return None if found is None or found.nonce == cause.supersedes else found
 
 
 def is_valid(record: EpochRecord, ledger: Ledger) -> bool:

@@ -8,7 +8,8 @@ import pytest
 
 from filesink.epoch_record import BatchWrite
 from filesink.errors import ConfigError, IdentityError
-from filesink.identity import OnNewQuery, batch_sink_id, check_uid, is_fresh, stream_sink_id
+from filesink.identity import EXCLUSIVE, OnNewQuery, batch_write, check_uid, stream_sink_id, txn_name
+from filesink.save_mode import SaveMode
 from filesink.metastore.partition_commit import PartitionCommit
 from filesink.metastore.policies import ListenerPolicy
 from filesink.replay import OnGap
@@ -43,16 +44,16 @@ def test_ids_of_streams():
 
 
 def test_ids_of_batch_writes():
-    """A txn_id has a chain of its own, a uid shares its chain, and without both every write is new."""
+    """Writes that append share a chain of their own, beside that of a stream of the same uid; others exclude."""
     ids = CountingIds()
-    assert batch_sink_id("u", "", ids) == "uid-u"
-    assert batch_sink_id(None, "", ids) != batch_sink_id(None, "", ids)
-    assert batch_sink_id(None, "a", ids) == batch_sink_id(None, "a", ids)
-    distinct = {batch_sink_id(*pair, ids) for pair in ((None, "a"), ("u", "a"), ("v", "a"), (None, "ua"))}
-    assert len(distinct) == 4
-    assert all(sink_id.startswith("txn-") for sink_id in distinct)
-    assert is_fresh(batch_sink_id(None, "", ids)), "nobody can have left anything there"
-    assert not any(map(is_fresh, (*distinct, "uid-u", "uid-batch-1", "query-q", "exclusive")))
+    assert batch_write(SaveMode.APPEND, "u", "", ids)[0] == "appends-u"
+    assert batch_write(SaveMode.APPEND, None, "", ids)[0] == "appends"
+    assert batch_write(SaveMode.OVERWRITE, "u", "", ids)[0] == EXCLUSIVE
+    writers = {batch_write(SaveMode.APPEND, "u", "a", ids)[1].writer for _ in range(3)}
+    assert len(writers) == 3, "files of two writes must never bear the same tag"
+    names = {txn_name(*pair) for pair in ((None, "a"), ("u", "a"), ("v", "a"), (None, "ua"))}
+    assert len(names) == 4
+    assert txn_name("u", "a") == batch_write(SaveMode.OVERWRITE, "u", "a", ids)[1].remembered_in
 
 
 @pytest.mark.parametrize(
@@ -61,12 +62,12 @@ def test_ids_of_batch_writes():
 )
 def test_a_txn_id_is_found_by_every_release(uid, name):
     """Under another name it would not be known any more, and its rows would be written again."""
-    assert batch_sink_id(uid, "a", CountingIds()) == name
+    assert txn_name(uid, "a") == name
 
 
 def test_a_txn_id_cannot_name_a_path():
     """Whatever the user's text, the ledger's name is a hash of it."""
-    assert batch_sink_id(None, "../../etc", CountingIds()).removeprefix("txn-").isalnum()
+    assert txn_name(None, "../../etc").removeprefix("txn-").isalnum()
 
 
 def test_a_known_uid_with_a_new_checkpoint_is_refused():

@@ -25,7 +25,7 @@ from filesink.errors import (
     StorageError,
 )
 from filesink.file_tiers import StoreAddress
-from filesink.identity import EXCLUSIVE, batch_sink_id, batch_write
+from filesink.identity import EXCLUSIVE, append_sink_id, batch_write, txn_name
 from filesink.maintenance import Lost
 from filesink.metastore.partition_commit import PartitionCommit
 from filesink.metastore.policies import ListenerPolicy

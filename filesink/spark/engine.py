@@ -15,10 +15,11 @@ from pyspark.sql import SparkSession
 
 from filesink.api import Sink
 from filesink.epoch import EpochLoop, Outcome
-from filesink.errors import ConfigError, VersionError
-from filesink.identity import batch_write, stream_sink_id
+from filesink.epoch_record import BatchWrite
+from filesink.errors import ConfigError, RepeatedTxnError, VersionError
+from filesink.identity import batch_write, stream_sink_id, superseding
 from filesink.ports import Clock, Ids, Ports
-from filesink.replay import EpochOptions, OnGap
+from filesink.replay import EpochOptions, OnGap, OnRepeatedTxn
 from filesink.save_mode import SaveMode
 from filesink.spark.chains import Chains
 from filesink.spark.digest import Digested
@@ -29,6 +30,7 @@ from filesink.spark.runner import SparkRunner, is_stopped
 from filesink.spark.schema import arrow_schema, check_twins
 from filesink.spark.streams import QueryRun, RunIds, current_ids, open_run
 from filesink.system import SystemClock, SystemIds
+from filesink.transactions import find_write
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -100,15 +102,25 @@ class SparkEngine(Generic[S, C, A]):
         self._check_mode(mode)
         self.check(df)
         sink_id, cause = batch_write(mode, self.sink.uid, txn_id or "", self._options.ids)
-        # A loop of its own: writes of several threads go on beside each other, as those of processes do.
-        loop = _open(self.sink, self._options, sink_id, df.sparkSession)
+        job = replace(self._job(df, run_id=""), digested=Digested() if txn_id else None)
         try:
-            job = self._job(df, run_id="")
-            outcome = loop.run(cause, replace(job, digested=Digested()) if txn_id else job)
-        finally:
-            loop.close()
+            outcome = self._run_batch(sink_id, cause, job)
+        except RepeatedTxnError:
+            if self._options.epochs.on_repeated_txn is not OnRepeatedTxn.REPLACE:
+                raise
+            earlier = find_write(cause, self.sink.open_ledger(sink_id))
+            nonce = "" if earlier is None else earlier.nonce
+            outcome = self._run_batch(*superseding(cause, nonce, self._options.ids), job)
         self._outcomes.append(outcome)
         return outcome
+
+    def _run_batch(self, sink_id: str, cause: BatchWrite, job: SparkWriteJob) -> Outcome[C]:
+        """With a loop of its own: writes of several threads go on beside each other, as those of processes do."""
+        loop = _open(self.sink, self._options, sink_id, job.df.sparkSession)
+        try:
+            return loop.run(cause, job)
+        finally:
+            loop.close()
 
     def _check_mode(self, mode: SaveMode) -> None:
         if mode not in self.sink.save_modes:
