@@ -29,7 +29,7 @@ from compaction.superseded import outstanding, written
 from compaction.swap import CompactionPlan, Swap
 from filesink.api import PreCommitStage
 from filesink.buckets import BucketAssigner
-from filesink.committables import Committable, HeldFile
+from filesink.committables import Committable, CommittableCodec, HeldFile, PendingFile
 from filesink.committer import VerifyStage
 from filesink.durations import parse_duration_ms
 from filesink.epoch import EpochLoop, Outcome
@@ -39,7 +39,7 @@ from filesink.file_tiers import FileTiers, StoreAddress
 from filesink.identity import EXCLUSIVE
 from filesink.ledger import Ledger
 from filesink.ledger_directory import ledger_ids
-from filesink.naming import OutputFileConfig, is_data, join, parse_part, sink_tag
+from filesink.naming import OutputFileConfig, PartName, is_data, join, name_of, parse_part, sink_tag
 from filesink.ports import Ports
 from filesink.replay import EpochOptions
 from filesink.report import EpochReport, report_of
@@ -179,7 +179,7 @@ def _writing(form: FileFormat) -> Plan:
 
 
 def _plan(store: Store, bucket: str | None, target_size: int, now_ms: int) -> CompactionPlan:
-    complete = _complete_slots(store)
+    complete = _complete(store)
     merged = outstanding(store)
     paths = {file.path for file in merged}
     groups: dict[tuple[str, str, str], list[FinishedFile]] = {}
@@ -199,26 +199,49 @@ def _plan(store: Store, bucket: str | None, target_size: int, now_ms: int) -> Co
 
 
 def _finished(
-    store: Store, bucket: str | None, complete: Mapping[str, int]
+    store: Store, bucket: str | None, complete: Complete
 ) -> Iterator[tuple[str, FinishedFile, tuple[str, str]]]:
     """Directory, file, and prefix and suffix of the name, of every file that may be replaced."""
     for directory, entries in walk(store, None if bucket is None else [bucket.removesuffix("/")]):
         for entry in entries if is_data(directory) else ():
             name = parse_part(entry.name) if entry.kind is Kind.FILE else None
-            if name is not None and name.slot <= complete.get(name.tag, -1):
+            if name is not None and complete.has(entry.name, name):
                 path = join(directory, entry.name)
                 file = FinishedFile(path=path, size=entry.size, version=entry.version)
                 yield directory, file, (name.prefix, name.suffix)
 
 
-def _complete_slots(store: Store) -> dict[str, int]:
-    """Sink tag to the newest slot of its ledger that is complete, and stays."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Complete:
+    """Which visible files belong to epochs that are complete, and stay.
+
+    Attributes:
+        slots: tag of each chain to its newest slot that is.
+        publishing: names of the files of batch writes that are at work; their tags are those of no chain.
+    """
+
+    slots: Mapping[str, int]
+    publishing: frozenset[str]
+
+    def has(self, name: str, part: PartName) -> bool:
+        """Whether the file ``name``, of which ``part`` is told, does."""
+        if part.tag in self.slots:
+            return part.slot <= self.slots[part.tag]
+        return part.slot == 0 and name not in self.publishing
+
+
+def _complete(store: Store) -> Complete:
     slots: dict[str, int] = {}
+    publishing: set[str] = set()
     for sink_id in ledger_ids(store):
-        head = Ledger(store, sink_id).newest()
-        if head is not None:
-            slots[sink_tag(sink_id)] = head.finished_slot
-    return slots
+        ledger = Ledger(store, sink_id)
+        if not ledger.is_open:
+            head = ledger.newest()
+            slots[sink_tag(sink_id)] = -1 if head is None else head.finished_slot
+        for record in ledger.publishing():
+            files = record.committables.decode(CommittableCodec())
+            publishing |= {name_of(file.target) for file in files if isinstance(file, PendingFile)}
+    return Complete(slots=slots, publishing=frozenset(publishing))
 
 
 def _packed(files: list[FinishedFile], target_size: int) -> Iterator[list[FinishedFile]]:

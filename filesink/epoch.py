@@ -150,12 +150,15 @@ class EpochLoop(Generic[S, C, A]):
         with self._lock:
             return self._without_input(Finish(), Input.ENDED)
 
-    def recover(self, slot: int) -> Outcome[C] | None:
-        """Publish what an earlier driver has decided in ``slot``; ``None`` if it is done, or was void."""
+    def recover(self, slot: int | None = None) -> Outcome[C] | None:
+        """Publish what an earlier driver has decided, in ``slot`` or in the first that is half done.
+
+        ``None`` if there is nothing to do, or another write has the ``txn_id``.
+        """
         with self._lock:
             self._head = None
-            record = next((one for one in self.ledger.unfinished() if one.slot == slot), None)
-            return None if record is None else self._carry_through(record)
+            found = [one for one in self.ledger.unfinished() if slot is None or one.slot == slot]
+            return self._carry_through(found[0]) if found else None
 
     def _carry_through(self, record: EpochRecord) -> Outcome[C] | None:
         log.info("sink %s: publishing what epoch %d has decided", self.ledger.sink_id, record.slot)

@@ -1044,7 +1044,7 @@ def test_an_epoch_that_is_completed_meanwhile_is_not_taken_back(checkpoint):
     def completed(operation, _path):
         if operation == "concat":
             world.fault = lambda _operation, _path: None
-            world.ledger().complete(1)
+            world.ledger().complete(world.ledger().read(1))
 
     world.fault = completed
     with pytest.raises(ConcurrentDriverError, match="completed meanwhile"):

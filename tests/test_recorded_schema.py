@@ -213,7 +213,7 @@ def test_what_was_taken_back_since_an_overwrite_does_not_count():
     head = world.ledger().head()
     for slot, cause in ((1, micro_batch(1)), (2, TakenBack(slot=1))):
         world.ledger().decide(replace(head.record, slot=slot, nonce=str(slot), cause=cause))
-        world.ledger().complete(slot)
+        world.ledger().complete(world.ledger().read(slot))
     refused(world, micro_batch(1), schema_of(c=INT), "'b' is gone")
     world.driver().run(micro_batch(1), job_of(world, schema_of(b=INT), 3))
 
@@ -257,7 +257,7 @@ def test_a_stream_goes_on_after_an_overwrite_that_noted_no_columns():
     old = replace(exclusive.head().record, schema=EMPTY)
     exclusive.retract(old.slot)
     exclusive.decide(old)
-    exclusive.complete(old.slot)
+    exclusive.complete(exclusive.read(old.slot))
     world.driver().run(micro_batch(1), job_of(world, schema_of(c=INT), 3))
     assert len(world.rows()) == 2
 
