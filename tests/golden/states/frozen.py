@@ -41,10 +41,7 @@ class Frozen:
 
     def builder(self, directory: Path) -> FileSinkBuilder:
         """The sink of an unpacked copy."""
-        base = directory / "base"
-        if self.name in pieces.STREAMS:
-            return pieces.STREAMS[self.name].sink(base)
-        return pieces.parquet(base) if self.name == "batch-plain" else pieces.named(base)
+        return pieces.sink_of(self.name)(directory / "base")
 
     @property
     def committed(self) -> list[Txn]:

@@ -42,7 +42,7 @@ from filesink.storage.faulty import FaultyStore
 from formats import ParquetWriterFactory
 from tests.golden.states import reading
 from tests.golden.states.archive import pack, unpack
-from tests.golden.states.pieces import FIRST_OF_TWO, ROWS, STREAMS, Stream, named, parquet, rows
+from tests.golden.states.pieces import FIRST_OF_TWO, ROWS, STREAMS, Stream, named, parquet, rows, sink_of
 from tests.spark.programs import sessions
 
 if TYPE_CHECKING:
@@ -99,6 +99,9 @@ def one_batch(sink: FileSink, df: DataFrame, checkpoint: Path) -> None:
 def run(spark: SparkSession, directory: Path, stream: Stream, times: int = 1) -> None:
     """So many starts of a query, with one micro-batch each."""
     for _ in range(times):
+        if stream.options is not None:
+            stream.through_data_source(spark, directory)
+            continue
         sink = stream.sink(directory / "base").build()
         one_batch(sink, stream.frame(spark), directory / "checkpoint")
 
@@ -139,9 +142,11 @@ def die_as_first(spark: SparkSession, directory: Path) -> None:
     one_batch(sink, FIRST_OF_TWO.frame(spark), directory / "first-checkpoint")
 
 
-def die_in_append(spark: SparkSession, directory: Path) -> None:
-    """In an append with a ``txn_id``."""
-    dying(named(directory / "base"), "publish").write(rows(spark, 4, 8), txn_id="b")
+def die_in_append(
+    spark: SparkSession, directory: Path, sink: Callable[[Path], FileSinkBuilder], txn_id: str | None = None
+) -> None:
+    """In a batch write that replaces nothing."""
+    dying(sink(directory / "base"), "publish").write(rows(spark, 4, 8), txn_id=txn_id)
 
 
 def die_in_overwrite(spark: SparkSession, directory: Path, operation: str) -> None:
@@ -165,7 +170,9 @@ DEATHS: dict[str, Callable[[SparkSession, Path], None]] = {
         die_in_stream, name="announcements-decided", operation="put_if_absent", path="_SUCCESS"
     ),
     "two-queries-folded": die_as_first,
-    "txn-decided": die_in_append,
+    "batch-plain-decided": partial(die_in_append, sink=parquet),
+    "batch-with-uid-decided": partial(die_in_append, sink=named),
+    "txn-decided": partial(die_in_append, sink=named, txn_id="b"),
     "overwrite-decided": partial(die_in_overwrite, operation="publish"),
     "overwrite-half-done": partial(die_in_overwrite, operation="delete_if_unchanged"),
     "overwrite-taken-back": partial(die_in_overwrite, operation="publish"),
@@ -230,6 +237,12 @@ def bad_ones(spark: SparkSession, directory: Path) -> State:
     """Good records in an open part, bad ones put aside."""
     run(spark, directory, STREAMS["dead-letters"], times=2)
     return State(visible=[], held=[1, 2, 3, 4, 6, 7], dead_letters=[0, 5])
+
+
+def through_data_source(spark: SparkSession, directory: Path) -> State:
+    """Two micro-batches by ``format("filesink")``."""
+    run(spark, directory, STREAMS["data-source"], times=2)
+    return State(visible=ids(0, 2 * ROWS))
 
 
 def announcing(spark: SparkSession, directory: Path) -> State:
@@ -303,6 +316,15 @@ def with_uid(spark: SparkSession, directory: Path) -> State:
     return State(visible=ids(0, 8))
 
 
+def append_decided(
+    spark: SparkSession, directory: Path, name: str, sink: Callable[[Path], FileSinkBuilder]
+) -> State:
+    """The second append is decided, and nothing of it visible."""
+    sink(directory / "base").build().write(rows(spark, 0, 4))
+    die(directory, name)
+    return State(visible=ids(0, 4), recovered=ids(0, 8))
+
+
 def txns(spark: SparkSession, directory: Path) -> State:
     """Two appends that are known by name."""
     sink = named(directory / "base").build()
@@ -312,7 +334,7 @@ def txns(spark: SparkSession, directory: Path) -> State:
 
 
 def txn_decided(spark: SparkSession, directory: Path) -> State:
-    """The second append is decided, and nothing of it visible."""
+    """The second is decided, and nothing of it visible."""
     named(directory / "base").build().write(rows(spark, 0, 4), txn_id="a")
     die(directory, "txn-decided")
     return State(
@@ -389,6 +411,7 @@ MAKERS: dict[str, Callable[[SparkSession, Path], State]] = {
     "without-uid": partial(opened, name="without-uid"),
     "dead-letters": bad_ones,
     "compaction-waiting": waiting,
+    "data-source": through_data_source,
     "announcements-waiting": announcing,
     "announcements-decided": announced,
     "stream-decided": decided,
@@ -398,6 +421,8 @@ MAKERS: dict[str, Callable[[SparkSession, Path], State]] = {
     "two-queries-folded": two_queries,
     "batch-plain": plain,
     "batch-with-uid": with_uid,
+    "batch-plain-decided": partial(append_decided, name="batch-plain-decided", sink=parquet),
+    "batch-with-uid-decided": partial(append_decided, name="batch-with-uid-decided", sink=named),
     "txns": txns,
     "txn-decided": txn_decided,
     "overwrites": overwrites,
@@ -419,8 +444,7 @@ def freeze(spark: SparkSession, name: str, archive: Path, scratch: Path) -> Stat
     _require(name, "visible", reading.visible_ids(directory / "base"), state.visible)
     pack(directory, archive)
     unpack(archive, copy)
-    builder = STREAMS[name].sink if name in STREAMS else named
-    builder(copy / "base").build().recover()
+    sink_of(name)(copy / "base").build().recover()
     _require(name, "recovered", reading.visible_ids(copy / "base"), state.recovered)
     _require(name, "dead letters", reading.dead_letters(copy / "base"), state.dead_letters)
     _require(name, "announced", reading.success_files(copy / "base"), state.announced)

@@ -8,11 +8,12 @@ What is changed here changes what the frozen states are taken over by, and not t
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import filesink
 from compaction import FileCompactor, FileCompactStrategy
 from filesink import (
     BucketAssigner,
@@ -44,11 +45,15 @@ BAD_NAME = "IF(id % 5 = 0, '漢', 'x') AS name"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stream:
-    """A query into a sink. ``where`` leaves out ids, ``columns`` are what is written."""
+    """A query into a sink. ``where`` leaves out ids, ``columns`` are what is written.
+
+    With ``options`` it goes through ``format("filesink")``, into the same sink.
+    """
 
     sink: Callable[[Path], FileSinkBuilder]
     columns: tuple[str, ...] = ("id", HALF)
     where: str = "true"
+    options: Mapping[str, str] | None = None
 
     def frame(self, spark: SparkSession) -> DataFrame:
         """Its input: one micro-batch for each time that it is triggered."""
@@ -59,6 +64,13 @@ class Stream:
             "value AS id", "timestamp AS at", "CAST(to_date(timestamp) AS STRING) AS day"
         )
         return numbers.where(self.where).selectExpr(*self.columns)
+
+    def through_data_source(self, spark: SparkSession, directory: Path) -> None:
+        """One micro-batch, by Spark's own means."""
+        filesink.register(spark)
+        writer = self.frame(spark).writeStream.format("filesink").options(**(self.options or {}))
+        writer = writer.option("checkpointLocation", str(directory / "checkpoint")).trigger(once=True)
+        writer.start(str(directory / "base")).awaitTermination()
 
 
 def rows(spark: SparkSession, first: int, end: int) -> DataFrame:
@@ -158,7 +170,15 @@ STREAMS = {
     "announcements-waiting": Stream(sink=announcing_late, columns=DAYS),
     "stream-taken-back": Stream(sink=named),
     "stream-and-batch": Stream(sink=named),
+    "data-source": Stream(sink=named, options={"bucketColumns": "half", "uid": UID}),
     "two-queries-folded": Stream(sink=shared, columns=("id",), where="id % 20 = 0"),
 }
 #: The first of the two queries of that state: its ids are below zero.
 FIRST_OF_TWO = Stream(sink=shared, columns=("-1 - id AS id",))
+
+
+def sink_of(state: str) -> Callable[[Path], FileSinkBuilder]:
+    """The sink that wrote a state, and takes it over."""
+    if state in STREAMS:
+        return STREAMS[state].sink
+    return parquet if state.startswith("batch-plain") else named
