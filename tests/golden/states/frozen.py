@@ -25,7 +25,7 @@ class Txn:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Frozen:
-    """One state. ``number`` and ``name`` say which; ``known`` is as ``make_states.State`` says."""
+    """One state. ``number`` and ``name`` say which; ``known`` is as ``makers.State`` says."""
 
     number: str
     name: str
