@@ -48,9 +48,8 @@ class Claims:
 
     def standing(self) -> EpochRecord | None:
         """The record that the ``txn_id`` stands for; ``None`` if there is none, or it was taken back."""
-        newest = None
-        for newest in self._all():
-            pass
+        claims = list(self._all())
+        newest = claims[-1] if claims else None
         return None if newest is None or isinstance(newest.cause, TakenBack) else newest
 
     def claim(self, record: EpochRecord) -> bool:
@@ -80,7 +79,11 @@ class Claims:
             if any(one.nonce == undone.nonce and isinstance(one.cause, TakenBack) for one in claims):
                 return
             newest = claims[-1] if claims else None
-            if newest is not None and newest.nonce != undone.nonce and not isinstance(newest.cause, TakenBack):
+            if (
+                newest is not None
+                and newest.nonce != undone.nonce
+                and not isinstance(newest.cause, TakenBack)
+            ):
                 return  # the same txn_id was written meanwhile
             self._put(len(claims), void)
 

@@ -74,9 +74,9 @@ def completion_of(record: EpochRecord, data: bytes, *, where: str) -> Completion
     found = Completion.from_bytes(data, where=where)
     if found.nonce != record.nonce:
         raise StateCorruptError(
-            f"{where} is not the mark of the record beside it: it was copied, or put there by hand. Nothing was "
-            "published or removed. Restore the directory from a backup; or, if the rows of that epoch are not "
-            "visible, remove this file and call recover()",
+            f"{where} is not the mark of the record beside it: it was copied, or put there by hand. Nothing "
+            "was published or removed. Restore the directory from a backup; or, if the rows of that epoch "
+            "are not visible, remove this file and call recover()",
             code="FOREIGN",
         )
     return found

@@ -270,11 +270,11 @@ class EpochLoop(Generic[S, C, A]):
     def _commit(
         self, epoch: EpochContext, head: Head | None, cause: Cause, gathered: Gathered[S, C], schema: Section
     ) -> Outcome[C] | None:
-        """Decide and publish what the tasks have prepared; ``None`` if another write of its txn_id came first."""
+        """Decide and publish what was prepared; ``None`` if another write of its txn_id came first."""
         record = None
         try:
             record = self._record(epoch, head, cause, gathered, schema)
-            record, standing = self._decide(epoch, head, record)
+            record, standing = self._decide(epoch, record)
         except CommitStateUnknown:
             raise  # what stands in the slot may be our own record
         except Exception as error:  # raised again; nothing is discarded unless the slot is free for sure
@@ -304,9 +304,7 @@ class EpochLoop(Generic[S, C, A]):
             newly_left=[one for one in remaining if one not in before],
         )
 
-    def _decide(
-        self, epoch: EpochContext, head: Head | None, record: EpochRecord
-    ) -> tuple[EpochRecord, EpochRecord]:
+    def _decide(self, epoch: EpochContext, record: EpochRecord) -> tuple[EpochRecord, EpochRecord]:
         """``record`` in the slot that was tried last, and what stands there.
 
         A batch write whose slot is taken goes on to the next one, with its files at hand: they are its own.
@@ -374,7 +372,9 @@ class EpochLoop(Generic[S, C, A]):
             last_batch=cause if isinstance(cause, MicroBatch) else last,
             decided_ms=epoch.now_ms,
             rows=gathered.rows,
-            committables=Section.of(self._sink.committable_codec, [*prepared.committables, *self._left_by(head)]),
+            committables=Section.of(
+                self._sink.committable_codec, [*prepared.committables, *self._left_by(head)]
+            ),
             announcement=announcement,
             waiting=waiting,
             schema=schema,
@@ -467,7 +467,6 @@ class EpochLoop(Generic[S, C, A]):
         except StorageError as error:
             self._clean = False
             log.warning("sink %s: sweeping failed, the next epoch tries again: %s", record.sink_id, error)
-
 
     def _unstick(self) -> None:
         """Carry through what was half done all the while: its driver is dead, or slow, which does no harm."""

@@ -9,8 +9,8 @@
                                             to finish with is known from a copy in    compaction
 
 Files of a batch write bear the tag of an id made for it alone, ``batch-<uuid>``: so those of a write that
-has lost its slot to another are still its own. Up to records of version 2 that was its chain, or ``uid-<uid>``,
-and one with a ``txn_id`` had ``txn-<hash>``.
+has lost its slot to another are still its own. Up to records of version 2 that was its chain, or
+``uid-<uid>``, and one with a ``txn_id`` had ``txn-<hash>``.
 
 Rule: never silent duplicates. A stream that cannot be told to be the one that wrote here before is
 refused, and the message names the way to go on.
@@ -111,9 +111,9 @@ def check_stream(
     if on_new_query is OnNewQuery.APPEND:
         if earlier is None and head is not None and _may_be_forgotten(batch, head, ledger):
             raise ReplayTooOldError(
-                f"query {batch.query_id} arrives with batch {batch.batch_id}, and records of other queries are "
-                "folded away: it cannot be told whether the batch was written before. Nothing was written. "
-                "Use another path or uid",
+                f"query {batch.query_id} arrives with batch {batch.batch_id}, and records of other queries "
+                "are folded away: it cannot be told whether the batch was written before. Nothing was "
+                "written. Use another path or uid",
                 code="REPLAY_TOO_OLD",
             )
         return earlier

@@ -130,7 +130,7 @@ class Ledger:
         return Claims(self._store, name)
 
     def unfinished(self) -> list[EpochRecord]:
-        """Every record whose epoch is decided and not done, the oldest first; one at most but in an open chain.
+        """Every record whose epoch is decided and not done, oldest first; one at most but in an open chain.
 
         What takes another one back stands before all others, and that other is left out.
 
@@ -169,7 +169,7 @@ class Ledger:
         return self._at_work(self.directory.listing())
 
     def _at_work(self, listing: Listing) -> tuple[int, ...]:
-        """Slots that are decided and not done. In a chain only the last can be: one before it was taken back."""
+        """Slots that are decided and not done. In a chain the last only: those before it were taken back."""
         if self.is_open:
             return listing.unfinished()
         return tuple(slot for slot in listing.records[-1:] if slot not in listing.complete)
@@ -406,9 +406,9 @@ class Ledger:
         if strays := listing.strays():
             path = self.directory.path_of(strays[0], "complete")
             raise StateCorruptError(
-                f"{path} says that an epoch is done, and its record is not there: it was lost, or this file was "
-                "put there by hand. Nothing was published or removed. Bring the directory back from a backup; "
-                "only if no such epoch ever was, remove this file",
+                f"{path} says that an epoch is done, and its record is not there: it was lost, or this file "
+                "was put there by hand. Nothing was published or removed. Bring the directory back from a "
+                "backup; only if no such epoch ever was, remove this file",
                 code="NO_RECORD",
             )
         missing = None if self.sink_id == COMPACTION else listing.missing()
@@ -428,7 +428,7 @@ class Ledger:
         return listing
 
     def _is_whole(self, listing: Listing) -> bool:
-        """Whether no record is missing; the copies of offline compaction stand in a few slots of another chain."""
+        """Whether no record is missing; copies of offline compaction stand in some slots of another chain."""
         return not listing.strays() and (self.sink_id == COMPACTION or listing.missing() is None)
 
     def _require(self, slot: int) -> EpochRecord:

@@ -54,7 +54,9 @@ class Listing:
     def strays(self) -> tuple[int, ...]:
         """Slots that are said to be done and have no record, ascending."""
         known = frozenset(self.records)
-        return tuple(sorted(slot for slot in self.complete if slot not in known and not self.has_folded(slot)))
+        return tuple(
+            sorted(slot for slot in self.complete if slot not in known and not self.has_folded(slot))
+        )
 
     def settled(self) -> int:
         """The newest slot up to which every epoch is done."""

@@ -127,7 +127,7 @@ class WriteJob(Protocol):
         ...
 
     def digest(self) -> str:
-        """A hash of the rows, whatever their order; ``""`` if nobody asked for it. Asked after the input ran."""
+        """A hash of the rows, whatever their order; ``""`` if nobody wants it. Asked after the input ran."""
         ...
 
     def losers(self) -> Losers:

@@ -85,9 +85,9 @@ class ReplaceFiles(PreCommitStage[HeldFile, Committable]):
         ours = theirs if epoch.mode is SaveMode.OVERWRITE else _touched(prepared.committables) | self._buckets
         if both := sorted(ours & theirs):
             raise ConcurrentDriverError(
-                f"another write has replaced {_text(both)} since this one began, and this one would replace the "
-                "same. Nothing of it became visible. Run it again if it is to come after that; writes of other "
-                "partitions may run at the same time",
+                f"another write has replaced {_text(both)} since this one began, and this one would replace "
+                "the same. Nothing of it became visible. Run it again if it is to come after that; writes of "
+                "other partitions may run at the same time",
                 code="PARTITION_CONFLICT",
             )
         kept = [one for one in prepared.committables if not isinstance(one, ReplacedFile)]

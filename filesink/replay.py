@@ -81,7 +81,7 @@ def find_decided(
         ConcurrentDriverError: see ``filesink.transactions.find_write``.
     """
     match cause:
-        case BatchWrite(txn_id=txn_id) if txn_id:
+        case BatchWrite(remembered_in=name) if name:
             return find_write(cause, ledger)
         case MicroBatch():
             last = check_stream(cause, head, ledger, on_new_query=options.on_new_query)
@@ -165,12 +165,14 @@ def check_same_data(decided: EpochRecord, rows: int, digest: str) -> None:
     is_same = rows == decided.rows and (not digest or not decided.digest or digest == decided.digest)
     if is_same:
         return
-    what = f"{decided.rows} rows, now it has {rows}" if rows != decided.rows else f"other values in {rows} rows"
+    what = (
+        f"{decided.rows} rows, now it has {rows}" if rows != decided.rows else f"other values in {rows} rows"
+    )
     name = decided.cause.txn_id if isinstance(decided.cause, BatchWrite) else ""
     raise RepeatedTxnError(
-        f"txn_id {name!r} was written before, with {what}. Nothing was written. A txn_id names one set of data: "
-        "take another one; or say what to do with on_repeated_txn='replace', which replaces the files of the "
-        "earlier write, or 'skip', which keeps them",
+        f"txn_id {name!r} was written before, with {what}. Nothing was written. A txn_id names one set of "
+        "data: take another one; or say what to do with on_repeated_txn='replace', which replaces the files "
+        "of the earlier write, or 'skip', which keeps them",
         code="OTHER_DATA",
     )
 

@@ -131,7 +131,9 @@ class Retraction:
             ),
             waiting=EMPTY if before is None else before.waiting,
             schema=EMPTY if before is None else before.schema,
-            queries={} if before is None else queries_of(before.cause, Head(record=before, complete=True), ledger),
+            queries={}
+            if before is None
+            else queries_of(before.cause, Head(record=before, complete=True), ledger),
             states={subtask: section for subtask, section in sections.items() if section.data},
         )
 
@@ -173,6 +175,12 @@ class Retraction:
         begun = buckets and all(self._store.is_gone(file.staged) for file in files)
         replaced = _replaced(committables) if begun else replaced_and_gone(self._store, committables)
         return sorted(merged | replaced)
+
+
+def _queries_of(before: EpochRecord | None, ledger: Ledger) -> Mapping[str, int]:
+    if before is None:
+        return {}
+    return queries_of(before.cause, Head(record=before, complete=True), ledger)
 
 
 def replaced_and_gone(store: Store, committables: Sequence[Committable]) -> set[str]:

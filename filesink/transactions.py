@@ -52,7 +52,7 @@ def remember(record: EpochRecord, ledger: Ledger) -> None:
             copy = replace(record, sink_id=COMPACTION)
             if memory.decide(copy).nonce == copy.nonce:
                 memory.complete(copy)
-                # Its slots are a few of another chain's, and need not be among those at which a chain is folded.
+                # Its slots are a few of another chain's, maybe none at which a chain is folded.
                 memory.fold(newest=0, keep=1)
                 memory.sweep(copy.slot)  # no epoch of its own will
         case TakenBack(slot=slot):
@@ -79,9 +79,9 @@ def other_mode(record: EpochRecord) -> ConcurrentDriverError:
     """The error for a write whose ``txn_id`` is decided in another chain, and not carried through."""
     mode = record.cause.mode.value if isinstance(record.cause, BatchWrite) else ""
     return ConcurrentDriverError(
-        f"the write of this txn_id is decided in mode '{mode}' (slot {record.slot} of '{record.sink_id}') and "
-        "not complete: its driver is at work, or has died. Nothing was written. Call recover(), or repeat the "
-        "write in that mode",
+        f"the write of this txn_id is decided in mode '{mode}' (slot {record.slot} of '{record.sink_id}') "
+        "and not complete: its driver is at work, or has died. Nothing was written. Call recover(), or "
+        "repeat the write in that mode",
         code="OTHER_MODE",
     )
 

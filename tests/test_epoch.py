@@ -23,11 +23,13 @@ from filesink.errors import (
     StorageError,
 )
 from filesink.file_tiers import StoreAddress
-from filesink.identity import OnNewQuery
+from filesink.identity import OnNewQuery, batch_write
+from filesink.maintenance import Lost
 from filesink.metastore.partition_commit import PartitionCommit
 from filesink.metastore.policies import SuccessFilePolicy
 from filesink.ports import Losers
 from filesink.replay import History, OnReplayMismatch
+from filesink.save_mode import SaveMode
 from filesink.storage.faulty import Fault, Moment
 from formats.api import Encoder
 from tests.fakes import World, keep_open, micro_batch, plan_of, records
@@ -445,42 +447,41 @@ def test_a_replay_older_than_the_records_is_refused():
     assert len(world.rows()) == 60
 
 
+def named(world, txn_id="a"):
+    """The ledger of a write that appends, and what its record says."""
+    return batch_write(SaveMode.APPEND, world.uid, txn_id, world.ids)
+
+
 def test_one_txn_id_is_written_once():
     """A second write with the same name changes nothing, in another process too."""
     world = World()
     for replayed in (False, True):
-        outcome = world.driver("txn-1").run(BatchWrite(txn_id="a"), world.job(records("1")))
+        sink_id, cause = named(world)
+        outcome = world.driver(sink_id).run(cause, world.job(records("1")))
         assert (outcome.replayed, outcome.rows) == (replayed, 1)
     assert world.rows() == ["1"]
 
 
-def test_a_txn_that_crashed_after_its_record_is_carried_through():
-    """The second call publishes what the first had decided."""
+@pytest.mark.parametrize("dies_at", ["publish", "_txns"])
+def test_a_txn_that_crashed_after_its_record_is_carried_through(dies_at):
+    """The second call publishes what the first had decided, or takes its place; the rows are there once."""
     world = World()
-    world.fault = on("publish")
+    dies = Fault(moment=Moment.BEFORE, error=Killed())
+    world.fault = lambda operation, path: dies if operation == dies_at or dies_at in path else None
+    sink_id, cause = named(world)
+    if dies_at == "_txns":  # found by the look before the tasks as well, which only reads
+        world.fault = lambda operation, path: (
+            dies if operation == "put_if_absent" and "_txns" in path else None
+        )
     with pytest.raises(Killed):
-        world.driver("txn-1").run(BatchWrite(txn_id="a"), world.job(records("1")))
-    assert world.driver("txn-1").run(BatchWrite(txn_id="a"), world.job(records("1"))).replayed
+        world.driver(sink_id).run(cause, world.job(records("1")))
+    world.fault = no_fault
+    again = world.driver(sink_id).run(named(world)[1], world.job(records("1")))
+    assert again.replayed is (dies_at == "publish")
     assert world.rows() == ["1"]
-
-
-def test_a_txn_decided_by_another_between_two_looks_is_done_only_when_it_is_visible():
-    """A write that finds its record after it has read the chain publishes it, for the other may have died."""
-    world = World()
-    cause, looks = BatchWrite(txn_id="t"), []
-
-    def another_comes_between(operation, path):
-        if operation == "list" and path.startswith("_filesink"):
-            looks.append(path)
-            if len(looks) == 2:
-                world.fault = on("publish")
-                with pytest.raises(Killed):
-                    world.driver().run(cause, world.job(records("1")))
-                world.fault = no_fault
-
-    world.fault = another_comes_between
-    outcome = world.driver().run(cause, world.job(records("1")))
-    assert (outcome.replayed, world.rows()) == (True, ["1"])
+    world.maintenance().recover(Lost.RAISE, None)
+    assert world.rows() == ["1"]
+    assert world.hidden() == []
 
 
 def test_a_publish_that_fails_for_a_while_is_retried():

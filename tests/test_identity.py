@@ -9,10 +9,10 @@ import pytest
 from filesink.epoch_record import BatchWrite
 from filesink.errors import ConfigError, IdentityError
 from filesink.identity import EXCLUSIVE, OnNewQuery, batch_write, check_uid, stream_sink_id, txn_name
-from filesink.save_mode import SaveMode
 from filesink.metastore.partition_commit import PartitionCommit
 from filesink.metastore.policies import ListenerPolicy
 from filesink.replay import OnGap
+from filesink.save_mode import SaveMode
 from tests.fakes import QUERY, CountingIds, World, keep_open, micro_batch, plan_of, records
 
 
@@ -44,7 +44,7 @@ def test_ids_of_streams():
 
 
 def test_ids_of_batch_writes():
-    """Writes that append share a chain of their own, beside that of a stream of the same uid; others exclude."""
+    """Writes that append share a chain beside that of a stream of the same uid; others exclude each other."""
     ids = CountingIds()
     assert batch_write(SaveMode.APPEND, "u", "", ids)[0] == "appends-u"
     assert batch_write(SaveMode.APPEND, None, "", ids)[0] == "appends"
@@ -141,8 +141,9 @@ def test_a_stream_without_uid_beside_one_with_a_uid_is_refused():
 def test_batch_writes_do_not_stand_in_the_way_of_a_stream():
     """A stream may start on a base that only batch writes have used."""
     world = World(uid=None)
-    run(world, BatchWrite(), "1", sink_id="batch-1")
-    run(world, BatchWrite(txn_id="t"), "2", sink_id="txn-1")
+    for row, txn_id in (("1", ""), ("2", "t")):
+        sink_id, cause = batch_write(SaveMode.APPEND, None, txn_id, world.ids)
+        run(world, cause, row, sink_id=sink_id)
     run(world, micro_batch(0), "3", sink_id="query-a")
     assert world.rows() == ["1", "2", "3"]
 

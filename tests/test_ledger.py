@@ -202,7 +202,9 @@ def test_folding_reads_no_record_twice(files, monkeypatch):
     assert len(reads) == 300, "of each only what the test itself reads to complete it"
     del reads[:]
     run(Ledger(MemoryStore(files), "uid-u"), range(300, 600), keep=20)
-    assert len(reads) - 300 == len(set(reads) - {f"_filesink/uid-u/{slot:012d}.record" for slot in range(300, 600)})
+    assert len(reads) - 300 == len(
+        set(reads) - {f"_filesink/uid-u/{slot:012d}.record" for slot in range(300, 600)}
+    )
     assert len(reads) < 350
 
 

@@ -13,7 +13,7 @@ import pytest
 
 from filesink import FileSink
 from filesink.committables import CommittableCodec
-from filesink.epoch_record import EMPTY, BatchWrite
+from filesink.epoch_record import BatchWrite
 from filesink.errors import (
     CommitFailedError,
     ConcurrentDriverError,
@@ -25,14 +25,14 @@ from filesink.errors import (
     StorageError,
 )
 from filesink.file_tiers import StoreAddress
-from filesink.identity import EXCLUSIVE, append_sink_id, batch_write, txn_name
+from filesink.identity import EXCLUSIVE, batch_write, txn_name
 from filesink.maintenance import Lost
 from filesink.metastore.partition_commit import PartitionCommit
 from filesink.metastore.policies import ListenerPolicy
 from filesink.naming import HiddenName, name_of, parse_hidden, sink_tag
 from filesink.save_mode import SaveMode
 from filesink.storage.faulty import Fault, Moment
-from filesink.transactions import remember
+from filesink.transactions import find_write
 from formats.api import Encoder
 from tests.compaction.test_superseded import compact, rows_once
 from tests.fakes import QUERY, World, keep_open, micro_batch, plan_of, records
@@ -108,11 +108,21 @@ def test_a_decided_epoch_is_carried_through(uid):
 
 
 def test_a_named_write_of_a_sink_with_uid_is_carried_through():
-    """A txn_id has a ledger of its own, and recovery of the sink that it belongs to finds it."""
+    """Appends of each uid have a chain, and recovery of the sink that it belongs to finds it."""
     world = World()
-    mine, others = batch_sink_id("u", "a", world.ids), batch_sink_id("other", "a", world.ids)
-    kill(world, "publish", BatchWrite(txn_id="a"), world.job(records("1")), sink_id=mine)
-    kill(world, "publish", BatchWrite(txn_id="a"), world.job(records("2")), sink_id=others)
+    for uid, row in (("u", "1"), ("other", "2")):
+        sink_id, cause = batch_write(SaveMode.APPEND, uid, "a", world.ids)
+        kill(world, "publish", cause, world.job(records(row)), sink_id=sink_id)
+    assert len(world.maintenance().recover(Lost.RAISE, None).published) == 1
+    assert world.rows() == ["1"]
+
+
+@pytest.mark.parametrize("sink_id", [txn_name("u", "a"), "uid-u"])
+def test_a_write_that_an_earlier_release_has_decided_is_carried_through(sink_id):
+    """Then a txn_id had a ledger of its own, and other writes with a uid were in that of its streams."""
+    world = World()
+    cause = BatchWrite(txn_id="a" if sink_id.startswith("txn-") else "")
+    kill(world, "publish", cause, world.job(records("1")), sink_id=sink_id)
     assert len(world.maintenance().recover(Lost.RAISE, None).published) == 1
     assert world.rows() == ["1"]
 
@@ -270,7 +280,7 @@ def test_nothing_goes_before_it_is_decided(checkpoint):
     rewrite = partial(world.maintenance().recover, Lost.REWRITE, checkpoint)
     dies_at(world, "put_if_absent", "2.record", rewrite)
     assert world.rows() == ["0", "1"]
-    world.store().put_if_absent("_filesink/uid-u/000000000001.complete", b"")
+    world.ledger().complete(world.ledger().read(1))
     assert rewrite().retracted == ()
     assert world.driver().run(planned(1), both).replayed
     assert world.rows() == ["0", "1"]
@@ -804,39 +814,43 @@ def test_a_write_that_is_taken_back_may_be_repeated():
     assert world.driver(sink_id).run(cause, world.job(records("1"))).replayed
 
 
-def test_a_copy_that_comes_late_finds_its_slot_taken():
-    """The driver dies remembering a txn_id: its write is taken back, and would be found again for ever."""
+def test_a_claim_that_comes_late_finds_its_place_taken():
+    """The driver dies claiming a txn_id: its write is taken back, and would be found again for ever."""
     world = World()
     sink_id, cause = batch_write(SaveMode.OVERWRITE, world.uid, "t", world.ids)
-    name = cause.remembered_in
+    claims = world.ledger().claims(cause.remembered_in)
 
     def write():
-        return world.driver(sink_id).run(cause, world.job(records("1")))
+        again = batch_write(SaveMode.OVERWRITE, world.uid, "t", world.ids)[1]
+        return world.driver(sink_id).run(again, world.job(records("1")))
 
-    dies_at(world, "put_if_absent", f"{name}/000000000000.record", write)
+    dies_at(world, "put_if_absent", ".claim", write)
     record = world.ledger(sink_id).head().record
-    for path in world.visible():
+    for path in world.hidden():
         del world.files.files[path]
     assert world.maintenance().recover(Lost.REWRITE, None).retracted == (0,)
-    late = replace(record, sink_id=name, cause=replace(cause, remembered_in=""))
-    assert world.ledger(name).decide(late).nonce != late.nonce
+    assert not claims.claim(record), "late, by the driver that was slow"
     assert not write().replayed
+    assert not claims.claim(record)
     assert world.rows() == ["1"]
     assert write().replayed
 
 
 def test_a_named_append_is_taken_back_to_the_end_by_a_sink_with_uid():
-    """Whose chain it is tells the epoch that was taken back."""
+    """Whoever is called again finishes it, and the slot of what is void counts as done with."""
     world = World()
-    cause = BatchWrite(txn_id="a")
+    sink_id, cause = batch_write(SaveMode.APPEND, world.uid, "a", world.ids)
     files = records("1", bucket="a"), records("2", bucket="b")
-    sink_id = batch_sink_id("u", "a", world.ids)
     kill(world, "publish", cause, world.job(*files), sink_id=sink_id, below="b/")
     lose(world, b"2\n")
     rewrite = partial(world.maintenance().recover, Lost.REWRITE, None)
     dies_at(world, "put_if_absent", "1.complete", rewrite)
     assert rewrite().retracted == (0,)
-    assert world.ledger(sink_id).head().complete
+    assert world.rows() == []
+    assert world.ledger(sink_id).unfinished() == []
+    assert world.ledger(sink_id).half_done() == ()
+    assert not world.driver(sink_id).run(cause, world.job(*files)).replayed
+    assert world.rows() == ["1", "2"]
 
 
 def named_write_is_lost():
@@ -1068,26 +1082,28 @@ def test_what_was_held_and_is_lost_may_be_put_back(checkpoint):
     assert world.rows() == ["0", "1"]
 
 
-def test_a_txn_id_that_was_taken_back_has_no_columns():
-    """What stands in its place belongs to no input, nor does it name what others wait for."""
+def test_a_txn_id_that_was_taken_back_names_nothing():
+    """What stands in its place has neither files nor columns, and is not found."""
     world = World()
     overwrite, cause = batch_write(SaveMode.OVERWRITE, world.uid, "t", world.ids)
     world.driver(EXCLUSIVE).run(BatchWrite(mode=SaveMode.OVERWRITE), world.job(records("0")))
     kill(world, "publish", cause, world.job(records("1")), sink_id=overwrite)
     lose(world, b"1\n")
     assert world.maintenance().recover(Lost.REWRITE, None).retracted == (1,)
-    void = world.ledger(cause.remembered_in).head()
-    assert void.complete
-    assert (void.record.schema, void.record.waiting, void.record.states) == (EMPTY, EMPTY, {})
+    assert find_write(cause, world.ledger(overwrite)) is None
 
 
-def test_a_copy_is_complete_only_if_it_is_its_own():
-    """A slow driver of an overwrite meets the append that has taken its txn_id meanwhile."""
+def test_a_txn_id_that_an_append_has_claimed_meanwhile_is_not_taken_from_it():
+    """A slow driver of an overwrite is void; its files are discarded, and nothing is replaced."""
     world = World()
+    world.driver().run(micro_batch(0), world.job(records("0")))
     sink_id, cause = batch_write(SaveMode.OVERWRITE, world.uid, "t", world.ids)
-    kill(world, "publish", cause, world.job(records("1")), sink_id=sink_id)
-    record = world.ledger(sink_id).head().record
-    other = replace(record, sink_id=cause.remembered_in, nonce="other", cause=BatchWrite(txn_id="t"))
-    world.ledger(cause.remembered_in).decide(other)
-    remember(record, world.ledger(sink_id))
-    assert not world.ledger(cause.remembered_in).head().complete
+    dies_at(
+        world, "put_if_absent", ".claim", lambda: world.driver(sink_id).run(cause, world.job(records("1")))
+    )
+    append, other = batch_write(SaveMode.APPEND, world.uid, "t", world.ids)
+    world.driver(append).run(other, world.job(records("1")))
+    assert world.maintenance().recover(Lost.RAISE, None).published == ()
+    assert world.rows() == ["0", "1"]
+    assert world.hidden() == []
+    assert world.ledger(EXCLUSIVE).head().complete

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from filesink.committables import ReplacedFile
+from filesink.committables import DiscardFile, ReplacedFile
 from filesink.dead_letters import DeadLetters
 from filesink.epoch_record import BatchWrite, Section
 from filesink.errors import (
@@ -14,11 +14,12 @@ from filesink.errors import (
     ConcurrentDriverError,
     ConfigError,
     IdentityError,
+    RepeatedTxnError,
     SecurityError,
     StateError,
     StorageError,
 )
-from filesink.identity import EXCLUSIVE, batch_write
+from filesink.identity import EXCLUSIVE, batch_write, superseding, txn_name
 from filesink.maintenance import Lost
 from filesink.publisher import Decider, Publisher
 from filesink.report import report_of
@@ -30,6 +31,7 @@ from filesink.transactions import find_write
 from formats.api import Encoder
 from tests.fakes import World, keep_open, micro_batch, plan_of, records
 
+DAY_MS = 24 * 3600 * 1000
 BUSY = Fault(moment=Moment.BEFORE, error=StorageError("busy", code="BUSY"))
 
 
@@ -192,16 +194,35 @@ def test_nothing_is_removed_while_a_file_waits_to_be_published(world):
     assert world.rows() == ["new"]
 
 
-def test_a_removal_that_fails_is_tried_again(world):
-    """Until the retries are used up; then the epoch is not complete, and recover() goes on."""
-    write(world, "append", "old")
-    world.fault = lambda operation, _path: BUSY if operation == "delete_if_unchanged" else None
-    with pytest.raises(CommitFailedError):
-        write(world, "overwrite", "new")
+def test_a_removal_that_fails_holds_up_nothing(world):
+    """The new rows are there, the epoch is complete; each later write tries again until the old ones go."""
+    write(world, "append", "old", bucket="a")
+    (old,) = world.visible()
+    stuck = StorageError("not permitted", code="PERMISSION")
+    world.fault = lambda operation, _path: (
+        Fault(moment=Moment.BEFORE, error=stuck) if operation == "delete_if_unchanged" else None
+    )
+    first = write(world, "overwrite", "new", bucket="a")
+    assert [file.path for file in first.newly_left] == [old]
+    assert world.ledger(EXCLUSIVE).head().complete
     assert world.rows() == ["new", "old"]
+    second = write(world, "overwrite_partitions", "other", bucket="b")
+    assert ([file.path for file in second.left], list(second.newly_left)) == ([old], [])
     world.fault = lambda _operation, _path: None
-    assert len(world.maintenance().recover(Lost.RAISE, None).published) == 1
-    assert world.rows() == ["new"]
+    third = write(world, "overwrite_partitions", "third", bucket="c")
+    assert not third.left
+    assert world.rows() == ["new", "other", "third"]
+
+
+def test_a_merged_file_that_cannot_be_discarded_holds_up_nothing(world):
+    """It is hidden and stays hidden: the next start sweeps it."""
+    stuck = StorageError("not permitted", code="PERMISSION")
+    world.fault = lambda operation, _path: (
+        Fault(moment=Moment.BEFORE, error=stuck) if operation == "discard" else None
+    )
+    pending = world.driver().run(micro_batch(0), world.job(records("1"))).committables[0]
+    committer = world.tiers().create_committer()
+    assert committer.commit([DiscardFile(path=pending.staged.path)]) == []
 
 
 def test_a_changed_file_stays_and_is_named(world, caplog):
@@ -243,7 +264,7 @@ def test_files_of_a_decided_epoch_stay(world):
     world.fault = lambda _operation, _path: None
     write(world, "overwrite", "new")
     assert world.rows() == ["decided", "new"]
-    assert world.driver().recover().replayed
+    assert len(world.maintenance().recover(Lost.RAISE, None).published) == 1
     assert world.rows() == ["decided", "new"]
 
 
@@ -274,6 +295,8 @@ def test_a_crash_at_any_call_is_carried_through(mode, moment):
         write(world, mode, "new", txn_id="t")
         assert world.rows() == ["new"]
         the_next_write(world, mode)
+        world.clock.now += 8 * DAY_MS  # whose they are is written nowhere, so only age tells
+        world.maintenance().sweep(7 * DAY_MS)
         assert world.hidden() == []
         if left[0] > 0:
             assert number > 15
@@ -427,18 +450,174 @@ def test_a_txn_id_whose_copy_is_not_complete_is_committed(world, mode):
     """The copy is made when all rows are visible, so whoever finds it need not wait for anybody."""
 
     def fault(operation, path):
-        is_copy = operation == "put_if_absent" and path.startswith("_filesink/txn-")
-        return Fault(moment=Moment.BEFORE, error=Crash()) if is_copy and path.endswith("complete") else None
+        is_end = operation == "put_if_absent" and path.endswith("complete")
+        return Fault(moment=Moment.AFTER, error=Crash()) if is_end else None
 
     world.fault = fault
     with pytest.raises(Crash):
         write(world, "overwrite", "1", txn_id="day")
     world.fault = lambda _operation, _path: None
     sink_id, cause = batch_write(SaveMode(mode), world.uid, "day", world.ids)
-    own, exclusive = world.ledger(sink_id), world.ledger(EXCLUSIVE)
-    assert find_write(cause, own, exclusive=exclusive) is not None, "as a task asks, before the driver"
+    assert find_write(cause, world.ledger(sink_id)) is not None, "as a task asks, before the driver"
     assert write(world, mode, "1", txn_id="day").replayed
     assert world.rows() == ["1"]
+
+
+@pytest.mark.parametrize("mode", ["append", "overwrite"])
+def test_of_two_writes_of_a_txn_id_at_a_time_one_is_published(world, mode):
+    """Both have decided: who claims the txn_id first has it, and the other reports the same rows."""
+    done = []
+
+    def second(operation, path):
+        if operation == "put_if_absent" and "_txns" in path and not done:
+            done.append(path)
+            write(world, "append", "1", txn_id="day")
+
+    world.fault = second
+    assert write(world, mode, "1", txn_id="day").replayed
+    assert world.rows() == ["1"]
+    assert world.hidden() == []
+    assert world.maintenance().recover(Lost.RAISE, None).published == ()
+
+
+@pytest.mark.parametrize("mode", ["append", "overwrite"])
+def test_a_txn_id_with_other_data_is_refused(world, mode):
+    """A corrected rerun must not be taken for the first one, nor change anything unasked."""
+    write(world, mode, "1", "2", txn_id="day")
+    with pytest.raises(RepeatedTxnError, match="2 rows, now it has 1") as raised:
+        write(world, mode, "1", txn_id="day")
+    assert raised.value.code == "OTHER_DATA"
+    assert "on_repeated_txn='replace'" in raised.value.message
+    assert world.rows() == ["1", "2"]
+
+
+def test_a_later_write_takes_the_place_of_an_earlier_one(world):
+    """The files of that one go, and no others; it is found under the txn_id from then on."""
+    write(world, "append", "other", bucket="a")
+    write(world, "append", "1", "2", bucket="a", txn_id="day")
+    _, cause = batch_write(SaveMode.APPEND, world.uid, "day", world.ids)
+    earlier = find_write(cause, world.ledger())
+    sink_id, newer = superseding(cause, earlier.nonce, world.ids)
+    outcome = world.driver(sink_id).run(newer, world.job(records("3", bucket="b")))
+    assert not outcome.replayed
+    assert world.rows() == ["3", "other"]
+    assert write(world, "append", "3", bucket="b", txn_id="day").replayed
+    late, again = superseding(cause, earlier.nonce, world.ids)
+    with pytest.raises(RepeatedTxnError):
+        world.driver(late).run(again, world.job(records("4", "5")))
+    assert world.rows() == ["3", "other"]
+
+
+@pytest.mark.parametrize("uid", ["u", None])
+def test_appends_go_on_beside_each_other_and_beside_a_stream(uid):
+    """None needs what the others have done: each is decided, whoever comes between."""
+    world, done = World(uid=uid), []
+
+    def others(operation, path):
+        if operation == "put_if_absent" and path.endswith(".record") and len(done) < 4:
+            done.append(path)
+            world.fault = lambda _operation, _path: None
+            number = len(done)
+            write(world, "append", str(number))
+            world.driver("uid-s").run(micro_batch(number - 1), world.job(records(f"s{number}")))
+            world.fault = others
+
+    world.fault = others
+    for number in (5, 6):
+        write(world, "append", str(number))
+    beside = range(1, len(done) + 1)
+    assert world.rows() == sorted(["5", "6", *map(str, beside), *(f"s{number}" for number in beside)])
+    assert len(done) >= 2
+    assert world.hidden() == []
+
+
+def test_overwrites_of_other_partitions_go_on_beside_each_other(world):
+    """Who has lost the slot takes the next one, with the files at hand; the tasks do not run again."""
+    for bucket in "abc":
+        write(world, "append", f"old {bucket}", bucket=bucket)
+    done = []
+
+    def others(operation, _path):
+        if operation == "verify" and len(done) < 2:
+            bucket = "bc"[len(done)]
+            done.append(bucket)
+            write(world, "overwrite_partitions", f"new {bucket}", bucket=bucket)
+
+    world.fault = others
+    sink_id, cause = batch_write(SaveMode.OVERWRITE_PARTITIONS, world.uid, "", world.ids)
+    job = world.job(records("new a", bucket="a"))
+    world.driver(sink_id).run(cause, job)
+    assert job.executions == 1
+    assert world.rows() == ["new a", "new b", "new c"]
+
+
+@pytest.mark.parametrize("mode", ["overwrite", "overwrite_partitions"])
+def test_a_conflict_names_the_partitions(world, mode):
+    """Not slots, which mean nothing to the user; nothing of the loser is visible, or left for long."""
+    write(world, "append", "old", bucket="day=1")
+    done = []
+
+    def second(operation, _path):
+        if operation == "verify" and not done:
+            done.append(operation)
+            write(world, "overwrite_partitions", "second", bucket="day=1")
+
+    world.fault = second
+    with pytest.raises(ConcurrentDriverError, match="'day=1'") as raised:
+        write(world, mode, "first", bucket="day=1")
+    assert raised.value.code == "PARTITION_CONFLICT"
+    assert world.rows() == ["second"]
+    assert world.hidden() == []
+
+
+def test_what_an_append_left_half_done_is_carried_through_by_a_later_one(world):
+    """It was half done before that began and after it had ended: its driver is dead, or takes no harm."""
+    crash_at(world, "publish")
+    with pytest.raises(Crash):
+        write(world, "append", "1")
+    world.fault = lambda _operation, _path: None
+    write(world, "append", "2")
+    assert world.rows() == ["1", "2"]
+
+
+def test_many_writes_leave_few_files_and_cost_what_the_first_cost(world):
+    """A ledger, a listing or a call for each write that ever was would make the last ones slow."""
+
+    def calls(what):
+        counted = []
+        world.fault = lambda operation, _path: counted.append(operation)
+        what()
+        world.fault = lambda _operation, _path: None
+        return len(counted)
+
+    def recover():
+        return world.maintenance().recover(Lost.RAISE, None)
+
+    def overwrite():
+        return write(world, "overwrite_partitions", "x", bucket="z")
+
+    for bucket in "012":
+        write(world, "append", "first", bucket=bucket)
+    overwrite()
+    append = calls(lambda: write(world, "append", "1", txn_id="one"))
+    before = calls(recover), calls(overwrite), append
+    for number in range(200):
+        txn_id = f"{number}" if number % 2 else ""
+        write(world, "append", f"{number}", txn_id=txn_id, bucket=f"{number % 3}")
+    after = calls(recover), calls(overwrite), calls(lambda: write(world, "append", "1", txn_id="two"))
+    assert all(late <= 1.5 * early for early, late in zip(before, after, strict=True)), (before, after)
+    ledgers = {path.split("/")[1] for path in world.files.files if path.startswith("_filesink/")}
+    assert ledgers == {"appends-u", "exclusive", "_txns"}
+
+
+def test_an_append_looks_into_no_other_partition(world):
+    """One row among many directories costs what it would cost alone."""
+    for number in range(60):
+        write(world, "append", "x", bucket=f"p={number}")
+    listed = []
+    world.fault = lambda operation, path: listed.append(path) if operation == "list" else None
+    write(world, "append", "y", bucket="p=0", txn_id="t")
+    assert {path for path in listed if path.startswith("p=")} <= {"p=0"}
 
 
 @pytest.mark.parametrize("mode", ["append", "overwrite"])
@@ -447,8 +626,8 @@ def test_nothing_half_put_stays_where_a_txn_id_is_looked_for(world, mode, repeat
     """A driver has died while it put there; no other epoch is ever decided in that ledger, and sweeps it."""
     if repeated:
         write(world, mode, "1", txn_id="day")
-    sink_id, _ = batch_write(SaveMode.APPEND, world.uid, "day", world.ids)
-    plant(world, f"_filesink/{sink_id}/.000000000000.record.put.x", b"half")
+    name = txn_name(world.uid, "day")
+    plant(world, f"_filesink/_txns/{name}/.000000.claim.put.x", b"half")
     assert write(world, mode, "1", txn_id="day").replayed is repeated
     assert not [path for path in world.files.files if "/." in path]
 

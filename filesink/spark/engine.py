@@ -115,7 +115,7 @@ class SparkEngine(Generic[S, C, A]):
         return outcome
 
     def _run_batch(self, sink_id: str, cause: BatchWrite, job: SparkWriteJob) -> Outcome[C]:
-        """With a loop of its own: writes of several threads go on beside each other, as those of processes do."""
+        """With a loop of its own: writes of several threads go on side by side, as those of processes do."""
         loop = _open(self.sink, self._options, sink_id, job.df.sparkSession)
         try:
             return loop.run(cause, job)

@@ -302,7 +302,7 @@ class History:
         return driver
 
     def _sweep_by_age(self) -> None:
-        """What a batch write that was never decided has left bears a tag that nobody else has: only age tells."""
+        """What an undecided batch write has left bears a tag that nobody else has: only age tells."""
         uploads = {} if self.machine.bucket is None else self.machine.bucket.uploads
         started = (upload_path(one.key, "1") for one in uploads.values() if one.owner is not None)
         names = (*all_files(self.world.disk.root), *started)

@@ -45,7 +45,9 @@ class Chain:
     def at_work(self) -> list[Record]:
         """Records whose files may still be needed hidden: the newest, or all that are not complete."""
         if self.is_open:
-            return [one for slot, one in self.records.items() if slot > self.mark and slot not in self.complete]
+            return [
+                one for slot, one in self.records.items() if slot > self.mark and slot not in self.complete
+            ]
         newest = self.newest()
         return [] if newest is None else [newest]
 

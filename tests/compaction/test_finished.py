@@ -169,7 +169,7 @@ def test_the_size_that_is_aimed_at_is_that_of_the_documentation(tmp_path):
 def test_what_is_not_ours_stays(tmp_path):
     """Files of others, also under names that look like ours, and those of an epoch that is not complete."""
     world = filled(tmp_path, files=2)
-    strangers = ["x/data.txt", "x/part-0badcafe-0000-8000-8000-000000000000-0", "x/part-1"]
+    strangers = ["x/data.txt", "x/part-0badcafe-0000-8001-8000-000000000000-0", "x/part-1"]
     for name in strangers:
         (tmp_path / name).write_text("mine")
     ours = next(tmp_path.glob("x/part-*-0"))

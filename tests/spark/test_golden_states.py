@@ -132,9 +132,6 @@ def test_everything_is_replaced_beside_what_is_decided(
         frozen.builder(sink).build().recover()
 
 
-@pytest.mark.xfail(
-    reason="the chain no longer knows the first of the two queries", strict=True, raises=AssertionError
-)
 @pytest.mark.parametrize("frozen", FOLDED, ids=str)
 def test_a_query_whose_records_are_folded_away_doubles_nothing(
     spark: SparkSession, frozen: Frozen, sink: Path
