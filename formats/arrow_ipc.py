@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, BinaryIO, Literal, cast, get_args
+from typing import TYPE_CHECKING, Any, BinaryIO, Literal, cast
 
 import pyarrow as pa
 
 from formats import columns, opaque, reading, zones
 from formats.api import BulkWriter, BulkWriterFactory
 from formats.arrow_output import arrow_stream
+from formats.codec_names import codec_name
 from formats.collecting import CollectingWriter, Limits
 from formats.errors import FormatError
 from formats.sizes import parse_size
@@ -43,9 +44,7 @@ class ArrowWriterFactory(BulkWriterFactory):
     def __post_init__(self) -> None:
         """Check the options and turn sizes into bytes."""
         object.__setattr__(self, "batch_size", parse_size(self.batch_size, name="batch_size"))
-        if self.compression not in get_args(IpcCompression):
-            known = ", ".join(get_args(IpcCompression))
-            raise FormatError(f"Arrow has no codec {self.compression!r}: use one of {known}", kind="option")
+        object.__setattr__(self, "compression", codec_name(self.compression, IpcCompression, what="Arrow"))
 
     def create(self, output: BinaryOutput, schema: pa.Schema) -> BulkWriter:
         """See ``BulkWriterFactory.create``."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, BinaryIO, Final, Literal, cast, get_args
+from typing import TYPE_CHECKING, Any, BinaryIO, Final, Literal, cast
 
 import pyarrow as pa
 import pyarrow.types as pt
@@ -13,6 +13,7 @@ from pyarrow import orc
 from formats import columns, opaque, orc_tail, orc_times, reading
 from formats.api import BulkWriter, BulkWriterFactory
 from formats.arrow_output import arrow_stream
+from formats.codec_names import codec_name
 from formats.collecting import CollectingWriter, Limits
 from formats.errors import FormatError
 from formats.sizes import parse_size
@@ -84,9 +85,7 @@ class OrcBulkWriterFactory(BulkWriterFactory):
     def __post_init__(self) -> None:
         """Check the options and turn sizes into bytes."""
         object.__setattr__(self, "stripe_size", parse_size(self.stripe_size, name="stripe_size"))
-        if self.compression not in get_args(OrcCompression):
-            known = ", ".join(get_args(OrcCompression))
-            raise FormatError(f"ORC has no codec {self.compression!r}: use one of {known}", kind="option")
+        object.__setattr__(self, "compression", codec_name(self.compression, OrcCompression, what="ORC"))
         if not 0 <= self.dictionary_threshold <= 1:
             raise FormatError("dictionary_threshold must be from 0 to 1", kind="option")
         if not all(isinstance(text, str) for pair in (self.metadata or {}).items() for text in pair):

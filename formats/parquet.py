@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, BinaryIO, Literal, cast, get_args
+from typing import TYPE_CHECKING, Any, BinaryIO, Literal, cast
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -14,6 +14,7 @@ from formats import columns, evolution, opaque, parquet_reader, resolution, zone
 from formats.api import BulkWriter, BulkWriterFactory
 from formats.arrow import Field
 from formats.arrow_output import arrow_stream
+from formats.codec_names import codec_name
 from formats.collecting import CollectingWriter, Limits
 from formats.errors import FormatError
 from formats.parquet_encryption import ParquetEncryption
@@ -63,7 +64,8 @@ class ParquetWriterFactory(BulkWriterFactory):
         rows: object = self.row_group_rows
         if not isinstance(rows, int) or isinstance(rows, bool) or rows < 1:
             raise FormatError("row_group_rows must be a positive number", kind="option")
-        _check_codec(self.compression, self.compression_level)
+        object.__setattr__(self, "compression", codec_name(self.compression, Compression, what="Parquet"))
+        _check_level(self.compression, self.compression_level)
         if not all(isinstance(text, str) for pair in (self.metadata or {}).items() for text in pair):
             raise FormatError("metadata must map strings to strings", kind="option")
 
@@ -189,11 +191,7 @@ class ParquetBulkWriter(CollectingWriter):
         return self._writer
 
 
-def _check_codec(name: object, level: object) -> None:
-    if name not in get_args(Compression):
-        raise FormatError(
-            f"compression {name!r} is unknown: use one of {', '.join(get_args(Compression))}", kind="option"
-        )
+def _check_level(name: Compression, level: object) -> None:
     if level is None:
         return
     codec: Any = None if name in {"none", "snappy", "lz4"} else pa.Codec

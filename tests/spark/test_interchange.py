@@ -142,7 +142,8 @@ def test_java_reads_our_avro(spark, tmp_path, codec):
 TEXTS = """
     SELECT * FROM VALUES
       (1, 'q"q'), (2, 'back\\\\slash\\\\'), (3, 'comma, semi;'), (4, 'l\\nf'), (5, ' sp '),
-      (6, 'é 漢 😀'), (7, '"'), (8, '\\\\"'), (9, null), (10, ''), (11, 'a\\\\'), (12, '#x'), (13, '"\\\\'), (14, ',\\\\')
+      (6, 'é 漢 😀'), (7, '"'), (8, '\\\\"'), (9, null), (10, ''), (11, 'a\\\\'), (12, '#x'), (13, '"\\\\'),
+      (14, ',\\\\')
     AS t(id, text)
 """
 ROW_READERS = {
