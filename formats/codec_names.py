@@ -22,5 +22,7 @@ def codec_name(given: object, names: Any, *, what: str) -> Any:
     found = given.lower() if isinstance(given, str) else given
     if found not in known:
         shown = repr(given)[:40]
-        raise FormatError(f"{what} has no codec {shown}: use one of {', '.join(known)}", kind="option")
+        raise FormatError(
+            f"compression {shown} is none of {what}: use one of {', '.join(known)}", kind="option"
+        )
     return found

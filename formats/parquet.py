@@ -13,10 +13,10 @@ import pyarrow.parquet as pq
 from formats import columns, evolution, opaque, parquet_reader, resolution, zones
 from formats.api import BulkWriter, BulkWriterFactory
 from formats.arrow import Field
-from formats.arrow_output import arrow_stream
 from formats.codec_names import codec_name
 from formats.collecting import CollectingWriter, Limits
 from formats.errors import FormatError
+from formats.guarded_output import ArrowOutput
 from formats.parquet_encryption import ParquetEncryption
 from formats.parquet_layout import ParquetLayout
 from formats.sizes import parse_size
@@ -167,27 +167,27 @@ class ParquetBulkWriter(CollectingWriter):
         super().__init__(
             schema, Limits(rows=factory.row_group_rows, size=cast("int", factory.row_group_size))
         )
-        self._output = output
+        self._output = ArrowOutput(output)
         self._factory = factory
         self._writer: pq.ParquetWriter | None = None
-        self._stream: Any = None
 
     def _put(self, table: pa.Table) -> None:
-        writer = self._open()
-        schema: Any = writer.schema
-        # The writer gives up on a dictionary that changes within a row group.
-        records = columns.as_schema(table, schema).unify_dictionaries()
-        writer.write_table(records, row_group_size=table.num_rows)
-        self._stream.flush()
+        with self._output.asked() as stream:
+            writer = self._open(stream)
+            schema: Any = writer.schema
+            # The writer gives up on a dictionary that changes within a row group.
+            records = columns.as_schema(table, schema).unify_dictionaries()
+            writer.write_table(records, row_group_size=table.num_rows)
+            stream.flush()
 
     def _end(self) -> None:
-        self._open().close()
-        self._stream.detach()
+        with self._output.asked() as stream:
+            self._open(stream).close()
+            stream.detach()
 
-    def _open(self) -> pq.ParquetWriter:
+    def _open(self, stream: pa.NativeFile) -> pq.ParquetWriter:
         if self._writer is None:
-            self._stream = arrow_stream(self._output)
-            self._writer = self._factory.open(self._stream, self._factory.file_schema(self._schema))
+            self._writer = self._factory.open(stream, self._factory.file_schema(self._schema))
         return self._writer
 
 
