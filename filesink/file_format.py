@@ -12,11 +12,12 @@ import pyarrow as pa
 import pyarrow.types as pt
 
 from filesink.api import SHORT_INTERVAL
-from filesink.errors import SchemaError
+from filesink.errors import ConfigError, SchemaError
+from filesink.naming import OutputFileConfig
 from filesink.part_writer import BulkPartWriter, PartWriter, RowPartWriter, SizeHint
 from filesink.projection import rendered_schema
 from filesink.storage.api import Output
-from formats import columns
+from formats import columns, endings
 from formats.api import BulkWriterFactory, Encoder
 from formats.errors import FormatError
 
@@ -71,6 +72,19 @@ def signature(format_: FileFormat, schema: pa.Schema) -> str:
     # Arrow cuts long names in it. What it says of others stays, since parts that are open are known by it.
     text += "".join(f"\n{path!r}" for path, field in columns.walk(schema) if len(field.name) > _LONG_NAME)
     return f"{code_of(format_).signature()}#{hashlib.sha256(text.encode()).hexdigest()[:16]}"
+
+
+def check_suffix(format_: FileFormat, names: OutputFileConfig) -> None:
+    """Raise ``ConfigError`` if readers would take files of these names for something else."""
+    code = code_of(format_)
+    suffix = names.suffix(code.extension)
+    reason = endings.contradiction(code, suffix)
+    if reason is not None:
+        raise ConfigError(
+            f"part_suffix '{suffix}' does not go with {type(code).__name__}: {reason}. Without part_suffix "
+            f"files end with '{code.extension}'",
+            code="CONFLICT",
+        )
 
 
 def check_schema(format_: FileFormat, schema: pa.Schema) -> None:

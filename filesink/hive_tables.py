@@ -13,7 +13,8 @@ from filesink.metastore.api import Metastore, Table, TableName, no_table
 from filesink.metastore.table_formats import hive_format_of, is_csv, names_of_spark, spark_provider
 from filesink.metastore.table_kinds import check_kind
 from formats.avro import AvroWriterFactory
-from formats.csv import CsvDialect, CsvEncoder, Header
+from formats.csv import CsvEncoder, Header
+from formats.csv_dialect import CsvDialect
 from formats.errors import FormatError
 from formats.json_lines import JsonLinesEncoder
 from formats.orc import OrcBulkWriterFactory

@@ -28,7 +28,7 @@ from filesink.closed_parts import Compaction, CompactStrategy, Waiting
 from filesink.dead_letters import DeadLetters
 from filesink.durations import Duration, parse_duration_ms
 from filesink.errors import ConfigError
-from filesink.file_format import BulkFormat, FileFormat, RowFormat
+from filesink.file_format import BulkFormat, FileFormat, RowFormat, check_suffix
 from filesink.file_tiers import FileTiers, Publishing, StoreAddress
 from filesink.hive_tables import assigner_of, find_table, format_of
 from filesink.identity import OnNewQuery, check_uid
@@ -101,7 +101,11 @@ class FileSinkBuilder:
         return replace(self, check_interval_ms=parse_duration_ms(interval, name="bucket_check_interval"))
 
     def with_output_file_config(self, config: OutputFileConfig) -> FileSinkBuilder:
-        """Choose prefix and suffix of the names of part files."""
+        """Choose prefix and suffix of the names of part files.
+
+        ``build`` raises ``ConfigError`` (``CONFLICT``) if readers would take the suffix for that of
+        another codec or format.
+        """
         return replace(self, names=_instance(config, OutputFileConfig, "with_output_file_config"))
 
     def enable_compact(self, strategy: CompactStrategy, compactor: Any) -> FileSinkBuilder:
@@ -173,6 +177,7 @@ class FileSinkBuilder:
 
     def tiers(self) -> FileTiers:
         """The sink as an engine drives it; for engines of your own."""
+        check_suffix(self.format, self.names)
         commit = self.partition_commit
         plan = Plan(
             format=self.format,
@@ -223,6 +228,7 @@ class FileSink:
         Raises:
             ConfigError: no store of ours takes the path.
         """
+        _refuse_other_kind(encoder, BulkWriterFactory, "for_row_format", "for_bulk_format")
         if isinstance(encoder, RowEncoder):
             encoder = PerRowEncoder(encoder)
         return FileSinkBuilder(
@@ -244,6 +250,7 @@ class FileSink:
         Raises:
             ConfigError: no store of ours takes the path.
         """
+        _refuse_other_kind(writer_factory, (Encoder, RowEncoder), "for_bulk_format", "for_row_format")
         return FileSinkBuilder(
             base_path=check_base_path(base_path),
             format=BulkFormat(_instance(writer_factory, BulkWriterFactory, "for_bulk_format")),
@@ -420,6 +427,15 @@ def _instance(value: V, kind: type[Any], where: str) -> V:
     if not isinstance(value, kind):
         raise ConfigError(f"{where} takes a {kind.__name__}, got {type(value).__name__}", code="BAD_VALUE")
     return value
+
+
+def _refuse_other_kind(value: object, other: type | tuple[type, ...], where: str, right: str) -> None:
+    """Raise if ``value`` is a format, and one for the other builder."""
+    if isinstance(value, other):
+        name = type(value).__name__
+        raise ConfigError(
+            f"{name} is no format for {where}: use FileSink.{right}(path, {name}(…))", code="BAD_VALUE"
+        )
 
 
 def _choice(kind: type[E], value: str, name: str) -> E:

@@ -12,6 +12,7 @@ Rules:
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
@@ -21,7 +22,7 @@ from filesink.bucket import Closed, WriterBucket
 from filesink.buckets import BucketAssigner, BucketContext, find_column
 from filesink.committables import Committable, HeldFile, Watermark
 from filesink.dead_letters import DeadLetters, Rejections
-from filesink.errors import ConfigError, InternalError
+from filesink.errors import ConfigError, InternalError, StorageError
 from filesink.event_time import latest_ms
 from filesink.file_format import BulkFormat, FileFormat, RowFormat
 from filesink.local_time import DAY, time_zone
@@ -218,9 +219,14 @@ class FileWriter(SinkWriter[HeldFile, Committable]):
         return [held for bucket in self._buckets.values() for held in bucket.snapshot_state()]
 
     def abort_prepare(self) -> None:
-        """Remove every file of this attempt."""
+        """Remove every file of this attempt.
+
+        Closes all of them, whatever the store says of one: the error that ended the attempt is the one
+        to be told. What cannot be removed has a hidden name of ours, and is swept.
+        """
         for output in self._outputs():
-            output.discard()
+            with suppress(StorageError):
+                output.discard()
 
     def close(self) -> None:
         """Nothing is left open after ``prepare_commit`` or ``abort_prepare``."""

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, BinaryIO, Literal, cast, get_args
+from typing import TYPE_CHECKING, Any, BinaryIO, Literal, cast
 
 import pyarrow as pa
 
 from formats import columns, opaque, reading, zones
 from formats.api import BulkWriter, BulkWriterFactory
-from formats.arrow_output import arrow_stream
+from formats.codec_names import codec_name
 from formats.collecting import CollectingWriter, Limits
 from formats.errors import FormatError
+from formats.guarded_output import ArrowOutput
 from formats.sizes import parse_size
 
 if TYPE_CHECKING:
@@ -43,9 +44,7 @@ class ArrowWriterFactory(BulkWriterFactory):
     def __post_init__(self) -> None:
         """Check the options and turn sizes into bytes."""
         object.__setattr__(self, "batch_size", parse_size(self.batch_size, name="batch_size"))
-        if self.compression not in get_args(IpcCompression):
-            known = ", ".join(get_args(IpcCompression))
-            raise FormatError(f"Arrow has no codec {self.compression!r}: use one of {known}", kind="option")
+        object.__setattr__(self, "compression", codec_name(self.compression, IpcCompression, what="Arrow"))
 
     def create(self, output: BinaryOutput, schema: pa.Schema) -> BulkWriter:
         """See ``BulkWriterFactory.create``."""
@@ -82,26 +81,26 @@ class ArrowBulkWriter(CollectingWriter):
 
     def __init__(self, output: BinaryOutput, schema: pa.Schema, factory: ArrowWriterFactory) -> None:
         super().__init__(schema, Limits(size=cast("int", factory.batch_size)))
-        self._output = output
+        self._output = ArrowOutput(output)
         self._codec = None if factory.compression == "none" else factory.compression
         metadata: Any = schema.metadata
         self._plain = pa.schema([columns.nullable(field, _plain_type) for field in schema], metadata)
         self._writer: Any = None
-        self._stream: Any = None
 
     def _put(self, table: pa.Table) -> None:
-        self._open().write_table(columns.as_schema(table, self._plain).combine_chunks())
-        self._stream.flush()
+        with self._output.asked() as stream:
+            self._open(stream).write_table(columns.as_schema(table, self._plain).combine_chunks())
+            stream.flush()
 
     def _end(self) -> None:
-        self._open().close()
-        self._stream.detach()
+        with self._output.asked() as stream:
+            self._open(stream).close()
+            stream.detach()
 
-    def _open(self) -> Any:
+    def _open(self, stream: Any) -> Any:
         if self._writer is None:
-            self._stream = arrow_stream(self._output)
             options = pa.ipc.IpcWriteOptions(compression=self._codec)
-            self._writer = pa.ipc.new_file(self._stream, self._plain, options=options)
+            self._writer = pa.ipc.new_file(stream, self._plain, options=options)
         return self._writer
 
 

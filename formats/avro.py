@@ -58,7 +58,7 @@ class AvroOptions:
     def __post_init__(self) -> None:
         """Check the options, turn sizes into bytes and a schema into text."""
         object.__setattr__(self, "block_size", parse_size(self.block_size, name="block_size"))
-        self._codec()
+        object.__setattr__(self, "compression", self._codec().name)
         pairs: list[tuple[object, object]] = list((self.metadata or {}).items())
         if not all(
             isinstance(key, str) and isinstance(value, str) and not key.startswith("avro.")

@@ -6,11 +6,12 @@ import bz2
 import lzma
 import zlib
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, Literal, get_args
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 import pyarrow as pa
 
 from formats import expanding
+from formats.codec_names import codec_name
 from formats.errors import FormatError
 
 if TYPE_CHECKING:
@@ -34,9 +35,7 @@ class AvroCodec:
 
     def __post_init__(self) -> None:
         """Check name and level."""
-        if self.name not in get_args(AvroCodecName):
-            known = ", ".join(get_args(AvroCodecName))
-            raise FormatError(f"Avro has no codec {self.name!r}: use one of {known}", kind="option")
+        object.__setattr__(self, "name", codec_name(self.name, AvroCodecName, what="Avro"))
         if self.level is None:
             return
         lowest, highest = _LEVELS.get(self.name, (1, 0))

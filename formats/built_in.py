@@ -25,7 +25,7 @@ class BuiltInEncoders:
 
     @staticmethod
     def json_lines() -> Encoder:
-        """One JSON object per line with the values that Spark's ``to_json`` would write."""
+        """One JSON object per line with the values of Spark's ``to_json``, times to the microsecond."""
         from formats.json_lines import JsonLinesEncoder
 
         return JsonLinesEncoder()
@@ -35,21 +35,25 @@ class BuiltInEncoders:
         delimiter: str = ",",
         header: bool = False,  # noqa: FBT001, FBT002 - Spark's name and values
         *,
+        dialect: Literal["rfc4180", "spark"] = "rfc4180",
         quote: str = '"',
-        escape: str = "\\",
+        escape: str | None = None,
         quote_mode: Literal["minimal", "all", "none"] = "minimal",
         null_value: str = "",
         date_format: str | None = None,
         timestamp_format: str | None = None,
         charset: str = "UTF-8",
     ) -> Encoder:
-        """Comma-separated values as Spark writes them; see ``formats.csv`` for the rules.
+        """Comma-separated values; see ``formats.csv`` for the rules.
 
         Args:
             delimiter: between fields; one or more characters.
             header: whether every part file begins with the names of the columns.
+            dialect: ``"rfc4180"`` doubles quotes inside of quotes, as pandas, DuckDB, polars, pyarrow and
+                spreadsheets read by default; ``"spark"`` puts a backslash before them, as Spark reads by
+                default.
             quote: around fields that need it.
-            escape: before a quote or escape character inside quotes; equal to ``quote`` for RFC 4180.
+            escape: before a quote or escape character inside quotes; ``None`` for that of the dialect.
             quote_mode: ``"minimal"`` quotes where needed, ``"all"`` every field; with ``"none"`` a value
                 that would need quotes cannot be written.
             null_value: what stands for null; an empty string is ``""`` and so differs from it.
@@ -60,8 +64,11 @@ class BuiltInEncoders:
         Raises:
             FormatError: kind ``"option"``; a value that no reader could take apart.
         """
-        from formats.csv import CsvDialect, CsvEncoder, CsvValues
+        from formats.csv import CsvEncoder, CsvValues
+        from formats.csv_dialect import CsvDialect, default_escape
 
+        if escape is None:
+            escape = default_escape(dialect, quote=quote)
         return CsvEncoder(
             dialect=CsvDialect(delimiter=delimiter, quote=quote, escape=escape, quote_mode=quote_mode),
             header_mode="names" if header else "none",

@@ -13,12 +13,13 @@ import gzip
 import lzma
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, BinaryIO, Final, Literal, cast, get_args
+from typing import TYPE_CHECKING, Any, BinaryIO, Final, Literal, cast
 
 import pyarrow as pa
 
-from formats import expanding
+from formats import endings, expanding
 from formats.api import BulkWriter, BulkWriterFactory, Encoder
+from formats.codec_names import codec_name
 from formats.collecting import CollectingWriter, Limits
 from formats.errors import FormatError
 from formats.sizes import parse_size
@@ -28,9 +29,6 @@ if TYPE_CHECKING:
 
 CompressionCodec = Literal["gzip", "zstd", "lz4", "bzip2", "xz", "snappy"]
 
-_EXTENSIONS: Final = {
-    "gzip": ".gz", "zstd": ".zst", "lz4": ".lz4", "bzip2": ".bz2", "xz": ".xz", "snappy": ".sz"
-}  # fmt: skip
 _LEVELS: Final = {"gzip": (0, 9), "zstd": (1, 22), "lz4": (1, 12), "bzip2": (1, 9), "xz": (0, 9)}
 
 
@@ -60,15 +58,13 @@ class CompressWriterFactory(BulkWriterFactory):
         """Check the options; take the extensions of format and codec."""
         if not isinstance(self.encoder, Encoder):
             raise FormatError("CompressWriterFactory takes an Encoder", kind="option")
-        if self.codec not in get_args(CompressionCodec):
-            known = ", ".join(get_args(CompressionCodec))
-            raise FormatError(f"unknown codec {str(self.codec)[:40]!r}: use one of {known}", kind="option")
+        object.__setattr__(self, "codec", codec_name(self.codec, CompressionCodec, what="compression"))
         _check_level(self.codec, self.level)
         if self.codec == "snappy":
             expanding.cramjam_snappy()
         object.__setattr__(self, "block_size", parse_size(self.block_size, name="block_size"))
         object.__setattr__(self, "writes_text", self.encoder.writes_text)
-        object.__setattr__(self, "extension", self.encoder.extension + _EXTENSIONS[self.codec])
+        object.__setattr__(self, "extension", self.encoder.extension + endings.OF_CODEC[self.codec])
 
     def create(self, output: BinaryOutput, schema: pa.Schema) -> BulkWriter:
         """See ``BulkWriterFactory.create``."""

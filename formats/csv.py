@@ -1,18 +1,18 @@
-"""Comma-separated values, as Spark writes them, without two of its losses.
+"""Comma-separated values: by RFC 4180, or as Spark writes them, without three of its losses.
 
-Rules, Spark's: a field is quoted if it holds the delimiter, a quote or a line break, or if the first
-field of a line begins with ``#``; inside quotes, quote and escape characters are preceded by the
-escape character. Null is the null value (nothing by default), an empty string is ``""``. Timestamps
-are ISO 8601 with milliseconds.
+Rules: a field is quoted if it holds the delimiter, a quote or a line break, or if the first field of a
+line begins with ``#``; inside quotes, quote and escape characters are preceded by the escape character:
+the quote itself by default, as RFC 4180 and nearly all readers have it, and a backslash in Spark's
+dialect. Null is the null value (nothing by default), an empty string is ``""``. Lines end with a line feed
+alone. Timestamps are ISO 8601 with microseconds.
 
-Unlike Spark's, spaces at the ends of a string are kept, and a record of one null column is written as
-``""``, since readers skip empty lines. And ``x:`` is quoted before the delimiter ``::``, which would be
-found in it a character too early.
+Unlike Spark's, timestamps keep their microseconds and strings the spaces at their ends, and a record of
+one null column is written as ``""``, since readers skip empty lines. And ``x:`` is quoted before the
+delimiter ``::``, which would be found in it a character too early.
 """
 
 from __future__ import annotations
 
-import string
 from dataclasses import dataclass, field
 from typing import BinaryIO, Final, Literal, get_args
 
@@ -20,79 +20,15 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.types as pt
 
-from formats import charsets, columns, csv_reader, evolution, opaque, render, sql
+from formats import charsets, columns, csv_reader, evolution, opaque, render, sql, temporal
 from formats.arrow import Column, Mask, Text, pc
+from formats.csv_dialect import BREAKS, CsvDialect
 from formats.errors import FormatError
-from formats.lines import MAX_TEXT, LineEncoder
+from formats.lines import LineEncoder
 from formats.time_patterns import Kind, TimePattern
 
-QuoteMode = Literal["minimal", "all", "none"]
 Header = Literal["none", "names"]
-_BREAKS: Final = "\r\n"
 _COMMENT: Final = "#"
-# What may be in the text of numbers, times and bytes; other delimiters never are.
-_IN_NUMBERS: Final = frozenset("+-.:[]' " + string.ascii_letters + string.digits)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CsvDialect:
-    r"""How fields are told apart.
-
-    Attributes:
-        delimiter: between fields; one or more characters.
-        quote: around fields; one ASCII character.
-        escape: before a quote or escape character inside quotes; one ASCII character. Equal to
-            ``quote``, it doubles quotes, as RFC 4180 wants; Spark's default is the backslash.
-        quote_mode: ``"minimal"`` quotes where needed, ``"all"`` everywhere; with ``"none"`` a value that
-            would need quotes cannot be written.
-    """
-
-    delimiter: str = ","
-    quote: str = '"'
-    escape: str = "\\"
-    quote_mode: QuoteMode = "minimal"
-
-    def __post_init__(self) -> None:
-        """Refuse what no reader could take apart."""
-        for name in ("quote", "escape"):
-            value = getattr(self, name)
-            if not (isinstance(value, str) and len(value) == 1 and " " < value < "\x7f"):
-                raise FormatError(
-                    f"CSV {name} must be one visible ASCII character such as '\"'", kind="option"
-                )
-        taken = set(_BREAKS + self.quote + self.escape)
-        delimiter: object = self.delimiter
-        if not isinstance(delimiter, str) or not delimiter or taken & set(delimiter):
-            raise FormatError(
-                "CSV delimiter must be text without quote, escape or line break, such as ';' or '\\t'",
-                kind="option",
-            )
-        if "\\" in delimiter:  # for Spark it begins the name of a character, which nobody else knows
-            raise FormatError("CSV delimiter has a backslash: give the character itself", kind="option")
-        if self.quote_mode not in get_args(QuoteMode):
-            raise FormatError("CSV quote_mode must be 'minimal', 'all' or 'none'", kind="option")
-
-    def specials(self) -> str:
-        """The characters of which one at least is in every field that needs quotes."""
-        return _BREAKS + self.quote + self.delimiter[0]
-
-    def early_ends(self) -> list[str]:
-        """Ends of a value with which the delimiter behind it seems to begin before it does."""
-        delimiter = self.delimiter
-        return [delimiter[:n] for n in range(1, len(delimiter)) if delimiter.startswith(delimiter[n:])]
-
-    def is_in_numbers(self) -> bool:
-        """Whether numbers, times or bytes may need quotes."""
-        return not _IN_NUMBERS.isdisjoint(self.delimiter[0] + self.quote)
-
-    def quoted(self, text: Text) -> Text:
-        """Every value with escapes and quotes."""
-        if len(columns.data(text)) > MAX_TEXT:  # Arrow's replacement would not notice a result too long
-            raise pa.ArrowCapacityError("text may exceed 2 GiB when it is quoted")
-        if self.escape != self.quote:
-            text = pc.replace_substring(text, self.escape, self.escape * 2)
-        text = pc.replace_substring(text, self.quote, self.escape + self.quote)
-        return pc.binary_join_element_wise(self.quote, text, self.quote, "")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -188,13 +124,13 @@ class CsvEncoder(LineEncoder):
             "quoteAll": str(dialect.quote_mode == "all").lower(),
             "nullValue": values.null_value,
             "emptyValue": dialect.quote * 2,
+            "timestampFormat": values.timestamp_format or temporal.SPARK_TIMESTAMP,
+            "timestampNTZFormat": values.timestamp_format or temporal.SPARK_TIMESTAMP_NTZ,
             "ignoreLeadingWhiteSpace": "false",
             "ignoreTrailingWhiteSpace": "false",
         }
         if values.date_format is not None:
             options["dateFormat"] = values.date_format
-        if values.timestamp_format is not None:
-            options |= dict.fromkeys(("timestampFormat", "timestampNTZFormat"), values.timestamp_format)
         return f"to_csv({sql.struct(schema.names)}, {sql.options(options)})"
 
     def open_reader(self, file: BinaryIO, *, schema: pa.Schema | None = None) -> pa.RecordBatchReader:
@@ -264,7 +200,7 @@ class CsvEncoder(LineEncoder):
     def _needs_quotes(self, text: Text, position: int) -> Mask:
         # Without quotes an empty string is nothing; whoever asks for none has asked for that.
         needs = pc.and_(pc.equal(text, ""), self.dialect.quote_mode != "none")
-        for special in (self.dialect.delimiter, self.dialect.quote, *_BREAKS):
+        for special in (self.dialect.delimiter, self.dialect.quote, *BREAKS):
             needs = pc.or_(needs, pc.match_substring(text, special))
         for end in self.dialect.early_ends():
             needs = pc.or_(needs, pc.ends_with(text, end))

@@ -146,4 +146,4 @@ class _Parser:
 
 def _parsed(kind: Any) -> Any:
     """The type that Arrow's parser makes of it, from which it is cast."""
-    return pa.string() if columns.is_text(kind) else reading.with_thousandths(kind)
+    return pa.string() if columns.is_text(kind) else reading.with_fractions(kind)

@@ -24,6 +24,7 @@ from formats.api import BulkWriter, BulkWriterFactory
 from formats.arrow import Text
 from formats.collecting import CollectingWriter, Limits
 from formats.errors import FormatError
+from formats.guarded_output import GuardedOutput
 
 if TYPE_CHECKING:
     from formats.api import BinaryOutput
@@ -106,7 +107,7 @@ class ExcelWriter(CollectingWriter):
 
     def __init__(self, output: BinaryOutput, schema: pa.Schema, factory: ExcelWriterFactory) -> None:
         super().__init__(schema, Limits(size=_WAITING))
-        self._output = output
+        self._output = GuardedOutput(output)
         self._factory = factory
         self._book: Any = None
         self._sheet: Any = None
@@ -139,7 +140,8 @@ class ExcelWriter(CollectingWriter):
 
     def _end(self) -> None:
         self._begin()
-        self._book.close()
+        with self._output.asked():
+            self._book.close()
 
     def _begin(self) -> None:
         if self._book is None:

@@ -1,7 +1,7 @@
-"""One JSON object per line, as Spark's ``to_json`` with its default options writes it.
+"""One JSON object per line, as Spark's ``to_json`` writes it, but that microseconds are not cut off.
 
-Rules, all Spark's: a null field of a struct is left out, a null in a list or map is ``null``; NaN and
-infinities are strings; bytes are base64; timestamps are ISO 8601 with milliseconds and offset; keys
+Rules, all but one Spark's: a null field of a struct is left out, a null in a list or map is ``null``; NaN and
+infinities are strings; bytes are base64; timestamps are ISO 8601 with microseconds and offset; keys
 of maps are Spark's internal value (days for dates, microseconds for timestamps and intervals, nanoseconds
 for times of day).
 """
@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.types as pt
 
-from formats import columns, json_reader, opaque, render, sql
+from formats import columns, json_reader, opaque, render, sql, temporal
 from formats.arrow import Column, Mask, Text, pc
 from formats.errors import FormatError
 from formats.lines import MAX_TEXT, LineEncoder
@@ -50,8 +50,12 @@ class JsonLinesEncoder(LineEncoder):
         """See ``Encoder.sql_expression``."""
         if not len(schema):
             return None
-        options = sql.options({"ignoreNullFields": "true"})
-        return f"to_json({sql.struct(schema.names)}, {options})"
+        options = {
+            "ignoreNullFields": "true",
+            "timestampFormat": temporal.SPARK_TIMESTAMP,
+            "timestampNTZFormat": temporal.SPARK_TIMESTAMP_NTZ,
+        }
+        return f"to_json({sql.struct(schema.names)}, {sql.options(options)})"
 
     def open_reader(self, file: BinaryIO, *, schema: pa.Schema | None = None) -> pa.RecordBatchReader:
         """See ``Encoder.open_reader``."""

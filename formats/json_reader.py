@@ -46,7 +46,7 @@ def _cast(column: Any, field: Any) -> Any:
     try:
         if column.type == field.type:
             return column
-        return column.cast(columns.nullable(field, reading.with_thousandths).type).cast(field.type)
+        return column.cast(columns.nullable(field, reading.with_fractions).type).cast(field.type)
     except pa.ArrowException as error:
         raise FormatError(
             f"column {field.name!r} holds text that is no {field.type}", kind="value"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, BinaryIO, Final, Literal, cast, get_args
+from typing import TYPE_CHECKING, Any, BinaryIO, Final, Literal, cast
 
 import pyarrow as pa
 import pyarrow.types as pt
@@ -12,9 +12,10 @@ from pyarrow import orc
 
 from formats import columns, opaque, orc_tail, orc_times, reading
 from formats.api import BulkWriter, BulkWriterFactory
-from formats.arrow_output import arrow_stream
+from formats.codec_names import codec_name
 from formats.collecting import CollectingWriter, Limits
 from formats.errors import FormatError
+from formats.guarded_output import ArrowOutput
 from formats.sizes import parse_size
 
 if TYPE_CHECKING:
@@ -84,9 +85,7 @@ class OrcBulkWriterFactory(BulkWriterFactory):
     def __post_init__(self) -> None:
         """Check the options and turn sizes into bytes."""
         object.__setattr__(self, "stripe_size", parse_size(self.stripe_size, name="stripe_size"))
-        if self.compression not in get_args(OrcCompression):
-            known = ", ".join(get_args(OrcCompression))
-            raise FormatError(f"ORC has no codec {self.compression!r}: use one of {known}", kind="option")
+        object.__setattr__(self, "compression", codec_name(self.compression, OrcCompression, what="ORC"))
         if not 0 <= self.dictionary_threshold <= 1:
             raise FormatError("dictionary_threshold must be from 0 to 1", kind="option")
         if not all(isinstance(text, str) for pair in (self.metadata or {}).items() for text in pair):
@@ -160,28 +159,30 @@ class OrcBulkWriter(CollectingWriter):
         self._tail = orc_tail.TailOutput(output, factory.metadata or {})
         self._factory = factory
         self._file_schema = pa.schema([columns.nullable(field, _file_type) for field in schema])
+        self._output = ArrowOutput(self._tail)
         self._writer: orc.ORCWriter | None = None
-        self._stream: Any = None
 
     def _put(self, table: pa.Table) -> None:
         orc_times.check_times(table)
-        self._open(rows=table.num_rows).write(_laid_out(columns.as_schema(table, self._file_schema)))
-        self._stream.flush()
+        with self._output.asked() as stream:
+            writer = self._open(stream, rows=table.num_rows)
+            writer.write(_laid_out(columns.as_schema(table, self._file_schema)))
+            stream.flush()
 
     def _end(self) -> None:
-        writer = self._open(rows=0)
-        if not self._tail.tell():
-            writer.write(self._file_schema.empty_table())  # learns the schema from it
-        self._stream.flush()
-        self._tail.begin()
-        writer.close()
-        self._stream.detach()
+        with self._output.asked() as stream:
+            writer = self._open(stream, rows=0)
+            if not self._tail.tell():
+                writer.write(self._file_schema.empty_table())  # learns the schema from it
+            stream.flush()
+            self._tail.begin()
+            writer.close()
+            stream.detach()
         self._tail.end()
 
-    def _open(self, *, rows: int) -> orc.ORCWriter:
+    def _open(self, stream: pa.NativeFile, *, rows: int) -> orc.ORCWriter:
         if self._writer is None:
-            self._stream = arrow_stream(self._tail)
-            self._writer = self._factory.open(self._stream, self._file_schema, rows=rows)
+            self._writer = self._factory.open(stream, self._file_schema, rows=rows)
         return self._writer
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, BinaryIO, Literal, cast, get_args
+from typing import TYPE_CHECKING, Any, BinaryIO, Literal, cast
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -13,9 +13,10 @@ import pyarrow.parquet as pq
 from formats import columns, evolution, opaque, parquet_reader, resolution, zones
 from formats.api import BulkWriter, BulkWriterFactory
 from formats.arrow import Field
-from formats.arrow_output import arrow_stream
+from formats.codec_names import codec_name
 from formats.collecting import CollectingWriter, Limits
 from formats.errors import FormatError
+from formats.guarded_output import ArrowOutput
 from formats.parquet_encryption import ParquetEncryption
 from formats.parquet_layout import ParquetLayout
 from formats.sizes import parse_size
@@ -63,7 +64,8 @@ class ParquetWriterFactory(BulkWriterFactory):
         rows: object = self.row_group_rows
         if not isinstance(rows, int) or isinstance(rows, bool) or rows < 1:
             raise FormatError("row_group_rows must be a positive number", kind="option")
-        _check_codec(self.compression, self.compression_level)
+        object.__setattr__(self, "compression", codec_name(self.compression, Compression, what="Parquet"))
+        _check_level(self.compression, self.compression_level)
         if not all(isinstance(text, str) for pair in (self.metadata or {}).items() for text in pair):
             raise FormatError("metadata must map strings to strings", kind="option")
 
@@ -165,35 +167,31 @@ class ParquetBulkWriter(CollectingWriter):
         super().__init__(
             schema, Limits(rows=factory.row_group_rows, size=cast("int", factory.row_group_size))
         )
-        self._output = output
+        self._output = ArrowOutput(output)
         self._factory = factory
         self._writer: pq.ParquetWriter | None = None
-        self._stream: Any = None
 
     def _put(self, table: pa.Table) -> None:
-        writer = self._open()
-        schema: Any = writer.schema
-        # The writer gives up on a dictionary that changes within a row group.
-        records = columns.as_schema(table, schema).unify_dictionaries()
-        writer.write_table(records, row_group_size=table.num_rows)
-        self._stream.flush()
+        with self._output.asked() as stream:
+            writer = self._open(stream)
+            schema: Any = writer.schema
+            # The writer gives up on a dictionary that changes within a row group.
+            records = columns.as_schema(table, schema).unify_dictionaries()
+            writer.write_table(records, row_group_size=table.num_rows)
+            stream.flush()
 
     def _end(self) -> None:
-        self._open().close()
-        self._stream.detach()
+        with self._output.asked() as stream:
+            self._open(stream).close()
+            stream.detach()
 
-    def _open(self) -> pq.ParquetWriter:
+    def _open(self, stream: pa.NativeFile) -> pq.ParquetWriter:
         if self._writer is None:
-            self._stream = arrow_stream(self._output)
-            self._writer = self._factory.open(self._stream, self._factory.file_schema(self._schema))
+            self._writer = self._factory.open(stream, self._factory.file_schema(self._schema))
         return self._writer
 
 
-def _check_codec(name: object, level: object) -> None:
-    if name not in get_args(Compression):
-        raise FormatError(
-            f"compression {name!r} is unknown: use one of {', '.join(get_args(Compression))}", kind="option"
-        )
+def _check_level(name: Compression, level: object) -> None:
     if level is None:
         return
     codec: Any = None if name in {"none", "snappy", "lz4"} else pa.Codec

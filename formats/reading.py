@@ -125,9 +125,9 @@ def exactly(file: BinaryIO, size: int) -> bytes:
     return b"".join(pieces)
 
 
-def with_thousandths(kind: Any) -> Any:
-    """The type to parse text as: times have thousandths of seconds, which Arrow takes for no seconds."""
-    return pa.timestamp("ms", kind.tz) if pt.is_timestamp(kind) and kind.unit == "s" else kind
+def with_fractions(kind: Any) -> Any:
+    """The type to parse text as: Arrow takes six digits of a second for microseconds only."""
+    return pa.timestamp("us", kind.tz) if pt.is_timestamp(kind) and kind.unit in {"s", "ms"} else kind
 
 
 def reader(

@@ -25,6 +25,7 @@ from formats import columns, ragged, sequence_reader, writables
 from formats.api import BulkWriter, BulkWriterFactory
 from formats.arrow import Column
 from formats.avro import new_marker
+from formats.codec_names import codec_name
 from formats.collecting import CollectingWriter, Limits
 from formats.errors import FormatError
 from formats.sequence_reader import ESCAPE
@@ -75,13 +76,10 @@ class SequenceFileWriterFactory(BulkWriterFactory):
 
     def __post_init__(self) -> None:
         """Check the options."""
+        object.__setattr__(self, "compression", str(self.compression).lower())  # Hadoop writes BLOCK
         if self.compression not in get_args(SequenceCompression):
             raise FormatError("compression must be 'none', 'record' or 'block'", kind="option")
-        if self.codec not in get_args(SequenceCodec):
-            raise FormatError(
-                f"SequenceFile codec {str(self.codec)[:40]!r} is unknown: use zlib, gzip or bzip2",
-                kind="option",
-            )
+        object.__setattr__(self, "codec", codec_name(self.codec, SequenceCodec, what="SequenceFile"))
         object.__setattr__(self, "block_size", parse_size(self.block_size, name="block_size"))
 
     def create(self, output: BinaryOutput, schema: pa.Schema) -> BulkWriter:

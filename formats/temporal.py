@@ -1,12 +1,14 @@
 """Dates, times, timestamps and intervals as the text that Spark writes.
 
-CSV and JSON get ISO 8601 with milliseconds, Spark's default ``timestampFormat``: what is finer is cut
-off, as Spark does. ``cast`` gives every digit up to microseconds without trailing zeros.
+CSV, JSON and XML get ISO 8601 with all six digits of the microseconds, in every value, so that readers that
+guess a format from the first values find it in all; Spark's own default has three digits and cuts the
+rest off. ``cast`` gives every digit up to microseconds without trailing zeros.
 """
 
 from __future__ import annotations
 
 from datetime import UTC
+from typing import Final
 
 import numpy as np
 import pyarrow as pa
@@ -16,6 +18,9 @@ from formats.arrow import Column, Text, pc
 from formats.errors import FormatError
 from formats.zones import parse_zone, utc_offsets
 
+#: Patterns of Java's for what ``iso_timestamp_text`` gives, with a zone and without one.
+SPARK_TIMESTAMP: Final = "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXXXX"
+SPARK_TIMESTAMP_NTZ: Final = "yyyy-MM-dd'T'HH:mm:ss.SSSSSS"
 _DATE_LENGTH = len("2024-07-01")
 _TIMESTAMP_LENGTH = len("2024-07-01 12:34:56.123456")
 _DAY_US = 86_400_000_000
@@ -50,9 +55,9 @@ def wall_clock_text(column: Column) -> tuple[Text, Text | str | None]:
 
 
 def iso_timestamp_text(column: Column) -> Text:
-    """``2024-07-01T14:34:56.123+02:00`` in the column's zone, without offset if it has no zone."""
+    """``2024-07-01T14:34:56.123456+02:00`` in the column's zone, without offset if it has no zone."""
     text, offset = wall_clock_text(column)
-    text = pc.replace_substring(pc.utf8_slice_codeunits(text, 0, -3), " ", "T", max_replacements=1)
+    text = pc.replace_substring(text, " ", "T", max_replacements=1)
     return text if offset is None else pc.binary_join_element_wise(text, offset, "")
 
 

@@ -135,7 +135,7 @@ class _Records:
 def _typed(values: list[str | None], field: Any) -> Any:
     text: Any = pa.array(values, pa.string())
     try:
-        return text.cast(reading.with_thousandths(field.type)).cast(field.type)
+        return text.cast(reading.with_fractions(field.type)).cast(field.type)
     except pa.ArrowException as error:
         raise FormatError(
             f"column {field.name!r} holds text that is no {field.type}", kind="value"

@@ -270,6 +270,20 @@ def test_another_format_closes_the_part_as_it_is():
     assert site.content(*site.bucket.snapshot_state()) == [b'"c;d"\n']
 
 
+@pytest.mark.parametrize("dialects", [("spark", "rfc4180"), ("rfc4180", "spark")])
+def test_a_part_has_one_dialect(dialects):
+    """A part that an earlier release has left open, in what was its default, is closed as it is."""
+    before, after = (Encoder.csv(dialect=dialect) for dialect in dialects)
+    site = Site(keep_open(), before)
+    site.write('"')
+    site.bucket.prepare_commit()
+    site.again(encoder=after, segments=list(site.bucket.snapshot_state()))
+    site.write('"')
+    quoted = {"spark": b'"\\""\n', "rfc4180": b'""""\n'}
+    assert site.content(*site.bucket.prepare_commit()) == [quoted[dialects[0]]]
+    assert site.content(*site.bucket.snapshot_state()) == [quoted[dialects[1]]]
+
+
 def test_a_part_ends_as_it_was_begun():
     """A part of another format that is closed later keeps the ending of its own format."""
     site = Site(keep_open(), Encoder.csv())

@@ -26,8 +26,18 @@ from filesink.rolling import DefaultRollingPolicy
 from filesink.storage.base_path import check_base_path
 from filesink.storage.open import open_store
 from filesink.system import SystemIds
-from formats import ParquetWriterFactory
-from formats.api import Encoder, RowEncoder
+from formats import (
+    ArrowWriterFactory,
+    AvroWriterFactory,
+    BulkWriterFactory,
+    CompressWriterFactory,
+    Encoder,
+    FormatError,
+    OrcBulkWriterFactory,
+    ParquetWriterFactory,
+    RowEncoder,
+    SequenceFileWriterFactory,
+)
 from tests.fakes import World
 
 
@@ -392,3 +402,114 @@ def test_a_checkpoint_is_found_through_links(tmp_path):
     for base, location in (("base", "link"), ("link", "base")):
         with pytest.raises(ConfigError, match="'cp' below the base path"):
             lines(tmp_path / base).build().start(None, checkpoint_location=tmp_path / location / "cp")
+
+
+JSON = Encoder.json_lines()
+GZIP = CompressWriterFactory(encoder=JSON, codec="gzip")
+
+
+class Packed(RowEncoder):
+    """A user's own format, which says how its files end."""
+
+    extension = ".packed"
+
+    def encode(self, row):
+        return bytes(len(row))
+
+
+@pytest.mark.parametrize(
+    ("code", "suffix", "hint"),
+    [
+        (Encoder.simple_string_encoder(), ".gz", "not compressed"),
+        (JSON, ".json.gz", "not compressed"),
+        (JSON, ".jsonl.snappy", "not compressed"),
+        (Encoder.csv(), ".zip", "not compressed"),
+        (Encoder.avro(), ".avro.zst", "not compressed"),
+        (ParquetWriterFactory(), ".parquet.snappy", "not compressed"),
+        (SequenceFileWriterFactory(), ".gz", "not compressed"),
+        (Packed(), ".packed.bz2", "not compressed"),
+        (GZIP, ".json", "use '.json.gz'"),
+        (GZIP, "", "use '.gz'"),
+        (GZIP, ".json.zst", "use '.json.gz'"),
+        (GZIP, ".json.GZ", "use '.json.gz'"),
+        (CompressWriterFactory(encoder=JSON, codec="snappy"), ".json.snappy", "use '.json.sz'"),
+        (CompressWriterFactory(encoder=Encoder.simple_string_encoder(), codec="zstd"), ".txt", "'.txt.zst'"),
+        (GZIP, ".csv.gz", "take them for csv"),
+        (JSON, ".csv", "take them for csv"),
+        (Encoder.csv(), ".ndjson", "take them for json"),
+        (Encoder.simple_string_encoder(), ".parquet", "take them for parquet"),
+        (ParquetWriterFactory(), ".orc", "take them for orc"),
+        (ParquetWriterFactory(), ".json", "take them for json"),
+    ],
+)
+def test_a_suffix_that_readers_take_for_something_else(code, suffix, hint):
+    """Refused when the sink is built, with the ending that goes: readers would fail, or see nothing."""
+    make = FileSink.for_bulk_format if isinstance(code, BulkWriterFactory) else FileSink.for_row_format
+    builder = make("/data/x", code).with_output_file_config(OutputFileConfig(part_suffix=suffix))
+    with pytest.raises(ConfigError, match="part_suffix") as raised:
+        builder.build()
+    assert raised.value.code == "CONFLICT"
+    assert hint in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("code", "suffix"),
+    [
+        (Encoder.simple_string_encoder(), ".txt"),
+        (Encoder.simple_string_encoder(), ".json"),
+        (Encoder.simple_string_encoder(), ".csv"),
+        (Encoder.simple_string_encoder(), ""),
+        (JSON, ".ndjson"),
+        (JSON, ".log"),
+        (JSON, ""),
+        (Encoder.csv(), ".tsv"),
+        (GZIP, ".jsonl.gz"),
+        (GZIP, ".gz"),
+        (ParquetWriterFactory(), ".zstd.parquet"),
+        (ParquetWriterFactory(), ".gz.parquet"),
+        (ParquetWriterFactory(), ".pq"),
+        (Packed(), ".parquet"),
+        (Pipes(), ".gz"),
+    ],
+)
+def test_a_suffix_of_ones_own_that_misleads_nobody(code, suffix):
+    """Other spellings, endings that say nothing, and whatever a format of a user's own may hold."""
+    make = FileSink.for_bulk_format if isinstance(code, BulkWriterFactory) else FileSink.for_row_format
+    make("/data/x", code).with_output_file_config(OutputFileConfig(part_suffix=suffix)).build()
+
+
+def test_no_suffix_is_that_of_format_and_codec():
+    """Whoever names none gets the ending that readers expect."""
+    for codec, ending in {"gzip": ".gz", "zstd": ".zst", "lz4": ".lz4", "bzip2": ".bz2", "xz": ".xz"}.items():
+        factory = CompressWriterFactory(encoder=JSON, codec=codec)
+        assert OutputFileConfig().suffix(factory.extension) == f".json{ending}"
+
+
+def test_a_format_for_the_other_builder_says_which():
+    """A bulk format among row formats, and the other way round."""
+    with pytest.raises(ConfigError, match=r"use FileSink\.for_bulk_format\(path, ParquetWriterFactory"):
+        FileSink.for_row_format("/data/x", ParquetWriterFactory())
+    for encoder in (JSON, Pipes()):
+        with pytest.raises(ConfigError, match=r"use FileSink\.for_row_format") as raised:
+            FileSink.for_bulk_format("/data/x", encoder)
+        assert raised.value.code == "BAD_VALUE"
+
+
+@pytest.mark.parametrize(
+    ("make", "given", "name"),
+    [
+        (lambda name: ParquetWriterFactory(compression=name).compression, "ZSTD", "zstd"),
+        (lambda name: OrcBulkWriterFactory(compression=name).compression, "Snappy", "snappy"),
+        (lambda name: AvroWriterFactory(compression=name).compression, "Deflate", "deflate"),
+        (lambda name: Encoder.avro(name).compression, "NULL", "null"),
+        (lambda name: ArrowWriterFactory(compression=name).compression, "LZ4", "lz4"),
+        (lambda name: CompressWriterFactory(encoder=JSON, codec=name).codec, "GZIP", "gzip"),
+        (lambda name: SequenceFileWriterFactory(codec=name).codec, "BZip2", "bzip2"),
+        (lambda name: SequenceFileWriterFactory(compression=name).compression, "BLOCK", "block"),
+    ],
+)
+def test_a_codec_may_be_written_in_any_case(make, given, name):
+    """``ZSTD`` is ``zstd``; and what is no codec is refused with those there are."""
+    assert make(given) == name
+    with pytest.raises(FormatError, match=name):
+        make("ZTSD")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import re
 import subprocess
 import sys
@@ -15,10 +16,11 @@ from filesink.bucket import Closed, WriterBucket
 from filesink.buckets import BucketAssigner
 from filesink.committables import DiscardFile, PendingFile
 from filesink.committer import FileCommitter
-from filesink.errors import BucketError, ConfigError, InternalError
+from filesink.errors import BucketError, ConfigError, InternalError, StorageError
 from filesink.file_format import BulkFormat
 from filesink.naming import OutputFileConfig, parse_hidden, sink_tag
 from filesink.rolling import RollingPolicy
+from filesink.storage.faulty import Fault, Moment
 from filesink.storage.s3 import S3Store
 from filesink.storage.s3_options import S3Options
 from filesink.storage.staged import HiddenObject
@@ -141,6 +143,59 @@ def test_abort_removes_own_files_only():
     writer.abort_prepare()
     writer.close()
     assert world.hidden() == [twin.staged.path]
+
+
+def _one_discard_fails(world):
+    """The first file that is discarded stays, as under a directory that became read-only."""
+    failed = []
+
+    def fault(operation, path):
+        if operation != "discard" or (failed and failed != [path]):
+            return None
+        failed[:] = [path]
+        return Fault(moment=Moment.BEFORE, error=StorageError("read-only", code="READ_ONLY"))
+
+    world.fault = fault
+    return failed
+
+
+def test_a_file_that_cannot_be_removed_keeps_no_other():
+    """An attempt is given up as far as it can be, and its own error is the one that is told."""
+    world = World(plan=plan_of(policy=RollingPolicy.on_checkpoint_rolling_policy(max_rows=1)))
+    writer = world.writer()
+    writer.write(records("1", "2", "3", bucket="a"), world.context())
+    left = _one_discard_fails(world)
+    writer.abort_prepare()
+    assert world.hidden() == left != []
+
+
+def test_a_full_disk_is_one_error(monkeypatch, capfd):
+    """However many Parquet files are open: dropped, they are not ended, and nothing is printed.
+
+    And if no file can be removed: without descriptors nothing can.
+    """
+    printed = []
+    monkeypatch.setattr(sys, "unraisablehook", printed.append)
+    plan = replace(plan_of(), policy=RollingPolicy.on_checkpoint_rolling_policy())
+    world = World(plan=replace(plan, format=BulkFormat(ParquetWriterFactory(row_group_rows=1))))
+    writes = []
+
+    def fault(operation, path):
+        writes.extend([path] if operation == "write" else [])
+        fails = operation == "discard" or len(writes) > 150
+        full = StorageError("no space left", code="NO_SPACE")
+        return Fault(moment=Moment.BEFORE, error=full) if fails else None
+
+    world.fault = fault
+    writer = world.writer()
+    with pytest.raises(StorageError) as raised:
+        write(world, writer, *(records("1", bucket=f"b{number}") for number in range(200)))
+    writer.abort_prepare()
+    assert raised.value.code == "NO_SPACE"
+    del writer, raised
+    gc.collect()
+    assert (len(writes), printed) == (151, [])
+    assert capfd.readouterr() == ("", "")
 
 
 def test_three_open_buckets_are_restored():

@@ -126,6 +126,7 @@ _FORMATS: Final = {
             **_CHARSET,
             "delimiter": _Option("delimiter", _delimiter),
             "header": _Option("header", _flag),
+            "dialect": _Option("dialect", _word),
             "quote": _Option("quote", _text),
             "escape": _Option("escape", _text),
             "quoteAll": _Option("quote_mode", _quote_mode),

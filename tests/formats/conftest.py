@@ -136,7 +136,7 @@ ROW_FORMATS = {
             Encoder.csv(";"),
             Encoder.csv(header=True),
             Encoder.csv(quote="'"),
-            Encoder.csv(escape='"'),
+            Encoder.csv(dialect="spark"),
             Encoder.csv(quote_mode="all"),
             Encoder.csv(quote_mode="none"),
             Encoder.csv(null_value="NULL"),

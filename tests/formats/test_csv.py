@@ -53,15 +53,17 @@ def test_quotes_and_escapes():
     """Quoted where needed; quotes and escapes inside quotes are escaped, others are left alone."""
     values = ['q"q', "a\\b", "a,\\", "l\nf", "c\rr", "#first"]
     expected = b'"q\\"q",1\na\\b,1\n"a,\\\\",1\n"l\nf",1\n"c\rr",1\n"#first",1\n'
+    assert encode({"a": values, "b": [1] * 6}, dialect="spark") == expected
+    expected = b'"q""q",1\na\\b,1\n"a,\\",1\n"l\nf",1\n"c\rr",1\n"#first",1\n'
     assert encode({"a": values, "b": [1] * 6}) == expected
 
 
 def test_delimiters_inside_numbers_and_times_are_quoted():
     """A delimiter that is part of another type's text does not tear it apart."""
     columns = {"n": pa.array([-1]), "d": pa.array([1.5]), "w": pa.array([0], pa.timestamp("us"))}
-    assert encode(columns, delimiter=".") == b'-1."1.5"."1970-01-01T00:00:00.000"\n'
-    assert encode(columns, delimiter="-") == b'"-1"-1.5-"1970-01-01T00:00:00.000"\n'
-    assert encode(columns, quote="1", escape="\\") == b"1-\\11,1\\1.51,1\\1970-0\\1-0\\1T00:00:00.0001\n"
+    assert encode(columns, delimiter=".") == b'-1."1.5"."1970-01-01T00:00:00.000000"\n'
+    assert encode(columns, delimiter="-") == b'"-1"-1.5-"1970-01-01T00:00:00.000000"\n'
+    assert encode(columns, quote="1", escape="\\") == b"1-\\11,1\\1.51,1\\1970-0\\1-0\\1T00:00:00.0000001\n"
 
 
 def fields_of(line, delimiter):
@@ -128,7 +130,8 @@ def test_the_header_is_a_line_of_names():
         *({"delimiter": text} for text in ("", "\n", 'a"', "\\", 5, None)),
         *({"delimiter": text, "escape": '"'} for text in ("\\", "\\t", "\\u0001", "|\\")),
         *({"quote": text} for text in ("", "ab", "é", "\n", None)),
-        *({"escape": text} for text in ("", "ab", None)),
+        *({"escape": text} for text in ("", "ab")),
+        {"dialect": "excel"},
         {"quote_mode": "some"},
         *({"date_format": text} for text in ("", "yy", "HH", "yyyy-'", "[yyyy]", "yyyy#", 5)),
         *({"timestamp_format": text} for text in ("", "EEE", "SSSSSSS", "yyyy-'", "yyyy{", "}HH", "]")),

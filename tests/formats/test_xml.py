@@ -67,13 +67,7 @@ def test_every_type_is_read(layout, all_rows):
     """Values at their limits and nulls, instants in their zone; XML lacks some characters of the texts."""
     batch = all_rows.select(READABLE).slice(0, 9)
     found = read(file_of(XmlWriterFactory(layout=layout), batch), batch.schema, layout=layout)
-    expected = batch.to_pylist()
-    for record in expected:  # the text has milliseconds
-        for name in ("at", "wall"):
-            record[name] = record[name] and record[name].replace(
-                microsecond=record[name].microsecond // 1000 * 1000
-            )
-    assert str(found.to_pylist()) == str(expected)
+    assert str(found.to_pylist()) == str(batch.to_pylist())
 
 
 @pytest.mark.parametrize("layout", ["elements", "attributes"])

@@ -96,6 +96,7 @@ def test_defaults():
         ({"format": "csv", "delimiter": "\\t"}, Encoder.csv("\t")),
         ({"format": "csv", "header": "True"}, Encoder.csv(header=True)),
         ({"format": "csv", "header": "false"}, Encoder.csv()),
+        ({"format": "csv", "dialect": "Spark"}, Encoder.csv(dialect="spark")),
         ({"format": "csv", "quote": "'", "escape": "'"}, Encoder.csv(quote="'", escape="'")),
         ({"format": "csv", "quoteAll": "true"}, Encoder.csv(quote_mode="all")),
         ({"format": "csv", "nullValue": "NA"}, Encoder.csv(null_value="NA")),

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.spark
 
+SPARK_CSV = Encoder.csv(header=True, dialect="spark")
+
 SCALARS = """
     SELECT * FROM VALUES
       (1, 1Y, -2S, 9223372036854775807L, true, 'plain', 1.50BD, DATE'2024-02-29'),
@@ -64,6 +66,10 @@ NESTED = """
       INTERVAL '-1 02:03:04.5' DAY TO SECOND AS span
     FROM VALUES (1), (2), (3) AS t(id)
 """
+MICROSECONDS = {
+    "timestampFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXXXX",
+    "timestampNTZFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSS",
+}
 LOSSLESS = {"ignoreLeadingWhiteSpace": "false", "ignoreTrailingWhiteSpace": "false"}
 TRICKY = [
     *(
@@ -133,24 +139,25 @@ def written_by_us(df: DataFrame, encoder: Encoder) -> list[str]:
     "query", [SCALARS, FLOATS, DECIMALS, NESTED], ids=["scalars", "floats", "decimals", "nested"]
 )
 def test_json_lines_are_sparks(spark: SparkSession, tmp_path: Path, query: str) -> None:
-    """Every type is written in JSON as by ``df.write.json``."""
+    """Every type is written in JSON as by ``df.write.json``, told to keep microseconds."""
     df = spark.sql(query).orderBy("id")
-    assert written_by_us(df, Encoder.json_lines()) == written_by_spark(df, "json", tmp_path)
+    assert written_by_us(df, Encoder.json_lines()) == written_by_spark(df, "json", tmp_path, **MICROSECONDS)
 
 
 @pytest.mark.parametrize("query", [SCALARS, FLOATS, DECIMALS], ids=["scalars", "floats", "decimals"])
 def test_csv_is_sparks(spark: SparkSession, tmp_path: Path, query: str) -> None:
     """Every scalar type is written in CSV as by ``df.write.csv``."""
     df = spark.sql(query).orderBy("id")
-    ours = written_by_us(df, Encoder.csv(header=True))
+    ours = written_by_us(df, SPARK_CSV)
     assert ours == written_by_spark(df, "csv", tmp_path, header="true")
 
 
 def test_timestamps_are_sparks_in_every_zone(spark: SparkSession, zone: str, tmp_path: Path) -> None:
     """Instants and local times, before 1900 and after 2037 too, are written as by Spark."""
     df = spark.sql(TIMESTAMPS).orderBy("id")
-    assert written_by_us(df, Encoder.json_lines()) == written_by_spark(df, "json", tmp_path / "json"), zone
-    assert written_by_us(df, Encoder.csv()) == written_by_spark(df, "csv", tmp_path / "csv"), zone
+    for kind, encoder in {"json": Encoder.json_lines(), "csv": Encoder.csv()}.items():
+        expected = written_by_spark(df, kind, tmp_path / kind, **MICROSECONDS)
+        assert written_by_us(df, encoder) == expected, zone
 
 
 @pytest.mark.parametrize(
@@ -204,15 +211,22 @@ def test_bytes_that_are_no_text_become_what_spark_makes_of_them(
 @pytest.mark.parametrize(
     ("ours", "spark_options"),
     [
-        ({}, {}),
-        ({"quote_mode": "all"}, {"quoteAll": "true"}),
-        ({"escape": '"'}, {"escape": '"'}),
-        ({"delimiter": ";"}, {"delimiter": ";"}),
-        ({"delimiter": "||"}, {"delimiter": "||"}),
-        ({"null_value": "a,b"}, {"nullValue": "a,b"}),
-        ({"null_value": "#N/A", "quote": "'"}, {"nullValue": "#N/A", "quote": "'", "emptyValue": "''"}),
+        ({"dialect": "spark"}, {}),
+        ({"dialect": "spark", "quote_mode": "all"}, {"quoteAll": "true"}),
+        ({}, {"escape": '"'}),
+        ({"quote_mode": "all"}, {"quoteAll": "true", "escape": '"'}),
+        ({"delimiter": ";"}, {"delimiter": ";", "escape": '"'}),
+        ({"delimiter": "||", "dialect": "spark"}, {"delimiter": "||"}),
+        ({"null_value": "a,b", "dialect": "spark"}, {"nullValue": "a,b"}),
+        (
+            {"null_value": "#N/A", "quote": "'"},
+            {"nullValue": "#N/A", "quote": "'", "escape": "'", "emptyValue": "''"},
+        ),
     ],
-    ids=["default", "all", "doubled", "semicolon", "two characters", "null with delimiter", "null with hash"],
+    ids=[
+        *("spark", "spark all", "default", "all", "semicolon", "two characters", "null with delimiter"),
+        "null with hash",
+    ],
 )
 def test_csv_quotes_as_spark(spark: SparkSession, tmp_path: Path, ours: dict, spark_options: dict) -> None:
     """Every dialect quotes and escapes as Spark's writer when that keeps white space."""
@@ -235,7 +249,8 @@ def test_csv_of_one_column_loses_no_record(spark: SparkSession, tmp_path: Path) 
     """Spark reads as many records as were written, although one column is null; Spark's writer drops them."""
     rows = [(text,) for text in TRICKY] + [(None,), (None,)]
     df = spark.createDataFrame(rows, "c string").coalesce(1)
-    (tmp_path / "a.csv").write_bytes("\n".join(written_by_us(df, Encoder.csv())).encode())
+    encoder = Encoder.csv(dialect="spark")
+    (tmp_path / "a.csv").write_bytes("\n".join(written_by_us(df, encoder)).encode())
     back = spark.read.schema("c string").csv(str(tmp_path / "a.csv"), multiLine=True, lineSep="\n")
     assert [row.c or "" for row in back.collect()] == [text or "" for (text,) in rows]
 
