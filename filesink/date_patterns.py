@@ -60,6 +60,10 @@ class DatePattern:
             for piece in self._pieces
         )
 
+    def with_fields(self, text: str) -> str:
+        """This pattern's own text, with ``text`` in place of each field."""
+        return "".join(piece if isinstance(piece, str) else text for piece in self._pieces)
+
     @property
     def finest_unit(self) -> Unit:
         """Times that agree down to this unit have the same text."""

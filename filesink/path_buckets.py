@@ -42,6 +42,11 @@ class ExpressionBucketAssigner(BucketAssigner):
         """None: the derived column says all."""
         return ()
 
+    def origin(self, level: int | None) -> str:
+        """See ``BucketAssigner.origin``."""
+        del level
+        return "the value of the bucket expression"
+
     def derived_columns(self) -> Mapping[str, str]:
         """The one column that holds the bucket ids."""
         return {EXPRESSION_COLUMN: self.expression}
