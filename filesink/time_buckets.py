@@ -32,7 +32,9 @@ class DateTimeBucketAssigner(BucketAssigner):
     null_bucket: str | None = None
 
     def __post_init__(self) -> None:
-        sample = DatePattern(pattern=self.format_str).format(LocalTime.of(0))
+        pattern = DatePattern(pattern=self.format_str)
+        pattern.check_meant()
+        sample = pattern.format(LocalTime.of(0))
         if self.timezone_id is not None:
             time_zone(self.timezone_id)
         _check(sample or "/", f"date pattern {repr(self.format_str)[:80]}")

@@ -88,7 +88,7 @@ def test_fractions():
 
 
 @pytest.mark.parametrize(
-    "pattern", ["yyyy-MM", "QQQ", "DDD", "E", "dd-a", "hh", "HH", "mm", "HH.ss", "ss.SSS", "S-SSSSSS"]
+    "pattern", ["yyyy-MM", "QQQ", "DDD", "E", "dd-a", "hh-a", "HH", "mm", "HH.ss", "ss.SSS", "s-S-SSSSSS"]
 )
 def test_each_record_is_in_the_bucket_of_its_own_time(pattern):
     """Only one time of each unit is formatted, and its text is that of all others in the unit."""
