@@ -16,6 +16,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.types as pt
 
+from filesink.arguments import instance_of
 from filesink.errors import BucketError, ConfigError, EncoderError, FilesinkError, SchemaError
 
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ class BucketContext:
     def __post_init__(self) -> None:
         if isinstance(self.processing_time_ms, bool) or not isinstance(self.processing_time_ms, int):
             raise ConfigError("processing_time_ms must be an int of milliseconds", code="BAD_VALUE")
-        if not self.time_zone:
+        if not instance_of(self.time_zone, str, name="time_zone"):
             raise ConfigError("time_zone must name a zone, e.g. 'UTC'", code="BAD_VALUE")
 
 

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import NoReturn
 
+from filesink.arguments import instance_of
 from filesink.errors import ConfigError
 from filesink.local_time import LocalTime
 
@@ -51,6 +52,7 @@ class DatePattern:
     _pieces: tuple[str | tuple[str, int], ...] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
+        instance_of(self.pattern, str, name="a date pattern")
         object.__setattr__(self, "_pieces", _parse(self.pattern))
 
     def format(self, time: LocalTime) -> str:

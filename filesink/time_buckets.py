@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.types as pt
 
+from filesink.arguments import instance_of
 from filesink.bucket_ids import check_bucket_id
 from filesink.buckets import BucketAssigner, BucketContext, constant_ids, file_columns, find_column
 from filesink.date_patterns import DatePattern, Unit
@@ -32,6 +33,7 @@ class DateTimeBucketAssigner(BucketAssigner):
     null_bucket: str | None = None
 
     def __post_init__(self) -> None:
+        instance_of("" if self.column is None else self.column, str, name="column")
         pattern = DatePattern(pattern=self.format_str)
         pattern.check_meant()
         sample = pattern.format(LocalTime.of(0))
@@ -44,7 +46,7 @@ class DateTimeBucketAssigner(BucketAssigner):
     def _null_bucket(self) -> str:
         """Where records without a time go: as deep as the others, and where readers look."""
         if self.null_bucket is not None:
-            return self.null_bucket
+            return instance_of(self.null_bucket, str, name="null_bucket")
         levels = DatePattern(pattern=self.format_str).with_fields("\0").split("/")
         return "/".join(map(_without_time, levels))
 

@@ -54,8 +54,9 @@ class WriterLimits:
     open_files: int = 400
 
     def __post_init__(self) -> None:
-        if self.memory < 1 or self.open_files < 1:
-            raise ConfigError("writer limits must be greater than 0", code="BAD_VALUE")
+        given: tuple[object, ...] = (self.memory, self.open_files)
+        if not all(isinstance(each, int) and not isinstance(each, bool) and each >= 1 for each in given):
+            raise ConfigError("writer limits must be whole numbers greater than 0", code="BAD_VALUE")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
