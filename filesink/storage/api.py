@@ -122,13 +122,13 @@ class Store(ABC):
                 ``PendingUpload``. ``None`` if it may be held; then it becomes an object under ``path``.
         """
 
+    @abstractmethod
     def refusal(self, path: str) -> Refusal | None:
         """Why no file can be ``path``, or not every reader could open it; ``None`` if it can.
 
-        Called by writers, once for each bucket that records come to, with the longest name of a file.
+        Called by writers for each bucket that records come to, with the longest name of a file there.
+        Asks nobody.
         """
-        del path
-        return None
 
     @abstractmethod
     def sync(self) -> None:
