@@ -1,15 +1,14 @@
 """Which directory a record goes to, and how a batch is split accordingly.
 
 Rules: an assigner is pure and pickled to the tasks; it names a bucket per record and knows no files.
-What it returns becomes a path, so every distinct id is checked here and refused, never rewritten.
+What it returns becomes a path; which ids can be one is told in ``filesink.bucket_ids``.
 Built-in assigners look at distinct values only, never at single records.
 """
 
 from __future__ import annotations
 
-import re
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -17,16 +16,14 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.types as pt
 
+from filesink.arguments import instance_of
 from filesink.errors import BucketError, ConfigError, EncoderError, FilesinkError, SchemaError
-from filesink.naming import MAX_NAME_BYTES, UNFINISHED_COPY
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from filesink.bucket_ids import Encoded
     from filesink.partition_buckets import PartitionBucketAssigner
-
-_ILLEGAL = re.compile(r"[\x00-\x1f\x7f\ud800-\udfff]")
-_MOST_BYTES = 3072  # of the 4,095 that a reader can open; the others are for base path and name
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,7 +40,7 @@ class BucketContext:
     def __post_init__(self) -> None:
         if isinstance(self.processing_time_ms, bool) or not isinstance(self.processing_time_ms, int):
             raise ConfigError("processing_time_ms must be an int of milliseconds", code="BAD_VALUE")
-        if not self.time_zone:
+        if not instance_of(self.time_zone, str, name="time_zone"):
             raise ConfigError("time_zone must name a zone, e.g. 'UTC'", code="BAD_VALUE")
 
 
@@ -58,9 +55,15 @@ class BucketAssigner(ABC):
         ``"2024-01-01/eu"``; ``""`` is the base path itself.
 
         Returns:
-            An array of strings, or of dictionary-encoded strings (faster), without null, as long as
-            ``batch``.
+            An array of strings, or of dictionary-encoded strings (faster), as long as ``batch``. A null,
+            or an id that cannot be a directory, is a record without a bucket: it becomes a dead letter,
+            or fails the epoch.
         """
+
+    def origin(self, level: int | None) -> str:
+        """What component ``level`` of the ids, or all of them, is made of. For messages about bad ones."""
+        del level
+        return f"the bucket that {type(self).__qualname__} gives"
 
     def partition_columns(self) -> tuple[str, ...]:
         """Columns whose values are in the path and that are left out of the files."""
@@ -89,7 +92,10 @@ class BucketAssigner(ABC):
 
     @staticmethod
     def date_time_bucket_assigner(
-        format_str: str = "yyyy-MM-dd--HH", timezone_id: str | None = None, column: str | None = None
+        format_str: str = "yyyy-MM-dd--HH",
+        timezone_id: str | None = None,
+        column: str | None = None,
+        null_bucket: str | None = None,
     ) -> BucketAssigner:
         """Buckets by time, the time of writing or that of a column.
 
@@ -100,13 +106,18 @@ class BucketAssigner(ABC):
                 the machine's zone, which may differ between hosts.)
             column: a timestamp or date column; ``None`` is the driver's clock. A timestamp without
                 zone is formatted as it is.
+            null_bucket: of records whose column is null. ``None`` is the path of the pattern with ``null``
+                in place of each level that shows time, or ``day=__HIVE_DEFAULT_PARTITION__`` where a
+                level begins as in ``'day='yyyy-MM-dd``.
 
         Raises:
             ConfigError: ``BAD_VALUE`` for the pattern, ``TIME_ZONE`` for the zone.
         """
         from filesink.time_buckets import DateTimeBucketAssigner
 
-        return DateTimeBucketAssigner(format_str=format_str, timezone_id=timezone_id, column=column)
+        return DateTimeBucketAssigner(
+            format_str=format_str, timezone_id=timezone_id, column=column, null_bucket=null_bucket
+        )
 
     @staticmethod
     def base_path_bucket_assigner() -> BucketAssigner:
@@ -133,7 +144,8 @@ class BucketAssigner(ABC):
     def expression_bucket_assigner(expression: str) -> BucketAssigner:
         """The value of a Spark SQL expression is the bucket id, as in ``"date_format(ts, 'yyyy/MM')"``.
 
-        The value is used as a path: one that is not usable as such fails the batch.
+        The value is used as a path: a record whose value is null or not usable as such becomes a dead
+        letter, or fails the epoch.
 
         Raises:
             ConfigError: ``BAD_VALUE``; the expression is empty.
@@ -207,78 +219,14 @@ def assign_ids(assigner: BucketAssigner, batch: pa.RecordBatch, context: BucketC
     return ids
 
 
-def check_bucket_id(bucket_id: str) -> str:
-    """Return ``bucket_id`` if it can be used as a directory that every reader looks into.
-
-    Raises:
-        BucketError: ``ILLEGAL_CHAR``, ``RELATIVE``, ``HIDDEN`` or ``TOO_LONG``.
-    """
-    if not bucket_id:
-        return bucket_id
-    if _ILLEGAL.search(bucket_id):
-        raise _unusable(bucket_id, "holds a control character or a lone surrogate", code="ILLEGAL_CHAR")
-    for component in bucket_id.split("/"):
-        if component in {"", ".", ".."}:
-            raise _unusable(bucket_id, "has an empty, '.' or '..' component", code="RELATIVE")
-        if component[0] in "._":
-            raise _unusable(
-                bucket_id, "has a component beginning with '.' or '_', as readers skip", code="HIDDEN"
-            )
-        if component.endswith(UNFINISHED_COPY):
-            raise _unusable(
-                bucket_id,
-                f"has a component ending with '{UNFINISHED_COPY}', which Spark and Hadoop skip as unfinished",
-                code="HIDDEN",
-            )
-        if len(component.encode()) > MAX_NAME_BYTES:
-            raise _unusable(
-                bucket_id, f"has a component of more than {MAX_NAME_BYTES} bytes", code="TOO_LONG"
-            )
-    if len(bucket_id.encode()) > _MOST_BYTES:
-        raise _unusable(
-            bucket_id, f"has more than {_MOST_BYTES} bytes, so that no reader could open it", code="TOO_LONG"
-        )
-    return bucket_id
-
-
-def encode_ids(ids: pa.Array[Any]) -> tuple[list[str], NDArray[Any]]:
-    """The distinct ids that occur, and for each record the index of its id.
-
-    Args:
-        ids: as ``assign_ids`` returns them.
-
-    Raises:
-        BucketError: an id cannot be used as a directory.
-    """
-    encoded = ids if isinstance(ids, pa.DictionaryArray) else ids.dictionary_encode()
-    codes = encoded.indices.to_numpy(zero_copy_only=False)
-    values = encoded.dictionary
-    occurring = np.flatnonzero(np.bincount(codes, minlength=len(values)))
-    try:
-        texts = (values if len(occurring) == len(values) else values.take(occurring)).to_pylist()
-    except UnicodeDecodeError as error:
-        raise BucketError(
-            "a bucket id is not valid UTF-8; correct the assigner", code="ILLEGAL_CHAR"
-        ) from error
-    if None in texts:
-        raise _null_id()
-    # A dictionary may name unused values, or one value twice.
-    names = {check_bucket_id(str(text)): index for index, text in enumerate(dict.fromkeys(texts))}
-    recode = np.zeros(len(values), dtype=np.uint16 if len(names) <= 1 << 16 else np.int64)
-    recode[occurring] = [names[str(text)] for text in texts]
-    return list(names), recode[codes]
-
-
-def split(
-    batch: pa.RecordBatch, names: Sequence[str], codes: NDArray[Any]
-) -> list[tuple[str, pa.RecordBatch]]:
+def split(batch: pa.RecordBatch, found: Encoded) -> list[tuple[str, pa.RecordBatch]]:
     """The records of each bucket, in their order; nothing is copied where records already lie together.
 
     Args:
         batch: any columns; not necessarily those the ids were made from.
-        names: ids of the buckets, each of which has a record.
-        codes: for each record the index of its id, as ``encode_ids`` finds it.
+        found: the ids of the records, none of them refused.
     """
+    names, codes = found.names, found.codes
     if not names:
         return []
     if len(names) == 1:
@@ -310,21 +258,9 @@ def _check_ids(ids: object, length: int, *, name: str) -> None:
         raise BucketError(f"{name}: bucket ids must be a pyarrow array of strings, got {got}", code="TYPE")
     if len(ids) != length:
         raise BucketError(f"{name}: {len(ids)} bucket ids for {length} records", code="LENGTH")
-    if ids.null_count:
-        raise _null_id()
 
 
 def is_text(kind: pa.DataType) -> bool:
     """Whether values of ``kind`` are strings, dictionary-encoded or not."""
     kind = kind.value_type if pt.is_dictionary(kind) else kind
     return bool(pt.is_string(kind) or pt.is_large_string(kind))
-
-
-def _null_id() -> BucketError:
-    return BucketError("a bucket id is null; give such records a bucket, e.g. with coalesce", code="NULL")
-
-
-def _unusable(bucket_id: str, why: str, *, code: str) -> BucketError:
-    return BucketError(
-        f"bucket id {repr(bucket_id)[:80]} {why}; correct the bucket assigner or the data", code=code
-    )

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import NoReturn
 
+from filesink.arguments import instance_of
 from filesink.errors import ConfigError
 from filesink.local_time import LocalTime
 
@@ -51,6 +52,7 @@ class DatePattern:
     _pieces: tuple[str | tuple[str, int], ...] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
+        instance_of(self.pattern, str, name="a date pattern")
         object.__setattr__(self, "_pieces", _parse(self.pattern))
 
     def format(self, time: LocalTime) -> str:
@@ -59,6 +61,23 @@ class DatePattern:
             piece if isinstance(piece, str) else _LETTERS[piece[0]].text(time, piece[1])
             for piece in self._pieces
         )
+
+    def with_fields(self, text: str) -> str:
+        """This pattern's own text, with ``text`` in place of each field."""
+        return "".join(piece if isinstance(piece, str) else text for piece in self._pieces)
+
+    def check_meant(self) -> None:
+        """Raise ``ConfigError`` if letters were likely meant to be others, as ``mm`` in ``yyyy-mm-dd``."""
+        fields = [piece for piece in self._pieces if not isinstance(piece, str)]
+        letters = "".join(letter for letter, _ in fields)
+        short_day = any(letter == "D" and count < 3 for letter, count in fields)
+        for letter, meaning, meant, is_mistaken in _MISTAKES:
+            if is_mistaken(letters) or (letter == "D" and short_day):
+                raise ConfigError(
+                    f"date pattern {repr(self.pattern)[:80]}: {letter!r} is {meaning}; did you mean {meant}? "
+                    "If not, use BucketAssigner.expression_bucket_assigner",
+                    code="BAD_VALUE",
+                )
 
     @property
     def finest_unit(self) -> Unit:
@@ -71,6 +90,22 @@ class DatePattern:
         """How many digits of a second's fraction are told apart."""
         fields = [piece for piece in self._pieces if not isinstance(piece, str)]
         return max((count for letter, count in fields if letter == "S"), default=0)
+
+
+#: Letter, what it is, what was likely meant, and whether it was, from the letters of a pattern in order.
+_MISTAKES: tuple[tuple[str, str, str, Callable[[str], object]], ...] = (
+    ("m", "the minute", "'MM', the month", re.compile("^(?=.*[yu])(?=.*m)[^MLDQ]*$").search),
+    (
+        "m",
+        "the minute",
+        "'MM', the month, or is 'HH' missing",
+        re.compile("^(?=.*m)(?=.*[yudDML])[^hH]*$").search,
+    ),
+    ("M", "the month", "'mm', the minute", re.compile("^[^m]*[hH][^m]*[ML][^m]*$").search),
+    ("D", "the day of the year", "'dd', the day of the month", re.compile("^(?=.*[ML]).*D").search),
+    ("h", "the hour from 1 to 12", "'HH', or is 'a' missing", re.compile("^[^a]*h[^a]*$").search),
+    ("S", "a fraction of the second", "'ss'", re.compile("^[^s]*S[^s]*$").search),
+)
 
 
 def _parse(pattern: str) -> tuple[str | tuple[str, int], ...]:
@@ -90,6 +125,8 @@ def _parse(pattern: str) -> tuple[str | tuple[str, int], ...]:
 
 def _field(pattern: str, position: int, *, count: int) -> tuple[str, int]:
     letter = _LETTERS.get(pattern[position])
+    if pattern[position] == "Y":
+        _refuse(pattern, position, "is the year of a week, another one around New Year; did you mean 'y'?")
     if letter is None:
         _refuse(pattern, position, f"is not one of {' '.join(sorted(_LETTERS))}; quote text as in 'T'")
     if count > letter.most:

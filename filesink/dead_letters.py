@@ -1,8 +1,10 @@
-"""Records that the encoder of a row format cannot write: they fail the epoch, or are put aside.
+"""Records that cannot be written: they fail the epoch, or are put aside.
 
-Put aside, they go into Parquet files of their own below ``_dead_letters`` of the base path, in the
-tree of buckets they were meant for, with the error in a column. These are part files like others:
-hidden until the same epoch record publishes them, so a bad record is there exactly once as well.
+Put aside, they go into Parquet files of their own below ``_dead_letters`` of the base path, with the error
+in a column. What the encoder of a row format cannot write lies in the tree of buckets it was meant
+for, with the columns that are in files there; what has no bucket lies beside that tree, with all
+columns, since it is those of the path that are bad. These are part files like others: hidden until the
+same epoch record publishes them, so a bad record is there exactly once as well.
 """
 
 from __future__ import annotations
@@ -12,7 +14,7 @@ from typing import Final
 
 import pyarrow as pa
 
-from filesink.errors import ConfigError, EncoderError, SchemaError
+from filesink.errors import BucketError, ConfigError, EncoderError, FilesinkError, SchemaError
 from filesink.naming import DEAD_LETTERS, check_relative, join
 from filesink.part_writer import UnwritableRecord
 from formats.errors import FormatError
@@ -20,6 +22,8 @@ from formats.parquet import ParquetWriterFactory
 
 #: The column of a dead letter that says why; the others are those of the record.
 ERROR_COLUMN: Final = "_error"
+#: Appended to the path of dead letters for those that have no bucket.
+NO_BUCKET: Final = "_no_bucket"
 #: Of dead letters; it has all types that row formats take.
 FORMAT: Final = ParquetWriterFactory(compression="zstd")
 
@@ -66,15 +70,6 @@ class DeadLetters:
             raise SchemaError(f"dead letters are Parquet: {error.message}", code="TYPE") from error
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Rejected:
-    """One record that cannot be written, as a batch of one row, and where it was to go."""
-
-    bucket: str
-    record: pa.RecordBatch
-    error: EncoderError
-
-
 class Rejections:
     """Collects what one task cannot write.
 
@@ -86,7 +81,7 @@ class Rejections:
     def __init__(self, dead_letters: DeadLetters | None, partition: int) -> None:
         self._dead_letters = dead_letters
         self._partition = partition
-        self._waiting: list[Rejected] = []
+        self._waiting: list[tuple[str, pa.RecordBatch]] = []
         self.count = 0
 
     def add(self, bucket: str, record: pa.RecordBatch, *, position: int, found: UnwritableRecord) -> None:
@@ -99,28 +94,48 @@ class Rejections:
         error = found.error
         if self._dead_letters is None:
             raise EncoderError(f"{error.message}: {where}. Nothing was committed", code=error.code) from error
-        self.count += 1
-        if self.count > self._dead_letters.limit:
+        self._count(1, f"{where}: {error.message}", error)
+        path = self._dead_letters.path
+        self._waiting.append((join(path, bucket) if bucket else path, _letter(record, error.message)))
+
+    def refuse(self, records: pa.RecordBatch, error: BucketError) -> None:
+        """Put ``records`` aside, which have no bucket because of ``error``.
+
+        Raises:
+            BucketError: bad records fail the epoch.
+            EncoderError: there are too many.
+        """
+        where = f"{records.num_rows} records of partition {self._partition}"
+        if self._dead_letters is None:
+            raise BucketError(
+                f"{error.message}, in {where} that were looked at together. Nothing was committed. Give such "
+                "records another value before the write, or have them put aside with "
+                "FileSink….on_bad_record(DeadLetters())",
+                code=error.code,
+            )
+        self._count(records.num_rows, f"{where}: {error.message}", error)
+        self._waiting.append((f"{self._dead_letters.path}{NO_BUCKET}", _letter(records, error.message)))
+
+    def _count(self, rows: int, last: str, cause: FilesinkError) -> None:
+        limit = 0 if self._dead_letters is None else self._dead_letters.limit
+        self.count += rows
+        if self.count > limit:
             raise EncoderError(
-                f"more than {self._dead_letters.limit} records of one task cannot be written, the last is "
-                f"{where}: {error.message}. Nothing was committed; raise the limit of DeadLetters if they "
-                "are really bad",
+                f"more than {limit} records of one task cannot be written, the last is {last}. Nothing was "
+                "committed; raise the limit of DeadLetters if they are really bad",
                 code="DEAD_LETTERS",
-            ) from error
-        self._waiting.append(Rejected(bucket=bucket, record=record, error=error))
+            ) from cause
 
     def drain(self) -> list[tuple[str, pa.RecordBatch]]:
-        """Bucket and batch of one row of each dead letter that was added since the last call."""
+        """Bucket and batch of the dead letters that were added since the last call."""
         waiting, self._waiting = self._waiting, []
-        if self._dead_letters is None:
-            return []
-        path = self._dead_letters.path
-        return [(join(path, one.bucket) if one.bucket else path, _letter(one)) for one in waiting]
+        return waiting
 
 
-def _letter(rejected: Rejected) -> pa.RecordBatch:
-    record = rejected.record
+def _letter(records: pa.RecordBatch, why: str) -> pa.RecordBatch:
+    """``records`` with the error in a column."""
     field = pa.field(ERROR_COLUMN, pa.string(), nullable=False)
     return pa.RecordBatch.from_arrays(
-        [*record.columns, pa.array([rejected.error.message])], schema=record.schema.append(field)
+        [*records.columns, pa.repeat(why, records.num_rows)],
+        schema=records.schema.append(field),
     )

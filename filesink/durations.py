@@ -12,7 +12,7 @@ Duration = int | str | timedelta
 _TEXT = re.compile(r"\s*([0-9]{1,19})\s*([A-Za-z]*)\s*")
 _MAX_MS = 2**63 - 1  # what a timestamp of Spark or Java can hold
 _UNITS = {
-    1: ("", "ms", "milli", "millis", "millisecond", "milliseconds"),
+    1: ("ms", "milli", "millis", "millisecond", "milliseconds"),
     1_000: ("s", "sec", "secs", "second", "seconds"),
     60_000: ("m", "min", "mins", "minute", "minutes"),
     3_600_000: ("h", "hour", "hours"),
@@ -35,9 +35,9 @@ def parse_duration_ms(value: Duration, *, name: str, least: int = 1) -> int:
     """Milliseconds of a duration; the units in words are those of Flink's ``TimeUtils``.
 
     Args:
-        value: milliseconds (as in PyFlink), a ``timedelta``, or a number with a unit such as
-            ``"500 ms"``, ``"10 seconds"``, ``"15 min"``, ``"1 h"``, ``"2 days"``. Digits alone are
-            milliseconds, because Spark turns every option into a string.
+        value: milliseconds (as in PyFlink), a ``timedelta``, or text of a number with a unit such as
+            ``"500 ms"``, ``"10 seconds"``, ``"15 min"``, ``"1 h"``, ``"2 days"``. Text without a unit is
+            refused: ``"5"`` may be meant as minutes.
         name: the option, for the message.
         least: the shortest one allowed, in milliseconds.
 

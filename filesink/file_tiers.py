@@ -176,7 +176,7 @@ class FileTiers(Sink[HeldFile, Committable, Announced]):
         kept = [schema.field(i) for i in file_columns(self.plan.assigner, schema)]
         file_format.check_schema(self.plan.format, pa.schema(kept))
         if self.plan.on_bad_record is not None:
-            self.plan.on_bad_record.check_schema(pa.schema(kept))
+            self.plan.on_bad_record.check_schema(_without(schema, self.derived_columns()))
         if self.plan.watermark_column is not None:
             check_time_column(schema, self.plan.watermark_column)
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from datetime import UTC, date, timedelta, timezone, tzinfo
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
+from filesink.arguments import instance_of
 from filesink.errors import ConfigError
 from formats.zones import SHORT_NAMES
 
@@ -57,8 +58,9 @@ def time_zone(name: str) -> tzinfo:
     """The zone of a name as Spark accepts it: IANA, ``Z``, or an offset as in ``+05:30``, ``UTC+1``.
 
     Raises:
-        ConfigError: ``TIME_ZONE``.
+        ConfigError: ``TIME_ZONE``, or ``BAD_VALUE`` for what is no text.
     """
+    instance_of(name, str, name="a time zone")
     if name in {"Z", "UTC", "GMT", "UT"}:
         return UTC
     found = _OFFSET.fullmatch(name)

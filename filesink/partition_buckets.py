@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
+from filesink.arguments import instance_of
+from filesink.bucket_ids import no_directory
 from filesink.buckets import BucketAssigner, BucketContext, file_columns, find_column
-from filesink.errors import ConfigError, SchemaError
+from filesink.errors import BucketError, ConfigError, SchemaError
 from filesink.local_time import time_zone
 from filesink.naming import join
 from filesink.partition_paths import check_type, fragment, texts
@@ -36,7 +38,7 @@ class PartitionBucketAssigner(BucketAssigner):
     columns_in_file: ColumnsInFile = ColumnsInFile.LEFT_OUT
 
     def __post_init__(self) -> None:
-        names = [name.lower() for name in self.columns]
+        names = [instance_of(name, str, name="a partition column").lower() for name in self.columns]
         if not names or len(set(names)) < len(names) or not all(names):
             raise ConfigError(
                 f"partition columns must be one or more different names, got {list(self.columns)!r}",
@@ -68,8 +70,14 @@ class PartitionBucketAssigner(BucketAssigner):
                     code="BUCKET_COLUMN",
                 )
 
+    def origin(self, level: int | None) -> str:
+        """See ``BucketAssigner.origin``."""
+        if level is None:
+            return f"the bucket of partition columns {', '.join(map(repr, self.columns))}"
+        return f"partition column {self.columns[level]!r}"
+
     def assign(self, batch: pa.RecordBatch, context: BucketContext) -> pa.Array[Any]:
-        """``k=v/k2=v2`` for each record, dictionary-encoded."""
+        """``k=v/k2=v2`` for each record, dictionary-encoded; no directory for a value without text."""
         zone = time_zone(context.time_zone)
         ids, codes = [""], np.zeros(len(batch), dtype=np.int64)
         for name in self.columns:
@@ -89,5 +97,13 @@ def _fragments(column: pa.Array[Any], name: str, zone: tzinfo) -> tuple[list[str
     """The path components of the distinct values, that of null at the end, and each record's code."""
     plain = column.dictionary_decode() if isinstance(column, pa.DictionaryArray) else column
     encoded = plain.dictionary_encode()
-    found = [fragment(name, text) for text in (*texts(encoded.dictionary, zone), None)]
-    return found, encoded.indices.fill_null(len(found) - 1).to_numpy().astype(np.int64)
+    found = [_fragment(name, text) for text in texts(encoded.dictionary, zone)]
+    codes = encoded.indices.fill_null(len(found)).to_numpy().astype(np.int64)
+    return [*found, fragment(name, None)], codes
+
+
+def _fragment(name: str, text: str | None) -> str:
+    try:
+        return no_directory("NAN") if text is None else fragment(name, text)
+    except BucketError as error:  # of the records with this value, which the router looks after
+        return no_directory(error.code)

@@ -2,8 +2,8 @@
 
 Text of values is that of Spark's ``CAST(value AS STRING)``, escaping that of its
 ``ExternalCatalogUtils.escapePathName``. Three things that Spark lets through are refused, because they
-could not be read back as they were or not be written at all: NUL, NaN, and text that equals the
-name which stands for null.
+could not be read back as they were or not be written at all: NUL or broken text, NaN, and text that
+equals the name which stands for null.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.types as pt
 
+from filesink.bucket_ids import text_of
 from filesink.date_patterns import DatePattern
 from filesink.errors import BucketError, SchemaError
 from filesink.local_time import DAY, LocalTime
@@ -24,6 +25,8 @@ from formats.zones import utc_offsets
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
+    _TextFunction = Callable[[pa.Array[Any], tzinfo], list[str | None]]
 
 DEFAULT_PARTITION = "__HIVE_DEFAULT_PARTITION__"
 
@@ -87,15 +90,14 @@ def check_type(field: pa.Field[Any]) -> None:
         )
 
 
-def texts(values: pa.Array[Any], zone: tzinfo) -> list[str]:
-    """Each value as Spark casts it to a string.
+def texts(values: pa.Array[Any], zone: tzinfo) -> list[str | None]:
+    """Each value as Spark casts it to a string; ``None`` for NaN, which equals nothing.
+
+    Bytes that are no text become lone surrogates, which ``escape`` refuses.
 
     Args:
         values: distinct values without null, of a type that ``check_type`` accepts.
         zone: where timestamps with a zone are shown: that of the Spark session.
-
-    Raises:
-        BucketError: ``NAN``, or ``ILLEGAL_CHAR`` for text that is not UTF-8.
     """
     function = _text_function(values.type)
     if function is None:
@@ -122,21 +124,16 @@ def local_seconds(values: pa.Array[Any], zone: tzinfo) -> tuple[NDArray[np.int64
     return seconds, nanos
 
 
-def _text_function(kind: pa.DataType) -> Callable[[pa.Array[Any], tzinfo], list[str]] | None:
+def _text_function(kind: pa.DataType) -> _TextFunction | None:
     return next((function for test, function in _TEXT_FUNCTIONS if test(kind)), None)
 
 
-def _strings(values: pa.Array[Any], zone: tzinfo) -> list[str]:
+def _strings(values: pa.Array[Any], zone: tzinfo) -> list[str | None]:
     del zone
-    try:
-        return [str(value) for value in values.to_pylist()]
-    except UnicodeDecodeError as error:
-        raise BucketError(
-            "a partition value is not valid UTF-8; clean the column", code="ILLEGAL_CHAR"
-        ) from error
+    return text_of(values)
 
 
-def _times(values: pa.Array[Any], zone: tzinfo) -> list[str]:
+def _times(values: pa.Array[Any], zone: tzinfo) -> list[str | None]:
     dates_only = pt.is_date(values.type)
     pattern = DatePattern(pattern="uuuu-MM-dd" if dates_only else "uuuu-MM-dd HH:mm:ss")
     seconds, nanos = local_seconds(values, zone)
@@ -146,9 +143,10 @@ def _times(values: pa.Array[Any], zone: tzinfo) -> list[str]:
     ]
 
 
-def _floats(values: pa.Array[Any], zone: tzinfo) -> list[str]:
+def _floats(values: pa.Array[Any], zone: tzinfo) -> list[str | None]:
     del zone
-    return [_java_float(value) for value in values.to_numpy(zero_copy_only=False)]
+    found = values.to_numpy(zero_copy_only=False)
+    return [None if np.isnan(value) else _java_float(value) for value in found]
 
 
 def _java_float(value: np.floating[Any]) -> str:
@@ -156,8 +154,6 @@ def _java_float(value: np.floating[Any]) -> str:
 
     As Java 19 and later; older ones write a digit too many for some numbers (JDK-4511638).
     """
-    if np.isnan(value):
-        raise BucketError("a partition value is NaN, which equals nothing; replace it", code="NAN")
     if np.isinf(value):
         return "Infinity" if value > 0 else "-Infinity"
     if value == 0 or 1e-3 <= abs(value) < 1e7:
@@ -169,9 +165,7 @@ def _java_float(value: np.floating[Any]) -> str:
     return f"{mantissa}E{int(exponent)}"
 
 
-_TEXT_FUNCTIONS: tuple[
-    tuple[Callable[[pa.DataType], bool], Callable[[pa.Array[Any], tzinfo], list[str]]], ...
-] = (
+_TEXT_FUNCTIONS: tuple[tuple[Callable[[pa.DataType], bool], _TextFunction], ...] = (
     (pt.is_string, _strings),
     (pt.is_large_string, _strings),
     (pt.is_integer, lambda values, _: [str(value) for value in values.to_pylist()]),

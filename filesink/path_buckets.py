@@ -8,6 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from filesink.arguments import instance_of
 from filesink.buckets import BucketAssigner, BucketContext, constant_ids, file_columns, find_column, is_text
 from filesink.errors import ConfigError, SchemaError
 
@@ -35,12 +36,17 @@ class ExpressionBucketAssigner(BucketAssigner):
     expression: str
 
     def __post_init__(self) -> None:
-        if not self.expression.strip():
+        if not instance_of(self.expression, str, name="a bucket expression").strip():
             raise ConfigError("expression must be a Spark SQL expression, got ''", code="BAD_VALUE")
 
     def input_columns(self) -> tuple[str, ...]:
         """None: the derived column says all."""
         return ()
+
+    def origin(self, level: int | None) -> str:
+        """See ``BucketAssigner.origin``."""
+        del level
+        return "the value of the bucket expression"
 
     def derived_columns(self) -> Mapping[str, str]:
         """The one column that holds the bucket ids."""

@@ -34,12 +34,16 @@ class Allowance:
     rows: int | None
 
     def __post_init__(self) -> None:
-        if (self.bytes is not None and self.bytes < 0) or (self.rows is not None and self.rows < 1):
+        if not (_is_limit(self.bytes, least=0) and _is_limit(self.rows, least=1)):
             raise ConfigError(
-                f"an allowance needs bytes >= 0 and rows >= 1, got bytes={self.bytes}, rows={self.rows}; "
-                "correct RollingPolicy.allowance",
+                f"an allowance needs bytes >= 0 and rows >= 1, got bytes={repr(self.bytes)[:40]}, "
+                f"rows={repr(self.rows)[:40]}; correct RollingPolicy.allowance",
                 code="BAD_VALUE",
             )
+
+
+def _is_limit(value: object, *, least: int) -> bool:
+    return value is None or (isinstance(value, int) and not isinstance(value, bool) and value >= least)
 
 
 UNLIMITED = Allowance(bytes=None, rows=None)
@@ -207,10 +211,9 @@ class OnCheckpointRollingPolicy(CheckpointRollingPolicy):
     def __post_init__(self) -> None:
         if self.part_size is not None:
             _size(self.part_size)
-        rows: object = self.max_rows
-        if rows is not None and (isinstance(rows, bool) or not isinstance(rows, int) or rows < 1):
+        if not _is_limit(self.max_rows, least=1):
             raise ConfigError(
-                f"max_rows must be a number of records > 0, got {repr(rows)[:80]}", code="BAD_VALUE"
+                f"max_rows must be a number of records > 0, got {repr(self.max_rows)[:80]}", code="BAD_VALUE"
             )
 
     def should_roll_on_event(self, part: PartFileInfo) -> bool:

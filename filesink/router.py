@@ -12,27 +12,19 @@ then. Each record is copied twice more, but in pieces that are worth it.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 
-from filesink.buckets import (
-    BucketAssigner,
-    BucketContext,
-    assign_ids,
-    encode_ids,
-    file_columns,
-    split,
-    take_each,
-)
+from filesink.bucket_ids import Encoded, Refusal, encode_ids, refusal
+from filesink.buckets import BucketAssigner, BucketContext, assign_ids, file_columns, split, take_each
+from filesink.errors import BucketError
 from filesink.projection import RECORD_COLUMN
 from formats import columns
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from numpy.typing import NDArray
+    from collections.abc import Callable, Iterator
 
 _GOOD_SLICE = 1024  # records; slices of fewer are worth gathering for
 _GOOD_BYTES = 64 << 10  # larger slices are not worth a group, however few their records are
@@ -59,6 +51,8 @@ class Router:
     Args:
         assigner: names the bucket of each record.
         memory: bytes of records that may wait in the task, here and elsewhere.
+        refuse: takes records that have no bucket, with all columns of the input, and why. It may raise.
+        why_not: see ``encode_ids``.
 
     Attributes:
         held: bytes of the records that wait in groups; ``release`` makes them fewer.
@@ -66,6 +60,8 @@ class Router:
 
     assigner: BucketAssigner
     memory: int
+    refuse: Callable[[pa.RecordBatch, BucketError], None]
+    why_not: Callable[[str], Refusal | None] = refusal
     held: int = 0
     _columns: list[int] | None = None  # those that go into the files
     _waiting: list[pa.RecordBatch] = field(default_factory=list)
@@ -118,29 +114,46 @@ class Router:
 
         A function of its own, so that nobody holds the rows while copies are written.
         """
-        waiting, self._waiting, rows, self._rows = self._waiting, [], self._rows, 0
+        waiting, self._waiting, self._rows = self._waiting, [], 0
         batch = _joined(waiting)
         del waiting  # three times what was gathered would be in memory
-        names, codes = encode_ids(assign_ids(self.assigner, batch, context))
-        is_mixed = len(names) > 1 and len(names) * _GOOD_SLICE > rows
+        found = encode_ids(assign_ids(self.assigner, batch, context), self.why_not)
+        batch, found = self._without_refused(batch, found) if found.refused else (batch, found)
+        count, rows = len(found.names), batch.num_rows
+        is_mixed = count > 1 and count * _GOOD_SLICE > rows
         is_gathering, self._wanted = self._wanted > 0, 0
-        if is_mixed or (is_gathering and len(names) > 1):
-            self._wanted = len(names) * _GOOD_SLICE
+        if is_mixed or (is_gathering and count > 1):
+            self._wanted = count * _GOOD_SLICE
         size, self._bytes = self._bytes or (columns.size(batch) if is_mixed else 0), 0
         records = self._for_files(batch)
-        if self._are_too_many(len(names), row_size=size / max(rows, 1)):
-            self._put_into_groups(records, names, codes)
+        if self._are_too_many(count, row_size=size / max(rows, 1)):
+            self._put_into_groups(records, found)
             return []
-        return split(records, names, codes)
+        return split(records, found)
+
+    def _without_refused(self, batch: pa.RecordBatch, found: Encoded) -> tuple[pa.RecordBatch, Encoded]:
+        """Hand over the records that have no bucket; what is left."""
+        derived = self.assigner.derived_columns()
+        given = batch.select([name for name in batch.schema.names if name not in derived])
+        for why in dict.fromkeys(found.refused.values()):
+            those = [index for index, its in found.refused.items() if its == why]
+            error = BucketError(f"{self.assigner.origin(why.level)} {why.why}", code=why.code)
+            self.refuse(given.filter(pa.array(np.isin(found.codes, those))), error)
+        kept = [index for index in range(len(found.names)) if index not in found.refused]
+        number = np.full(len(found.names), -1)
+        number[kept] = np.arange(len(kept))
+        codes = number[found.codes]
+        names = [found.names[index] for index in kept]
+        return batch.filter(pa.array(codes >= 0)), Encoded(names=names, codes=codes[codes >= 0], refused={})
 
     def _are_too_many(self, buckets: int, *, row_size: float) -> bool:
         """Whether slices of so many buckets were small even if all that may be gathered was."""
         good = min(_GOOD_SLICE * row_size, _GOOD_BYTES)
         return buckets * good > self.memory // _GATHERED
 
-    def _put_into_groups(self, records: pa.RecordBatch, names: list[str], codes: NDArray[Any]) -> None:
-        numbers = [self._numbers.setdefault(name, len(self._numbers)) for name in names]
-        of_records = np.array(numbers, np.int32)[codes]
+    def _put_into_groups(self, records: pa.RecordBatch, found: Encoded) -> None:
+        numbers = [self._numbers.setdefault(name, len(self._numbers)) for name in found.names]
+        of_records = np.array(numbers, np.int32)[found.codes]
         numbered = records.append_column("", pa.array(of_records))
         for number, piece in enumerate(take_each(numbered, (of_records % _GROUPS).astype(np.uint8), _GROUPS)):
             if piece.num_rows:

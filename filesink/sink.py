@@ -156,19 +156,15 @@ class FileSinkBuilder:
         return replace(self, epochs=replace(self.epochs, on_replay_mismatch=chosen))
 
     def on_bad_record(self, action: Literal["fail"] | DeadLetters) -> FileSinkBuilder:
-        """Say what happens to a record that the encoder cannot write, such as text that its charset lacks.
+        """Say what happens to a record that has no bucket, or that the encoder of a row format cannot write.
 
-        ``"fail"`` (default) fails the epoch with an ``EncoderError`` that says which record it is.
+        Such as one with 300 bytes in a partition column, or with text that the charset lacks. ``"fail"``
+        (default) fails the epoch with a ``BucketError`` or an ``EncoderError`` that says where to look.
         ``DeadLetters()`` puts it, with the error, into Parquet files below ``_dead_letters``, published by
-        the same epoch. Row formats only.
+        the same epoch. What a bulk format cannot write fails the epoch all the same.
         """
         if action == "fail":
             return replace(self, dead_letters=None)
-        if isinstance(self.format, BulkFormat):
-            raise ConfigError(
-                "dead letters need a row format, whose records are written one by one; a bulk format fails",
-                code="CONFLICT",
-            )
         return replace(self, dead_letters=_instance(action, DeadLetters, "on_bad_record"))
 
     def with_partition_commit(self, commit: PartitionCommit) -> FileSinkBuilder:

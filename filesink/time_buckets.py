@@ -9,18 +9,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.types as pt
 
-from filesink.buckets import (
-    BucketAssigner,
-    BucketContext,
-    check_bucket_id,
-    constant_ids,
-    file_columns,
-    find_column,
-)
+from filesink.arguments import instance_of
+from filesink.bucket_ids import check_bucket_id
+from filesink.buckets import BucketAssigner, BucketContext, constant_ids, file_columns, find_column
 from filesink.date_patterns import DatePattern, Unit
 from filesink.errors import BucketError, ConfigError, SchemaError
 from filesink.local_time import LocalTime, time_zone
-from filesink.partition_paths import local_seconds
+from filesink.partition_paths import DEFAULT_PARTITION, local_seconds
 
 if TYPE_CHECKING:
     from datetime import tzinfo
@@ -35,18 +30,30 @@ class DateTimeBucketAssigner(BucketAssigner):
     format_str: str = "yyyy-MM-dd--HH"
     timezone_id: str | None = None
     column: str | None = None
+    null_bucket: str | None = None
 
     def __post_init__(self) -> None:
-        sample = DatePattern(pattern=self.format_str).format(LocalTime.of(0))
+        instance_of("" if self.column is None else self.column, str, name="column")
+        pattern = DatePattern(pattern=self.format_str)
+        pattern.check_meant()
+        sample = pattern.format(LocalTime.of(0))
         if self.timezone_id is not None:
             time_zone(self.timezone_id)
-        try:
-            check_bucket_id(sample or "/")
-        except BucketError as error:
-            raise ConfigError(
-                f"date pattern {repr(self.format_str)[:80]} makes no usable directory: {error.message}",
-                code="BAD_VALUE",
-            ) from error
+        _check(sample or "/", f"date pattern {repr(self.format_str)[:80]}")
+        _check(self._null_bucket, f"null_bucket {repr(self.null_bucket)[:80]}")
+
+    @property
+    def _null_bucket(self) -> str:
+        """Where records without a time go: as deep as the others, and where readers look."""
+        if self.null_bucket is not None:
+            return instance_of(self.null_bucket, str, name="null_bucket")
+        levels = DatePattern(pattern=self.format_str).with_fields("\0").split("/")
+        return "/".join(map(_without_time, levels))
+
+    def origin(self, level: int | None) -> str:
+        """See ``BucketAssigner.origin``."""
+        del level
+        return f"the time in column {self.column!r}"
 
     def input_columns(self) -> tuple[str, ...]:
         """See ``BucketAssigner.input_columns``."""
@@ -72,16 +79,31 @@ class DateTimeBucketAssigner(BucketAssigner):
             now = pa.array([context.processing_time_ms], pa.timestamp("ms", tz="UTC"))
             return constant_ids(_format(now, pattern, zone)[0].as_py(), len(batch))
         times = batch.column(find_column(batch.schema, self.column))
-        if times.null_count:
-            raise BucketError(
-                f"column {self.column!r} is null in {times.null_count} records, which have no time and so no "
-                "bucket; filter them out or fill the column",
-                code="NULL",
-            )
-        return _format(times, pattern, zone)
+        if not times.null_count:
+            return _format(times, pattern, zone)
+        codes = np.zeros(len(times), np.int32)
+        ids = _format(times.drop_null(), pattern, zone)
+        codes[times.is_valid().to_numpy(zero_copy_only=False)] = ids.indices.to_numpy() + 1
+        names = [self._null_bucket, *ids.dictionary.to_pylist()]
+        return pa.DictionaryArray.from_arrays(codes, pa.array(names, pa.string()))
 
 
-def _format(times: pa.Array[Any], pattern: DatePattern, zone: tzinfo) -> pa.Array[Any]:
+def _check(bucket_id: str, what: str) -> None:
+    try:
+        check_bucket_id(bucket_id)
+    except BucketError as error:
+        raise ConfigError(f"{what} makes no usable directory: {error.message}", code="BAD_VALUE") from error
+
+
+def _without_time(level: str) -> str:
+    """A level of a pattern with NUL for each field, as Hive has it for null, else ``null``."""
+    before, field, _ = level.partition("\0")
+    if not field:
+        return level
+    return f"{before}{DEFAULT_PARTITION}" if before.endswith("=") else "null"
+
+
+def _format(times: pa.Array[Any], pattern: DatePattern, zone: tzinfo) -> pa.DictionaryArray[Any, Any]:
     """Each time in the form of ``pattern``; only distinct ones are formatted, in the finest unit."""
     seconds, nanos = local_seconds(times, zone)
     starts = pa.array(_floor(seconds, pattern.finest_unit)).dictionary_encode()
@@ -103,7 +125,7 @@ def _floor(seconds: NDArray[np.int64], unit: Unit) -> NDArray[np.int64]:
 
 def _format_fractions(
     starts: pa.DictionaryArray[Any, Any], nanos: NDArray[np.int64], pattern: DatePattern
-) -> pa.Array[Any]:
+) -> pa.DictionaryArray[Any, Any]:
     step = 10 ** (9 - pattern.fraction_digits)
     fractions = pa.array(nanos // step).dictionary_encode()
     count = len(fractions.dictionary)

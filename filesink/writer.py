@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 from filesink import dead_letters, file_format
 from filesink.api import SinkWriter, WriterContext
 from filesink.bucket import Closed, WriterBucket
+from filesink.bucket_ids import Refusal, refusal
 from filesink.buckets import BucketAssigner, BucketContext, find_column
 from filesink.committables import Committable, HeldFile, Watermark
 from filesink.dead_letters import DeadLetters, Rejections
@@ -54,8 +55,9 @@ class WriterLimits:
     open_files: int = 400
 
     def __post_init__(self) -> None:
-        if self.memory < 1 or self.open_files < 1:
-            raise ConfigError("writer limits must be greater than 0", code="BAD_VALUE")
+        given: tuple[object, ...] = (self.memory, self.open_files)
+        if not all(isinstance(each, int) and not isinstance(each, bool) and each >= 1 for each in given):
+            raise ConfigError("writer limits must be whole numbers greater than 0", code="BAD_VALUE")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,8 +65,8 @@ class Plan:
     """How a sink writes: everything a writer needs but its task and its store.
 
     ``watermark_column``: whose latest time tasks report; ``watermark_zone``: whose wall clock its times
-    without a zone show, ``None`` for the session's. ``on_bad_record``: where records go that the
-    encoder cannot write; ``None`` fails the epoch.
+    without a zone show, ``None`` for the session's. ``on_bad_record``: where records go that have
+    no bucket, or that the encoder cannot write; ``None`` fails the epoch.
     """
 
     format: FileFormat
@@ -84,10 +86,16 @@ class Plan:
             self,
             format=BulkFormat(dead_letters.FORMAT),
             policy=RollingPolicy.on_checkpoint_rolling_policy(),
-            names=OutputFileConfig(part_prefix=self.names.part_prefix),
+            names=OutputFileConfig(part_prefix=self.names.part_prefix, part_suffix=self._suffix_of_letters()),
             closed=Closed.PENDING,
             on_bad_record=None,
         )
+
+    def _suffix_of_letters(self) -> str | None:
+        """Not that of data: globs of DuckDB and polars look into ``_dead_letters``, too."""
+        extension = dead_letters.FORMAT.extension
+        same = self.names.suffix(file_format.code_of(self.format).extension).endswith(extension)
+        return f"{extension}.dead" if same else None
 
 
 class AttemptParts:
@@ -107,15 +115,13 @@ class AttemptParts:
         self.rejections = Rejections(plan.on_bad_record, context.subtask_index)
         self.closed = plan.closed
         self.suffix = plan.names.suffix(file_format.code_of(plan.format).extension)
+        finished = plan.names.name_with(self._attempt, 999_999, self.suffix)
+        #: As long as the names of this attempt become.
+        self.longest_name = max(finished, str(self._hidden(999_999)), key=len)
 
     def open(self, bucket: str, schema: pa.Schema, *, target: str, last: HeldFile | None) -> PartWriter:
         """See ``Parts.open``."""
-        name = HiddenName(
-            target=f"{self._plan.names.part_prefix}-{self._files}",
-            tag=self._tag,
-            slot=self._context.epoch,
-            attempt=self._attempt,
-        )
+        name = self._hidden(self._files)
         self._files += 1
         form = self._plan.format
         # Row formats may hold what they write, so only a bulk file is published by its own epoch for sure.
@@ -125,6 +131,14 @@ class AttemptParts:
         if last is not None and isinstance(form, RowFormat):
             return form.resume(output, last.carry_over, self._hint)
         return form.start(output, schema, self._hint)
+
+    def _hidden(self, number: int) -> HiddenName:
+        return HiddenName(
+            target=f"{self._plan.names.part_prefix}-{number}",
+            tag=self._tag,
+            slot=self._context.epoch,
+            attempt=self._attempt,
+        )
 
     def reject(self, bucket: str, record: pa.RecordBatch, *, position: int, found: UnwritableRecord) -> None:
         """See ``Parts.reject``."""
@@ -176,7 +190,9 @@ class FileWriter(SinkWriter[HeldFile, Committable]):
         self._letters: AttemptParts | None = None  # made with the first dead letter
         self._buckets: dict[str, WriterBucket] = {}
         self._surplus: list[Committable] = []
-        self._router = Router(plan.assigner, plan.limits.memory)
+        self._router = Router(
+            plan.assigner, plan.limits.memory, self._parts.rejections.refuse, self._why_no_bucket
+        )
         self._next_check = context.clock.now_ms() + plan.check_interval_ms
         self._latest_ms = -1
         self._restore(held)
@@ -230,6 +246,12 @@ class FileWriter(SinkWriter[HeldFile, Committable]):
 
     def close(self) -> None:
         """Nothing is left open after ``prepare_commit`` or ``abort_prepare``."""
+
+    def _why_no_bucket(self, bucket: str) -> Refusal | None:
+        """As ``bucket_ids.refusal``, and what this store says of files there."""
+        path, letters = join(bucket, self._parts.longest_name), self._plan.on_bad_record
+        longest = path if letters is None else join(letters.path, path)
+        return refusal(bucket) or self._store.refusal(longest)
 
     def _outputs(self) -> list[Output]:
         return [*self._parts.outputs, *(self._letters.outputs if self._letters else ())]

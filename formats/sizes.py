@@ -1,6 +1,7 @@
 """Sizes as people write them: ``134217728`` or ``"128MiB"``.
 
-Units are powers of 1024 whatever their spelling (``m``, ``MB``, ``MiB``), as in Spark's and Flink's settings.
+Text has a unit, since ``"5"`` may be meant as bytes or as megabytes. Units are powers of 1024 whatever
+their spelling (``m``, ``MB``, ``MiB``), as in Spark's and Flink's settings.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from formats.errors import FormatError
 MAX_SIZE: Final = 2**63 - 1
 _TEXT: Final = re.compile(r"\s*([0-9]{1,20}(?:\.[0-9]{1,20})?)\s*([a-zA-Z]*)\s*")
 _PREFIXES: Final = "kmgtp"
-_UNITS: Final = {"": 1, "b": 1} | {
+_UNITS: Final = {"b": 1} | {
     prefix + end: 1024 ** (power + 1) for power, prefix in enumerate(_PREFIXES) for end in ("", "b", "ib")
 }
 
@@ -24,7 +25,7 @@ def parse_size(value: int | str, *, name: str) -> int:
     """The number of bytes that ``value`` means.
 
     Args:
-        value: bytes, or a number with a unit, as in ``"64 MiB"`` or ``"1.5g"``.
+        value: bytes, or text of a number with a unit, as in ``"64 MiB"`` or ``"1.5g"``.
         name: the option, for messages.
 
     Returns:
@@ -36,7 +37,7 @@ def parse_size(value: int | str, *, name: str) -> int:
     size = _bytes(value)
     if size is None or not 1 <= size <= MAX_SIZE:
         raise FormatError(
-            f"{name} is not a size: expected a positive number of bytes or text such as '128MiB'",
+            f"{name} must be a size > 0 (e.g. '128MiB', '64 kb', or an int of bytes), got {repr(value)[:80]}",
             kind="option",
         )
     return size

@@ -15,7 +15,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from filesink.buckets import BucketAssigner, BucketContext, assign_ids, check_bucket_id, encode_ids, split
+from filesink.bucket_ids import check_bucket_id, encode_ids
+from filesink.buckets import BucketAssigner, BucketContext, assign_ids, split
 from filesink.errors import BucketError
 from filesink.local_time import LocalTime, time_zone
 from filesink.partition_paths import escape, fragment, partition_values, unescape
@@ -32,11 +33,15 @@ def test_split_is_a_stable_partition(ids: list[str], encoded: bool) -> None:  # 
     """Each record comes out exactly once, under its own id, in its order; each id at most once."""
     batch = pa.record_batch({"n": pa.array(range(len(ids)), pa.int64())})
     array = pa.array(ids, pa.string())
-    parts = split(batch, *encode_ids(array.dictionary_encode() if encoded else array))
+    parts = split(batch, encode_ids(array.dictionary_encode() if encoded else array))
     assert {name: records.column(0).to_pylist() for name, records in parts} == {
         name: [n for n, other in enumerate(ids) if other == name] for name in ids
     }
     assert len(parts) == len(set(ids))
+
+
+def _none(records: pa.RecordBatch, error: BucketError) -> None:
+    raise AssertionError(f"{records.num_rows} records have no bucket") from error
 
 
 class _ByColumn(BucketAssigner):
@@ -55,7 +60,7 @@ class _ByColumn(BucketAssigner):
 )
 def test_routing_loses_and_reorders_nothing(batches: list[list[int]], memory: int, kept: int) -> None:
     """However records are gathered, grouped and released, each bucket gets its own, in their order."""
-    router, rows = Router(_ByColumn(), memory), 0
+    router, rows = Router(_ByColumn(), memory, _none), 0
     found: dict[str, list[Any]] = {}
     expected: dict[str, list[int]] = {}
 
@@ -82,7 +87,9 @@ def test_routing_loses_and_reorders_nothing(batches: list[list[int]], memory: in
 def test_checked_ids_stay_below_the_base(bucket_id: str) -> None:
     """Exactly the plain relative paths of visible components pass, and they pass unchanged."""
     usable = all(
-        re.fullmatch(r"[^/._\x00-\x1f\x7f\ud800-\udfff][^/\x00-\x1f\x7f\ud800-\udfff]*", component)
+        re.fullmatch(
+            r"(?!=|[^=]*=$)[^/._\\\x00-\x1f\x7f\ud800-\udfff][^/\\\x00-\x1f\x7f\ud800-\udfff]*", component
+        )
         for component in (bucket_id.split("/") if bucket_id else [])
     )
     if usable:

@@ -172,3 +172,53 @@ def test_refused_patterns(pattern, position, character):
 def test_finest_unit(pattern, unit):
     """Text in quotes is no field."""
     assert DatePattern(pattern=pattern).finest_unit is unit
+
+
+@pytest.mark.parametrize(
+    ("pattern", "meant"),
+    [
+        ("yyyy-mm-dd", "'MM'"),
+        ("uuuu/mm/dd", "'MM'"),
+        ("yyyy-mm-dd--HH", "'MM'"),
+        ("yyyy-mm", "'MM'"),
+        ("yyyyMMddmm", "is 'HH' missing"),
+        ("mm/dd", "'MM'"),
+        ("yyyy-MM-dd--HH-MM", "'mm'"),
+        ("yyyy-MM-dd h.MM a", "'mm'"),
+        ("yyyy-MM-DD", "'dd'"),
+        ("yyyy-DD", "'dd'"),
+        ("'day='D", "'dd'"),
+        ("yyyy-MM-dd--hh", "'HH'"),
+        ("hh.mm", "'HH'"),
+        ("yyyy-MM-dd--HH.mm.SS", "'ss'"),
+        ("YYYY-MM-dd", "'y'"),
+    ],
+)
+def test_letters_that_were_meant_to_be_others(pattern, meant):
+    """Minutes for months and the other way, days of years, hours of half a day, fractions, years of weeks."""
+    with pytest.raises(ConfigError, match="did you mean") as caught:
+        DatePattern(pattern=pattern).check_meant()
+    assert caught.value.code == "BAD_VALUE"
+    assert repr(pattern) in caught.value.message
+    assert meant in caught.value.message
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        *(
+            "yyyy-MM-dd--HH",
+            "yyyy/MM/dd/HH/mm",
+            "yyyyMMddHHmmss",
+            "uuuu-DDD",
+            "uuuu-DDD-HH-mm",
+            "yyyy-QQ",
+            "HH",
+        ),
+        *("dd.MM.yyyy", "HH-mm dd-MM", "mm", "ss.SSS", "h-a", "yyyy-MM-dd a h.mm", "'mm'yyyy", "EEE", "LLLL"),
+        *("HH.mm.ss.SSSSSS", "yyyy", "'D'dd", "MMM-dd", "HH.ss"),
+    ],
+)
+def test_patterns_that_are_meant(pattern):
+    """Whatever the order, and whatever stands in quotes."""
+    DatePattern(pattern=pattern).check_meant()

@@ -11,8 +11,10 @@ import pytest
 
 from filesink import DeadLetters, FileSink
 from filesink.bucket import Closed
-from filesink.committables import PendingFile
-from filesink.errors import ConfigError, EncoderError, SchemaError, SecurityError
+from filesink.buckets import BucketAssigner
+from filesink.committables import PendingFile, Watermark
+from filesink.errors import BucketError, ConfigError, EncoderError, SchemaError, SecurityError
+from filesink.file_format import BulkFormat, RowFormat
 from filesink.metastore.announcements import gathered
 from filesink.naming import OutputFileConfig
 from filesink.rolling import RollingPolicy
@@ -20,7 +22,22 @@ from filesink.sweep import hidden_files
 from filesink.writer import WriterLimits
 from formats import ParquetWriterFactory
 from formats.api import Encoder
-from tests.fakes import World, keep_open, micro_batch, plan_of, records
+from tests.fakes import ByColumn, World, keep_open, micro_batch, plan_of, records
+
+
+class ByK(BucketAssigner):
+    """An assigner as a user writes it."""
+
+    def assign(self, batch, context):
+        del context
+        return batch.column("k")
+
+
+class ByError(ByColumn):
+    """Whose column has the name that dead letters give the error."""
+
+    def partition_columns(self):
+        return ("_error",)
 
 
 def world_of(dead_letters=None, **plan):
@@ -190,13 +207,133 @@ def test_a_record_that_could_not_be_put_aside_is_refused():
     assert error.value.code == "TYPE"
 
 
-def test_bulk_formats_have_no_dead_letters(tmp_path):
-    """Their records are not written one by one, so the builder says no."""
-    builder = FileSink.for_bulk_format(tmp_path, ParquetWriterFactory())
-    with pytest.raises(ConfigError) as error:
-        builder.on_bad_record(DeadLetters())
-    assert error.value.code == "CONFLICT"
-    assert builder.on_bad_record("fail").dead_letters is None
+PARTITIONS = pa.schema([("k", pa.string()), ("at", pa.timestamp("us", "UTC")), ("n", pa.int64())])
+LONG = "secret" * 50
+
+
+def partitioned(dead_letters=None, form=None, assigner=None):
+    """A world of Parquet files in Hive partitions by ``k``, unless said otherwise."""
+    plan = plan_of(form or BulkFormat(ParquetWriterFactory()))
+    assigner = assigner or BucketAssigner.partition_bucket_assigner("k")
+    return World(plan=replace(plan, assigner=assigner, on_bad_record=dead_letters))
+
+
+def of_partitions(*keys):
+    """A record for each key; ``n`` counts from 0."""
+    rows = [{"k": key, "at": None, "n": number} for number, key in enumerate(keys)]
+    return pa.RecordBatch.from_pylist(rows, schema=PARTITIONS)
+
+
+@pytest.mark.parametrize(
+    "form", [Encoder.json_lines(), BulkFormat(ParquetWriterFactory())], ids=["row", "bulk"]
+)
+def test_records_without_a_bucket_are_put_aside(form):
+    """With all their columns, since it is one of the path that is bad, in row and bulk formats."""
+    world = partitioned(DeadLetters(), RowFormat(form) if isinstance(form, Encoder) else form)
+    _, files = write(world, of_partitions("a", LONG, "b", LONG[:-1], None), of_partitions("a"))
+    found = {file.bucket: file for file in files}
+    assert sorted(found) == ["_dead_letters_no_bucket", "k=__HIVE_DEFAULT_PARTITION__", "k=a", "k=b"]
+    put_aside = letters(world, found["_dead_letters_no_bucket"])
+    assert [(letter["k"], letter["n"]) for letter in put_aside] == [(LONG, 1), (LONG[:-1], 3)]
+    assert {letter["_error"] for letter in put_aside} == {
+        "partition column 'k' makes a directory's name of more than 255 bytes"
+    }
+    assert sum(file.rows for file in files) == 6
+
+
+def test_records_without_a_bucket_fail_the_epoch_with_one_error():
+    """It names column and rows, says how to go on, and shows no value."""
+    world = partitioned()
+    with pytest.raises(BucketError) as error:
+        write(world, of_partitions("a", LONG, "b", LONG))
+    assert error.value.code == "TOO_LONG"
+    text = str(error.value)
+    assert "partition column 'k' makes" in text
+    assert "in 2 records of partition 0" in text
+    assert "on_bad_record(DeadLetters())" in text
+    assert "secret" not in text
+
+
+@pytest.mark.parametrize(
+    ("assigner", "origin"),
+    [
+        (BucketAssigner.expression_bucket_assigner("k"), "the value of the bucket expression"),
+        (ByK(), "the bucket that ByK gives"),
+    ],
+    ids=["expression", "custom"],
+)
+def test_every_assigner_may_leave_records_without_a_bucket(assigner, origin):
+    """Null, and what is no path; a column that only the assigner needs is not put aside."""
+    batch = of_partitions("a", None, "../b", "c\\d")
+    batch = batch.append_column("__filesink_bucket", batch.column("k"))
+    if isinstance(assigner, ByK):
+        batch = batch.drop_columns("__filesink_bucket")
+    _, files = write(partitioned(assigner=assigner), batch.slice(0, 1))
+    assert [file.bucket for file in files] == ["a"]
+    with pytest.raises(BucketError, match=f"{origin} "):
+        write(partitioned(assigner=assigner), batch)
+    world = partitioned(DeadLetters(), assigner=assigner)
+    _, files = write(world, batch)
+    put_aside = [
+        letter for file in files if file.rows != 1 or file.bucket[0] == "_" for letter in letters(world, file)
+    ]
+    assert [sorted(letter) for letter in put_aside] == [["_error", "at", "k", "n"]] * 3
+    assert sorted(letter["n"] for letter in put_aside) == [1, 2, 3]
+    assert all(letter["_error"].startswith(origin) for letter in put_aside)
+
+
+def test_a_null_time_is_no_bad_record():
+    """It has a bucket of its own, beside the others, and no watermark comes of it."""
+    world = partitioned(assigner=BucketAssigner.date_time_bucket_assigner("'day='yyyy", column="at"))
+    world.plan = replace(world.plan, watermark_column="at")
+    batch = of_partitions("a", "b")
+    batch = batch.set_column(1, "at", pa.array([None, 0], PARTITIONS.field("at").type))
+    _, files = write(world, batch)
+    assert {file.bucket for file in files if isinstance(file, PendingFile)} == {
+        "day=__HIVE_DEFAULT_PARTITION__",
+        "day=1970",
+    }
+    assert [file.latest_ms for file in files if isinstance(file, Watermark)] == [0]
+    _, files = write(world, batch.slice(0, 1))
+    assert [file.bucket for file in files] == ["day=__HIVE_DEFAULT_PARTITION__"]
+
+
+@pytest.mark.parametrize(
+    ("suffix", "end"), [(None, ".parquet.dead"), (".snappy.parquet", ".parquet.dead"), (".pq", ".parquet")]
+)
+def test_dead_letters_do_not_end_as_data(suffix, end):
+    """Globs of DuckDB and polars look into directories that begin with '_'."""
+    world = partitioned(DeadLetters())
+    world.plan = replace(world.plan, names=OutputFileConfig(part_suffix=suffix))
+    _, (file,) = write(world, of_partitions(LONG))
+    assert file.target.endswith(f"-0{end}")
+
+
+def test_records_without_a_bucket_count_among_dead_letters():
+    """Whether they come one by one or many at once."""
+    world = partitioned(DeadLetters(limit=3))
+    writer, _ = write(world, of_partitions(LONG, LONG), of_partitions(LONG))
+    assert writer._context.metrics.values["dead_letters"] == 3
+    with pytest.raises(EncoderError, match="more than 3") as error:
+        write(world, of_partitions(*[LONG] * 4))
+    assert error.value.code == "DEAD_LETTERS"
+
+
+def test_dead_letters_without_a_bucket_are_swept_and_never_announced():
+    """As those that have one."""
+    world = partitioned(DeadLetters())
+    _, files = write(world, of_partitions(LONG))
+    assert {hidden.path for hidden in hidden_files(world.store())} == {file.staged.path for file in files}
+    announced, _ = gathered((), files, slot=0, now_ms=0)
+    assert not announced
+
+
+def test_a_partition_column_may_not_be_the_one_of_the_error():
+    """It is in what is put aside, though in no file."""
+    world = partitioned(DeadLetters(), assigner=ByError())
+    with pytest.raises(SchemaError) as error:
+        world.tiers().check_schema(pa.schema([("_error", pa.string()), ("n", pa.int64())]))
+    assert error.value.code == "DUPLICATE_COLUMN"
 
 
 def test_records_are_not_rendered_where_they_may_be_put_aside(tmp_path):

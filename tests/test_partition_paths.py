@@ -100,17 +100,18 @@ def test_texts(values, expected):
     assert texts(values, time_zone("Europe/Berlin")) == expected
 
 
-def test_nan_is_refused():
+def test_nan_has_no_text():
     """NaN equals nothing, so no partition could be found again."""
-    with pytest.raises(BucketError, match="NAN"):
-        texts(pa.array([float("nan")]), UTC)
+    assert texts(pa.array([float("nan"), 1.0]), UTC) == [None, "1.0"]
 
 
-def test_invalid_utf8_is_refused():
-    """Bytes that are no text are an error of the data, not of Python."""
-    broken = pa.StringArray.from_buffers(1, pa.py_buffer(b"\0\0\0\0\1\0\0\0"), pa.py_buffer(b"\xff"))
+def test_what_is_no_text_has_no_directory():
+    """Bytes that are no UTF-8 spoil no value beside them."""
+    broken = pa.array([b"a", b"\xff"]).view(pa.string())
+    good, bad = texts(broken, UTC)
+    assert good == "a"
     with pytest.raises(BucketError, match="ILLEGAL_CHAR"):
-        texts(broken, UTC)
+        fragment("k", bad)
 
 
 @pytest.mark.parametrize(

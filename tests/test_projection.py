@@ -106,7 +106,7 @@ def test_bucket_columns_are_not_written():
     """Only the record goes into the file, wherever its column stands."""
     by_day = BucketAssigner.partition_bucket_assigner("day")
     batch = rendered(by_day, Encoder.json_lines(), day=["1", "2"], **{RECORD_COLUMN: ["{}", '{"a":1}']})
-    pieces = dict(Router(by_day, memory=1 << 20).route(batch, NOW))
+    pieces = dict(Router(by_day, 1 << 20, pytest.fail).route(batch, NOW))
     assert {bucket: piece.to_pydict() for bucket, piece in pieces.items()} == {
         "day=1": {RECORD_COLUMN: ["{}"]},
         "day=2": {RECORD_COLUMN: ['{"a":1}']},

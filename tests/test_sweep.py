@@ -227,3 +227,13 @@ def test_an_overwrite_spares_what_another_sink_has_decided_whatever_its_director
     world.store().delete("_filesink/uid-b/000000000000.complete")
     world.driver(EXCLUSIVE).run(BatchWrite(mode=SaveMode.OVERWRITE), world.job(records("3", bucket="x")))
     assert world.rows() == ["2", "3"]
+
+
+def test_buckets_that_differ_by_case_only_are_one_partition():
+    """As the documentation says: nothing is lost by appends, and an overwrite of one replaces both."""
+    world = folding_world()
+    world.driver().run(micro_batch(0), world.job(records("1", bucket="k=CH"), records("2", bucket="k=ch")))
+    assert world.rows() == ["1", "2"]
+    cause = BatchWrite(mode=SaveMode.OVERWRITE_PARTITIONS)
+    world.driver(EXCLUSIVE).run(cause, world.job(records("3", bucket="k=ch")))
+    assert world.rows() == ["3"]

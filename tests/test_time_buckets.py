@@ -7,9 +7,10 @@ from datetime import UTC, date, datetime
 import pyarrow as pa
 import pytest
 
+from filesink.bucket_ids import check_bucket_id
 from filesink.buckets import BucketAssigner, BucketContext, assign_ids
 from filesink.date_patterns import DatePattern
-from filesink.errors import BucketError, ConfigError, SchemaError
+from filesink.errors import ConfigError, SchemaError
 from filesink.local_time import LocalTime
 
 LOS_ANGELES = BucketContext(processing_time_ms=1_533_363_082_011, time_zone="America/Los_Angeles")
@@ -87,7 +88,7 @@ def test_fractions():
 
 
 @pytest.mark.parametrize(
-    "pattern", ["yyyy-MM", "QQQ", "DDD", "E", "dd-a", "hh", "HH", "mm", "HH.ss", "ss.SSS", "S-SSSSSS"]
+    "pattern", ["yyyy-MM", "QQQ", "DDD", "E", "dd-a", "hh-a", "HH", "mm", "HH.ss", "ss.SSS", "s-S-SSSSSS"]
 )
 def test_each_record_is_in_the_bucket_of_its_own_time(pattern):
     """Only one time of each unit is formatted, and its text is that of all others in the unit."""
@@ -98,10 +99,33 @@ def test_each_record_is_in_the_bucket_of_its_own_time(pattern):
     assert assigned(DATE_TIME(pattern, column="ts"), times(*micros, kind=pa.timestamp("us"))) == expected
 
 
-def test_null_time():
-    """A record without time has no bucket; the message names the column."""
-    with pytest.raises(BucketError, match=r"NULL.*'ts' is null in 1 records"):
-        assigned(DATE_TIME(column="ts"), times(None))
+@pytest.mark.parametrize(
+    ("pattern", "bucket"),
+    [
+        ("yyyy-MM-dd--HH", "null"),
+        ("yyyy/MM/dd", "null/null/null"),
+        ("'events'/yyyy", "events/null"),
+        ("'day='yyyy-MM-dd", "day=__HIVE_DEFAULT_PARTITION__"),
+        ("'year='yyyy/'month='MM'x'", "year=__HIVE_DEFAULT_PARTITION__/month=__HIVE_DEFAULT_PARTITION__"),
+        ("'y'yyyy", "null"),
+        ("ss.SSS", "null"),
+    ],
+)
+def test_a_record_without_time_has_a_bucket(pattern, bucket):
+    """As deep as that of the others, as Hive has it where it is Hive's, and where every reader looks."""
+    at = datetime(2024, 1, 1, tzinfo=UTC)
+    ids = assigned(DATE_TIME(pattern, "UTC", "ts"), times(None, at, None, at))
+    assert ids == [bucket, *assigned(DATE_TIME(pattern, "UTC", "ts"), times(at)), bucket, ids[1]]
+    assert assigned(DATE_TIME(pattern, column="ts"), times(None)) == [bucket]
+    assert check_bucket_id(bucket) == bucket
+
+
+def test_a_bucket_of_one_s_own_for_records_without_time():
+    """The user's choice, checked when the assigner is made; the base path is one."""
+    assert assigned(DATE_TIME(column="ts", null_bucket="late"), times(None)) == ["late"]
+    assert assigned(DATE_TIME(column="ts", null_bucket=""), times(None)) == [""]
+    with pytest.raises(ConfigError, match=r"BAD_VALUE.*null_bucket"):
+        DATE_TIME(column="ts", null_bucket="_late")
 
 
 @pytest.mark.parametrize("pattern", ["", "yyyy/", "/yyyy", "_yyyy", "yyyy/'.'dd", "'..'", "yyyy//MM", "YYYY"])

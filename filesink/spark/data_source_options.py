@@ -149,7 +149,7 @@ def parse_options(options: Mapping[str, str]) -> DataSourceOptions:
     """
     given = Texts({name.lower(): text for name, text in options.items()})
     _check_names(given.texts)
-    policy = RollingPolicy.on_checkpoint_rolling_policy(given.get("partSize"), given.number("maxRows"))
+    policy = RollingPolicy.on_checkpoint_rolling_policy(given.size("partSize"), given.number("maxRows"))
     names = OutputFileConfig(**given.given(part_prefix="partPrefix", part_suffix="partSuffix"))
     builder = _with_format(given, _path(given)).with_bucket_assigner(_assigner(given))
     builder = builder.with_rolling_policy(policy).with_output_file_config(names)

@@ -52,6 +52,10 @@ def _number(given: Texts, name: str) -> int | None:
     return given.number(name)
 
 
+def _size(given: Texts, name: str) -> int | str | None:
+    return given.size(name)
+
+
 def _flag(given: Texts, name: str) -> bool:
     return given.flag(name)
 
@@ -90,24 +94,24 @@ _FORMATS: Final = {
             "compression": _COMPRESSION,
             "compressionLevel": _LEVEL,
             "rowGroupRows": _Option("row_group_rows", _number),
-            "rowGroupSize": _Option("row_group_size", _text),
+            "rowGroupSize": _Option("row_group_size", _size),
         },
     ),
     "orc": _Format(
         OrcBulkWriterFactory,
-        {"compression": _COMPRESSION, "stripeSize": _Option("stripe_size", _text)},
+        {"compression": _COMPRESSION, "stripeSize": _Option("stripe_size", _size)},
     ),
     "avro": _Format(
         AvroWriterFactory,
         {
             "compression": _COMPRESSION,
             "compressionLevel": _LEVEL,
-            "blockSize": _Option("block_size", _text),
+            "blockSize": _Option("block_size", _size),
             "avroSchema": _Option("schema", _text),
         },
     ),
     "arrow": _Format(
-        ArrowWriterFactory, {"compression": _COMPRESSION, "recordBatchSize": _Option("batch_size", _text)}
+        ArrowWriterFactory, {"compression": _COMPRESSION, "recordBatchSize": _Option("batch_size", _size)}
     ),
     "sequencefile": _Format(
         SequenceFileWriterFactory,

@@ -46,6 +46,12 @@ class Texts:
             raise self.bad(name, "a whole number")
         return int(text)
 
+    def size(self, name: str) -> int | str | None:
+        """A size; digits alone are bytes, since Spark makes text of numbers. ``None`` if it was not given."""
+        text = self.get(name)
+        is_number = text is not None and text.isascii() and text.isdigit() and len(text) < 20
+        return int(text) if text is not None and is_number else text
+
     def given(self, **names: str) -> dict[str, str]:
         """Those that were given, under the names of the parameters they are for."""
         found = {parameter: self.get(name) for parameter, name in names.items()}

@@ -22,6 +22,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, BinaryIO, Protocol
 
+from filesink.bucket_ids import Refusal
 from filesink.errors import StagedDataLost
 from filesink.naming import name_of, parent
 from filesink.ports import SerialRunner, TaskRunner
@@ -119,6 +120,14 @@ class Store(ABC):
             target: the final name, given only if the file is published by the very epoch that it is
                 written in: then an object store uploads straight to it, and ``close`` returns a
                 ``PendingUpload``. ``None`` if it may be held; then it becomes an object under ``path``.
+        """
+
+    @abstractmethod
+    def refusal(self, path: str) -> Refusal | None:
+        """Why no file can be ``path``, or not every reader could open it; ``None`` if it can.
+
+        Called by writers for each bucket that records come to, with the longest name of a file there.
+        Asks nobody.
         """
 
     @abstractmethod

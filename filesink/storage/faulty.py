@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, BinaryIO, TypeVar
 
+from filesink.bucket_ids import Refusal
 from filesink.storage.api import Deletion, Entry, Output, PutResult, Store
 from filesink.storage.staged import Piece, Staged
 
@@ -55,6 +56,10 @@ class FaultyStore(Store):
     def create(self, path: str, *, target: str | None) -> Output:
         """See ``Store.create``. Without effect by itself, so only its output fails."""
         return FaultyOutput(self._store.create(path, target=target), path, self._plan)
+
+    def refusal(self, path: str) -> Refusal | None:
+        """See ``Store.refusal``. Without effect."""
+        return self._store.refusal(path)
 
     def sync(self) -> None:
         """See ``Store.sync``."""

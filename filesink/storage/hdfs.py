@@ -25,6 +25,7 @@ from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from typing import BinaryIO
 
+from filesink.bucket_ids import Refusal
 from filesink.errors import (
     CommitConflictError,
     CommitStateUnknown,
@@ -77,6 +78,12 @@ class HdfsStore(Store):
         """See ``Store.create``."""
         del target  # the final name is given by ``publish``
         return HdfsOutput(self._files, path)
+
+    def refusal(self, path: str) -> Refusal | None:
+        """See ``Store.refusal``."""
+        if ":" not in path:
+            return None
+        return Refusal(code="ILLEGAL_CHAR", why="holds a colon, which no name on HDFS does")
 
     def sync(self) -> None:
         """See ``Store.sync``; every file was made durable when it was closed."""

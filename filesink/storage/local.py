@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from typing import BinaryIO
 
+from filesink.bucket_ids import Refusal
 from filesink.errors import ConfigError
 from filesink.naming import LEDGER_ROOT, parent
 from filesink.ports import Ids, TaskRunner
@@ -21,6 +22,8 @@ from filesink.storage.local_put import put_if_absent
 from filesink.storage.local_sync import Directories, UnsyncedFiles
 from filesink.storage.os_errors import explaining, storage_error
 from filesink.storage.staged import HiddenFile, Piece, Staged, Tail, own
+
+_LONGEST_PATH = 4095  # bytes; PATH_MAX of Linux counts the NUL at the end
 
 
 class LocalStore(Store):
@@ -66,6 +69,16 @@ class LocalStore(Store):
         """See ``Store.create``."""
         del target  # the final name is given by ``publish``
         return LocalOutput(self._files, path)
+
+    def refusal(self, path: str) -> Refusal | None:
+        """See ``Store.refusal``. Directories are gone through one by one here, and as one path by readers."""
+        if len(f"{self._fs.base}/{path}".encode(errors="surrogateescape")) <= _LONGEST_PATH:
+            return None
+        return Refusal(
+            code="TOO_LONG",
+            why=f"makes, below this base path, a path of more than {_LONGEST_PATH} bytes, which Spark and "
+            "DuckDB pass over",
+        )
 
     def sync(self) -> None:
         """See ``Store.sync``."""

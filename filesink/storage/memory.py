@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from threading import RLock
 from typing import TYPE_CHECKING, BinaryIO
 
+from filesink.bucket_ids import Refusal
 from filesink.errors import CommitConflictError, InternalError, StagedDataLost, StorageError
 from filesink.naming import check_relative
 from filesink.storage.api import Entry, Kind, PutResult, Store
@@ -115,6 +116,11 @@ class MemoryStore(Store):
         """See ``Store.create``."""
         del target
         return MemoryOutput(self._shared, check_relative(path))
+
+    def refusal(self, path: str) -> Refusal | None:
+        """See ``Store.refusal``."""
+        del path
+        return None
 
     def sync(self) -> None:
         """See ``Store.sync``."""

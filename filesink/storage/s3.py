@@ -15,6 +15,7 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import BinaryIO
 
+from filesink.bucket_ids import Refusal
 from filesink.errors import BucketError, CommitConflictError, InternalError
 from filesink.naming import LEDGER_ROOT, check_relative, join, name_of, parent, parse_upload, upload_path
 from filesink.ports import Clock, Ids
@@ -75,8 +76,14 @@ class S3Store(Store):
     def create(self, path: str, *, target: str | None) -> S3Output:
         """See ``Store.create``."""
         self._bucket.key(path)
-        _check_key(self._bucket.key(target or path))
+        found = self.refusal(target or path)
+        if found is not None:
+            raise BucketError(f"the base path {found.why}; write to another", code=found.code)
         return S3Output(self._uploads, path, target=target)
+
+    def refusal(self, path: str) -> Refusal | None:
+        """See ``Store.refusal``."""
+        return _unusable(self._bucket.key(path))
 
     def sync(self) -> None:
         """See ``Store.sync``. What is closed is durable already; ends the threads that have sent it."""
@@ -177,20 +184,14 @@ class S3Store(Store):
         return open_object(self._objects, self._bucket.key(path))
 
 
-def _check_key(key: str) -> None:
-    """Raise ``BucketError`` if a store takes no such key, or can tell none of it in an answer."""
+def _unusable(key: str) -> Refusal | None:
+    """Why a store takes no such key, or could not tell of it in an answer."""
     if len(key.encode()) > LONGEST_KEY:
-        raise BucketError(
-            f"the key of '{key[:80]}…' has more than {LONGEST_KEY} bytes; use shorter bucket ids",
-            code="TOO_LONG",
-        )
-    found = _NOT_IN_XML.search(key)
-    if found:
-        raise BucketError(
-            f"the key of {key[:80]!a} holds U+{ord(found[0]):04X}, which no answer of an object store can "
-            "hold, so that listings would fail; remove it from the bucket's value or the base path",
-            code="ILLEGAL_CHAR",
-        )
+        return Refusal(code="TOO_LONG", why=f"makes keys of more than {LONGEST_KEY} bytes")
+    if _NOT_IN_XML.search(key):
+        why = "holds a character that no answer of an object store can hold, so that listings would fail"
+        return Refusal(code="ILLEGAL_CHAR", why=why)
+    return None
 
 
 def _upload_to(staged: Staged, target: str) -> PendingUpload:

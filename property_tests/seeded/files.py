@@ -94,6 +94,18 @@ FILES = (
 """,
     ),
     Mutant(
+        "records without a bucket are dropped",
+        "filesink/router.py",
+        "            self.refuse(given.filter(pa.array(np.isin(found.codes, those))), error)\n",
+        "            self.refuse(given.slice(0, 0), error)\n",
+    ),
+    Mutant(
+        "records without a bucket lie among the data",
+        "filesink/dead_letters.py",
+        '(f"{self._dead_letters.path}{NO_BUCKET}", _letter(records, error.message))',
+        '("no_bucket", _letter(records, error.message))',
+    ),
+    Mutant(
         "dead letters are cut into segments",
         _WRITER,
         "            if isinstance(self._plan.format, RowFormat) and bucket.parts is self._parts:\n",

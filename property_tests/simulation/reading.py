@@ -77,12 +77,13 @@ def tag_of(sink: str) -> str:
     return hashlib.sha256(sink.encode()).hexdigest()[:8]
 
 
-_DEAD_LETTERS = "_dead_letters/"
+_DEAD_LETTERS = ("_dead_letters/", "_dead_letters_no_bucket/")
 
 
 def is_hidden(path: str) -> bool:
     """Whether readers skip a path; those of dead letters look below their directory."""
-    path = path.removeprefix(_DEAD_LETTERS)
+    for directory in _DEAD_LETTERS:
+        path = path.removeprefix(directory)
     return path[0] in "._" or "/." in path or "/_" in path
 
 
@@ -90,7 +91,7 @@ def visible_files(root: Directory, prefix: str = "") -> dict[str, Inode]:
     """What a reader lists: every file below, but for names that begin with ``.`` or ``_``."""
     found: dict[str, Inode] = {}
     for name, node in root.entries.items():
-        if name[0] in "._" and f"{prefix}{name}/" != _DEAD_LETTERS:
+        if name[0] in "._" and f"{prefix}{name}/" not in _DEAD_LETTERS:
             continue
         if isinstance(node, Directory):
             found |= visible_files(node, f"{prefix}{name}/")

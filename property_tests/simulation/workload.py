@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 from compaction import RewritingFileCompactor, planner
 from filesink import bucket, closing, ledger, merging
 from filesink.buckets import BucketAssigner, BucketContext
-from filesink.dead_letters import DeadLetters
+from filesink.dead_letters import NO_BUCKET, DeadLetters
 from filesink.file_format import BulkFormat, FileFormat, RowFormat
 from filesink.naming import DEAD_LETTERS, OutputFileConfig, join
 from filesink.rolling import RollingPolicy
@@ -44,6 +44,11 @@ UNFIT = pa.schema([("bucket", _TEXT), ("line", _TEXT)])  # its files could not b
 def is_bad(row: str) -> bool:
     """Whether a row is put aside, in histories that have dead letters: the second of three."""
     return int(row[-4:]) % 3 == 1
+
+
+def has_no_bucket(row: str) -> bool:
+    """Whether a row of such a history has none, null or unusable, and is put aside before it is encoded."""
+    return int(row[-4:]) % 6 in {2, 3}
 
 
 @dataclass(slots=True)
@@ -172,7 +177,7 @@ class Shape:
     bounds: Bounds = field(default_factory=Bounds)
     compacting: Compacting | None = None
     grows_at: int | None = None  # number of the first batch with a column more
-    dead_letters: bool = False  # whether some rows cannot be written
+    dead_letters: bool = False  # whether some rows cannot be written, or have no bucket
 
 
 def draw_shape(random: Random) -> Shape:
@@ -227,8 +232,8 @@ def draw_growth(seed: int) -> int | None:
 
 
 def draw_dead_letters(shape: Shape, seed: int) -> Shape:
-    """The same workload with rows that the encoder refuses, for some seeds."""
-    wanted = shape.format == "lines" and shape.announce_after_ms is None
+    """The same workload with rows that have no bucket, or that the encoder refuses, for some seeds."""
+    wanted = shape.announce_after_ms is None
     return replace(shape, dead_letters=True) if wanted and seed % 10 == 7 else shape
 
 
@@ -287,9 +292,19 @@ class Source:
     def directory(self, row: str) -> str | None:
         """Where a row has to be; ``None`` if it is not one of this source."""
         bucket = self.buckets.get(row)
-        if bucket is None or not (self.shape.dead_letters and is_bad(row)):
+        if bucket is None or not self.shape.dead_letters:
             return bucket
-        return join(DEAD_LETTERS, bucket) if bucket else DEAD_LETTERS
+        if has_no_bucket(row):
+            return f"{DEAD_LETTERS}{NO_BUCKET}"
+        return (
+            join(DEAD_LETTERS, bucket).rstrip("/") if self.shape.format == "lines" and is_bad(row) else bucket
+        )
+
+    def given_bucket(self, row: str) -> str | None:
+        """What the assigner is given."""
+        if self.shape.dead_letters and has_no_bucket(row):
+            return None if int(row[-4:]) % 2 else f"../{self.buckets[row]}"
+        return self.buckets[row]
 
     def schema(self, rows: Sequence[str]) -> pa.Schema:
         """The columns of the batch that ``rows`` are of."""
@@ -298,7 +313,8 @@ class Source:
 
     def arrow(self, rows: Sequence[str]) -> pa.RecordBatch:
         """Rows as a writer gets them."""
-        columns = [pa.array([self.buckets[row] for row in rows], _TEXT), pa.array(rows, _TEXT)]
+        buckets = [self.given_bucket(row) for row in rows]
+        columns = [pa.array(buckets, _TEXT), pa.array(rows, _TEXT)]
         schema = self.schema(rows)
         notes = [pa.nulls(len(rows), _TEXT)] * (len(schema) - len(columns))
         return pa.RecordBatch.from_arrays([*columns, *notes], schema=schema)

@@ -7,7 +7,8 @@ import io
 import pyarrow as pa
 import pytest
 
-from filesink.buckets import encode_ids, split
+from filesink.bucket_ids import encode_ids
+from filesink.buckets import split
 from formats import (
     ArrowWriterFactory,
     AvroWriterFactory,
@@ -35,7 +36,7 @@ def test_a_few_rows_do_not_keep_their_batches(factory, rare):
     writer = factory().create(io.BytesIO(), batch(0).schema)
     before = pa.total_allocated_bytes()
     for number in range(BATCHES):
-        pieces = dict(split(batch(number), *encode_ids(ids)))
+        pieces = dict(split(batch(number), encode_ids(ids)))
         writer.write(pieces["rare"])
         del pieces
     assert writer.buffered_bytes > 0

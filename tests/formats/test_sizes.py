@@ -15,7 +15,7 @@ from formats.sizes import MAX_SIZE, parse_size
     [
         (1, 1),
         (134217728, 134217728),
-        ("1", 1),
+        ("1b", 1),
         ("128MiB", 128 << 20),
         ("128 mb", 128 << 20),
         (" 1.5g ", 3 << 29),
@@ -39,6 +39,10 @@ def test_sizes_are_powers_of_1024(text, size):
         *(
             "",
             "0",
+            "0 kb",
+            "5",
+            " 134217728 ",
+            "128 MiBs",
             "-1",
             "0.1B",
             "1e400",
@@ -54,16 +58,18 @@ def test_sizes_are_powers_of_1024(text, size):
     ],
 )
 def test_what_is_no_size_is_refused(value):
-    """Zero, negatives, floats, booleans and unknown units raise one typed error that names the option."""
+    """Zero, negatives, floats, booleans, unknown units and none: one typed error names option and value."""
     with pytest.raises(FormatError, match="row_group_size") as error:
         parse_size(value, name="row_group_size")
     assert error.value.kind == "option"
+    assert repr(value)[:80] in error.value.message
+    assert len(error.value.message) < 200
 
 
 @given(st.integers(min_value=1, max_value=MAX_SIZE))
 def test_bytes_are_themselves(size):
-    """A number of bytes means itself, as a number and as text."""
-    assert parse_size(size, name="s") == parse_size(str(size), name="s") == size
+    """A number of bytes means itself, as a number and as text with its unit."""
+    assert parse_size(size, name="s") == parse_size(f"{size} B", name="s") == size
 
 
 @given(st.text(max_size=12))

@@ -124,6 +124,7 @@ def test_row_formats(options, encoder):
         ),
         ({"rowGroupRows": "1000"}, ParquetWriterFactory(row_group_rows=1000)),
         ({"rowGroupSize": "8MiB"}, ParquetWriterFactory(row_group_size="8MiB")),
+        ({"rowGroupSize": "1000"}, ParquetWriterFactory(row_group_size=1000)),  # as .option(…, 1000) arrives
         ({"format": "orc"}, OrcBulkWriterFactory()),
         ({"format": "orc", "compression": "zlib"}, OrcBulkWriterFactory(compression="zlib")),
         ({"format": "orc", "stripeSize": "8MiB"}, OrcBulkWriterFactory(stripe_size="8MiB")),
