@@ -4,14 +4,16 @@
                      (state of the ledger)            (decided)                 (after the files)
 
 Rules:
-1. What is announced is decided in the record; a policy is told only after all files are visible.
+1. What is announced is decided in the record; a policy is told only after all files are visible. Before
+   that it is asked whether it could: afterwards there is no way back.
 2. A partition that got files is announced, sooner or later, and again whenever it gets more.
 3. A trigger that speaks of whole partitions never announces one of which rows are held back.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import logging
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,12 +28,14 @@ from filesink.api import (
 )
 from filesink.committables import Committable, HeldFile
 from filesink.durations import Duration, parse_duration_ms
-from filesink.errors import ConfigError
+from filesink.errors import ConfigError, MetastoreConflictError, MetastoreError, StorageError
 from filesink.metastore.announcements import Announced, Announcement, gathered
 from filesink.metastore.locations import bucket_location
 from filesink.metastore.policies import CommitPolicy, CommittedPartition, Site
 from filesink.metastore.triggers import PartitionTime, ProcessTime, Trigger, TriggerView
 from filesink.partition_paths import partition_values
+
+log = logging.getLogger("filesink")
 
 
 class PartitionCommit:
@@ -201,15 +205,26 @@ class PartitionCommitter(SinkAggregatedCommitter[Committable, Announced]):
     def combine(self, epoch: EpochContext, prepared: Prepared[Any, Committable]) -> Announcements[Announced]:
         """See ``SinkAggregatedCommitter.combine``."""
         found = self._plan.announcements(epoch, prepared)
-        news = [one for one in (*found.now, *found.later) if isinstance(one, Announcement)]
-        buckets = [one.bucket for one in news if one.files]
-        for policy in self._commit.policies:
-            policy.check_buckets(buckets)
+        known = {one.bucket for one in epoch.waiting if isinstance(one, Announcement)}
+        first = [one for one in _partitions(found.later) if one.bucket not in known]
+        self.check([*_partitions(found.now), *first])
         return found
+
+    def check(self, values: Sequence[Announcement]) -> None:
+        """Raise what policies raise of partitions that they cannot announce; see ``CommitPolicy.check``."""
+        site = self._site()
+        partitions = [committed(one, site, repeated=False) for one in values if one.files]
+        for policy in self._commit.policies if partitions else ():
+            try:
+                policy.check(partitions, site)
+            except MetastoreConflictError:
+                raise
+            except (MetastoreError, StorageError) as error:
+                log.warning("%r was not looked at before the epoch was decided: %s", policy, error)
 
     def commit(self, aggregated: Sequence[Announced]) -> list[Announced]:
         """See ``SinkAggregatedCommitter.commit``; one policy after the other, for all partitions."""
-        slots = [one.slot for one in aggregated if isinstance(one, Announcement)]
+        slots = [one.slot for one in _partitions(aggregated)]
         repeated = bool(slots) and max(slots) <= self._tried
         self._tried = max([self._tried, *slots])
         return self._announce(aggregated, repeated)
@@ -225,7 +240,7 @@ class PartitionCommitter(SinkAggregatedCommitter[Committable, Announced]):
 
     def _announce(self, aggregated: Sequence[Announced], repeated: bool) -> list[Announced]:  # noqa: FBT001 - ours
         site = self._site()
-        values = {one.bucket: one for one in aggregated if isinstance(one, Announcement)}
+        values = {one.bucket: one for one in _partitions(aggregated)}
         going_on = [committed(one, site, repeated=repeated) for one in values.values()]
         left: list[CommittedPartition] = []
         for policy in self._commit.policies:
@@ -234,6 +249,10 @@ class PartitionCommitter(SinkAggregatedCommitter[Committable, Announced]):
             going_on = [one for one in going_on if one.bucket not in buckets]
             left += failed
         return [values[one.bucket] for one in left]
+
+
+def _partitions(values: Iterable[Announced]) -> list[Announcement]:
+    return [one for one in values if isinstance(one, Announcement)]
 
 
 def committed(one: Announcement, site: Site, *, repeated: bool) -> CommittedPartition:
