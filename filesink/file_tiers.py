@@ -22,6 +22,7 @@ from filesink.merging import SinkFiles
 from filesink.metastore.announcements import Announced, AnnouncementCodec
 from filesink.metastore.partition_commit import CloseDuePartitions, PartitionCommit, PartitionCommitter
 from filesink.metastore.policies import Site
+from filesink.metastore.skipping import SkippingCommitter
 from filesink.naming import parent
 from filesink.projection import check_names, record_projection
 from filesink.recorded_layout import check_layout, partition_columns, with_layout
@@ -69,6 +70,8 @@ class FileTiers(Sink[HeldFile, Committable, Announced]):
         uid: the user's stable name of the sink.
         publishing: how partitions are announced; stays on the driver, tasks get the sink without it.
         compaction: how small files are merged; without it, what becomes of those that wait.
+        skip: told of each partition that cannot be announced, which then fails nothing; see
+            ``recover(announce="skip")``.
     """
 
     address: Callable[[], Store]
@@ -76,6 +79,7 @@ class FileTiers(Sink[HeldFile, Committable, Announced]):
     uid: str | None = None
     publishing: Publishing | None = None
     compaction: Compaction | Waiting = Waiting.REFUSED
+    skip: Callable[[str], object] | None = None
     save_modes: ClassVar[Collection[SaveMode]] = tuple(SaveMode)
 
     def __getstate__(self) -> dict[str, Any]:
@@ -94,8 +98,13 @@ class FileTiers(Sink[HeldFile, Committable, Announced]):
         store = self.address()
         return FileCommitter(store, store.runner)
 
-    def create_aggregated_committer(self) -> PartitionCommitter | None:
+    def create_aggregated_committer(self) -> PartitionCommitter | SkippingCommitter | None:
         """See ``Sink.create_aggregated_committer``."""
+        found = self.partition_committer()
+        return found if self.skip is None else SkippingCommitter(found, self.skip)
+
+    def partition_committer(self) -> PartitionCommitter | None:
+        """What announces partitions, if anything does."""
         return None if self.publishing is None else PartitionCommitter(self.publishing.commit, self._site)
 
     def pre_commit_stages(self) -> Sequence[PreCommitStage[HeldFile, Committable]]:

@@ -16,7 +16,6 @@ from filesink.errors import (
     SchemaError,
     StorageError,
 )
-from filesink.maintenance import Lost
 from filesink.metastore import metastore_policy
 from filesink.metastore.api import Column, Partition, Table, TableKind, TableName, Values
 from filesink.metastore.faulty import FaultyMetastore

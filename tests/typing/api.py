@@ -137,7 +137,7 @@ def bare_stream(df: DataFrame) -> None:
 def upkeep() -> None:
     """What operators call."""
     try:
-        recovered = lines.recover(lost="rewrite", checkpoint_location="/checkpoints/events")
+        recovered = lines.recover(lost="rewrite", announce="skip", checkpoint_location="/checkpoints/events")
     except StagedDataLost as lost:
         print(lost.code, lost.message)
     except FilesinkError as error:
