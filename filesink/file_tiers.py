@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from filesink import file_format
 from filesink.api import PreCommitStage, Projection, Sink, WriterContext
-from filesink.buckets import file_columns
+from filesink.buckets import file_columns, find_column
 from filesink.closed_parts import Compaction, MergeParts, Waiting
 from filesink.closing import CloseParts
 from filesink.committables import Committable, CommittableCodec, HeldFile, HeldFileCodec, PendingFile
@@ -168,7 +168,10 @@ class FileTiers(Sink[HeldFile, Committable, Announced]):
         if self.publishing is not None:
             site = self._site()
             if site.partition_columns is not None:
-                self.publishing.commit.trigger.check_partitions(site.partition_columns)
+                trigger = self.publishing.commit.trigger
+                trigger.check_partitions(site.partition_columns)
+                columns = {name: schema.field(find_column(schema, name)) for name in site.partition_columns}
+                trigger.check_types({name.lower(): column.type for name, column in columns.items()})
             # Columns that are in no file, unless they are the keys of a table.
             left_out = {*self.derived_columns(), *self.plan.assigner.partition_columns()}
             left_out -= set(site.partition_columns or ())

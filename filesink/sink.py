@@ -195,6 +195,8 @@ class FileSinkBuilder:
 
     def build(self) -> FileSink:
         """The sink. Nothing is written or created before its first use."""
+        if self.partition_commit is not None:
+            self.partition_commit.check_buckets(self.assigner)
         return FileSink(self)
 
 

@@ -77,7 +77,10 @@ announcing = (
     .with_partition_commit(
         PartitionCommit(
             trigger=PartitionCommit.partition_time(
-                extractor="$day $hour:00:00", watermark_column="ts", allowed_lateness=timedelta(minutes=5)
+                extractor="$day $hour:00:00",
+                watermark_column="ts",
+                allowed_lateness=timedelta(minutes=5),
+                formatter="yyyyMMdd HH:mm:ss",
             ),
             delay="1 h",
             policies=[
