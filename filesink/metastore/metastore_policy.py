@@ -18,6 +18,7 @@ from typing import Literal, TypeVar
 
 import pyarrow as pa
 
+from filesink.arguments import instance_of, one_of
 from filesink.errors import MetastoreConflictError, MetastoreError, StorageError
 from filesink.metastore.api import (
     Metastore,
@@ -27,6 +28,7 @@ from filesink.metastore.api import (
     TableKind,
     TableName,
     Values,
+    check_metastore,
     no_table,
 )
 from filesink.metastore.locations import bucket_location
@@ -69,7 +71,7 @@ class MetastorePolicy(CommitPolicy):
             ``"add"`` them to the table.
 
     Raises:
-        ConfigError: ``TABLE_NAME``.
+        ConfigError: ``TABLE_NAME``, ``BAD_VALUE``.
     """
 
     def __init__(
@@ -81,7 +83,10 @@ class MetastorePolicy(CommitPolicy):
         on_new_columns: Literal["refuse", "add"] = "refuse",
     ) -> None:
         self.table = TableName.parse(table)
-        self.metastore = metastore
+        self.metastore = check_metastore(metastore)
+        if create is not None:
+            instance_of(create, TableKind, name="create")
+        one_of(on_new_columns, ("refuse", "add"), name="on_new_columns")
         self._create = create
         self._on_new_columns = on_new_columns
         self._schema: pa.Schema | None = None  # of the input; not known before ``prepare``

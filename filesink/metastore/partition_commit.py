@@ -68,7 +68,8 @@ class PartitionCommit:
     ) -> None:
         self.trigger = ProcessTime() if trigger is None else trigger
         self.delay_ms = parse_duration_ms(delay, name="delay", least=0)
-        self.policies = tuple(policies)
+        given: object = policies
+        self.policies: tuple[CommitPolicy, ...] = tuple(given) if isinstance(given, Iterable) else ()
         if not self.policies or not all(isinstance(one, CommitPolicy) for one in self.policies):
             raise ConfigError("policies must be one or more commit policies", code="BAD_VALUE")
         if not isinstance(self.trigger, Trigger):

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
+from filesink.arguments import instance_of
 from filesink.errors import (
     CommitFailedError,
     ConfigError,
@@ -144,6 +145,7 @@ class SuccessFilePolicy(CommitPolicy):
     """
 
     def __init__(self, name: str = "_SUCCESS") -> None:
+        instance_of(name, str, name="name of a success file")
         if name[:1] not in {"_", "."} or "/" in name or len(name) < 2 or not name.isprintable():
             raise ConfigError(
                 f"success file {name[:80]!r} must begin with '_' or '.', or readers would take it for data",

@@ -17,6 +17,7 @@ from typing import ClassVar
 import pyarrow as pa
 import pyarrow.types as pt
 
+from filesink.arguments import instance_of
 from filesink.committables import Watermark
 from filesink.date_reading import DateReader
 from filesink.durations import has_passed
@@ -98,6 +99,11 @@ class PartitionTime(Trigger):
     announces_whole: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
+        for name in ("extractor", "watermark_column"):
+            instance_of(getattr(self, name), str, name=name)
+        for name in ("zone", "formatter"):
+            if getattr(self, name) is not None:
+                instance_of(getattr(self, name), str, name=name)
         if self.formatter is not None:
             object.__setattr__(self, "_reader", DateReader(pattern=self.formatter))
         if not _NAME.search(self.extractor):
