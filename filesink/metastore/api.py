@@ -46,7 +46,7 @@ class TableName:
 
     def __post_init__(self) -> None:
         for name in (self.database, self.table):
-            if not isinstance(name, str) or not _NAME.fullmatch(name):
+            if not _NAME.fullmatch(instance_of(name, str, name="the name of a database or table")):
                 raise ConfigError(
                     f"{repr(name)[:80]} is no name of a database or table: letters, digits and '_' only",
                     code="TABLE_NAME",

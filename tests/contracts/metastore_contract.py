@@ -29,6 +29,7 @@ from filesink.metastore.partition_commit import committed
 from filesink.metastore.policies import CommittedPartition, Site
 from filesink.metastore.table_formats import HIVE_FORMATS
 from filesink.partition_paths import DEFAULT_PARTITION
+from filesink.storage.api import Store
 from filesink.storage.memory import MemoryFiles, MemoryStore
 
 
@@ -53,6 +54,11 @@ class MetastoreSite(ABC):
     @abstractmethod
     def drop_table(self, name: TableName) -> None:
         """Drop a table, as somebody else does."""
+
+    def store(self, table: Table) -> Store:
+        """Where a table's files are: for a service that counts them, too, where it looks."""
+        del table
+        return MemoryStore(MemoryFiles())
 
     def make_directory(self, location: str) -> None:  # noqa: B027 - where nobody looks for it
         """Make a directory that a table or partition is moved to."""
@@ -79,19 +85,20 @@ def partition(table: Table, day: str, k: str = "x", **parameters: str) -> Partit
 class Announcing:
     """A policy that tells ``metastore`` of directories of ``table``, each of which has one file."""
 
+    site: MetastoreSite
     metastore: Metastore
     table: Table
 
     def __post_init__(self) -> None:
         self.policy = MetastorePolicy(str(self.table.name), self.metastore)
-        self.files = MemoryFiles()
-        self.where = Site(store=MemoryStore(self.files), base_path=self.table.location, hive_format="parquet")
+        self.where = Site(
+            store=self.site.store(self.table), base_path=self.table.location, hive_format="parquet"
+        )
 
     def partitions(self, *buckets: str) -> list[CommittedPartition]:
         """As they are announced: with a file of five bytes and two rows."""
         for bucket in buckets:
-            if f"{bucket}/part-0" not in self.files.files:
-                self.files.make(f"{bucket}/part-0", b"12345")
+            self.where.store.put_if_absent(f"{bucket}/part-0", b"12345")
         return [
             committed(
                 Announcement(
@@ -276,13 +283,13 @@ class MetastoreContract:
         assert {parameters["seen"] for _, parameters in site.partitions(table.name).values()} == {"1"}
 
     def test_a_partition_elsewhere_is_found_before_it_is_announced(
-        self, metastore: Metastore, table: Table
+        self, site: MetastoreSite, metastore: Metastore, table: Table
     ) -> None:
         """Among others that are new or where they should be; partition and both locations are named."""
         theirs = Partition(values=("1", "a b"), location=f"{table.location}/theirs")
         ours = Partition(values=("2", "x"), location=f"{table.location}/day=2/k=x")
         metastore.add_partitions(table, [theirs, ours])
-        announcing = Announcing(metastore, table)
+        announcing = Announcing(site, metastore, table)
         announcing.check("day=2/k=x", "day=3/k=x")
         with pytest.raises(MetastoreConflictError) as caught:
             announcing.check("day=3/k=x", "day=2/k=x", "day=1/k=a b")
@@ -294,11 +301,11 @@ class MetastoreContract:
         self, site: MetastoreSite, metastore: Metastore, table: Table
     ) -> None:
         """With the statistics of its directory; a second driver that announces the same is done as well."""
-        announcing = Announcing(metastore, table)
+        announcing = Announcing(site, metastore, table)
         announcing.check("day=1/k=x", "day=2/k=x")
-        assert Announcing(site.metastore(), table).announce("day=2/k=x") == []
+        assert Announcing(site, site.metastore(), table).announce("day=2/k=x") == []
         assert announcing.announce("day=1/k=x", "day=2/k=x") == []
-        assert Announcing(site.metastore(), table).announce("day=1/k=x", "day=2/k=x") == []
+        assert Announcing(site, site.metastore(), table).announce("day=1/k=x", "day=2/k=x") == []
         found = site.partitions(table.name)
         assert {values: where for values, (where, _) in found.items()} == {
             ("1", "x"): f"{table.location}/day=1/k=x",
@@ -311,7 +318,7 @@ class MetastoreContract:
         self, site: MetastoreSite, metastore: Metastore, table: Table
     ) -> None:
         """It is found before anything is told of it, and left where it is."""
-        announcing = Announcing(metastore, table)
+        announcing = Announcing(site, metastore, table)
         announcing.check("day=1/k=x")
         theirs = Partition(values=("1", "x"), location=f"{table.location}/theirs")
         site.metastore().add_partitions(table, [theirs])
@@ -323,7 +330,7 @@ class MetastoreContract:
 
     def test_a_table_that_is_dropped(self, site: MetastoreSite, metastore: Metastore, table: Table) -> None:
         """Before the look or after it, a conflict: nobody waits for it to come back."""
-        announcing = Announcing(metastore, table)
+        announcing = Announcing(site, metastore, table)
         announcing.check("day=1/k=x")
         site.drop_table(table.name)
         for call in (announcing.announce, announcing.check):
@@ -331,10 +338,12 @@ class MetastoreContract:
                 call("day=1/k=x")
             assert caught.value.code == "TABLE_NOT_FOUND"
 
-    def test_directories_that_are_none_of_the_table(self, metastore: Metastore, table: Table) -> None:
+    def test_directories_that_are_none_of_the_table(
+        self, site: MetastoreSite, metastore: Metastore, table: Table
+    ) -> None:
         """A look finds out that the table has other keys."""
         with pytest.raises(MetastoreConflictError) as caught:
-            Announcing(metastore, table).check("day=1")
+            Announcing(site, metastore, table).check("day=1")
         assert caught.value.code == "PARTITION_KEYS"
 
     def test_nothing_is_nothing(self, metastore: Metastore, table: Table) -> None:

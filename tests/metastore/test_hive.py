@@ -27,10 +27,12 @@ from thrift.transport.TTransport import TTransportException
 from examples.hive_server import HiveServer
 from filesink.errors import ConfigError, DependencyError, MetastoreConflictError, MetastoreError
 from filesink.metastore import hive as hive_module
-from filesink.metastore.api import Column, Metastore, TableChange, TableName, Values
+from filesink.metastore.api import Column, Metastore, Table, TableChange, TableName, Values
 from filesink.metastore.hive import HiveMetastore
 from filesink.metastore.hive_connection import HiveConnection, Kerberos
 from filesink.metastore.hive_servers import Server, Servers, parse_uris
+from filesink.storage.api import Store
+from filesink.storage.open import open_store
 from tests.contracts.metastore_contract import MetastoreContract, MetastoreSite, partition
 from tests.fakes import SettableClock
 from tests.metastore.test_memory import MemoryMetastoreSite
@@ -60,6 +62,9 @@ class HiveSite(MetastoreSite):
         with self._client() as client:
             found = client.get_table(name.database, name.table)
         return {column.name: column.type for column in (*found.sd.cols, *found.partitionKeys)}
+
+    def store(self, table: Table) -> Store:
+        return open_store(table.location.removeprefix("file:"), {})
 
     def drop_table(self, name: TableName) -> None:
         with self._client() as client:
