@@ -53,6 +53,7 @@ class Observer:
         self.decided: dict[str, tuple[str, Record]] = {}  # target to sink and record
         self.foreign: dict[str, bytes] = {}
         self.on_complete: Callable[[Chain, int], None] = lambda _chain, _slot: None
+        self.on_decided: Callable[[Record], None] = lambda _record: None
         self.uploads: UploadWatch | None = None  # of an object store, whose objects are files here
         self.replacements = Replacements(self)
         self.superseded = Superseded(self)
@@ -213,6 +214,7 @@ class Observer:
         for name, entry in record.held.items():
             self._check_staged(name, entry)
         self._check_batch_once(chain, record)
+        self.on_decided(record)
 
     def _check_batch_once(self, chain: Chain, record: Record) -> None:
         if record.cause["kind"] != "micro-batch":
