@@ -23,7 +23,7 @@ from filesink.local_time import LocalTime
 _TOKEN = re.compile(r"(?P<letters>([A-Za-z])\2*)|'(?P<quoted>(?:[^']|'')*)'|(?P<plain>[^A-Za-z'\[\]{}#]+)")
 _FIRST_HALF = ("January", "February", "March", "April", "May", "June")
 _SECOND_HALF = ("July", "August", "September", "October", "November", "December")
-_MONTHS = (*_FIRST_HALF, *_SECOND_HALF)
+MONTHS = (*_FIRST_HALF, *_SECOND_HALF)
 _WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 _QUARTERS = ("1st", "2nd", "3rd", "4th")
 
@@ -78,6 +78,11 @@ class DatePattern:
                     "If not, use BucketAssigner.expression_bucket_assigner",
                     code="BAD_VALUE",
                 )
+
+    @property
+    def pieces(self) -> tuple[str | tuple[str, int], ...]:
+        """Text that stands for itself, and fields: a letter and how often it is repeated."""
+        return self._pieces
 
     @property
     def finest_unit(self) -> Unit:
@@ -170,7 +175,7 @@ def _year(value: int, count: int) -> str:
 
 
 def _month(time: LocalTime, count: int) -> str:
-    name = _MONTHS[time.month - 1]
+    name = MONTHS[time.month - 1]
     return _number(time.month, count) if count < 3 else (name[:3], name, name[:1])[count - 3]
 
 

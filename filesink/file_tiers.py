@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from filesink import file_format
 from filesink.api import PreCommitStage, Projection, Sink, WriterContext
-from filesink.buckets import file_columns
+from filesink.buckets import file_columns, find_column
 from filesink.closed_parts import Compaction, MergeParts, Waiting
 from filesink.closing import CloseParts
 from filesink.committables import Committable, CommittableCodec, HeldFile, HeldFileCodec, PendingFile
@@ -22,6 +22,7 @@ from filesink.merging import SinkFiles
 from filesink.metastore.announcements import Announced, AnnouncementCodec
 from filesink.metastore.partition_commit import CloseDuePartitions, PartitionCommit, PartitionCommitter
 from filesink.metastore.policies import Site
+from filesink.metastore.skipping import SkippingCommitter
 from filesink.naming import parent
 from filesink.projection import check_names, record_projection
 from filesink.recorded_layout import check_layout, partition_columns, with_layout
@@ -70,6 +71,8 @@ class FileTiers(Sink[HeldFile, Committable, Announced]):
         publishing: how partitions are announced; stays on the driver, tasks get the sink without it.
         compaction: how small files are merged; without it, what becomes of those that wait.
         emptied: buckets that an overwrite of partitions replaces although no record may be for them.
+        skip: told of each partition that cannot be announced, which then fails nothing; see
+            ``recover(announce="skip")``.
     """
 
     address: Callable[[], Store]
@@ -78,6 +81,7 @@ class FileTiers(Sink[HeldFile, Committable, Announced]):
     publishing: Publishing | None = None
     compaction: Compaction | Waiting = Waiting.REFUSED
     emptied: Collection[str] = ()
+    skip: Callable[[str], object] | None = None
     save_modes: ClassVar[Collection[SaveMode]] = tuple(SaveMode)
 
     def __getstate__(self) -> dict[str, Any]:
@@ -96,8 +100,13 @@ class FileTiers(Sink[HeldFile, Committable, Announced]):
         store = self.address()
         return FileCommitter(store, store.runner)
 
-    def create_aggregated_committer(self) -> PartitionCommitter | None:
+    def create_aggregated_committer(self) -> PartitionCommitter | SkippingCommitter | None:
         """See ``Sink.create_aggregated_committer``."""
+        found = self.partition_committer()
+        return found if self.skip is None else SkippingCommitter(found, self.skip)
+
+    def partition_committer(self) -> PartitionCommitter | None:
+        """What announces partitions, if anything does."""
         return None if self.publishing is None else PartitionCommitter(self.publishing.commit, self._site)
 
     def pre_commit_stages(self) -> Sequence[PreCommitStage[HeldFile, Committable]]:
@@ -161,7 +170,10 @@ class FileTiers(Sink[HeldFile, Committable, Announced]):
         if self.publishing is not None:
             site = self._site()
             if site.partition_columns is not None:
-                self.publishing.commit.trigger.check_partitions(site.partition_columns)
+                trigger = self.publishing.commit.trigger
+                trigger.check_partitions(site.partition_columns)
+                columns = {name: schema.field(find_column(schema, name)) for name in site.partition_columns}
+                trigger.check_types({name.lower(): column.type for name, column in columns.items()})
             # Columns that are in no file, unless they are the keys of a table.
             left_out = {*self.derived_columns(), *self.plan.assigner.partition_columns()}
             left_out -= set(site.partition_columns or ())

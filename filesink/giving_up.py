@@ -9,6 +9,7 @@ Rules:
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from contextlib import closing
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -25,6 +26,8 @@ from filesink.epoch_record import EMPTY, RECORD_VERSION, EpochRecord, Section, U
 from filesink.errors import StorageError
 from filesink.gathering import states_of
 from filesink.ledger import Ledger
+from filesink.metastore.announcements import Announcement
+from filesink.metastore.skipping import refused
 from filesink.publisher import Decider, Publisher
 from filesink.retraction import replaced_and_gone
 from filesink.task import encode_states
@@ -89,6 +92,24 @@ class GivingUp:
         states = states_of(self._tiers, record.states)
         kept = {subtask: [held for held in values if held not in gone] for subtask, values in states.items()}
         self._go_on_with(ledger, record, kept)
+
+    def forget_waiting(self, ledger: Ledger, record: EpochRecord) -> list[str]:
+        """Go on from ``record`` without partitions that wait and cannot be announced; their directories.
+
+        Raises:
+            ConcurrentDriverError: a query goes on with the chain.
+        """
+        committer, codec = self._tiers.partition_committer(), self._tiers.aggregated_codec
+        if committer is None or not record.waiting.data:
+            return []
+        waiting = record.waiting.decode(codec)
+        with closing(committer):
+            gone = refused(committer, [one for one in waiting if isinstance(one, Announcement)])
+        if gone:
+            kept = [one for one in waiting if one not in gone]
+            following = replace(record, waiting=Section.of(codec, kept) if kept else EMPTY)
+            self._go_on_with(ledger, following, states_of(self._tiers, record.states))
+        return [one.bucket for one in gone]
 
     def _unreadable(self, part: Part) -> list[HeldFile]:
         """Segments that are gone; all of the part if the header was in one of these."""

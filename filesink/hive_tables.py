@@ -9,7 +9,7 @@ from types import MappingProxyType
 from filesink.buckets import BucketAssigner
 from filesink.errors import ConfigError, MetastoreConflictError
 from filesink.file_format import BulkFormat, FileFormat, RowFormat
-from filesink.metastore.api import Metastore, Table, TableName, no_table
+from filesink.metastore.api import Metastore, Table, TableName, check_metastore, no_table
 from filesink.metastore.table_formats import hive_format_of, is_csv, names_of_spark, spark_provider
 from filesink.metastore.table_kinds import check_kind
 from formats.avro import AvroWriterFactory
@@ -42,10 +42,11 @@ def find_table(name: str, metastore: Metastore) -> Table:
     """The table that a sink is made for.
 
     Raises:
+        ConfigError: ``TABLE_NAME``, ``BAD_VALUE``.
         MetastoreConflictError: ``TABLE_NOT_FOUND``, and those of ``check_kind``.
     """
     parsed = TableName.parse(name)
-    table = metastore.get_table(parsed)
+    table = check_metastore(metastore).get_table(parsed)
     if table is None:
         raise no_table(parsed)
     check_kind(table)

@@ -38,6 +38,13 @@ class Lost(Enum):
     ACCEPT = "accept"
 
 
+class Announce(Enum):
+    """What to do with a partition that cannot be announced."""
+
+    RAISE = "raise"
+    SKIP = "skip"
+
+
 class Maintenance:
     """Recovers and sweeps what is below one base path.
 
@@ -45,9 +52,16 @@ class Maintenance:
         tiers: the sink.
         clock: tells which chains have not moved for long.
         ids: needed by the committers' ports.
+        announce: see ``FileSink.recover``.
     """
 
-    def __init__(self, tiers: FileTiers, *, clock: Clock, ids: Ids) -> None:
+    def __init__(
+        self, tiers: FileTiers, *, clock: Clock, ids: Ids, announce: Announce = Announce.RAISE
+    ) -> None:
+        self._unannounced: list[str] = []
+        self._announce = announce
+        if announce is Announce.SKIP:
+            tiers = replace(tiers, skip=self._unannounced.append)
         self._tiers = tiers
         self._store = tiers.address()
         self._ports = Ports(clock=clock, ids=ids, runner=SerialRunner())
@@ -81,9 +95,14 @@ class Maintenance:
                 _note(outcome, published, retracted)
             if not unfinished:
                 given_up += self._held_lost(ledger, lost)
+            self._skip_waiting(ledger)
         swept = len(self._remove(self._dead(None)))
         return RecoveryReport(
-            published=tuple(published), retracted=tuple(retracted), lost_rows=given_up, swept=swept
+            published=tuple(published),
+            retracted=tuple(retracted),
+            lost_rows=given_up,
+            swept=swept,
+            unannounced=tuple(self._unannounced),
         )
 
     def plan_sweep(self, older_than_ms: int) -> SweepPlan:
@@ -216,6 +235,12 @@ class Maintenance:
             )
         self._giving_up.forget_held(ledger, record, gone)
         return rows
+
+    def _skip_waiting(self, ledger: Ledger) -> None:
+        """Let go of partitions that wait and would fail the epoch that announces them."""
+        head = ledger.head() if self._announce is Announce.SKIP and not ledger.is_open else None
+        if head is not None and head.complete:
+            self._unannounced += self._giving_up.forget_waiting(ledger, head.record)
 
     def _check_replay(self, cause: MicroBatch, checkpoint: str | None) -> None:
         check_replay(cause, checkpoint)

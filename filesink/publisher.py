@@ -140,7 +140,7 @@ class Publisher(Generic[S, C, A]):
             raise StateError(
                 f"epoch {record.slot} of sink '{record.sink_id}' announces partitions, and this sink is "
                 "built without partition commit: they would stay unannounced. Its files are visible; call "
-                "recover() on a sink that is built as the one that wrote it",
+                "recover() on a sink that is built as the one that wrote it, or recover(announce='skip')",
                 code="PARTITION_COMMIT_OFF",
             )
         commit = self._aggregated.commit

@@ -90,12 +90,15 @@ class RecoveryReport:
         lost_rows: rows given up with ``lost="accept"``. Fewer may be lost where offline compaction had begun
             to remove the inputs of a lost file: those that are left stay.
         swept: hidden files removed.
+        unannounced: directories of partitions that were not announced, with ``announce="skip"``. They are
+            announced with their next files.
     """
 
     published: Sequence[EpochReport] = ()
     retracted: Sequence[int] = ()
     lost_rows: int = 0
     swept: int = 0
+    unannounced: Sequence[str] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

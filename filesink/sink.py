@@ -32,7 +32,7 @@ from filesink.file_format import BulkFormat, FileFormat, RowFormat, check_suffix
 from filesink.file_tiers import FileTiers, Publishing, StoreAddress
 from filesink.hive_tables import assigner_of, find_table, format_of
 from filesink.identity import OnNewQuery, check_uid
-from filesink.maintenance import Lost, Maintenance
+from filesink.maintenance import Announce, Lost, Maintenance
 from filesink.merging import SinkFiles
 from filesink.metastore.api import Metastore
 from filesink.metastore.metastore_policy import MetastorePolicy
@@ -196,6 +196,8 @@ class FileSinkBuilder:
 
     def build(self) -> FileSink:
         """The sink. Nothing is written or created before its first use."""
+        if self.partition_commit is not None:
+            self.partition_commit.check_buckets(self.assigner)
         return FileSink(self)
 
 
@@ -369,6 +371,7 @@ class FileSink:
         self,
         *,
         lost: Literal["raise", "rewrite", "accept"] = "raise",
+        announce: Literal["raise", "skip"] = "raise",
         checkpoint_location: str | os.PathLike[str] | None = None,
     ) -> RecoveryReport:
         """Carry through what crashed drivers have decided, and remove what they left behind.
@@ -381,15 +384,21 @@ class FileSink:
                 needs ``checkpoint_location``, and is refused if Spark would not replay the batch.
                 ``"accept"``: publish what is left and give up the rest; an epoch without input, which
                 can be repeated from what it held, is taken back.
+            announce: what to do with a partition that cannot be announced, as one that is registered at
+                another location. ``"raise"``: raise what the policy raised; the epoch stays decided.
+                ``"skip"``: go on without; each is tried once, and those that were not announced are in
+                ``unannounced`` of the report.
             checkpoint_location: of the query, to know whether Spark will replay the batch.
 
         Raises:
             StagedDataLost: see ``lost``.
+            MetastoreConflictError: see ``announce``.
             IdentityError: ``NO_REPLAY`` or ``WRONG_CHECKPOINT``; nothing was taken back.
             ConcurrentDriverError: a query is running.
         """
         checkpoint = None if checkpoint_location is None else os.fspath(checkpoint_location)
-        return self._maintenance().recover(_choice(Lost, lost, "lost"), checkpoint)
+        maintenance = self._maintenance(_choice(Announce, announce, "announce"))
+        return maintenance.recover(_choice(Lost, lost, "lost"), checkpoint)
 
     def plan_sweep(self, older_than: Duration = "7 days") -> SweepPlan:
         """What ``sweep`` would remove now.
@@ -415,8 +424,8 @@ class FileSink:
         """For all batches of a query, so that none waits for a metastore."""
         return self._builder.in_order()
 
-    def _maintenance(self) -> Maintenance:
-        return Maintenance(self._tiers, clock=self._engine.clock, ids=self._engine.ids)
+    def _maintenance(self, announce: Announce = Announce.RAISE) -> Maintenance:
+        return Maintenance(self._tiers, clock=self._engine.clock, ids=self._engine.ids, announce=announce)
 
 
 def _instance(value: V, kind: type[Any], where: str) -> V:

@@ -18,7 +18,7 @@ from filesink.epoch_record import MicroBatch
 from filesink.file_format import FileFormat, RowFormat
 from filesink.file_tiers import FileTiers, Publishing
 from filesink.ledger import Ledger
-from filesink.maintenance import Maintenance
+from filesink.maintenance import Announce, Maintenance
 from filesink.metastore.partition_commit import PartitionCommit
 from filesink.naming import OutputFileConfig
 from filesink.ports import Losers, Ports, SerialRunner
@@ -205,8 +205,8 @@ class World:
         ports = Ports(clock=self.clock, ids=self.ids, runner=SerialRunner())
         return EpochLoop(self.tiers(), self.ledger(sink_id), ports=ports, options=EpochOptions(**options))
 
-    def maintenance(self) -> Maintenance:
-        return Maintenance(self.tiers(), clock=self.clock, ids=self.ids)
+    def maintenance(self, announce: Announce = Announce.RAISE) -> Maintenance:
+        return Maintenance(self.tiers(), clock=self.clock, ids=self.ids, announce=announce)
 
     def job(self, *partitions: Iterable[pa.RecordBatch] | pa.RecordBatch, **options) -> FakeJob:
         lists = [[given] if isinstance(given, pa.RecordBatch) else given for given in partitions]

@@ -27,6 +27,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 
+from filesink.arguments import instance_of
 from filesink.errors import ConfigError, MetastoreConflictError, MetastoreError
 from filesink.partition_paths import DEFAULT_PARTITION, fragment, partition_values
 from filesink.ports import SerialRunner, TaskRunner
@@ -45,7 +46,7 @@ class TableName:
 
     def __post_init__(self) -> None:
         for name in (self.database, self.table):
-            if not _NAME.fullmatch(name):
+            if not _NAME.fullmatch(instance_of(name, str, name="the name of a database or table")):
                 raise ConfigError(
                     f"{repr(name)[:80]} is no name of a database or table: letters, digits and '_' only",
                     code="TABLE_NAME",
@@ -56,7 +57,7 @@ class TableName:
     @staticmethod
     def parse(text: str) -> TableName:
         """``"db.table"``; a name without a database is refused, since defaults differ by client."""
-        database, dot, table = text.partition(".")
+        database, dot, table = instance_of(text, str, name="table").partition(".")
         if not dot:
             raise ConfigError(f"table {text[:80]!r} must be given as 'database.table'", code="TABLE_NAME")
         return TableName(database=database, table=table)
@@ -182,6 +183,17 @@ class Metastore(ABC):
 
     def close(self) -> None:  # noqa: B027 - most have nothing to let go of
         """Let go of the connection. The next call opens one again."""
+
+
+def check_metastore(metastore: object) -> Metastore:
+    """Raise ``ConfigError`` (``BAD_VALUE``) unless it is one."""
+    if not isinstance(metastore, Metastore):
+        raise ConfigError(
+            "metastore must be HiveMetastore('thrift://…'), SparkCatalog() or GlueCatalog(), got "
+            f"{type(metastore).__name__}",
+            code="BAD_VALUE",
+        )
+    return metastore
 
 
 def partition_name(table: Table, values: Values) -> str:

@@ -2,31 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeVar
 
-from filesink.errors import DependencyError, MetastoreConflictError, MetastoreError
+from filesink.arguments import instance_of
+from filesink.errors import ConfigError, DependencyError, MetastoreConflictError, MetastoreError
 from filesink.metastore.api import (
-    Column,
     Metastore,
     Partition,
-    StorageFormat,
     Table,
     TableChange,
-    TableKind,
     TableName,
     Values,
     check_keys,
     no_partition,
     no_table,
 )
+from filesink.metastore.glue_structs import columns, entry, partition_input, table_input, table_of
+from filesink.metastore.service_errors import sentence
 
 T = TypeVar("T")
 R = TypeVar("R")
 
 _BATCH = 100  # what one request of Glue takes; it reads up to 1,000
-_REFUSED = {"AccessDeniedException", "InvalidInputException", "EntityNotFoundException"}
+# Codes of Glue, and of AWS about who asks: the same answer comes again.
+_REFUSED = {
+    *("AccessDeniedException", "InvalidInputException", "EntityNotFoundException", "ValidationException"),
+    *("UnrecognizedClientException", "InvalidClientTokenId", "MissingAuthenticationToken", "AccessDenied"),
+    *("MissingAuthenticationTokenException", "InvalidSignatureException", "SignatureDoesNotMatch"),
+    *("IncompleteSignature", "ExpiredToken", "ExpiredTokenException", "OptInRequired", "AuthFailure"),
+    *("NotAuthorized", "InvalidAction", "UnknownOperationException", "ResourceNumberLimitExceededException"),
+}
 #: What Glue returns of a table or partition and does not take back.
 _TABLE_INPUT = {
     *("Name", "Description", "Owner", "Retention", "StorageDescriptor", "PartitionKeys", "TableType"),
@@ -40,11 +46,17 @@ class GlueCatalog(Metastore):
     Args:
         client: ``boto3.client("glue")``, made as you like; by default from the environment.
         catalog_id: of another account's catalog.
+
+    Raises:
+        ConfigError: ``BAD_VALUE``; ``GLUE_CLIENT``, the environment has no region, or names no profile.
+        DependencyError: the extra ``glue`` is not installed.
     """
 
     def __init__(self, client: Any = None, *, catalog_id: str | None = None) -> None:
-        self._client = _default_client() if client is None else client
-        self._where = {} if catalog_id is None else {"CatalogId": catalog_id}
+        self._client = _default_client() if client is None else _checked(client)
+        self._where = (
+            {} if catalog_id is None else {"CatalogId": instance_of(catalog_id, str, name="catalog_id")}
+        )
 
     def __repr__(self) -> str:
         return "GlueCatalog()"
@@ -52,13 +64,13 @@ class GlueCatalog(Metastore):
     def get_table(self, name: TableName) -> Table | None:
         """See ``Metastore.get_table``."""
         found = self._find(name)
-        return None if found is None else _table(name, found)
+        return None if found is None else table_of(name, found)
 
     def create_table(self, table: Table) -> None:
         """See ``Metastore.create_table``."""
         self._call(
             lambda: self._client.create_table(
-                **self._where, DatabaseName=table.name.database, TableInput=_table_input(table)
+                **self._where, DatabaseName=table.name.database, TableInput=table_input(table)
             ),
             f"create table {table.name}",
             accepted="AlreadyExistsException",
@@ -70,7 +82,7 @@ class GlueCatalog(Metastore):
         storage = found["StorageDescriptor"]
         known = {column["Name"].lower() for column in (*storage["Columns"], *found.get("PartitionKeys", ()))}
         added = [column for column in change.new_columns if column.name.lower() not in known]
-        storage["Columns"] = [*storage["Columns"], *_columns(added)]
+        storage["Columns"] = [*storage["Columns"], *columns(added)]
         if change.location is not None:
             storage["Location"] = change.location
         found["Parameters"] = {**found.get("Parameters", {}), **change.parameters}
@@ -97,7 +109,7 @@ class GlueCatalog(Metastore):
         name, found = table.name, self._same(table)
         new: set[Values] = set()
         for batch in _batches(partitions):
-            inputs = [_partition_input(found["StorageDescriptor"], one) for one in batch]
+            inputs = [partition_input(found["StorageDescriptor"], one) for one in batch]
             answer = self._call(self._request("batch_create_partition", name, PartitionInputList=inputs))
             _raise_errors(answer, name, accepted="AlreadyExistsException")
             if not answer.get("Errors"):
@@ -114,7 +126,7 @@ class GlueCatalog(Metastore):
             if any(one.values not in found for one in batch):
                 self._same(table)
                 raise no_partition(name)
-            entries = [_entry(found[one.values], one) for one in batch]
+            entries = [entry(found[one.values], one) for one in batch]
             answer = self._call(self._request("batch_update_partition", name, Entries=entries))
             _raise_errors(answer, name, accepted="")
 
@@ -156,30 +168,43 @@ class GlueCatalog(Metastore):
     def _call(
         self, call: Callable[[], Any], what: str = "work on partitions", *, accepted: str = ""
     ) -> dict[str, Any]:
-        """The answer; ``{}`` for the error that is ``accepted``. Glue's texts stay in the cause."""
+        """The answer; ``{}`` for the error that is ``accepted``. Glue's own words are in the message."""
         from botocore.exceptions import BotoCoreError, ClientError
 
         try:
             answer: dict[str, Any] = call()
         except ClientError as error:
-            code = error.response.get("Error", {}).get("Code", "")
-            if code == accepted:
+            found = error.response.get("Error", {})
+            if found.get("Code") == accepted:
                 return {}
-            raise _error(code, what) from error
+            raise _error(found.get("Code", ""), found.get("Message", ""), what) from error
         except BotoCoreError as error:  # no answer
-            raise MetastoreError(
-                f"Glue could not be asked to {what} ({type(error).__name__}); it may have been done or not",
-                code="METASTORE_UNKNOWN",
-            ) from error
+            raise _unasked(error, what) from error
         return answer
 
 
-def _error(code: str, what: str) -> MetastoreError:
+def _error(code: str, message: str, what: str) -> MetastoreError:
+    why = f"({code}): {sentence(message)}"
     if code in _REFUSED:
+        return MetastoreConflictError(f"Glue refused to {what} {why}", code="METASTORE_REFUSED")
+    return MetastoreError(f"Glue could not {what} {why}", code="METASTORE_FAILED")
+
+
+def _unasked(error: Exception, what: str) -> MetastoreError:
+    """boto3's own errors: of who asks, before anything was sent; or of the network."""
+    from botocore import exceptions as boto
+
+    why = f"({type(error).__name__}): {sentence(str(error))}"
+    nobody = boto.NoCredentialsError, boto.PartialCredentialsError, boto.CredentialRetrievalError
+    no_token = boto.TokenRetrievalError, boto.NoAuthTokenError, boto.SSOError, boto.ParamValidationError
+    if isinstance(error, (*nobody, *no_token)):
         return MetastoreConflictError(
-            f"Glue refused to {what} ({code}, see the cause)", code="METASTORE_REFUSED"
+            f"Glue could not be asked to {what} {why}. Correct the credentials of the driver's environment",
+            code="METASTORE_LOGIN",
         )
-    return MetastoreError(f"Glue could not {what} ({code}, see the cause)", code="METASTORE_FAILED")
+    return MetastoreError(
+        f"Glue could not be asked to {what} {why}; it may have been done or not", code="METASTORE_UNKNOWN"
+    )
 
 
 def _raise_errors(answer: dict[str, Any], name: TableName, *, accepted: str) -> None:
@@ -190,74 +215,11 @@ def _raise_errors(answer: dict[str, Any], name: TableName, *, accepted: str) -> 
         if code == "EntityNotFoundException":
             raise no_partition(name)
         if code != accepted:
-            raise _error(code, f"change partitions of {name}")
-
-
-def _partition_input(storage: Mapping[str, Any], one: Partition) -> dict[str, Any]:
-    return {
-        "Values": list(one.values),
-        "StorageDescriptor": {**storage, "Location": one.location},
-        "Parameters": dict(one.parameters),
-    }
-
-
-def _entry(old: Mapping[str, Any], wanted: Partition) -> dict[str, Any]:
-    kept = replace(wanted, parameters={**old.get("Parameters", {}), **wanted.parameters})
-    return {
-        "PartitionValueList": list(wanted.values),
-        "PartitionInput": _partition_input(old["StorageDescriptor"], kept),
-    }
+            raise _error(code, detail.get("ErrorMessage", ""), f"change partitions of {name}")
 
 
 def _batches(values: Sequence[T]) -> Iterator[Sequence[T]]:
     return (values[start : start + _BATCH] for start in range(0, len(values), _BATCH))
-
-
-def _columns(columns: Iterable[Column]) -> list[dict[str, str]]:
-    return [{"Name": column.name.lower(), "Type": column.type} for column in columns]
-
-
-def _table_input(table: Table) -> dict[str, Any]:
-    form = table.format
-    external = {"EXTERNAL": "TRUE"} if table.kind is TableKind.EXTERNAL else {}
-    return {
-        "Name": table.name.table,
-        "TableType": table.kind.value,
-        "Parameters": {**external, **table.parameters},
-        "PartitionKeys": _columns(table.partition_keys),
-        "StorageDescriptor": {
-            "Columns": _columns(table.columns),
-            "Location": table.location,
-            "InputFormat": form.input_format,
-            "OutputFormat": form.output_format,
-            "SerdeInfo": {"SerializationLibrary": form.serde, "Parameters": dict(form.serde_parameters)},
-        },
-    }
-
-
-def _table(name: TableName, found: dict[str, Any]) -> Table:
-    storage = found.get("StorageDescriptor", {})
-    serde = storage.get("SerdeInfo", {})
-    kinds = {kind.value: kind for kind in TableKind}
-    return Table(
-        name=name,
-        columns=_found_columns(storage.get("Columns", ())),
-        partition_keys=_found_columns(found.get("PartitionKeys", ())),
-        location=storage.get("Location", ""),
-        format=StorageFormat(
-            input_format=storage.get("InputFormat", ""),
-            output_format=storage.get("OutputFormat", ""),
-            serde=serde.get("SerializationLibrary", ""),
-            serde_parameters=dict(serde.get("Parameters", {})),
-        ),
-        kind=kinds.get(found.get("TableType", ""), TableKind.OTHER),
-        parameters=dict(found.get("Parameters", {})),
-        bucket_columns=tuple(storage.get("BucketColumns", ())),
-    )
-
-
-def _found_columns(columns: Iterable[dict[str, Any]]) -> tuple[Column, ...]:
-    return tuple(Column(name=column["Name"], type=column.get("Type", "")) for column in columns)
 
 
 def _default_client() -> Any:
@@ -267,4 +229,21 @@ def _default_client() -> Any:
         raise DependencyError(
             "Glue needs a further package: pip install 'filesink[glue]'", code="GLUE"
         ) from error
-    return boto3.client("glue")
+    from botocore.exceptions import BotoCoreError
+
+    try:
+        return boto3.client("glue")
+    except (BotoCoreError, ValueError) as error:
+        raise ConfigError(
+            f"no client of Glue can be made ({type(error).__name__}): {sentence(str(error))}. Set "
+            "AWS_REGION, or give one: GlueCatalog(boto3.client('glue', region_name='eu-central-1'))",
+            code="GLUE_CLIENT",
+        ) from error
+
+
+def _checked(client: Any) -> Any:
+    if not any(callable(getattr(client, call, None)) for call in ("get_table", "batch_get_partition")):
+        raise ConfigError(
+            f"client must be boto3.client('glue'), got {type(client).__name__}", code="BAD_VALUE"
+        )
+    return client

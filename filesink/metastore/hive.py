@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeVar
 
+from filesink.arguments import instance_of
 from filesink.durations import Duration, parse_duration_ms
 from filesink.errors import MetastoreConflictError, MetastoreError
 from filesink.metastore.api import (
@@ -36,6 +37,7 @@ from filesink.metastore.hive_structs import (
     thrift_partition,
     thrift_table,
 )
+from filesink.metastore.service_errors import is_denied, is_refused, sentence
 from filesink.ports import Clock
 from filesink.system import SystemClock, ThreadRunner
 
@@ -70,7 +72,9 @@ class HiveMetastore(Metastore):
         timeout: Duration = "60 s",
         clock: Clock | None = None,
     ) -> None:
-        self._servers = parse_uris(uris)
+        self._servers = parse_uris(instance_of(uris, str, name="uris"))
+        if security is not None:
+            instance_of(security, Kerberos, name="security")
         load_service()
         self._connections = HiveConnections(
             Servers(self._servers),
@@ -188,19 +192,20 @@ class HiveMetastore(Metastore):
 
 
 def _translated(call: Callable[[], R], what: str) -> R:
-    """``call`` with the service's own errors as ours. Its texts stay in the cause: they hold values."""
-    from thrift.Thrift import TException
+    """``call`` with the service's own errors as ours, and its own words in the message."""
+    from thrift.Thrift import TApplicationException, TException
 
     try:
         return call()
     except TException as error:
-        kind = type(error).__name__
-        if kind in {"NoSuchObjectException", "InvalidObjectException", "InvalidOperationException"}:
+        kind, text = type(error).__name__, str(getattr(error, "message", None) or error)
+        unknown = isinstance(error, TApplicationException) and error.type == error.UNKNOWN_METHOD
+        if unknown or is_refused(kind) or is_denied(text):
             raise MetastoreConflictError(
-                f"the metastore refused to {what} ({kind}, see the cause)", code="METASTORE_REFUSED"
+                f"the metastore refused to {what} ({kind}): {sentence(text)}", code="METASTORE_REFUSED"
             ) from error
         raise MetastoreError(
-            f"the metastore could not {what} ({kind}, see the cause)", code="METASTORE_FAILED"
+            f"the metastore could not {what} ({kind}): {sentence(text)}", code="METASTORE_FAILED"
         ) from error
 
 

@@ -17,8 +17,10 @@ from functools import partial
 from threading import Lock
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from filesink.errors import DependencyError, MetastoreError
+from filesink.arguments import instance_of
+from filesink.errors import DependencyError, MetastoreConflictError, MetastoreError
 from filesink.metastore.hive_servers import Server, Servers
+from filesink.metastore.service_errors import sentence
 from filesink.ports import Clock
 
 if TYPE_CHECKING:
@@ -40,6 +42,11 @@ class Kerberos:
 
     service: str = "hive"
     host: str | None = None
+
+    def __post_init__(self) -> None:
+        instance_of(self.service, str, name="service")
+        if self.host is not None:
+            instance_of(self.host, str, name="host")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,12 +113,15 @@ class HiveConnection:
 
         Raises:
             MetastoreError: ``METASTORE_DOWN``; no server answered. Errors of the service pass through.
+            MetastoreConflictError: ``METASTORE_LOGIN``; the server or Kerberos refused the login.
         """
         pause = _FIRST_PAUSE
         attempts = _ROUNDS * len(self._servers)
         for attempt in range(1, attempts + 1):
             try:
                 return self._call(question)
+            except MetastoreConflictError:
+                raise  # a login that one refuses, all do
             except MetastoreError:
                 if attempt == attempts:
                     raise
@@ -147,8 +157,8 @@ class HiveConnection:
             self.close()
             self._servers.failed(client.server)
             raise MetastoreError(
-                f"the metastore at {client.server} broke off ({type(error).__name__}); what it was asked may "
-                "have been done or not",
+                f"the metastore at {client.server} broke off ({type(error).__name__}): "
+                f"{sentence(str(error))}; what it was asked may have been done or not",
                 code="METASTORE_UNKNOWN",
             ) from error
         except TException:  # the service's own: an answer
@@ -179,12 +189,25 @@ class HiveConnection:
         except Exception as error:  # Kerberos has errors of its own; connecting changes nothing
             transport.close()
             self._servers.failed(server)
-            raise MetastoreError(
-                f"the metastore at {server} cannot be reached ({type(error).__name__}); is it running?",
-                code="METASTORE_DOWN",
-            ) from error
+            raise _not_connected(server, error) from error
         stubs = service.Client(TBinaryProtocolAccelerated(transport, fallback=True))
         return Client(server=server, transport=transport, stubs=stubs)
+
+
+def _not_connected(server: Server, error: Exception) -> MetastoreError:
+    from thrift.transport.TTransport import TTransportException
+
+    text = sentence(str(error))
+    if "SASL" in text or not isinstance(error, TTransportException | OSError | EOFError):
+        return MetastoreConflictError(
+            f"no login to the metastore at {server} ({type(error).__name__}): {text}. Get a ticket with "
+            "kinit, and check Kerberos(service=…, host=…) against the server's principal",
+            code="METASTORE_LOGIN",
+        )
+    return MetastoreError(
+        f"the metastore at {server} cannot be reached ({type(error).__name__}): {text}. Is it running?",
+        code="METASTORE_DOWN",
+    )
 
 
 def _secured(socket: Any, server: Server, security: Kerberos) -> Any:

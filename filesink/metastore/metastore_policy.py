@@ -1,18 +1,24 @@
 """Tells a metastore of partitions: adds those that are new, and keeps the statistics of all.
 
-Replayable because it looks first: a partition that is there is compared, not added again. An answer
-that got lost is found out by the next call, which begins with the same look. After adding it looks only
-for those that the metastore does not say it has added by this call: somebody may have been faster.
+Rules:
+1. It looks before the epoch is decided, when all can still be refused: table, keys, columns, format, and
+   where each partition is. What that look has not found need not be looked for again to be added.
+2. Replayable because it looks first: a partition that is there is compared, not added again. An answer
+   that got lost is found out by the next call, which begins with the same look.
+3. After adding it looks only for those that the metastore does not say it has added by this call:
+   somebody may have been faster.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from typing import Literal
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal, TypeVar
 
 import pyarrow as pa
 
+from filesink.arguments import instance_of, one_of
 from filesink.errors import MetastoreConflictError, MetastoreError, StorageError
 from filesink.metastore.api import (
     Metastore,
@@ -22,18 +28,36 @@ from filesink.metastore.api import (
     TableKind,
     TableName,
     Values,
+    check_metastore,
     no_table,
-    values_of,
 )
-from filesink.metastore.locations import bucket_location, same_place
+from filesink.metastore.locations import bucket_location
 from filesink.metastore.policies import CommitPolicy, CommittedPartition, Site
 from filesink.metastore.statistics import file_sizes, statistics
 from filesink.metastore.table_columns import check_evolvable, check_table, new_columns, table_for
+from filesink.metastore.table_partitions import (
+    AFTER,
+    BEFORE,
+    by_values,
+    can_be_of,
+    check_place,
+    in_place,
+    values_in,
+)
 from filesink.metastore.table_readers import check_readers
 
 log = logging.getLogger("filesink")
+T = TypeVar("T")
 
 _BATCH = 500  # partitions between two looks; what is done by then stays done
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Look:
+    """What was seen before the epoch was decided: a table with partitions, and which it did not have."""
+
+    table: Table
+    absent: frozenset[Values]
 
 
 class MetastorePolicy(CommitPolicy):
@@ -47,7 +71,7 @@ class MetastorePolicy(CommitPolicy):
             ``"add"`` them to the table.
 
     Raises:
-        ConfigError: ``TABLE_NAME``.
+        ConfigError: ``TABLE_NAME``, ``BAD_VALUE``.
     """
 
     def __init__(
@@ -59,10 +83,14 @@ class MetastorePolicy(CommitPolicy):
         on_new_columns: Literal["refuse", "add"] = "refuse",
     ) -> None:
         self.table = TableName.parse(table)
-        self.metastore = metastore
+        self.metastore = check_metastore(metastore)
+        if create is not None:
+            instance_of(create, TableKind, name="create")
+        one_of(on_new_columns, ("refuse", "add"), name="on_new_columns")
         self._create = create
         self._on_new_columns = on_new_columns
-        self._keys: tuple[str, ...] | None = None  # in lower case; not known before ``prepare``
+        self._schema: pa.Schema | None = None  # of the input; not known before ``prepare``
+        self._look: _Look | None = None  # for the one call that follows it
 
     def __repr__(self) -> str:
         return f"MetastorePolicy('{self.table}', {self.metastore!r})"
@@ -90,13 +118,32 @@ class MetastorePolicy(CommitPolicy):
             self.metastore.alter_table(self.table, TableChange(new_columns=added))
             table = self._existing()
         check_table(table, site, schema)
-        self._keys = _keys(table)
+        self._schema = schema
 
-    def check_buckets(self, buckets: Collection[str]) -> None:
-        """See ``CommitPolicy.check_buckets``; the keys are those of the table as ``prepare`` has seen it."""
-        if self._keys is not None:
-            for bucket in buckets:
-                _values(self.table, self._keys, bucket)
+    def check(self, partitions: Sequence[CommittedPartition], site: Site) -> None:
+        """See ``CommitPolicy.check``; two requests, whatever the number of partitions in a batch.
+
+        Raises:
+            MetastoreError: the metastore does not answer.
+            MetastoreConflictError: the table is gone, or has another format or other keys, or a partition is
+                elsewhere.
+            SchemaError: its columns do not fit any more those that ``prepare`` was given.
+        """
+        table = self._existing()
+        check_readers(table, site, pa.schema([]) if self._schema is None else self._schema)
+        if self._schema is not None:
+            check_table(table, site, self._schema)
+        wanted = by_values(
+            table, partitions, has_files=lambda one: bool(one.files or file_sizes(one.bucket, site.store))
+        )
+        if not table.partition_keys:
+            check_place(table, site, so_far=BEFORE)
+            return
+        known = self.metastore.runner.run(
+            lambda values: self._known(table, {one: wanted[one] for one in values}, site, so_far=BEFORE),
+            _batches(list(wanted)),
+        )
+        self._look = _Look(table=table, absent=frozenset(wanted).difference(*known))
 
     def commit_all(self, partitions: Sequence[CommittedPartition], site: Site) -> list[CommittedPartition]:
         """See ``CommitPolicy.commit_all``.
@@ -104,8 +151,8 @@ class MetastorePolicy(CommitPolicy):
         Raises:
             MetastoreConflictError: the table is gone or has other keys, or a partition is elsewhere.
         """
-        batches = [partitions[start : start + _BATCH] for start in range(0, len(partitions), _BATCH)]
-        left = self.metastore.runner.run(lambda batch: self._left_of(batch, site), batches)
+        look, self._look = self._look, None
+        left = self.metastore.runner.run(lambda batch: self._left_of(batch, site, look), _batches(partitions))
         return [one for batch in left for one in batch]
 
     def close(self) -> None:
@@ -118,9 +165,11 @@ class MetastorePolicy(CommitPolicy):
             raise no_table(self.table)
         return table
 
-    def _left_of(self, batch: Sequence[CommittedPartition], site: Site) -> Sequence[CommittedPartition]:
+    def _left_of(
+        self, batch: Sequence[CommittedPartition], site: Site, look: _Look | None
+    ) -> Sequence[CommittedPartition]:
         try:
-            self._announce(batch, site)
+            self._announce(batch, site, look)
         except MetastoreConflictError:
             raise
         except (MetastoreError, StorageError) as error:
@@ -128,14 +177,16 @@ class MetastorePolicy(CommitPolicy):
             return batch
         return ()
 
-    def _announce(self, batch: Sequence[CommittedPartition], site: Site) -> None:
-        table = self._existing()
-        batch = [one for one in batch if one.file_count or _is_of(table, one)]
+    def _announce(self, batch: Sequence[CommittedPartition], site: Site, look: _Look | None) -> None:
+        table = self._existing() if look is None else look.table
+        batch = [one for one in batch if one.file_count or can_be_of(table, one)]
         if not table.partition_keys:
             self._describe_table(table, batch, site)
             return
-        wanted = self._wanted(table, batch, site)
-        known = self._known(table, wanted, site)
+        wanted = by_values(table, batch, has_files=lambda one: bool(file_sizes(one.bucket, site.store)))
+        absent = frozenset[Values]() if look is None else look.absent
+        looked_for = {values: one for values, one in wanted.items() if values not in absent}
+        known = self._known(table, looked_for, site, so_far=AFTER)
         new = [
             Partition(
                 values=values,
@@ -148,74 +199,44 @@ class MetastorePolicy(CommitPolicy):
         if new:
             added = self.metastore.add_partitions(table, new)
             others = {one.values: wanted[one.values] for one in new if one.values not in added}
-            self._check_there(table, others, site)
+            there = self._there_already(table, others, site)
+            known |= {values: one for values, one in there.items() if "numFiles" not in one.parameters}
         changed = list(_changed(known.values(), wanted, site))
         if changed:
             self.metastore.alter_partitions(table, changed)
 
-    def _wanted(
-        self, table: Table, batch: Sequence[CommittedPartition], site: Site
-    ) -> dict[Values, CommittedPartition]:
-        """The directory of each partition. Several may mean one, if the order of the columns was changed."""
-        found: dict[Values, list[CommittedPartition]] = {}
-        for one in sorted(batch, key=lambda one: one.file_count):
-            found.setdefault(_values(table.name, _keys(table), one.bucket), []).append(one)
-        return {values: self._only(same, site) for values, same in found.items()}
-
-    def _only(self, same: Sequence[CommittedPartition], site: Site) -> CommittedPartition:
-        """Of directories of one partition the one with files; if none has, that of the most news."""
-        if len(same) == 1:
-            return same[0]
-        # What was announced may have been overwritten since, so only the directories can tell.
-        filled = [one for one in same if file_sizes(one.bucket, site.store)]
-        if len(filled) > 1:
-            raise MetastoreConflictError(
-                f"'{filled[0].bucket}' and '{filled[1].bucket}' are one partition of {self.table}, and both "
-                "have files: its readers would see those of one directory only. The files are visible there, "
-                "the table was not changed. Move those of one into the other, then recover(lost='accept')",
-                code="OTHER_LOCATION",
-            )
-        return (filled or same)[-1]
-
     def _known(
-        self, table: Table, wanted: Mapping[Values, CommittedPartition], site: Site
+        self, table: Table, wanted: Mapping[Values, CommittedPartition], site: Site, *, so_far: str
     ) -> dict[Values, Partition]:
         """The partitions that exist, each where it should be; one that was emptied may be elsewhere."""
-        found = {one.values: one for one in self.metastore.get_partitions(table, list(wanted))}
-        for values, partition in list(found.items()):
-            ours = bucket_location(table.location, site.base_path, wanted[values].bucket)
-            if same_place(partition.location, ours):
-                continue
-            if wanted[values].file_count:
-                raise MetastoreConflictError(
-                    f"{self.table} has a partition at '{partition.location}' whose files were written to "
-                    f"'{ours}'. The files are visible there, the table was not changed. Move the "
-                    "partition, or write to the table's own directory",
-                    code="OTHER_LOCATION",
-                )
-            del found[values]
-        return found
+        if not wanted:
+            return {}
+        found = self.metastore.get_partitions(table, list(wanted))
+        return in_place(table, found, wanted, site, so_far=so_far)
 
-    def _check_there(self, table: Table, others: Mapping[Values, CommittedPartition], site: Site) -> None:
+    def _there_already(
+        self, table: Table, others: Mapping[Values, CommittedPartition], site: Site
+    ) -> dict[Values, Partition]:
         """Somebody may have been faster, with another location; or have dropped them at once."""
-        if others and len(self._known(table, others, site)) < len(others):
+        found = self._known(table, others, site, so_far=AFTER)
+        if len(found) < len(others):
             raise MetastoreError(
                 f"partitions that were added to {self.table} are not there; trying again", code="NOT_ADDED"
             )
+        return found
 
     def _describe_table(self, table: Table, batch: Sequence[CommittedPartition], site: Site) -> None:
         """A table without partitions: its directory is the base path, and has the statistics."""
-        if not same_place(table.location, site.base_path):
-            raise MetastoreConflictError(
-                f"{self.table} is at '{table.location}' and the files were written to '{site.base_path}'. "
-                "They are visible there; the table was not changed",
-                code="OTHER_LOCATION",
-            )
+        check_place(table, site, so_far=AFTER)
         for one in batch:
-            _values(self.table, (), one.bucket)
+            values_in(table.name, (), one.bucket)
             changed = statistics(one, site.store, table.parameters)
             if any(table.parameters.get(name) != value for name, value in changed.items()):
                 self.metastore.alter_table(self.table, TableChange(parameters=changed))
+
+
+def _batches(values: Sequence[T]) -> list[Sequence[T]]:
+    return [values[start : start + _BATCH] for start in range(0, len(values), _BATCH)]
 
 
 def _changed(
@@ -226,33 +247,3 @@ def _changed(
         changed = statistics(wanted[partition.values], site.store, partition.parameters)
         if any(partition.parameters.get(name) != value for name, value in changed.items()):
             yield Partition(values=partition.values, location=partition.location, parameters=changed)
-
-
-def _is_of(table: Table, partition: CommittedPartition) -> bool:
-    """Whether a directory that an overwrite has emptied can be a partition, or the whole table."""
-    keys = set(_keys(table))
-    if not keys:
-        return not partition.bucket
-    return set(values_of(partition.bucket)) == keys and partition.bucket.count("/") == len(keys) - 1
-
-
-def _keys(table: Table) -> tuple[str, ...]:
-    return tuple(key.name.lower() for key in table.partition_keys)
-
-
-def _values(name: TableName, keys: Sequence[str], bucket: str) -> Values:
-    """The values of a bucket's directory in the order of the table's keys.
-
-    Raises:
-        MetastoreConflictError: ``PARTITION_KEYS``; it is no directory of these keys.
-    """
-    found = values_of(bucket)
-    if set(found) == set(keys) and (keys or not bucket):
-        return tuple(found[key] for key in keys)
-    what = f"is partitioned by {', '.join(keys)}" if keys else "has no partition keys"
-    assigner = "partition_bucket_assigner with the table's keys" if keys else "base_path_bucket_assigner()"
-    named = ", ".join(found) or "no column"
-    raise MetastoreConflictError(
-        f"table {name} {what}, and the directory '{bucket}' names {named}. Use BucketAssigner.{assigner}",
-        code="PARTITION_KEYS",
-    )

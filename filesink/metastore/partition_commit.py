@@ -4,16 +4,18 @@
                      (state of the ledger)            (decided)                 (after the files)
 
 Rules:
-1. What is announced is decided in the record; a policy is told only after all files are visible.
+1. What is announced is decided in the record; a policy is told only after all files are visible. Before
+   that it is asked whether it could: afterwards there is no way back.
 2. A partition that got files is announced, sooner or later, and again whenever it gets more.
 3. A trigger that speaks of whole partitions never announces one of which rows are held back.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import logging
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from filesink.api import (
     OF_STAGES,
@@ -25,13 +27,24 @@ from filesink.api import (
     SinkAggregatedCommitter,
 )
 from filesink.committables import Committable, HeldFile
+from filesink.date_patterns import DatePattern
 from filesink.durations import Duration, parse_duration_ms
-from filesink.errors import ConfigError
+from filesink.errors import ConfigError, MetastoreConflictError, MetastoreError, StorageError
+from filesink.local_time import LocalTime
 from filesink.metastore.announcements import Announced, Announcement, gathered
 from filesink.metastore.locations import bucket_location
 from filesink.metastore.policies import CommitPolicy, CommittedPartition, Site
 from filesink.metastore.triggers import PartitionTime, ProcessTime, Trigger, TriggerView
 from filesink.partition_paths import partition_values
+from filesink.recorded_layout import partition_columns
+from filesink.time_buckets import DateTimeBucketAssigner
+
+if TYPE_CHECKING:
+    from filesink.buckets import BucketAssigner
+
+log = logging.getLogger("filesink")
+
+_SOME_TIME = LocalTime.of(1_732_367_655)  # 2024-11-23 13:14:15: no two numbers alike
 
 
 class PartitionCommit:
@@ -55,7 +68,8 @@ class PartitionCommit:
     ) -> None:
         self.trigger = ProcessTime() if trigger is None else trigger
         self.delay_ms = parse_duration_ms(delay, name="delay", least=0)
-        self.policies = tuple(policies)
+        given: object = policies
+        self.policies: tuple[CommitPolicy, ...] = tuple(given) if isinstance(given, Iterable) else ()
         if not self.policies or not all(isinstance(one, CommitPolicy) for one in self.policies):
             raise ConfigError("policies must be one or more commit policies", code="BAD_VALUE")
         if not isinstance(self.trigger, Trigger):
@@ -78,6 +92,7 @@ class PartitionCommit:
         watermark_column: str,
         allowed_lateness: Duration = "0 s",
         time_zone: str | None = None,
+        formatter: str | None = None,
     ) -> Trigger:
         """Due when the watermark has passed the partition's time and the delay.
 
@@ -85,19 +100,32 @@ class PartitionCommit:
         more than a day ahead of the driver's clock are taken for errors and do not count.
 
         Args:
-            extractor: how partition values become a time: ``"$day $hour:00:00"``. A partition whose
-                values are none, as that of null, is due at once.
+            extractor: how partition values become a time: ``"$day $hour:00:00"``. That of null is due at
+                once. Any other whose values are no time waits for the end of the input: the log says so
+                once, and reports count it in ``metrics["partitions_without_time"]``.
             watermark_column: timestamps or dates.
             allowed_lateness: how late records may be; ``int`` is milliseconds.
             time_zone: whose wall clock the values show, and the times of a column without a zone
                 (``TIMESTAMP_NTZ``, ``DATE``); by default that of the Spark session.
+            formatter: the pattern of what the extractor makes, of Java's ``DateTimeFormatter`` as in
+                ``"yyyyMMdd"`` or ``"MM-dd-yyyy HH:mm:ss"``; by default ISO dates and times, ``2024-01-31``
+                or ``2024-01-31 23:59:59``.
         """
         return PartitionTime(
             extractor=extractor,
             watermark_column=watermark_column,
             lateness_ms=parse_duration_ms(allowed_lateness, name="allowed_lateness", least=0),
             zone=time_zone,
+            formatter=formatter,
         )
+
+    def check_buckets(self, assigner: BucketAssigner) -> None:
+        """Raise ``ConfigError`` if the directories of ``assigner`` are known to tell the trigger nothing."""
+        columns = partition_columns(assigner)
+        if columns is not None:
+            self.trigger.check_partitions(columns)
+        if isinstance(assigner, DateTimeBucketAssigner):
+            self.trigger.check_example(DatePattern(pattern=assigner.format_str).format(_SOME_TIME))
 
     @property
     def watermark_column(self) -> str | None:
@@ -197,19 +225,49 @@ class PartitionCommitter(SinkAggregatedCommitter[Committable, Announced]):
         self._plan = Plan(commit)
         self._site = site
         self._tried = -1  # the newest slot for which the policies were called by this driver
+        self._told = False  # of partitions that have no time
 
     def combine(self, epoch: EpochContext, prepared: Prepared[Any, Committable]) -> Announcements[Announced]:
         """See ``SinkAggregatedCommitter.combine``."""
         found = self._plan.announcements(epoch, prepared)
-        news = [one for one in (*found.now, *found.later) if isinstance(one, Announcement)]
-        buckets = [one.bucket for one in news if one.files]
-        for policy in self._commit.policies:
-            policy.check_buckets(buckets)
+        known = {one.bucket for one in epoch.waiting if isinstance(one, Announcement)}
+        first = [one for one in _partitions(found.later) if one.bucket not in known]
+        self.check([*_partitions(found.now), *first])
+        self._tell(epoch, [one.bucket for one in _partitions(found.later)])
         return found
+
+    def _tell(self, epoch: EpochContext, waiting: Sequence[str]) -> None:
+        """Say what waits for the end: in each report, and once in the log."""
+        left = [bucket for bucket in waiting if self._commit.trigger.waits_for_end(bucket)]
+        if not left:
+            return
+        epoch.metrics.add("partitions_without_time", len(left))
+        if not self._told:
+            self._told = True
+            log.warning(
+                "sink %s: %d partitions, such as '%s', are announced only when the input ends: %r reads no "
+                "time from their names",
+                epoch.sink_id,
+                len(left),
+                left[0],
+                self._commit.trigger,
+            )
+
+    def check(self, values: Sequence[Announcement]) -> None:
+        """Raise what policies raise of partitions that they cannot announce; see ``CommitPolicy.check``."""
+        site = self._site()
+        partitions = [committed(one, site, repeated=False) for one in values if one.files]
+        for policy in self._commit.policies if partitions else ():
+            try:
+                policy.check(partitions, site)
+            except MetastoreConflictError:
+                raise
+            except (MetastoreError, StorageError) as error:
+                log.warning("%r was not looked at before the epoch was decided: %s", policy, error)
 
     def commit(self, aggregated: Sequence[Announced]) -> list[Announced]:
         """See ``SinkAggregatedCommitter.commit``; one policy after the other, for all partitions."""
-        slots = [one.slot for one in aggregated if isinstance(one, Announcement)]
+        slots = [one.slot for one in _partitions(aggregated)]
         repeated = bool(slots) and max(slots) <= self._tried
         self._tried = max([self._tried, *slots])
         return self._announce(aggregated, repeated)
@@ -225,7 +283,7 @@ class PartitionCommitter(SinkAggregatedCommitter[Committable, Announced]):
 
     def _announce(self, aggregated: Sequence[Announced], repeated: bool) -> list[Announced]:  # noqa: FBT001 - ours
         site = self._site()
-        values = {one.bucket: one for one in aggregated if isinstance(one, Announcement)}
+        values = {one.bucket: one for one in _partitions(aggregated)}
         going_on = [committed(one, site, repeated=repeated) for one in values.values()]
         left: list[CommittedPartition] = []
         for policy in self._commit.policies:
@@ -234,6 +292,10 @@ class PartitionCommitter(SinkAggregatedCommitter[Committable, Announced]):
             going_on = [one for one in going_on if one.bucket not in buckets]
             left += failed
         return [values[one.bucket] for one in left]
+
+
+def _partitions(values: Iterable[Announced]) -> list[Announcement]:
+    return [one for one in values if isinstance(one, Announcement)]
 
 
 def committed(one: Announcement, site: Site, *, repeated: bool) -> CommittedPartition:

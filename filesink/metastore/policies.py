@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import logging
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
 
+from filesink.arguments import instance_of
 from filesink.errors import (
     CommitFailedError,
     ConfigError,
@@ -82,10 +83,12 @@ class CommitPolicy(ABC):
         Called when a stream starts and before each batch write.
         """
 
-    def check_buckets(self, buckets: Collection[str]) -> None:  # noqa: B027 - as above
-        """Raise unless directories of these names can be announced, now or later.
+    def check(self, partitions: Sequence[CommittedPartition], site: Site) -> None:  # noqa: B027 - as above
+        """Raise if ``partitions``, never none, cannot be announced.
 
-        Called before an epoch is decided that puts files into them: afterwards there is no way back.
+        Called before an epoch is decided that announces them, or that puts their first files, as ``files``
+        names them, into partitions that are announced later: afterwards there is no way back. What may
+        pass, a ``MetastoreError`` or ``StorageError`` that is no conflict, does not stop the epoch.
         """
 
     @abstractmethod
@@ -142,6 +145,7 @@ class SuccessFilePolicy(CommitPolicy):
     """
 
     def __init__(self, name: str = "_SUCCESS") -> None:
+        instance_of(name, str, name="name of a success file")
         if name[:1] not in {"_", "."} or "/" in name or len(name) < 2 or not name.isprintable():
             raise ConfigError(
                 f"success file {name[:80]!r} must begin with '_' or '.', or readers would take it for data",

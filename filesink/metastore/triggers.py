@@ -8,12 +8,18 @@ from __future__ import annotations
 
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from itertools import product
 from typing import ClassVar
 
+import pyarrow as pa
+import pyarrow.types as pt
+
+from filesink.arguments import instance_of
 from filesink.committables import Watermark
+from filesink.date_reading import DateReader
 from filesink.durations import has_passed
 from filesink.errors import ConfigError
 from filesink.event_time import latest_instant_ms
@@ -45,8 +51,22 @@ class Trigger(ABC):
     def is_due(self, partition: Announcement, view: TriggerView, delay_ms: int) -> bool:
         """Whether ``partition`` is to be announced in this epoch."""
 
+    def waits_for_end(self, bucket: str) -> bool:
+        """Whether only the end of the input makes a directory due, since its name tells nothing."""
+        del bucket
+        return False
+
     def check_partitions(self, columns: Sequence[str]) -> None:  # noqa: B027 - most look at none
-        """Raise ``ConfigError`` if partitions by ``columns`` cannot be judged. Called before a write."""
+        """Raise ``ConfigError`` if partitions by ``columns`` cannot be judged. Called with the build."""
+
+    def check_example(self, bucket: str) -> None:  # noqa: B027 - as above
+        """Raise ``ConfigError`` if directories like ``bucket`` cannot be judged. Called with the build."""
+
+    def check_types(self, types: Mapping[str, pa.DataType]) -> None:  # noqa: B027 - as above
+        """Raise ``ConfigError`` if no value of the partition columns can be judged. Called before a write.
+
+        ``types``: by the columns' names, in lower case.
+        """
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,19 +83,29 @@ class PartitionTime(Trigger):
     """Due when the watermark has passed the time in the partition's values and the delay.
 
     Attributes:
-        extractor: how values become a time, as in ``"$day $hour:00:00"``.
+        extractor: how values become a text that is a time, as in ``"$day $hour:00:00"``.
         watermark_column: of the DataFrame; its latest time is the watermark.
         lateness_ms: taken from the latest time.
         zone: whose wall clock the values show; ``None`` is the Spark session's zone.
+        formatter: the pattern of that text; ``None`` for ISO dates and times.
     """
 
     extractor: str
     watermark_column: str
     lateness_ms: int = 0
     zone: str | None = None
+    formatter: str | None = None
+    _reader: DateReader | None = field(init=False, default=None, repr=False, compare=False)
     announces_whole: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
+        for name in ("extractor", "watermark_column"):
+            instance_of(getattr(self, name), str, name=name)
+        for name in ("zone", "formatter"):
+            if getattr(self, name) is not None:
+                instance_of(getattr(self, name), str, name=name)
+        if self.formatter is not None:
+            object.__setattr__(self, "_reader", DateReader(pattern=self.formatter))
         if not _NAME.search(self.extractor):
             raise ConfigError(
                 f"extractor {self.extractor[:80]!r} names no partition column; write it as "
@@ -88,11 +118,11 @@ class PartitionTime(Trigger):
             time_zone(self.zone)
 
     def is_due(self, partition: Announcement, view: TriggerView, delay_ms: int) -> bool:
-        """See ``Trigger.is_due``. A partition whose values are no time is due at once."""
-        wall = self.time_of(partition.bucket)
-        if wall is None:
+        """See ``Trigger.is_due``. That of null is due at once: it has no time, and never all its rows."""
+        if self._is_null(partition.bucket):
             return True
-        if view.watermark is None:
+        wall = self.time_of(partition.bucket)
+        if wall is None or view.watermark is None:
             return False
         zone = time_zone(self.zone or view.watermark.time_zone)
         try:
@@ -102,13 +132,41 @@ class PartitionTime(Trigger):
             return False
         return view.watermark.latest_ms - self.lateness_ms > due_ms
 
+    def waits_for_end(self, bucket: str) -> bool:
+        """See ``Trigger.waits_for_end``."""
+        return self.time_of(bucket) is None and not self._is_null(bucket)
+
     def check_partitions(self, columns: Sequence[str]) -> None:
         """See ``Trigger.check_partitions``."""
         missing = self.columns() - {name.lower() for name in columns}
         if missing:
             raise ConfigError(
                 f"extractor {self.extractor[:80]!r} names {', '.join(sorted(missing))!r}, and partitions are "
-                f"by {', '.join(columns) or 'no column'}: every one would be due at once",
+                f"by {', '.join(columns) or 'no column'}: none would ever be due",
+                code="BAD_VALUE",
+            )
+
+    def check_example(self, bucket: str) -> None:
+        """See ``Trigger.check_example``."""
+        if self.time_of(bucket) is None:
+            raise ConfigError(
+                f"{self._how()} reads no time from directories like '{bucket}': none would ever be due. Use "
+                "BucketAssigner.partition_bucket_assigner, or a date pattern with quoted names of columns "
+                "(\"'day='yyyy-MM-dd\"), and the formatter of its times",
+                code="BAD_VALUE",
+            )
+
+    def check_types(self, types: Mapping[str, pa.DataType]) -> None:
+        """See ``Trigger.check_types``; text and numbers under a formatter may be anything."""
+        names = sorted(self.columns())
+        examples = [_examples(types[name], has_formatter=self._reader is not None) for name in names]
+        if not all(examples):
+            return
+        if not any(self._read(dict(zip(names, values, strict=True))) for values in product(*examples)):
+            kinds = ", ".join(f"{name} ({types[name]})" for name in names)
+            raise ConfigError(
+                f"{self._how()} reads no time from any value of {kinds}: none would ever be due. Give a "
+                "formatter, such as formatter='yyyyMMdd', that fits the text of these values",
                 code="BAD_VALUE",
             )
 
@@ -121,11 +179,41 @@ class PartitionTime(Trigger):
         values = {name.lower(): value for name, value in partition_values(bucket)}
         if not all(values.get(name) for name in self.columns()):
             return None
-        text = _NAME.sub(lambda found: str(values[(found[1] or found[2]).lower()]), self.extractor)
-        found = _TIME.fullmatch(text.strip())
-        if found is None:
-            return None
-        try:
-            return datetime(*(int(part or 0) for part in found.groups()))  # type: ignore[arg-type]  # noqa: DTZ001 - a wall clock
-        except ValueError:
-            return None
+        return self._read(values)
+
+    def _read(self, values: Mapping[str, str | None]) -> datetime | None:
+        text = _NAME.sub(lambda found: str(values[(found[1] or found[2]).lower()]), self.extractor).strip()
+        return _iso_time(text) if self._reader is None else self._reader.read(text)
+
+    def _is_null(self, bucket: str) -> bool:
+        values = {name.lower(): value for name, value in partition_values(bucket)}
+        named = self.columns()
+        return named <= values.keys() and any(values[name] is None for name in named)
+
+    def _how(self) -> str:
+        form = "as ISO date and time" if self.formatter is None else f"by formatter {self.formatter[:80]!r}"
+        return f"extractor {self.extractor[:80]!r} {form}"
+
+
+def _iso_time(text: str) -> datetime | None:
+    found = _TIME.fullmatch(text)
+    if found is None:
+        return None
+    try:
+        return datetime(*(int(part or 0) for part in found.groups()))  # type: ignore[arg-type]  # noqa: DTZ001 - a wall clock
+    except ValueError:
+        return None
+
+
+def _examples(kind: pa.DataType, *, has_formatter: bool) -> tuple[str, ...]:
+    """Texts of values that a column may have; none if these may look like anything."""
+    kind = kind.value_type if pt.is_dictionary(kind) else kind
+    if pt.is_date(kind):
+        return ("2024-11-23",)
+    if pt.is_timestamp(kind):
+        return ("2024-11-23 13:14:15",)
+    if pt.is_boolean(kind):
+        return ("true",)
+    if pt.is_integer(kind) and not has_formatter:
+        return "2024", "11"
+    return ()

@@ -9,10 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
-from py4j.protocol import Py4JJavaError
-from pyspark.errors import PySparkException
+from py4j.protocol import Py4JError, Py4JJavaError
+from pyspark.errors import AnalysisException, PySparkException
 from pyspark.sql import SparkSession
 
+from filesink.arguments import instance_of
 from filesink.errors import MetastoreConflictError, MetastoreError
 from filesink.metastore.api import (
     Metastore,
@@ -26,6 +27,7 @@ from filesink.metastore.api import (
     no_table,
     values_of,
 )
+from filesink.metastore.service_errors import is_away, is_denied, is_refused, sentence
 from filesink.metastore.table_formats import hive_format_of
 from filesink.spark import catalog_sql as sql
 from filesink.spark.catalog_values import entries, partition_of, table_of
@@ -33,6 +35,8 @@ from filesink.spark.catalog_values import entries, partition_of, table_of
 R = TypeVar("R")
 
 _BATCH = 100  # partitions in one statement
+_OF_CLIENT = "_LEGACY_ERROR_TEMP_3065"  # an error of the session's client of Hive, whatever it is
+_NO_SESSION = {"NO_ACTIVE_OR_DEFAULT_SESSION", "NO_ACTIVE_SESSION"}
 
 
 class SparkCatalog(Metastore):
@@ -43,7 +47,7 @@ class SparkCatalog(Metastore):
     """
 
     def __init__(self, session: SparkSession | None = None) -> None:
-        self._given = session
+        self._given = None if session is None else instance_of(session, SparkSession, name="session")
 
     def __repr__(self) -> str:
         return "SparkCatalog()"
@@ -187,15 +191,39 @@ class SparkCatalog(Metastore):
 
 
 def _translated(call: Callable[[], R], what: str) -> R:
-    """``call`` with Spark's errors as ours. Its texts stay in the cause: they hold values."""
+    """``call`` with Spark's errors as ours, and its own words in the message."""
     try:
         return call()
-    except (PySparkException, Py4JJavaError) as error:
-        kind = type(error).__name__
-        if kind in {"AnalysisException", "ParseException"}:
+    except (PySparkException, Py4JError) as error:
+        kind, text = type(error).__name__, _text(error)
+        if isinstance(error, PySparkException) and error.getCondition() in _NO_SESSION:
             raise MetastoreConflictError(
-                f"the catalog refused to {what} ({kind}, see the cause)", code="METASTORE_REFUSED"
+                f"there is no Spark session to {what}: make one, or give it, as in SparkCatalog(spark)",
+                code="NO_SESSION",
+            ) from error
+        if _is_final(error, text):
+            raise MetastoreConflictError(
+                f"the catalog refused to {what} ({kind}): {sentence(text)}", code="METASTORE_REFUSED"
             ) from error
         raise MetastoreError(
-            f"the catalog could not {what} ({kind}, see the cause)", code="METASTORE_FAILED"
+            f"the catalog could not {what} ({kind}): {sentence(text)}", code="METASTORE_FAILED"
         ) from error
+
+
+def _text(error: PySparkException | Py4JError) -> str:
+    """What Java's first cause says, if Java failed."""
+    if not isinstance(error, Py4JJavaError):
+        return str(error)
+    cause = error.java_exception
+    while cause.getCause() is not None:
+        cause = cause.getCause()
+    return str(cause.toString())
+
+
+def _is_final(error: PySparkException | Py4JError, text: str) -> bool:
+    """Whether trying again cannot help. Spark calls it analysis, too, when its metastore is away."""
+    if is_denied(text) or is_refused(text):
+        return True
+    if not isinstance(error, AnalysisException):  # ParseException is one
+        return False
+    return error.getCondition() != _OF_CLIENT and not is_away(text)

@@ -85,6 +85,24 @@ METASTORE = (
         "",
     ),
     Mutant(
+        "nobody looks before an epoch is decided",
+        _COMMIT,
+        "        self.check([*_partitions(found.now), *first])\n",
+        "",
+    ),
+    Mutant(
+        "a partition that is elsewhere is taken for ours",
+        "filesink/metastore/table_partitions.py",
+        "        if same_place(partition.location, ours):\n",
+        "        if same_place(partition.location, ours) or one.file_count:\n",
+    ),
+    Mutant(
+        "what a look has not found is taken for added",
+        _POLICY,
+        "for one in new if one.values not in added",
+        "for one in new if one.values not in added and look is None",
+    ),
+    Mutant(
         "an emptied partition keeps its statistics",
         _POLICY,
         "        changed = list(_changed(known.values(), wanted, site))\n",

@@ -213,6 +213,7 @@ class History:
         world = self.world
         self.calm_after = world.operations
         world.plan = None
+        self.metastore.mend(sys.maxsize)
         for late in world.late.due(sys.maxsize):
             world.carry_out(late)
         self.machine.trouble = Trouble(upkeep=0.0)
@@ -249,6 +250,7 @@ class History:
         if delay_ms is None:
             return None
         self.observer.on_complete = self.metastore.check_complete
+        self.observer.on_decided = self.metastore.check_decided
         return Publishing(commit=self.metastore.commit(delay_ms), base_path=BASE)
 
     def start(

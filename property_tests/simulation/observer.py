@@ -55,6 +55,7 @@ class Observer:
         self.claims: dict[str, str] = {}  # nonce of the record that a txn_id stands for, by its name
         self.foreign: dict[str, bytes] = {}
         self.on_complete: Callable[[Chain, int], None] = lambda _chain, _slot: None
+        self.on_decided: Callable[[Record], None] = lambda _record: None
         self.uploads: UploadWatch | None = None  # of an object store, whose objects are files here
         self.replacements = Replacements(self)
         self.superseded = Superseded(self)
@@ -245,6 +246,7 @@ class Observer:
         for name, entry in record.held.items():
             self._check_staged(name, entry)
         self._check_batch_once(chain, record)
+        self.on_decided(record)
 
     def _check_batch_once(self, chain: Chain, record: Record) -> None:
         if record.cause["kind"] != "micro-batch":

@@ -35,6 +35,8 @@ R = TypeVar("R")
 BASE = "/sim"
 _NAME = TableName(database="sim", table="t")
 _ANY = StorageFormat(input_format="sim", output_format="sim", serde="sim")  # whatever a history writes
+_SQUATTED = "p=1"  # of every history that announces
+_ELSEWHERE = Partition(values=("1",), location="file:/elsewhere")
 _THEIRS = Partition(values=("theirs",), location="file:/theirs", parameters={"a": "b"})
 
 
@@ -47,6 +49,7 @@ class Service:
     memory: MemoryMetastore = field(default_factory=MemoryMetastore)
     late: list[tuple[int, Callable[[], object]]] = field(default_factory=list)  # call number, effect
     registered: set[str] = field(default_factory=set)
+    squatted_until: int = -1  # call number; till then somebody has a partition of ours at another location
 
     def __post_init__(self) -> None:
         self.memory.create_table(
@@ -61,7 +64,10 @@ class Service:
         self.memory.add_partitions(self._table(), [_THEIRS])
 
     def commit(self, delay_ms: int) -> PartitionCommit:
-        """What a sink is told: a listener that looks, then the metastore."""
+        """What a sink is told: a listener that looks, then the metastore. One of ours may be elsewhere."""
+        if self.world.random.random() < 0.15:
+            self.squatted_until = self.world.random.randrange(600)
+            self.memory.add_partitions(self._table(), [_ELSEWHERE])
         policies = [ListenerPolicy(self.listen), MetastorePolicy("sim.t", SimMetastore(self))]
         return PartitionCommit(policies=policies, delay=delay_ms)
 
@@ -82,7 +88,8 @@ class Service:
                 self.world.fail(f"I12: {bucket} is added before its files are visible")
             if one.location != f"file:{BASE}/{bucket}":
                 self.world.fail(f"I12: {bucket} is added at {one.location}")
-            self.registered.add(bucket)
+            if self.squatted_until < 0 or bucket != _SQUATTED:
+                self.registered.add(bucket)
         return self.memory.add_partitions(self._table(), partitions)
 
     def alter(self, partitions: Sequence[Partition]) -> None:
@@ -97,6 +104,23 @@ class Service:
         self.late = [(at, effect) for at, effect in self.late if at > number]
         for effect in due:
             effect()
+
+    def mend(self, number: int) -> None:
+        """Somebody has read the error, and drops the partition that is elsewhere."""
+        if 0 <= self.squatted_until <= number:
+            self.squatted_until = -1
+            del self.memory.tables.find(_NAME).partitions[_ELSEWHERE.values]
+
+    def check_decided(self, record: Record) -> None:
+        """I12: nothing is decided that a look has shown to be impossible to announce.
+
+        A look that failed stops nothing: the metastore is told when it is back.
+        """
+        looked = not any(operation == "metastore_read" for operation, _, _ in self.world.fired)
+        if looked and self.squatted_until >= 0 and _SQUATTED in record.announced & _buckets(record.pending):
+            self.world.fail(
+                f"I12: slot {record.slot} is decided, and announces {_SQUATTED}, which is elsewhere"
+            )
 
     def check_complete(self, chain: Chain, slot: int) -> None:
         """I12: what a record announces has been announced when its epoch is complete."""
@@ -222,6 +246,7 @@ class SimMetastore(Metastore):
         service = self._service
         world = service.world
         service.carry_out_late(world.operations)
+        service.mend(world.operations)
         try:
             return world.step(world.current, operation, "metastore", effect, partial=partial)
         except OSError as error:

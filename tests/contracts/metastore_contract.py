@@ -9,11 +9,12 @@ from __future__ import annotations
 import uuid
 from abc import ABC, abstractmethod
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import pytest
 
 from filesink.errors import MetastoreConflictError, MetastoreError
+from filesink.metastore.announcements import Announcement
 from filesink.metastore.api import (
     Column,
     Metastore,
@@ -23,8 +24,13 @@ from filesink.metastore.api import (
     TableName,
     Values,
 )
+from filesink.metastore.metastore_policy import MetastorePolicy
+from filesink.metastore.partition_commit import committed
+from filesink.metastore.policies import CommittedPartition, Site
 from filesink.metastore.table_formats import HIVE_FORMATS
 from filesink.partition_paths import DEFAULT_PARTITION
+from filesink.storage.api import Store
+from filesink.storage.memory import MemoryFiles, MemoryStore
 
 
 class MetastoreSite(ABC):
@@ -45,6 +51,15 @@ class MetastoreSite(ABC):
     def columns(self, name: TableName) -> dict[str, str]:
         """Names and types of all columns, partition keys last."""
 
+    @abstractmethod
+    def drop_table(self, name: TableName) -> None:
+        """Drop a table, as somebody else does."""
+
+    def store(self, table: Table) -> Store:
+        """Where a table's files are: for a service that counts them, too, where it looks."""
+        del table
+        return MemoryStore(MemoryFiles())
+
     def make_directory(self, location: str) -> None:  # noqa: B027 - where nobody looks for it
         """Make a directory that a table or partition is moved to."""
 
@@ -64,6 +79,50 @@ def partition(table: Table, day: str, k: str = "x", **parameters: str) -> Partit
     """A partition in a directory of its own."""
     where = f"{table.location}/{day}-{uuid.uuid5(uuid.NAMESPACE_OID, k).hex[:8]}"
     return Partition(values=(day, k), location=where, parameters=parameters)
+
+
+@dataclass
+class Announcing:
+    """A policy that tells ``metastore`` of directories of ``table``, each of which has one file."""
+
+    site: MetastoreSite
+    metastore: Metastore
+    table: Table
+
+    def __post_init__(self) -> None:
+        self.policy = MetastorePolicy(str(self.table.name), self.metastore)
+        self.where = Site(
+            store=self.site.store(self.table), base_path=self.table.location, hive_format="parquet"
+        )
+
+    def partitions(self, *buckets: str) -> list[CommittedPartition]:
+        """As they are announced: with a file of five bytes and two rows."""
+        for bucket in buckets:
+            self.where.store.put_if_absent(f"{bucket}/part-0", b"12345")
+        return [
+            committed(
+                Announcement(
+                    bucket=bucket,
+                    first_seen_ms=0,
+                    slot=0,
+                    files=1,
+                    rows=2,
+                    size=5,
+                    paths=(f"{bucket}/part-0",),
+                ),
+                self.where,
+                repeated=False,
+            )
+            for bucket in buckets
+        ]
+
+    def check(self, *buckets: str) -> None:
+        """The look before an epoch is decided."""
+        self.policy.check(self.partitions(*buckets), self.where)
+
+    def announce(self, *buckets: str) -> list[CommittedPartition]:
+        """What follows when its files are visible."""
+        return self.policy.commit_all(self.partitions(*buckets), self.where)
 
 
 class MetastoreContract:
@@ -222,6 +281,70 @@ class MetastoreContract:
         metastore.alter_partitions(table, [replace(one, parameters={"seen": "1"}) for one in many])
         assert len(metastore.get_partitions(table, [one.values for one in many])) == 25
         assert {parameters["seen"] for _, parameters in site.partitions(table.name).values()} == {"1"}
+
+    def test_a_partition_elsewhere_is_found_before_it_is_announced(
+        self, site: MetastoreSite, metastore: Metastore, table: Table
+    ) -> None:
+        """Among others that are new or where they should be; partition and both locations are named."""
+        theirs = Partition(values=("1", "a b"), location=f"{table.location}/theirs")
+        ours = Partition(values=("2", "x"), location=f"{table.location}/day=2/k=x")
+        metastore.add_partitions(table, [theirs, ours])
+        announcing = Announcing(site, metastore, table)
+        announcing.check("day=2/k=x", "day=3/k=x")
+        with pytest.raises(MetastoreConflictError) as caught:
+            announcing.check("day=3/k=x", "day=2/k=x", "day=1/k=a b")
+        assert caught.value.code == "OTHER_LOCATION"
+        for part in ("'day=1/k=a b'", f"'{theirs.location}'", f"'{table.location}/day=1/k=a b'"):
+            assert part in caught.value.message
+
+    def test_what_the_look_has_not_found_is_added(
+        self, site: MetastoreSite, metastore: Metastore, table: Table
+    ) -> None:
+        """With the statistics of its directory; a second driver that announces the same is done as well."""
+        announcing = Announcing(site, metastore, table)
+        announcing.check("day=1/k=x", "day=2/k=x")
+        assert Announcing(site, site.metastore(), table).announce("day=2/k=x") == []
+        assert announcing.announce("day=1/k=x", "day=2/k=x") == []
+        assert Announcing(site, site.metastore(), table).announce("day=1/k=x", "day=2/k=x") == []
+        found = site.partitions(table.name)
+        assert {values: where for values, (where, _) in found.items()} == {
+            ("1", "x"): f"{table.location}/day=1/k=x",
+            ("2", "x"): f"{table.location}/day=2/k=x",
+        }
+        assert {parameters["numFiles"] for _, parameters in found.values()} == {"1"}
+        assert {parameters["totalSize"] for _, parameters in found.values()} == {"5"}
+
+    def test_somebody_adds_a_partition_elsewhere_after_the_look(
+        self, site: MetastoreSite, metastore: Metastore, table: Table
+    ) -> None:
+        """It is found before anything is told of it, and left where it is."""
+        announcing = Announcing(site, metastore, table)
+        announcing.check("day=1/k=x")
+        theirs = Partition(values=("1", "x"), location=f"{table.location}/theirs")
+        site.metastore().add_partitions(table, [theirs])
+        with pytest.raises(MetastoreConflictError) as caught:
+            announcing.announce("day=1/k=x")
+        assert caught.value.code == "OTHER_LOCATION"
+        assert "recover(announce='skip')" in caught.value.message
+        assert site.partitions(table.name)["1", "x"][0] == theirs.location
+
+    def test_a_table_that_is_dropped(self, site: MetastoreSite, metastore: Metastore, table: Table) -> None:
+        """Before the look or after it, a conflict: nobody waits for it to come back."""
+        announcing = Announcing(site, metastore, table)
+        announcing.check("day=1/k=x")
+        site.drop_table(table.name)
+        for call in (announcing.announce, announcing.check):
+            with pytest.raises(MetastoreConflictError) as caught:
+                call("day=1/k=x")
+            assert caught.value.code == "TABLE_NOT_FOUND"
+
+    def test_directories_that_are_none_of_the_table(
+        self, site: MetastoreSite, metastore: Metastore, table: Table
+    ) -> None:
+        """A look finds out that the table has other keys."""
+        with pytest.raises(MetastoreConflictError) as caught:
+            Announcing(site, metastore, table).check("day=1")
+        assert caught.value.code == "PARTITION_KEYS"
 
     def test_nothing_is_nothing(self, metastore: Metastore, table: Table) -> None:
         """Empty lists are no calls."""

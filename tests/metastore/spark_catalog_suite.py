@@ -8,19 +8,19 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
-from pyspark.errors import PySparkException
+from pyspark.errors import AnalysisException, PySparkException, PySparkRuntimeError
 from pyspark.sql import Row, SparkSession
 
 import filesink
 from examples.hive_server import HiveServer
 from filesink import FileSink
 from filesink.buckets import BucketAssigner
-from filesink.errors import ConfigError, MetastoreConflictError, SchemaError
-from filesink.metastore.api import Metastore, TableKind
+from filesink.errors import ConfigError, MetastoreConflictError, MetastoreError, SchemaError
+from filesink.metastore.api import Metastore, TableKind, TableName
 from filesink.metastore.hive import HiveMetastore
 from filesink.metastore.metastore_policy import MetastorePolicy
 from filesink.metastore.partition_commit import PartitionCommit
@@ -76,6 +76,61 @@ def site(session: SparkSession, monkeypatch: pytest.MonkeyPatch) -> MetastoreSit
 
 class TestSparkCatalog(MetastoreContract):
     """The conformance suite, through Spark's session."""
+
+
+def test_a_table_in_no_database(session: SparkSession, site: MetastoreSite) -> None:
+    """What Spark refuses for good is a conflict, in its own words."""
+    lost = replace(site.fresh_table(), name=TableName(database="no_such_db", table="t"))
+    with pytest.raises(MetastoreConflictError, match="no_such_db") as caught:
+        SparkCatalog(session).create_table(lost)
+    assert caught.value.code == "METASTORE_REFUSED"
+
+
+def test_without_a_session(session: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Said at once, and typed; ``recover`` may be called before there is one."""
+    del session
+
+    def none() -> SparkSession:
+        raise PySparkRuntimeError(errorClass="NO_ACTIVE_OR_DEFAULT_SESSION", messageParameters={})
+
+    monkeypatch.setattr(SparkSession, "active", none)
+    with pytest.raises(MetastoreConflictError) as caught:
+        SparkCatalog().get_table(TableName.parse("default.t"))
+    assert caught.value.code == "NO_SESSION"
+
+
+class OfClient(AnalysisException):
+    """What Spark makes of whatever its client of Hive raises."""
+
+    def __init__(self, text: str) -> None:
+        Exception.__init__(self, text)
+
+    def getCondition(self) -> str:  # noqa: N802 - Spark's name
+        return "_LEGACY_ERROR_TEMP_3065"
+
+    def __str__(self) -> str:
+        return str(self.args[0])
+
+
+@pytest.mark.parametrize(
+    ("text", "kind", "code"),
+    [
+        ("MetaException(message:java.net.ConnectException: refused)", MetastoreError, "METASTORE_FAILED"),
+        ("Unable to instantiate SessionHiveMetaStoreClient", MetastoreError, "METASTORE_FAILED"),
+        ("MetaException(message:Permission denied: u)", MetastoreConflictError, "METASTORE_REFUSED"),
+        ("NoSuchObjectException(message:t)", MetastoreConflictError, "METASTORE_REFUSED"),
+    ],
+)
+def test_what_sparks_client_of_hive_reports(text: str, kind: type[MetastoreError], code: str) -> None:
+    """Spark calls all of it analysis: a metastore that is away is asked again, a refusal is not."""
+
+    def fail() -> None:
+        raise OfClient(text)
+
+    with pytest.raises(MetastoreError) as caught:
+        catalog_module._translated(fail, "look")
+    assert (type(caught.value), caught.value.code) == (kind, code)
+    assert text in str(caught.value)
 
 
 ROWS = [Row(id=i, name=f"n{i}", day=f"2024-01-0{i % 3 + 1}", k="a/b" if i % 2 else None) for i in range(30)]

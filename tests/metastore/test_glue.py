@@ -6,12 +6,13 @@ import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from filesink.errors import DependencyError, MetastoreConflictError, MetastoreError
+from filesink.errors import ConfigError, DependencyError, MetastoreConflictError, MetastoreError
 from filesink.metastore.api import Metastore, Partition, Table, TableChange, TableName, Values
 from filesink.metastore.glue import GlueCatalog
 from tests.contracts.metastore_contract import MetastoreContract, MetastoreSite, partition
@@ -38,6 +39,9 @@ class GlueSite(MetastoreSite):
             for page in found
             for one in page["Partitions"]
         }
+
+    def drop_table(self, name: TableName) -> None:
+        self.client.delete_table(DatabaseName=name.database, Name=name.table)
 
     def columns(self, name: TableName) -> dict[str, str]:
         found = self.client.get_table(DatabaseName=name.database, Name=name.table)["Table"]
@@ -110,17 +114,54 @@ class Broken:
 
 @pytest.mark.parametrize(
     ("code", "kind"),
-    [("AccessDeniedException", MetastoreConflictError), ("InternalServiceException", MetastoreError)],
+    [
+        ("AccessDeniedException", MetastoreConflictError),
+        ("UnrecognizedClientException", MetastoreConflictError),
+        ("ExpiredTokenException", MetastoreConflictError),
+        ("InvalidSignatureException", MetastoreConflictError),
+        ("InternalServiceException", MetastoreError),
+        ("ThrottlingException", MetastoreError),
+        ("OperationTimeoutException", MetastoreError),
+    ],
 )
 def test_errors_of_the_service(code: str, kind: type[Exception]) -> None:
-    """What can be tried again is told from what cannot."""
+    """What can be tried again is told from what cannot; Glue's own sentence is told, but for secrets."""
     from botocore.exceptions import ClientError
 
-    error = ClientError({"Error": {"Code": code, "Message": "secret"}}, "GetTable")
+    sentence = "User: arn:aws:iam::1:user/u may not; token=secret"
+    error = ClientError({"Error": {"Code": code, "Message": sentence}}, "GetTable")
     with pytest.raises(MetastoreError) as caught:
         GlueCatalog(Broken(error)).get_table(TableName.parse("a.b"))
     assert type(caught.value) is kind
-    assert "secret" not in str(caught.value)
+    assert "User: arn:aws:iam::1:user/u may not; token=…" in str(caught.value)
+
+
+@pytest.mark.parametrize("error", ["NoCredentialsError", "NoAuthTokenError", "UnauthorizedSSOTokenError"])
+def test_who_cannot_be_asked_for_is_not_tried_again(error: str) -> None:
+    """Without credentials nothing is sent, now or in half a minute."""
+    from botocore import exceptions
+
+    with pytest.raises(MetastoreConflictError) as caught:
+        GlueCatalog(Broken(getattr(exceptions, error)())).get_table(TableName.parse("a.b"))
+    assert caught.value.code == "METASTORE_LOGIN"
+
+
+@pytest.mark.parametrize("environment", [{}, {"AWS_DEFAULT_REGION": "x y"}, {"AWS_PROFILE": "nobody"}])
+def test_an_environment_that_makes_no_client(
+    environment: dict[str, str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Said when it is built, with boto3's own sentence."""
+    for name in ("AWS_REGION", "AWS_DEFAULT_REGION", "AWS_PROFILE"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("AWS_CONFIG_FILE", str(tmp_path / "none"))
+    monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", str(tmp_path / "none"))
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    with monkeypatch.context() as patch:
+        patch.setattr(boto3, "DEFAULT_SESSION", None)
+        with pytest.raises(ConfigError) as caught:
+            GlueCatalog()
+    assert caught.value.code == "GLUE_CLIENT"
 
 
 def test_no_answer_is_unknown() -> None:

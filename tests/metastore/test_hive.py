@@ -14,16 +14,25 @@ from typing import Self
 
 import puresasl.mechanisms
 import pytest
-from pymetastore.hive_metastore.ttypes import MetaException
+from pymetastore.hive_metastore.ttypes import (
+    InvalidInputException,
+    MetaException,
+    NoSuchObjectException,
+    UnknownDBException,
+)
+from thrift.Thrift import TApplicationException
 from thrift.transport.TSocket import TSocket
+from thrift.transport.TTransport import TTransportException
 
 from examples.hive_server import HiveServer
 from filesink.errors import ConfigError, DependencyError, MetastoreConflictError, MetastoreError
 from filesink.metastore import hive as hive_module
-from filesink.metastore.api import Column, Metastore, TableChange, TableName, Values
+from filesink.metastore.api import Column, Metastore, Table, TableChange, TableName, Values
 from filesink.metastore.hive import HiveMetastore
 from filesink.metastore.hive_connection import HiveConnection, Kerberos
 from filesink.metastore.hive_servers import Server, Servers, parse_uris
+from filesink.storage.api import Store
+from filesink.storage.open import open_store
 from tests.contracts.metastore_contract import MetastoreContract, MetastoreSite, partition
 from tests.fakes import SettableClock
 from tests.metastore.test_memory import MemoryMetastoreSite
@@ -53,6 +62,13 @@ class HiveSite(MetastoreSite):
         with self._client() as client:
             found = client.get_table(name.database, name.table)
         return {column.name: column.type for column in (*found.sd.cols, *found.partitionKeys)}
+
+    def store(self, table: Table) -> Store:
+        return open_store(table.location.removeprefix("file:"), {})
+
+    def drop_table(self, name: TableName) -> None:
+        with self._client() as client:
+            client.drop_table(name.database, name.table, False)  # noqa: FBT003 - whether with its files
 
     @contextmanager
     def _client(self) -> Iterator[object]:
@@ -217,17 +233,80 @@ def test_the_timeout_is_that_of_every_connection(monkeypatch: pytest.MonkeyPatch
 
 
 def test_what_the_service_could_not_do_is_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Trouble of its own, such as with its database, is no conflict. Its text may hold values."""
+    """Trouble of its own, such as with its database, is no conflict. Its words are told, but for secrets."""
 
     def fail(*_: object) -> None:
-        raise MetaException("day=secret")
+        raise MetaException("the database is full, url=jdbc:x?password=secret\nat org.apache.hadoop")
 
     monkeypatch.setattr(HiveConnection, "ask", fail)
     with pytest.raises(MetastoreError) as caught:
         HiveMetastore("thrift://127.0.0.1:1").get_table(TableName.parse("a.b"))
     assert caught.value.code == "METASTORE_FAILED"
     assert not isinstance(caught.value, MetastoreConflictError)
+    assert "(MetaException): the database is full" in str(caught.value)
     assert "secret" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        MetaException("java.security.AccessControlException: Permission denied: user=u, access=WRITE"),
+        MetaException("No privilege 'Alter' found for outputs { database:default, table:t}"),
+        InvalidInputException("no"),
+        UnknownDBException("no"),
+        NoSuchObjectException("no"),
+        TApplicationException(TApplicationException.UNKNOWN_METHOD, "no"),
+    ],
+    ids=repr,
+)
+def test_what_the_service_refuses_for_good_is_not_tried_again(
+    error: Exception, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Missing permission, or something that is not there: whoever asks again is told the same."""
+
+    def fail(*_: object) -> None:
+        raise error
+
+    monkeypatch.setattr(HiveConnection, "ask", fail)
+    with pytest.raises(MetastoreConflictError) as caught:
+        HiveMetastore("thrift://127.0.0.1:1").get_table(TableName.parse("a.b"))
+    assert caught.value.code == "METASTORE_REFUSED"
+    assert error.message in str(caught.value)
+
+
+class NoTicket(Exception):  # noqa: N818 - as kerberos.GSSError
+    """An error of the library for Kerberos."""
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "attempts"),
+    [
+        (NoTicket("No Kerberos credentials available"), "METASTORE_LOGIN", 1),
+        (
+            TTransportException(1, "Bad SASL negotiation status: 3 (GSS initiate failed)"),
+            "METASTORE_LOGIN",
+            1,
+        ),
+        (TTransportException(1, "Could not connect to any of [('h', 1)]"), "METASTORE_DOWN", 3),
+    ],
+    ids=["no ticket", "refused", "away"],
+)
+def test_a_login_that_is_refused_is_not_tried_again(
+    error: Exception, code: str, attempts: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Three rounds with pauses are for servers that are away."""
+    tried = []
+
+    def fail(_socket: object) -> None:
+        tried.append(1)
+        raise error
+
+    monkeypatch.setattr(TSocket, "open", fail)
+    with pytest.raises(MetastoreError) as caught:
+        HiveMetastore("thrift://127.0.0.1:1", clock=SettableClock()).get_table(TableName.parse("a.b"))
+    assert (caught.value.code, len(tried)) == (code, attempts)
+    assert isinstance(caught.value, MetastoreConflictError) == (code == "METASTORE_LOGIN")
+    assert str(error.args[-1] if code == "METASTORE_LOGIN" else "Could not connect") in str(caught.value)
 
 
 def test_an_interrupted_call_leaves_no_connection() -> None:

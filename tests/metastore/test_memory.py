@@ -28,6 +28,9 @@ class MemoryMetastoreSite(MetastoreSite):
         found = self.tables.tables[name].table
         return {column.name: column.type for column in (*found.columns, *found.partition_keys)}
 
+    def drop_table(self, name: TableName) -> None:
+        del self.tables.tables[name]
+
 
 @pytest.fixture
 def site() -> MetastoreSite:

@@ -37,7 +37,8 @@ from filesink.metastore.policies import (
     PartitionPolicy,
     SuccessFilePolicy,
 )
-from filesink.metastore.triggers import PartitionTime, TriggerView
+from filesink.metastore.triggers import PartitionTime, Trigger, TriggerView
+from filesink.sink import FileSink, FileSinkBuilder
 from filesink.storage.faulty import Fault, Moment
 from formats.api import Encoder
 from tests.fakes import SCHEMA, World, keep_open, micro_batch, plan_of, records
@@ -354,7 +355,7 @@ def test_a_value_that_stands_for_never_is_never_due() -> None:
 
 @pytest.mark.parametrize(("columns", "fits"), [(("Day", "k"), True), (("k",), False), ((), False)])
 def test_an_extractor_that_names_other_columns_is_refused(told: Told, columns, fits) -> None:
-    """Else every partition would be due at once, and an announcement would say nothing."""
+    """Else none would ever be due."""
     trigger = PartitionCommit.partition_time(extractor="$day", watermark_column="ts")
     if fits:
         trigger.check_partitions(columns)
@@ -363,7 +364,7 @@ def test_an_extractor_that_names_other_columns_is_refused(told: Told, columns, f
         trigger.check_partitions(columns)
     assigner = BucketAssigner.partition_bucket_assigner(*columns) if columns else BASE_PATH
     world = world_of(told, trigger=trigger, plan=replace(timed_plan(), assigner=assigner, format=JSON))
-    with pytest.raises(ConfigError, match="due at once"):
+    with pytest.raises(ConfigError, match="ever be due"):
         world.tiers().prepare(pa.schema([("k", "string"), ("ts", pa.timestamp("us")), ("value", "string")]))
 
 
@@ -448,11 +449,130 @@ def test_times_of_values(extractor: str, bucket: str, expected: str | None) -> N
     assert (time and time.isoformat()) == expected
 
 
-def test_a_partition_without_a_time_is_due_at_once() -> None:
+def test_the_partition_of_null_is_due_at_once() -> None:
     """Nobody could ever say that it is complete, and nothing is held back for ever."""
-    trigger = PartitionTime(extractor="$day", watermark_column="ts")
-    one = Announcement(bucket="day=__HIVE_DEFAULT_PARTITION__", first_seen_ms=0, slot=0)
+    trigger = PartitionTime(extractor="$day $hour:00", watermark_column="ts")
+    one = Announcement(bucket="day=__HIVE_DEFAULT_PARTITION__/hour=3", first_seen_ms=0, slot=0)
     assert trigger.is_due(one, TriggerView(now_ms=0, watermark=None), 0)
+    assert not trigger.waits_for_end(one.bucket)
+
+
+UNREAD = [
+    "day=20240101",
+    "day=05-03-2020",
+    "day=today",
+    "2024-01-01--07",
+    "day=2024-02-30",
+    "k=2024-01-01",
+    "",
+]
+
+
+@pytest.mark.parametrize("bucket", UNREAD)
+def test_a_partition_whose_name_is_no_time_is_announced_at_the_end(
+    told: Told, bucket: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Never too early, as with its first record; the log says so once, and each report counts it."""
+    world = timed(told)
+    driver = world.driver()
+    batch = pa.RecordBatch.from_pydict(
+        {
+            "bucket": [bucket],
+            "value": ["v"],
+            "ts": pa.array([at("2024-01-09") * 1000], pa.timestamp("us", tz="UTC")),
+        }
+    )
+    for batch_id in range(2):
+        outcome = driver.run(micro_batch(batch_id), world.job(batch))
+        assert outcome.metrics["partitions_without_time"] == 1
+    assert told.take() == []
+    [said] = [
+        record.getMessage() for record in caplog.records if "only when the input ends" in record.message
+    ]
+    assert f"'{bucket}'" in said
+    assert "$day" in said
+    driver.finish()
+    assert told.take() == [bucket]
+
+
+@pytest.mark.parametrize(
+    ("formatter", "extractor", "bucket", "expected"),
+    [
+        ("yyyyMMdd", "$day", "day=20260921", "2026-09-21T00:00:00"),
+        ("yyyyMMdd", "$day", "day=2026-09-21", None),
+        ("MM-dd-yyyy HH:mm:ss", "$day $hour:00:00", "day=05-03-2020/hour=07", "2020-05-03T07:00:00"),
+        ("yyyyMMddHH", "$day$hour", "day=20260921/hour=23", "2026-09-21T23:00:00"),
+        ("dd.MM.yyyy", "$d.$m.$y", "y=2024/m=02/d=29", "2024-02-29T00:00:00"),
+    ],
+)
+def test_a_formatter_says_how_times_are_written(formatter, extractor, bucket, expected) -> None:
+    """As Flink's ``partition.time-extractor.timestamp-formatter``."""
+    trigger = PartitionCommit.partition_time(extractor=extractor, watermark_column="ts", formatter=formatter)
+    found = trigger.time_of(bucket)
+    assert (found and found.isoformat()) == expected
+
+
+def sink_of(assigner: BucketAssigner, trigger: Trigger) -> FileSinkBuilder:
+    """A builder with partition commit."""
+    commit = PartitionCommit(policies=[SuccessFilePolicy()], trigger=trigger)
+    builder = FileSink.for_row_format("/data/never", Encoder.json_lines())
+    return builder.with_bucket_assigner(assigner).with_partition_commit(commit)
+
+
+@pytest.mark.parametrize(
+    ("assigner", "formatter", "fits"),
+    [
+        (BucketAssigner.date_time_bucket_assigner(), None, False),
+        (BucketAssigner.date_time_bucket_assigner("yyyy/MM/dd"), None, False),
+        (BucketAssigner.date_time_bucket_assigner("'day='yyyy-MM-dd"), None, True),
+        (BucketAssigner.date_time_bucket_assigner("'day='yyyyMMdd"), None, False),
+        (BucketAssigner.date_time_bucket_assigner("'day='yyyyMMdd"), "yyyyMMdd", True),
+        (BucketAssigner.date_time_bucket_assigner("'day='yyyy-dd-MM"), None, False),
+        (BASE_PATH, None, False),
+        (BucketAssigner.partition_bucket_assigner("k"), None, False),
+        (BucketAssigner.partition_bucket_assigner("day", "k"), None, True),
+        (BucketAssigner.expression_bucket_assigner("concat('day=', d)"), None, True),  # only data can tell
+    ],
+)
+def test_directories_that_tell_no_time_are_refused_at_the_build(assigner, formatter, fits) -> None:
+    """Where they are known then; a trigger by the clock looks at none."""
+    trigger = PartitionCommit.partition_time(extractor="$day", watermark_column="ts", formatter=formatter)
+    sink_of(assigner, PartitionCommit.process_time()).build()
+    if fits:
+        sink_of(assigner, trigger).build()
+        return
+    with pytest.raises(ConfigError) as caught:
+        sink_of(assigner, trigger).build()
+    assert caught.value.code == "BAD_VALUE"
+
+
+@pytest.mark.parametrize(
+    ("kind", "formatter", "extractor", "fits"),
+    [
+        (pa.date32(), None, "$day", True),
+        (pa.timestamp("us"), None, "$day", True),
+        (pa.date32(), "yyyyMMdd", "$day", False),
+        (pa.date32(), "yyyy-MM-dd", "$day", True),
+        (pa.date32(), None, "$day 07:00", True),
+        (pa.timestamp("us"), None, "$day 07:00", False),
+        (pa.int32(), None, "$day", False),
+        (pa.int32(), None, "2024-11-$day", True),
+        (pa.int32(), "yyyyMMdd", "$day", True),
+        (pa.bool_(), None, "$day", False),
+        (pa.string(), None, "$day", True),
+        (pa.dictionary(pa.int8(), pa.date32()), "yyyyMMdd", "$day", False),
+    ],
+)
+def test_columns_no_value_of_which_is_a_time_are_refused_before_a_write(
+    kind, formatter, extractor, fits
+) -> None:
+    """A whole number is no ISO date, and a date is written in one way only. Text may be anything."""
+    trigger = PartitionCommit.partition_time(extractor=extractor, watermark_column="t", formatter=formatter)
+    if fits:
+        trigger.check_types({"day": kind})
+        return
+    with pytest.raises(ConfigError, match="formatter"):
+        trigger.check_types({"day": kind})
 
 
 @pytest.mark.parametrize(
@@ -465,6 +585,7 @@ def test_a_partition_without_a_time_is_due_at_once() -> None:
         lambda: PartitionCommit.partition_time(extractor="day", watermark_column="ts"),
         lambda: PartitionCommit.partition_time(extractor="$day", watermark_column=""),
         lambda: PartitionCommit.partition_time(extractor="$d", watermark_column="t", time_zone="Mars"),
+        lambda: PartitionCommit.partition_time(extractor="$d", watermark_column="t", formatter="yyyy-mm-dd"),
         lambda: SuccessFilePolicy("SUCCESS"),
         lambda: SuccessFilePolicy("_a/b"),
         lambda: ListenerPolicy("print"),  # type: ignore[arg-type]

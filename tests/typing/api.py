@@ -77,7 +77,10 @@ announcing = (
     .with_partition_commit(
         PartitionCommit(
             trigger=PartitionCommit.partition_time(
-                extractor="$day $hour:00:00", watermark_column="ts", allowed_lateness=timedelta(minutes=5)
+                extractor="$day $hour:00:00",
+                watermark_column="ts",
+                allowed_lateness=timedelta(minutes=5),
+                formatter="yyyyMMdd HH:mm:ss",
             ),
             delay="1 h",
             policies=[
@@ -137,7 +140,7 @@ def bare_stream(df: DataFrame) -> None:
 def upkeep() -> None:
     """What operators call."""
     try:
-        recovered = lines.recover(lost="rewrite", checkpoint_location="/checkpoints/events")
+        recovered = lines.recover(lost="rewrite", announce="skip", checkpoint_location="/checkpoints/events")
     except StagedDataLost as lost:
         print(lost.code, lost.message)
     except FilesinkError as error:
