@@ -76,7 +76,7 @@ def plan(
         ConfigError: ``BAD_VALUE``; ``NO_SINK``, this is not the base path of one.
     """
     address = StoreAddress(base_path=check_base_path(base_path), storage_options=storage_options or {})
-    return _plan(written(address, base_path), bucket, _size(target_size), SystemClock().now_ms())
+    return _plan(written(address), bucket, _size(target_size), SystemClock().now_ms())
 
 
 def compact(
@@ -118,7 +118,7 @@ def compact(
         target_size=_size(target_size),
         grace_ms=parse_duration_ms(reader_grace, name="reader_grace", least=0),
     )
-    written(address, base_path)
+    written(address)
     ports = Ports(clock=SystemClock(), ids=SystemIds(), runner=ThreadRunner(_AT_ONCE))
     outcome = tiers.compact(ports)
     return None if outcome is None else report_of(outcome)

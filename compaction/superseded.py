@@ -22,7 +22,6 @@ from typing import Any
 
 from filesink.committables import CommittableCodec, SupersededFile
 from filesink.epoch_record import EpochRecord, OfflineCompaction
-from filesink.errors import ConfigError
 from filesink.file_tiers import StoreAddress
 from filesink.identity import EXCLUSIVE
 from filesink.ledger import COMPACTION, Ledger
@@ -31,6 +30,7 @@ from filesink.naming import LEDGER_ROOT, join, parent
 from filesink.storage.api import Entry, Kind, Store
 from filesink.storage.base_path import check_base_path
 from filesink.sweep import visible
+from filesink.written_sinks import nothing_at
 
 log = logging.getLogger("filesink")
 
@@ -56,11 +56,11 @@ def files(
         ConfigError: ``NO_SINK``, this is not the base path of one.
     """
     checked = check_base_path(base_path)
-    store = written(StoreAddress(base_path=checked, storage_options=storage_options or {}), base_path)
+    store = written(StoreAddress(base_path=checked, storage_options=storage_options or {}))
     return [f"{checked}/{path}" for path in current(store, bucket)]
 
 
-def written(address: StoreAddress, base_path: str | Path) -> Store:
+def written(address: StoreAddress) -> Store:
     """The store, if a sink has written there; nothing else may get a ledger, or be read by one.
 
     One in the directory of a bucket would make it a base path of its own, hidden from its sink for ever.
@@ -71,10 +71,8 @@ def written(address: StoreAddress, base_path: str | Path) -> Store:
     """
     store = address()
     if not ledger_ids(store):
-        raise ConfigError(
-            f"no sink has written to '{base_path}', so nothing is known of files there; nothing was changed. "
-            "Pass the base path of the sink; for one directory below it, name that as bucket",
-            code="NO_SINK",
+        raise nothing_at(
+            address, advice="Pass the base path of the sink; for one directory below it, name that as bucket"
         )
     return store
 

@@ -46,6 +46,7 @@ from filesink.spark.engine import EngineOptions, SparkEngine
 from filesink.spark.table_columns import in_table_order
 from filesink.storage.base_path import check_base_path
 from filesink.writer import Plan
+from filesink.written_sinks import check_streamed, check_written
 from formats.api import BulkWriterFactory, Encoder, RowEncoder
 from formats.per_row import PerRowEncoder
 
@@ -358,7 +359,10 @@ class FileSink:
 
         Raises:
             ConfigError: ``NO_STREAM``; no stream has written with this object, and the sink has no uid.
+                ``NO_SINK``; no stream has written to this path under this uid.
         """
+        if self._tiers.uid is not None and not self._engine.has_streamed:
+            check_streamed(self._address, self._tiers.uid)
         outcome = self._engine.finish()
         return None if outcome is None else report_of(outcome)
 
@@ -384,23 +388,34 @@ class FileSink:
             StagedDataLost: see ``lost``.
             IdentityError: ``NO_REPLAY`` or ``WRONG_CHECKPOINT``; nothing was taken back.
             ConcurrentDriverError: a query is running.
+            ConfigError: ``NO_SINK``; no sink has written to this path, or none with this uid. A program that
+                comes here before its first write takes this code for «nothing to recover».
         """
+        chosen = _choice(Lost, lost, "lost")
         checkpoint = None if checkpoint_location is None else os.fspath(checkpoint_location)
-        return self._maintenance().recover(_choice(Lost, lost, "lost"), checkpoint)
+        return self._maintenance().recover(chosen, checkpoint)
 
     def plan_sweep(self, older_than: Duration = "7 days") -> SweepPlan:
         """What ``sweep`` would remove now.
 
         ``older_than``: when a sink without progress counts as dead; ``int`` is milliseconds.
+
+        Raises:
+            ConfigError: ``NO_SINK``; no sink has written to this path, or none with this uid.
         """
-        return self._maintenance().plan_sweep(parse_duration_ms(older_than, name="older_than"))
+        age = parse_duration_ms(older_than, name="older_than")
+        return self._maintenance().plan_sweep(age)
 
     def sweep(self, older_than: Duration = "7 days") -> SweepPlan:
         """Remove hidden files that nothing can refer to any more; returns what was removed.
 
         Every start does so for its own sink. This one looks at all sinks below the base path.
+
+        Raises:
+            ConfigError: as ``plan_sweep``.
         """
-        return self._maintenance().sweep(parse_duration_ms(older_than, name="older_than"))
+        age = parse_duration_ms(older_than, name="older_than")
+        return self._maintenance().sweep(age)
 
     def __repr__(self) -> str:
         built = self._builder
@@ -412,7 +427,13 @@ class FileSink:
         """For all batches of a query, so that none waits for a metastore."""
         return self._builder.in_order()
 
+    @property
+    def _address(self) -> StoreAddress:
+        built = self._builder
+        return StoreAddress(base_path=built.base_path, storage_options=built.storage_options)
+
     def _maintenance(self) -> Maintenance:
+        check_written(self._address, self._tiers.uid)
         return Maintenance(self._tiers, clock=self._engine.clock, ids=self._engine.ids)
 
 

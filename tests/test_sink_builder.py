@@ -250,7 +250,8 @@ def test_building_touches_nothing(tmp_path):
     """Neither building nor looking makes a directory."""
     sink = lines(tmp_path / "new").build()
     repr(sink)
-    sink.plan_sweep()
+    with pytest.raises(ConfigError, match="no sink has written"):
+        sink.plan_sweep()
     assert not (tmp_path / "new").exists()
 
 

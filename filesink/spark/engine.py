@@ -84,6 +84,11 @@ class SparkEngine(Generic[S, C, A]):
         """Where ids come from."""
         return self._options.ids
 
+    @property
+    def has_streamed(self) -> bool:
+        """Whether a stream has been written by this object."""
+        return bool(self._streams)
+
     def write(
         self, df: DataFrame, *, mode: SaveMode = SaveMode.APPEND, txn_id: str | None = None
     ) -> Outcome[C]:
