@@ -130,9 +130,7 @@ def _there(ids: Iterable[str], uid: str) -> str:
         "batch writes with a txn_id or without a uid": batches,
         "overwrites": int(EXCLUSIVE in ids),
     }
-    return (
-        _join([*named, *(what for what, count in also.items() if count)]) or "none"
-    )
+    return _join([*named, *(what for what, count in also.items() if count)]) or "none"
 
 
 def _above(address: StoreAddress) -> Iterator[str]:
