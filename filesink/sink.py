@@ -43,6 +43,7 @@ from filesink.report import EpochReport, RecoveryReport, SweepPlan, report_of
 from filesink.rolling import AnsweringPolicy, CheckpointRollingPolicy, RollingPolicy
 from filesink.save_mode import SaveMode
 from filesink.spark.engine import EngineOptions, SparkEngine
+from filesink.spark.query import AtEnd, SinkQuery
 from filesink.spark.table_columns import in_table_order
 from filesink.storage.base_path import check_base_path
 from filesink.writer import Plan
@@ -52,8 +53,6 @@ from formats.per_row import PerRowEncoder
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
-
-    from filesink.spark.query import SinkQuery
 
 E = TypeVar("E", bound=Enum)
 V = TypeVar("V")
@@ -315,6 +314,7 @@ class FileSink:
         *,
         checkpoint_location: str | os.PathLike[str],
         query_name: str | None = None,
+        at_end: Literal["publish", "keep"] = "publish",
         **trigger: Any,
     ) -> SinkQuery[EpochReport]:
         """Start a streaming query into this sink; Spark's ``StreamingQuery`` comes back.
@@ -327,6 +327,9 @@ class FileSink:
             checkpoint_location: a directory of this query's own, kept across restarts; not among the data
                 below the base path.
             query_name: Spark's name of the query.
+            at_end: what the end of a query that ends by itself does with open parts and with files that wait
+                for compaction. ``"publish"`` makes all of them visible. ``"keep"`` leaves them for the
+                next run, as of a job that is scheduled hourly, but for those whose time has come.
             **trigger: one of ``processing_time="10 seconds"``, ``available_now=True``, ``once=True``.
 
         Raises:
@@ -338,6 +341,7 @@ class FileSink:
             self._builder.in_order()(df),
             checkpoint_location=checkpoint,
             query_name=query_name,
+            at_end=_choice(AtEnd, at_end, "at_end"),
             report=report_of,
             **trigger,
         )

@@ -23,7 +23,7 @@ from filesink.replay import EpochOptions, History, OnGap
 from filesink.save_mode import SaveMode
 from filesink.spark.chains import Chains
 from filesink.spark.job import SparkWriteJob, check_derived, not_picklable, with_derived
-from filesink.spark.query import SinkQuery
+from filesink.spark.query import AtEnd, SinkQuery
 from filesink.spark.recent_outcomes import RecentOutcomes
 from filesink.spark.runner import SparkRunner, is_stopped
 from filesink.spark.schema import arrow_schema, check_twins
@@ -138,6 +138,7 @@ class SparkEngine(Generic[S, C, A]):
         *,
         checkpoint_location: str,
         query_name: str | None = None,
+        at_end: AtEnd = AtEnd.PUBLISH,
         report: Callable[[Outcome[C]], Any] = lambda outcome: outcome,
         **trigger: Any,
     ) -> SinkQuery[Any]:
@@ -161,7 +162,7 @@ class SparkEngine(Generic[S, C, A]):
         ends = not _ENDING.isdisjoint(trigger)
         return SinkQuery(
             query,
-            finish=(lambda: self._finish(sink_id)) if ends else None,
+            finish=partial(self._end, sink_id, at_end) if ends else None,
             release=lambda: self._chains.release(sink_id),
             reports=lambda: [report(outcome) for outcome in self._outcomes.latest()],
         )
@@ -195,14 +196,14 @@ class SparkEngine(Generic[S, C, A]):
             )
         for sink_id in streams:
             self._chains.release(sink_id)  # of queries that have ended; others may have gone on since
-        outcomes = [outcome for sink_id in sorted(streams) if (outcome := self._finish(sink_id))]
+        outcomes = [outcome for sink_id in sorted(streams) if (outcome := self._end(sink_id, AtEnd.PUBLISH))]
         return outcomes[-1] if outcomes else None
 
-    def _finish(self, sink_id: str) -> Outcome[C] | None:
-        """Close what one stream has left open."""
+    def _end(self, sink_id: str, at_end: AtEnd) -> Outcome[C] | None:
+        """Close what one stream has left open, or of that only what is due."""
         try:
             with self._chains.use(sink_id, self._session_of(sink_id)) as loop:
-                outcome = loop.finish()
+                outcome = loop.finish() if at_end is AtEnd.PUBLISH else loop.upkeep()
         finally:
             self._chains.release(sink_id)
         if outcome is not None:
