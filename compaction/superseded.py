@@ -22,13 +22,14 @@ from typing import Any
 
 from filesink.committables import CommittableCodec, SupersededFile
 from filesink.epoch_record import EpochRecord, OfflineCompaction
+from filesink.errors import ConfigError
 from filesink.file_tiers import StoreAddress
 from filesink.identity import EXCLUSIVE
 from filesink.ledger import COMPACTION, Ledger
 from filesink.ledger_directory import ledger_ids
 from filesink.naming import LEDGER_ROOT, join, parent
 from filesink.storage.api import Entry, Kind, Store
-from filesink.storage.base_path import check_base_path
+from filesink.storage.base_path import check_base_path, has_no_bytes
 from filesink.sweep import visible
 from filesink.written_sinks import nothing_at
 
@@ -57,7 +58,22 @@ def files(
     """
     checked = check_base_path(base_path)
     store = written(StoreAddress(base_path=checked, storage_options=storage_options or {}))
-    return [f"{checked}/{path}" for path in current(store, bucket)]
+    return [f"{checked}/{path}" for path in current(store, check_bucket(bucket))]
+
+
+def check_bucket(bucket: object) -> str | None:
+    """``bucket`` if it is one, as users name it.
+
+    Raises:
+        ConfigError: ``BAD_VALUE``.
+    """
+    if bucket is not None and (not isinstance(bucket, str) or has_no_bytes(bucket)):
+        raise ConfigError(
+            "bucket must be the path of a directory below the base path, such as 'day=2024-01-01'; got "
+            f"{repr(bucket)[:40]}",
+            code="BAD_VALUE",
+        )
+    return bucket
 
 
 def written(address: StoreAddress) -> Store:

@@ -17,10 +17,10 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from enum import Enum
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Literal
 
+from filesink.arguments import checkpoint, choice, data_frame, instance_of, kind_of
 from filesink.bucket import Closed
 from filesink.buckets import BucketAssigner
 from filesink.checkpoints import check_checkpoint
@@ -54,8 +54,6 @@ from formats.per_row import PerRowEncoder
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-E = TypeVar("E", bound=Enum)
-V = TypeVar("V")
 Mode = Literal["append", "overwrite", "overwrite_partitions", "error_if_data_exists"]
 
 
@@ -79,14 +77,14 @@ class FileSinkBuilder:
 
     def with_bucket_assigner(self, assigner: BucketAssigner) -> FileSinkBuilder:
         """Choose the directory of each record; by default the hour of writing, as Flink does."""
-        return replace(self, assigner=_instance(assigner, BucketAssigner, "with_bucket_assigner"))
+        return replace(self, assigner=instance_of(assigner, BucketAssigner, "with_bucket_assigner"))
 
     def with_rolling_policy(self, policy: RollingPolicy) -> FileSinkBuilder:
         """Choose when a part file is closed.
 
         Bulk formats take a ``CheckpointRollingPolicy`` only: their files end with every epoch.
         """
-        _instance(policy, RollingPolicy, "with_rolling_policy")
+        instance_of(policy, RollingPolicy, "with_rolling_policy")
         if isinstance(self.format, BulkFormat) and not isinstance(policy, CheckpointRollingPolicy):
             raise ConfigError(
                 f"{type(policy).__name__} may keep a part open across epochs, and a bulk format cannot be "
@@ -102,7 +100,7 @@ class FileSinkBuilder:
 
     def with_output_file_config(self, config: OutputFileConfig) -> FileSinkBuilder:
         """Choose prefix and suffix of the names of part files."""
-        return replace(self, names=_instance(config, OutputFileConfig, "with_output_file_config"))
+        return replace(self, names=instance_of(config, OutputFileConfig, "with_output_file_config"))
 
     def enable_compact(self, strategy: CompactStrategy, compactor: Any) -> FileSinkBuilder:
         """Let small files wait, hidden, until ``strategy`` has ``compactor`` merge them.
@@ -114,6 +112,12 @@ class FileSinkBuilder:
         Raises:
             ConfigError: ``COMPACTION``; it cannot merge files of this format.
         """
+        if isinstance(strategy, type) or not callable(getattr(strategy, "stage", None)):
+            raise ConfigError(
+                "enable_compact takes a strategy, such as compaction.FileCompactStrategy(size_threshold="
+                f"'128MiB'), got {kind_of(strategy)}",
+                code="BAD_VALUE",
+            )
         address = StoreAddress(base_path=self.base_path)
         strategy.stage(compactor, SinkFiles(open_store=address, format=self.format, names=self.names))
         return replace(self, compaction=Compaction(strategy=strategy, compactor=compactor))
@@ -139,7 +143,7 @@ class FileSinkBuilder:
         ``"refuse"`` (default) raises ``IdentityError``: the query would read its source from the start
         and double the rows. ``"append"`` lets it write.
         """
-        chosen = _choice(OnNewQuery, action, "on_new_query")
+        chosen = choice(OnNewQuery, action, "on_new_query")
         return replace(self, epochs=replace(self.epochs, on_new_query=chosen))
 
     def on_replay_mismatch(self, action: Literal["raise", "keep_first"]) -> FileSinkBuilder:
@@ -148,7 +152,7 @@ class FileSinkBuilder:
         ``"raise"`` (default) raises ``ReplayMismatchError``; ``"keep_first"`` logs a warning and keeps
         what was committed, for queries that are knowingly not deterministic.
         """
-        chosen = _choice(OnReplayMismatch, action, "on_replay_mismatch")
+        chosen = choice(OnReplayMismatch, action, "on_replay_mismatch")
         return replace(self, epochs=replace(self.epochs, on_replay_mismatch=chosen))
 
     def on_bad_record(self, action: Literal["fail"] | DeadLetters) -> FileSinkBuilder:
@@ -165,11 +169,11 @@ class FileSinkBuilder:
                 "dead letters need a row format, whose records are written one by one; a bulk format fails",
                 code="CONFLICT",
             )
-        return replace(self, dead_letters=_instance(action, DeadLetters, "on_bad_record"))
+        return replace(self, dead_letters=instance_of(action, DeadLetters, "on_bad_record"))
 
     def with_partition_commit(self, commit: PartitionCommit) -> FileSinkBuilder:
         """Announce directories that got files: to a metastore, by success files, to a listener."""
-        return replace(self, partition_commit=_instance(commit, PartitionCommit, "with_partition_commit"))
+        return replace(self, partition_commit=instance_of(commit, PartitionCommit, "with_partition_commit"))
 
     def tiers(self) -> FileTiers:
         """The sink as an engine drives it; for engines of your own."""
@@ -206,6 +210,13 @@ class FileSink:
     """
 
     def __init__(self, builder: FileSinkBuilder) -> None:
+        given: object = builder
+        if not isinstance(given, FileSinkBuilder):
+            raise ConfigError(
+                "a sink is made by FileSink.for_row_format(path, encoder), .for_bulk_format(path, factory) "
+                f"or .for_hive_table(table, metastore=…), and then .build(); got {type(given).__name__}",
+                code="BAD_VALUE",
+            )
         self._builder = builder
         self._tiers = builder.tiers()
         options = EngineOptions(epochs=builder.epochs, check_interval_ms=builder.check_interval_ms)
@@ -227,7 +238,7 @@ class FileSink:
             encoder = PerRowEncoder(encoder)
         return FileSinkBuilder(
             base_path=check_base_path(base_path),
-            format=RowFormat(_instance(encoder, Encoder, "for_row_format")),
+            format=RowFormat(instance_of(encoder, Encoder, "for_row_format")),
             policy=RollingPolicy.default_rolling_policy(),
         )
 
@@ -246,7 +257,7 @@ class FileSink:
         """
         return FileSinkBuilder(
             base_path=check_base_path(base_path),
-            format=BulkFormat(_instance(writer_factory, BulkWriterFactory, "for_bulk_format")),
+            format=BulkFormat(instance_of(writer_factory, BulkWriterFactory, "for_bulk_format")),
             policy=RollingPolicy.on_checkpoint_rolling_policy(),
         )
 
@@ -269,9 +280,10 @@ class FileSink:
             MetastoreError: the metastore does not answer, or has no such table.
             ConfigError: ``TABLE_FORMAT``; there is no writer for the table's serde.
         """
+        instance_of(metastore, Metastore, "for_hive_table")
+        policy = MetastorePolicy(table, metastore, on_new_columns=on_new_columns)
         found = find_table(table, metastore)
         form = format_of(found)
-        policy = MetastorePolicy(table, metastore, on_new_columns=on_new_columns)
         return FileSinkBuilder(
             base_path=check_base_path(found.location),
             format=form,
@@ -305,8 +317,9 @@ class FileSink:
             FilesinkError: nothing became visible, or, if the epoch had been decided, ``recover()``
                 carries it through.
         """
-        ordered = self._builder.in_order()(df)
-        return report_of(self._engine.write(ordered, mode=_choice(SaveMode, mode, "mode"), txn_id=txn_id))
+        chosen = choice(SaveMode, mode, "mode")
+        ordered = self._builder.in_order()(data_frame(df, "write"))
+        return report_of(self._engine.write(ordered, mode=chosen, txn_id=txn_id))
 
     def start(
         self,
@@ -335,13 +348,13 @@ class FileSink:
         Raises:
             FilesinkError: the query was not started. What fails later is in ``query.exception()``.
         """
-        checkpoint = os.fspath(checkpoint_location)
-        check_checkpoint(checkpoint, self._builder.base_path)
+        location = checkpoint(checkpoint_location)
+        check_checkpoint(location, self._builder.base_path)
         return self._engine.start(
-            self._builder.in_order()(df),
-            checkpoint_location=checkpoint,
+            self._builder.in_order()(data_frame(df, "start")),
+            checkpoint_location=location,
             query_name=query_name,
-            at_end=_choice(AtEnd, at_end, "at_end"),
+            at_end=choice(AtEnd, at_end, "at_end"),
             report=report_of,
             **trigger,
         )
@@ -354,7 +367,7 @@ class FileSink:
         Raises:
             FilesinkError: as ``write``. Let it end the query: its restart repeats the batch.
         """
-        self._engine.foreach_batch(self._in_order(df), batch_id)
+        self._engine.foreach_batch(self._in_order(data_frame(df, "foreach_batch")), batch_id)
 
     def finish(self) -> EpochReport | None:
         """Close everything that streams of this sink have left open; ``None`` if nothing was.
@@ -395,9 +408,9 @@ class FileSink:
             ConfigError: ``NO_SINK``; no sink has written to this path, or none with this uid. A program that
                 comes here before its first write takes this code for «nothing to recover».
         """
-        chosen = _choice(Lost, lost, "lost")
-        checkpoint = None if checkpoint_location is None else os.fspath(checkpoint_location)
-        return self._maintenance().recover(chosen, checkpoint)
+        chosen = choice(Lost, lost, "lost")
+        location = None if checkpoint_location is None else checkpoint(checkpoint_location)
+        return self._maintenance().recover(chosen, location)
 
     def plan_sweep(self, older_than: Duration = "7 days") -> SweepPlan:
         """What ``sweep`` would remove now.
@@ -439,17 +452,3 @@ class FileSink:
     def _maintenance(self) -> Maintenance:
         check_written(self._address, self._tiers.uid)
         return Maintenance(self._tiers, clock=self._engine.clock, ids=self._engine.ids)
-
-
-def _instance(value: V, kind: type[Any], where: str) -> V:
-    if not isinstance(value, kind):
-        raise ConfigError(f"{where} takes a {kind.__name__}, got {type(value).__name__}", code="BAD_VALUE")
-    return value
-
-
-def _choice(kind: type[E], value: str, name: str) -> E:
-    try:
-        return kind(value)
-    except ValueError:
-        allowed = " or ".join(repr(member.value) for member in kind)
-        raise ConfigError(f"{name} must be {allowed}, got {str(value)[:40]!r}", code="BAD_VALUE") from None

@@ -24,6 +24,7 @@ from filesink.storage.api import Kind, Store
 from filesink.sweep import hidden_files
 from filesink.system import SystemIds
 
+_OF_UIDS = ("uid-", "appends-")  # how the names of ledgers begin that tell a uid
 _NAMED = 5  # uids in a message
 _LOOKED_AT = 100  # directories below the path
 _LEVELS = 4  # directories above it
@@ -90,12 +91,11 @@ def _check_begun(address: StoreAddress, store: Store) -> None:
 
 
 def _has_written(store: Store, ids: Sequence[str], uid: str) -> bool:
-    own = stream_sink_id(uid, "")
-    if own in ids or any(_is_write_of(store, sink_id, uid) for sink_id in ids):
+    if uid in _uids(ids) or any(_is_write_of(store, sink_id, uid) for sink_id in ids):
         return True
     if EXCLUSIVE in ids:
         return False  # not known: its records do not say which uid they are of
-    tag = sink_tag(own)
+    tag = sink_tag(stream_sink_id(uid, ""))
     return any(file.tag == tag for file in hidden_files(store))
 
 
@@ -118,19 +118,24 @@ def _no_such_uid(address: StoreAddress, ids: Sequence[str], uid: str, what: str)
 
 def _there(ids: Iterable[str], uid: str) -> str:
     """The sinks in words, those with a name like ``uid`` first."""
-    uids = [sink_id.removeprefix("uid-") for sink_id in ids if sink_id.startswith("uid-")]
-    uids.sort(key=lambda name: (-SequenceMatcher(None, name.lower(), uid.lower()).ratio(), name))
+    uids = sorted(
+        _uids(ids), key=lambda name: (-SequenceMatcher(None, name.lower(), uid.lower()).ratio(), name)
+    )
     named = [f"uid '{name}'" for name in uids[:_NAMED]]
     if len(uids) > _NAMED:
         named.append(f"{len(uids) - _NAMED:,} more uids")
     streams = sum(sink_id.startswith("query-") for sink_id in ids)
-    batches = sum(sink_id.startswith(("txn-", "batch-")) for sink_id in ids)
+    batches = sum(sink_id.startswith(("txn-", "batch-")) or sink_id == "appends" for sink_id in ids)
     also = {
         "streams without a uid": streams,
         "batch writes with a txn_id or without a uid": batches,
         "overwrites": int(EXCLUSIVE in ids),
     }
     return _join([*named, *(what for what, count in also.items() if count)]) or "none"
+
+
+def _uids(ids: Iterable[str]) -> set[str]:
+    return {sink_id.removeprefix(kind) for sink_id in ids for kind in _OF_UIDS if sink_id.startswith(kind)}
 
 
 def _above(address: StoreAddress) -> Iterator[str]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import pyspark
 from pyspark import cloudpickle
-from pyspark.errors import PySparkRuntimeError
+from pyspark.errors import PySparkException, PySparkRuntimeError
 from pyspark.sql import SparkSession
 
 from filesink.api import Sink
@@ -42,6 +42,7 @@ _OLDEST_SPARK = (4, 1)
 _SURROGATE = re.compile("[\ud800-\udfff]")  # without its other half it has no bytes
 _ENDING = frozenset({"available_now", "once"})
 _TRIGGERS = {"processing_time": "processingTime", "available_now": "availableNow", "once": "once"}
+_TRIGGER_VALUES = {"processing_time": "text such as '10 seconds'", "available_now": "True", "once": "True"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -148,12 +149,17 @@ class SparkEngine(Generic[S, C, A]):
                 "exactly-once needs checkpoint_location: a directory of this query's own", code="CHECKPOINT"
             )
         arguments = _trigger(trigger)
+        _check_name(query_name)
         if not df.isStreaming:
             raise ConfigError("start() takes a streaming DataFrame; use write() for a batch", code="BATCH")
         self.check(df)
         refuse_gaps = partial(self._micro_batch, on_gap=OnGap.REFUSE)  # every batch of this query is ours
         stream = df.writeStream.foreachBatch(refuse_gaps).outputMode("append")
-        stream = stream.option("checkpointLocation", str(checkpoint_location)).trigger(**arguments)
+        stream = stream.option("checkpointLocation", str(checkpoint_location))
+        try:
+            stream = stream.trigger(**arguments)
+        except PySparkException as error:
+            raise ConfigError(f"Spark cannot use this trigger: {error}", code="TRIGGER") from error
         if query_name is not None:
             stream = stream.queryName(query_name)
         query = stream.start()
@@ -264,9 +270,13 @@ class SparkEngine(Generic[S, C, A]):
             return known
         try:
             return SparkSession.active()
-        except PySparkRuntimeError:
+        except PySparkRuntimeError as error:
             if known is None:
-                raise
+                raise ConfigError(
+                    "finish() needs a Spark session, since what it closes may take a job; make one with "
+                    "SparkSession.builder.getOrCreate()",
+                    code="NO_SESSION",
+                ) from error
             return known  # its settings can still be read, and most streams are finished without a job
 
 
@@ -290,12 +300,24 @@ def _time_zone(session: SparkSession) -> str:
     return str(session.conf.get("spark.sql.session.timeZone"))
 
 
+def _is_text(value: object) -> bool:
+    return isinstance(value, str) and bool(value) and not _SURROGATE.search(value)
+
+
 def _check_txn_id(txn_id: object) -> None:
     # A record that has a number there is written, and can never be read again.
-    if txn_id is not None and not (isinstance(txn_id, str) and txn_id and not _SURROGATE.search(txn_id)):
+    if txn_id is not None and not _is_text(txn_id):
         raise ConfigError(
             "txn_id must be text, such as '2026-01', that is not empty and has no lone surrogate, or left "
             f"out; got {repr(txn_id)[:40]}, a value of type {type(txn_id).__name__}",
+            code="BAD_VALUE",
+        )
+
+
+def _check_name(query_name: object) -> None:
+    if query_name is not None and not _is_text(query_name):
+        raise ConfigError(
+            f"query_name must be text that is not empty, or left out; got {repr(query_name)[:40]}",
             code="BAD_VALUE",
         )
 
@@ -316,6 +338,9 @@ def _trigger(trigger: dict[str, Any]) -> dict[str, Any]:
         )
     if len(trigger) > 1:
         raise ConfigError("give one trigger only: " + ", ".join(sorted(trigger)), code="TRIGGER")
+    for name, value in trigger.items():
+        if not (_is_text(value) if name == "processing_time" else value is True):
+            raise ConfigError(f"{name} takes {_TRIGGER_VALUES[name]}, got {repr(value)[:40]}", code="TRIGGER")
     return {_TRIGGERS[name]: value for name, value in trigger.items()} or {"processingTime": "0 seconds"}
 
 
