@@ -7,6 +7,7 @@ import pickle
 import time
 from dataclasses import FrozenInstanceError, replace
 from datetime import timedelta
+from types import SimpleNamespace
 
 import pyarrow as pa
 import pytest
