@@ -84,19 +84,24 @@ class EpochReport:
     def __repr__(self) -> str:
         batch = "" if self.batch_id is None else f", batch {self.batch_id}"
         rows = _count(self.rows, "row")
-        what = f"already committed, {rows}" if self.already_committed else f"{rows} in"
-        return f"<EpochReport epoch {self.epoch}{batch}: {what}: {self._whereabouts()}{self._removals()}>"
+        if self.already_committed:  # others may have replaced the files since
+            what = f"already committed, {rows}{self._in_files()}"
+        else:
+            what = f"{rows} in: {self._whereabouts()}{_merged_text(self.metrics)}{self._removals()}"
+        return f"<EpochReport epoch {self.epoch}{batch}: {what}>"
+
+    def _in_files(self) -> str:
+        return f" in {_count(len(self.files), 'file')}, {size_text(self.bytes)}" if self.files else ""
 
     def _whereabouts(self) -> str:
         """Where rows are when the epoch is done."""
-        files = f" in {_count(len(self.files), 'file')}, {size_text(self.bytes)}" if self.files else ""
         hidden = {
             "in open parts": self.open_rows,
             "waiting for compaction": self.waiting_rows,
             "in dead letters": self.dead_letters,
         }
         rest = "".join(f", {rows:,} {where}" for where, rows in hidden.items() if rows)
-        return f"{self.visible_rows:,} visible{files}{rest}{_merged_text(self.metrics)}"
+        return f"{self.visible_rows:,} visible{self._in_files()}{rest}"
 
     def _removals(self) -> str:
         done = f"; replaced {_count(len(self.replaced), 'file')}" if self.replaced else ""

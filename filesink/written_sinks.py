@@ -44,7 +44,7 @@ def check_written(address: StoreAddress, uid: str | None) -> None:
         _check_begun(address, store)
     elif uid is not None and not _has_written(store, ids, uid):
         if EXCLUSIVE not in ids:
-            raise _no_such_uid(address, ids, uid, "no sink with")
+            raise _no_such_uid(address, ids, uid, "no sink with uid")
         log.warning(
             "'%s': no sink with uid '%s' has appended or streamed here, so only overwrites are looked after; "
             "there are %s",
@@ -65,7 +65,7 @@ def check_streamed(address: StoreAddress, uid: str) -> None:
     if not ids:
         _check_begun(address, store)
     elif stream_sink_id(uid, "") not in ids:
-        raise _no_such_uid(address, ids, uid, "no stream with")
+        raise _no_such_uid(address, ids, uid, "there is nothing to finish: no stream with uid")
 
 
 def nothing_at(address: StoreAddress, *, advice: str) -> ConfigError:
@@ -110,7 +110,7 @@ def _is_write_of(store: Store, sink_id: str, uid: str) -> bool:
 
 def _no_such_uid(address: StoreAddress, ids: Sequence[str], uid: str, what: str) -> ConfigError:
     return ConfigError(
-        f"{what} uid '{uid}' has written to '{address.base_path}'; there are {_there(ids, uid)}. Nothing was "
+        f"{what} '{uid}' has written to '{address.base_path}'; there are {_there(ids, uid)}. Nothing was "
         "done. Pass the uid that it was written with, or the base path where it has written",
         code="NO_SINK",
     )

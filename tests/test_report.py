@@ -96,7 +96,7 @@ def test_a_report_of_a_repeated_write():
     report = report_of(outcome(BatchWrite(txn_id="t"), replayed=True))
     assert report.already_committed
     assert report.batch_id is None
-    assert repr(report) == "<EpochReport epoch 4: already committed, 3 rows: 3 visible in 1 file, 7 B>"
+    assert repr(report) == "<EpochReport epoch 4: already committed, 3 rows in 1 file, 7 B>"
 
 
 def test_a_report_in_a_notebook():
