@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import Any
 
 from compaction.groups import FinishedFile, Group
-from compaction.superseded import outstanding, written
+from compaction.superseded import check_bucket, outstanding, written
 from compaction.swap import CompactionPlan, Swap
 from filesink.api import PreCommitStage
 from filesink.buckets import BucketAssigner
@@ -76,7 +76,7 @@ def plan(
         ConfigError: ``BAD_VALUE``; ``NO_SINK``, this is not the base path of one.
     """
     address = StoreAddress(base_path=check_base_path(base_path), storage_options=storage_options or {})
-    return _plan(written(address, base_path), bucket, _size(target_size), SystemClock().now_ms())
+    return _plan(written(address), check_bucket(bucket), _size(target_size), SystemClock().now_ms())
 
 
 def compact(
@@ -113,12 +113,12 @@ def compact(
     address = StoreAddress(base_path=check_base_path(base_path), storage_options=storage_options or {})
     tiers = FinishedTiers(
         address=address,
-        plan=_writing(RowFormat(form) if isinstance(form, Encoder) else BulkFormat(form)),
-        bucket=bucket,
+        plan=_writing(_format(form)),
+        bucket=check_bucket(bucket),
         target_size=_size(target_size),
         grace_ms=parse_duration_ms(reader_grace, name="reader_grace", least=0),
     )
-    written(address, base_path)
+    written(address)
     ports = Ports(clock=SystemClock(), ids=SystemIds(), runner=ThreadRunner(_AT_ONCE))
     outcome = tiers.compact(ports)
     return None if outcome is None else report_of(outcome)
@@ -255,6 +255,20 @@ def _packed(files: list[FinishedFile], target_size: int) -> Iterator[list[Finish
             waiting, size = [], 0
     if waiting:
         yield waiting
+
+
+def _format(form: object) -> FileFormat:
+    match form:
+        case Encoder():
+            return RowFormat(form)
+        case BulkWriterFactory():
+            return BulkFormat(form)
+        case _:
+            raise ConfigError(
+                "compact takes the format that the sink had: a BulkWriterFactory, such as "
+                f"ParquetWriterFactory(), or an Encoder; got {type(form).__name__}",
+                code="BAD_VALUE",
+            )
 
 
 def _size(value: int | str) -> int:

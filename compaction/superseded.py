@@ -29,8 +29,9 @@ from filesink.ledger import COMPACTION, Ledger
 from filesink.ledger_directory import ledger_ids
 from filesink.naming import LEDGER_ROOT, join, parent
 from filesink.storage.api import Entry, Kind, Store
-from filesink.storage.base_path import check_base_path
+from filesink.storage.base_path import check_base_path, has_no_bytes
 from filesink.sweep import visible
+from filesink.written_sinks import nothing_at
 
 log = logging.getLogger("filesink")
 
@@ -56,11 +57,26 @@ def files(
         ConfigError: ``NO_SINK``, this is not the base path of one.
     """
     checked = check_base_path(base_path)
-    store = written(StoreAddress(base_path=checked, storage_options=storage_options or {}), base_path)
-    return [f"{checked}/{path}" for path in current(store, bucket)]
+    store = written(StoreAddress(base_path=checked, storage_options=storage_options or {}))
+    return [f"{checked}/{path}" for path in current(store, check_bucket(bucket))]
 
 
-def written(address: StoreAddress, base_path: str | Path) -> Store:
+def check_bucket(bucket: object) -> str | None:
+    """``bucket`` if it is one, as users name it.
+
+    Raises:
+        ConfigError: ``BAD_VALUE``.
+    """
+    if bucket is not None and (not isinstance(bucket, str) or has_no_bytes(bucket)):
+        raise ConfigError(
+            "bucket must be the path of a directory below the base path, such as 'day=2024-01-01'; got "
+            f"{repr(bucket)[:40]}",
+            code="BAD_VALUE",
+        )
+    return bucket
+
+
+def written(address: StoreAddress) -> Store:
     """The store, if a sink has written there; nothing else may get a ledger, or be read by one.
 
     One in the directory of a bucket would make it a base path of its own, hidden from its sink for ever.
@@ -71,10 +87,8 @@ def written(address: StoreAddress, base_path: str | Path) -> Store:
     """
     store = address()
     if not ledger_ids(store):
-        raise ConfigError(
-            f"no sink has written to '{base_path}', so nothing is known of files there; nothing was changed. "
-            "Pass the base path of the sink; for one directory below it, name that as bucket",
-            code="NO_SINK",
+        raise nothing_at(
+            address, advice="Pass the base path of the sink; for one directory below it, name that as bucket"
         )
     return store
 

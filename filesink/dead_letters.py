@@ -17,6 +17,7 @@ import pyarrow as pa
 from filesink.errors import BucketError, ConfigError, EncoderError, FilesinkError, SchemaError
 from filesink.naming import DEAD_LETTERS, check_relative, join
 from filesink.part_writer import UnwritableRecord
+from filesink.storage.base_path import has_no_bytes
 from formats.errors import FormatError
 from formats.parquet import ParquetWriterFactory
 
@@ -47,14 +48,19 @@ class DeadLetters:
     limit: int = 10_000
 
     def __post_init__(self) -> None:
-        check_relative(self.path)
-        if not self.path.startswith(DEAD_LETTERS):
+        path: object = self.path
+        if not isinstance(path, str) or not path.startswith(DEAD_LETTERS) or has_no_bytes(path):
             raise ConfigError(
                 f"dead letters go below the base path, into a directory that begins with '{DEAD_LETTERS}'",
                 code="BAD_VALUE",
             )
-        if self.limit < 1:
-            raise ConfigError("the limit of dead letters must be greater than 0", code="BAD_VALUE")
+        check_relative(path)
+        limit: object = self.limit
+        if isinstance(limit, bool) or not isinstance(limit, int) or limit < 1:
+            raise ConfigError(
+                f"the limit of dead letters must be a whole number > 0, got {repr(limit)[:40]}",
+                code="BAD_VALUE",
+            )
 
     def check_schema(self, schema: pa.Schema) -> None:
         """Raise ``SchemaError`` if a record of ``schema`` could not be put aside."""

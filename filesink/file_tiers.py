@@ -17,6 +17,7 @@ from filesink.committables import Committable, CommittableCodec, HeldFile, HeldF
 from filesink.committer import FileCommitter, VerifyStage
 from filesink.event_time import check_time_column
 from filesink.file_format import RowFormat
+from filesink.held_rows import CountHeldRows
 from filesink.ledger import Ledger
 from filesink.merging import SinkFiles
 from filesink.metastore.announcements import Announced, AnnouncementCodec
@@ -110,12 +111,12 @@ class FileTiers(Sink[HeldFile, Committable, Announced]):
         return None if self.publishing is None else PartitionCommitter(self.publishing.commit, self._site)
 
     def pre_commit_stages(self) -> Sequence[PreCommitStage[HeldFile, Committable]]:
-        """Close what is due, put it together, name what it replaces, then look at every new file."""
+        """Close what is due, put it together, name what it replaces, look at every new file, then count."""
         files = SinkFiles(open_store=self.address, format=self.plan.format, names=self.plan.names)
         replace = ReplaceFiles(self.address(), self.open_ledger, buckets=self.emptied)
         first = [] if self.publishing is None else [CloseDuePartitions(self.publishing.commit)]
         last = VerifyStage(self.address())
-        return (*first, CloseParts(self.plan.policy), self._merging(files), replace, last)
+        return (*first, CloseParts(self.plan.policy), self._merging(files), replace, last, CountHeldRows())
 
     def _merging(self, files: SinkFiles) -> PreCommitStage[HeldFile, Committable]:
         match self.compaction:

@@ -9,9 +9,12 @@ from html import escape
 from filesink.committables import Committable, PendingFile, ReplacedFile
 from filesink.epoch import Outcome
 from filesink.epoch_record import MicroBatch
+from filesink.held_rows import OPEN_ROWS, WAITING_ROWS
+from filesink.naming import is_data
 from filesink.sweep import Leftover
 
 _SHOWN = 20  # files in a notebook's table
+_FIELDS = frozenset({OPEN_ROWS, WAITING_ROWS})  # no counters: what they tell of two epochs does not add up
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,11 +33,17 @@ class EpochReport:
 
     Attributes:
         epoch: its slot in the sink's ledger.
-        rows: records that came in. Under a policy that keeps parts open, some are still hidden.
+        rows: records that came in. Where they are now is told by ``visible_rows``, ``open_rows``,
+            ``waiting_rows`` and ``dead_letters``.
         bytes: size of ``files`` together.
         files: what has become visible in this epoch.
+        open_rows: rows that are hidden in parts that stay open, when the epoch is done: those of earlier
+            epochs, too. ``None`` if an earlier call had decided the epoch.
+        waiting_rows: as ``open_rows``, of closed files that wait for compaction.
         replaced: paths that an overwrite, or ``compaction.compact``, has removed. One that was changed
             meanwhile stays; a warning in the log names it.
+        not_removed: visible files that should have been removed and could not be yet: readers see their
+            rows beside those of ``files``, until a later epoch has removed them.
         batch_id: Spark's number of the micro-batch; ``None`` for a batch write or an epoch of upkeep.
         already_committed: nothing was written, because an earlier call had committed this input.
         metrics: counters of the tasks, added up, and of merges: ``merged_files_in``, ``merged_bytes_in``,
@@ -47,8 +56,21 @@ class EpochReport:
     files: Sequence[FinishedFile]
     batch_id: int | None = None
     already_committed: bool = False
+    open_rows: int | None = None
+    waiting_rows: int | None = None
     replaced: Sequence[str] = ()
+    not_removed: Sequence[str] = ()
     metrics: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def visible_rows(self) -> int:
+        """Rows of ``files``, whenever they came in; without dead letters."""
+        return sum(file.rows for file in self.files if is_data(file.bucket))
+
+    @property
+    def dead_letters(self) -> int:
+        """Records that could not be written and stand in files of ``files`` below ``_dead_letters``."""
+        return sum(file.rows for file in self.files if not is_data(file.bucket))
 
     @property
     def write_amplification(self) -> float | None:
@@ -60,12 +82,31 @@ class EpochReport:
         return 1 + self.metrics.get("merged_bytes_in", 0) / self.bytes if self.bytes else None
 
     def __repr__(self) -> str:
-        what = "already committed" if self.already_committed else "committed"
         batch = "" if self.batch_id is None else f", batch {self.batch_id}"
-        return (
-            f"<EpochReport epoch {self.epoch}{batch}: {what} {self.rows:,} rows, "
-            f"{len(self.files)} files, {size_text(self.bytes)}{_merged_text(self.metrics)}>"
-        )
+        rows = _count(self.rows, "row")
+        if self.already_committed:  # others may have replaced the files since
+            what = f"already committed, {rows}{self._in_files()}"
+        else:
+            what = f"{rows} in: {self._whereabouts()}{_merged_text(self.metrics)}{self._removals()}"
+        return f"<EpochReport epoch {self.epoch}{batch}: {what}>"
+
+    def _in_files(self) -> str:
+        return f" in {_count(len(self.files), 'file')}, {size_text(self.bytes)}" if self.files else ""
+
+    def _whereabouts(self) -> str:
+        """Where rows are when the epoch is done."""
+        hidden = {
+            "in open parts": self.open_rows,
+            "waiting for compaction": self.waiting_rows,
+            "in dead letters": self.dead_letters,
+        }
+        rest = "".join(f", {rows:,} {where}" for where, rows in hidden.items() if rows)
+        return f"{self.visible_rows:,} visible{self._in_files()}{rest}"
+
+    def _removals(self) -> str:
+        done = f"; replaced {_count(len(self.replaced), 'file')}" if self.replaced else ""
+        left = f"; {_count(len(self.not_removed), 'file')} not removed yet" if self.not_removed else ""
+        return done + left
 
     def _repr_html_(self) -> str:
         rows = "".join(
@@ -131,8 +172,14 @@ def report_of(outcome: Outcome[Committable]) -> EpochReport:
         batch_id=outcome.cause.batch_id if isinstance(outcome.cause, MicroBatch) else None,
         already_committed=outcome.replayed,
         replaced=tuple(file.path for file in outcome.committables if isinstance(file, ReplacedFile)),
-        metrics=outcome.metrics,
+        open_rows=outcome.metrics.get(OPEN_ROWS),
+        waiting_rows=outcome.metrics.get(WAITING_ROWS),
+        metrics={name: value for name, value in outcome.metrics.items() if name not in _FIELDS},
     )
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number:,} {what}" if number == 1 else f"{number:,} {what}s"
 
 
 def _merged_text(metrics: Mapping[str, int]) -> str:

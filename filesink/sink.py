@@ -17,9 +17,8 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from enum import Enum
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Literal
 
 from filesink.bucket import Closed
 from filesink.buckets import BucketAssigner
@@ -37,25 +36,24 @@ from filesink.merging import SinkFiles
 from filesink.metastore.api import Metastore
 from filesink.metastore.metastore_policy import MetastorePolicy
 from filesink.metastore.partition_commit import PartitionCommit
+from filesink.method_arguments import checkpoint, choice, data_frame, instance_of, kind_of
 from filesink.naming import OutputFileConfig
 from filesink.replay import EpochOptions, OnReplayMismatch
 from filesink.report import EpochReport, RecoveryReport, SweepPlan, report_of
 from filesink.rolling import AnsweringPolicy, CheckpointRollingPolicy, RollingPolicy
 from filesink.save_mode import SaveMode
 from filesink.spark.engine import EngineOptions, SparkEngine
+from filesink.spark.query import AtEnd, SinkQuery
 from filesink.spark.table_columns import in_table_order
 from filesink.storage.base_path import check_base_path
 from filesink.writer import Plan
+from filesink.written_sinks import check_streamed, check_written
 from formats.api import BulkWriterFactory, Encoder, RowEncoder
 from formats.per_row import PerRowEncoder
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from filesink.spark.query import SinkQuery
-
-E = TypeVar("E", bound=Enum)
-V = TypeVar("V")
 Mode = Literal["append", "overwrite", "overwrite_partitions", "error_if_data_exists"]
 
 
@@ -79,14 +77,14 @@ class FileSinkBuilder:
 
     def with_bucket_assigner(self, assigner: BucketAssigner) -> FileSinkBuilder:
         """Choose the directory of each record; by default the hour of writing, as Flink does."""
-        return replace(self, assigner=_instance(assigner, BucketAssigner, "with_bucket_assigner"))
+        return replace(self, assigner=instance_of(assigner, BucketAssigner, "with_bucket_assigner"))
 
     def with_rolling_policy(self, policy: RollingPolicy) -> FileSinkBuilder:
         """Choose when a part file is closed.
 
         Bulk formats take a ``CheckpointRollingPolicy`` only: their files end with every epoch.
         """
-        _instance(policy, RollingPolicy, "with_rolling_policy")
+        instance_of(policy, RollingPolicy, "with_rolling_policy")
         if isinstance(self.format, BulkFormat) and not isinstance(policy, CheckpointRollingPolicy):
             raise ConfigError(
                 f"{type(policy).__name__} may keep a part open across epochs, and a bulk format cannot be "
@@ -106,7 +104,7 @@ class FileSinkBuilder:
         ``build`` raises ``ConfigError`` (``CONFLICT``) if readers would take the suffix for that of
         another codec or format.
         """
-        return replace(self, names=_instance(config, OutputFileConfig, "with_output_file_config"))
+        return replace(self, names=instance_of(config, OutputFileConfig, "with_output_file_config"))
 
     def enable_compact(self, strategy: CompactStrategy, compactor: Any) -> FileSinkBuilder:
         """Let small files wait, hidden, until ``strategy`` has ``compactor`` merge them.
@@ -118,6 +116,12 @@ class FileSinkBuilder:
         Raises:
             ConfigError: ``COMPACTION``; it cannot merge files of this format.
         """
+        if isinstance(strategy, type) or not callable(getattr(strategy, "stage", None)):
+            raise ConfigError(
+                "enable_compact takes a strategy, such as compaction.FileCompactStrategy(size_threshold="
+                f"'128MiB'), got {kind_of(strategy)}",
+                code="BAD_VALUE",
+            )
         address = StoreAddress(base_path=self.base_path)
         strategy.stage(compactor, SinkFiles(open_store=address, format=self.format, names=self.names))
         return replace(self, compaction=Compaction(strategy=strategy, compactor=compactor))
@@ -143,7 +147,7 @@ class FileSinkBuilder:
         ``"refuse"`` (default) raises ``IdentityError``: the query would read its source from the start
         and double the rows. ``"append"`` lets it write.
         """
-        chosen = _choice(OnNewQuery, action, "on_new_query")
+        chosen = choice(OnNewQuery, action, "on_new_query")
         return replace(self, epochs=replace(self.epochs, on_new_query=chosen))
 
     def on_replay_mismatch(self, action: Literal["raise", "keep_first"]) -> FileSinkBuilder:
@@ -152,7 +156,7 @@ class FileSinkBuilder:
         ``"raise"`` (default) raises ``ReplayMismatchError``; ``"keep_first"`` logs a warning and keeps
         what was committed, for queries that are knowingly not deterministic.
         """
-        chosen = _choice(OnReplayMismatch, action, "on_replay_mismatch")
+        chosen = choice(OnReplayMismatch, action, "on_replay_mismatch")
         return replace(self, epochs=replace(self.epochs, on_replay_mismatch=chosen))
 
     def on_bad_record(self, action: Literal["fail"] | DeadLetters) -> FileSinkBuilder:
@@ -165,11 +169,11 @@ class FileSinkBuilder:
         """
         if action == "fail":
             return replace(self, dead_letters=None)
-        return replace(self, dead_letters=_instance(action, DeadLetters, "on_bad_record"))
+        return replace(self, dead_letters=instance_of(action, DeadLetters, "on_bad_record"))
 
     def with_partition_commit(self, commit: PartitionCommit) -> FileSinkBuilder:
         """Announce directories that got files: to a metastore, by success files, to a listener."""
-        return replace(self, partition_commit=_instance(commit, PartitionCommit, "with_partition_commit"))
+        return replace(self, partition_commit=instance_of(commit, PartitionCommit, "with_partition_commit"))
 
     def tiers(self) -> FileTiers:
         """The sink as an engine drives it; for engines of your own."""
@@ -209,6 +213,13 @@ class FileSink:
     """
 
     def __init__(self, builder: FileSinkBuilder) -> None:
+        given: object = builder
+        if not isinstance(given, FileSinkBuilder):
+            raise ConfigError(
+                "a sink is made by FileSink.for_row_format(path, encoder), .for_bulk_format(path, factory) "
+                f"or .for_hive_table(table, metastore=…), and then .build(); got {type(given).__name__}",
+                code="BAD_VALUE",
+            )
         self._builder = builder
         self._tiers = builder.tiers()
         options = EngineOptions(epochs=builder.epochs, check_interval_ms=builder.check_interval_ms)
@@ -231,7 +242,7 @@ class FileSink:
             encoder = PerRowEncoder(encoder)
         return FileSinkBuilder(
             base_path=check_base_path(base_path),
-            format=RowFormat(_instance(encoder, Encoder, "for_row_format")),
+            format=RowFormat(instance_of(encoder, Encoder, "for_row_format")),
             policy=RollingPolicy.default_rolling_policy(),
         )
 
@@ -251,7 +262,7 @@ class FileSink:
         _refuse_other_kind(writer_factory, (Encoder, RowEncoder), "for_bulk_format", "for_row_format")
         return FileSinkBuilder(
             base_path=check_base_path(base_path),
-            format=BulkFormat(_instance(writer_factory, BulkWriterFactory, "for_bulk_format")),
+            format=BulkFormat(instance_of(writer_factory, BulkWriterFactory, "for_bulk_format")),
             policy=RollingPolicy.on_checkpoint_rolling_policy(),
         )
 
@@ -274,9 +285,10 @@ class FileSink:
             MetastoreError: the metastore does not answer, or has no such table.
             ConfigError: ``TABLE_FORMAT``; there is no writer for the table's serde.
         """
+        instance_of(metastore, Metastore, "for_hive_table")
+        policy = MetastorePolicy(table, metastore, on_new_columns=on_new_columns)
         found = find_table(table, metastore)
         form = format_of(found)
-        policy = MetastorePolicy(table, metastore, on_new_columns=on_new_columns)
         return FileSinkBuilder(
             base_path=check_base_path(found.location),
             format=form,
@@ -310,8 +322,9 @@ class FileSink:
             FilesinkError: nothing became visible, or, if the epoch had been decided, ``recover()``
                 carries it through.
         """
-        ordered = self._builder.in_order()(df)
-        return report_of(self._engine.write(ordered, mode=_choice(SaveMode, mode, "mode"), txn_id=txn_id))
+        chosen = choice(SaveMode, mode, "mode")
+        ordered = self._builder.in_order()(data_frame(df, "write"))
+        return report_of(self._engine.write(ordered, mode=chosen, txn_id=txn_id))
 
     def start(
         self,
@@ -319,6 +332,7 @@ class FileSink:
         *,
         checkpoint_location: str | os.PathLike[str],
         query_name: str | None = None,
+        at_end: Literal["publish", "keep"] = "publish",
         **trigger: Any,
     ) -> SinkQuery[EpochReport]:
         """Start a streaming query into this sink; Spark's ``StreamingQuery`` comes back.
@@ -331,17 +345,21 @@ class FileSink:
             checkpoint_location: a directory of this query's own, kept across restarts; not among the data
                 below the base path.
             query_name: Spark's name of the query.
+            at_end: what the end of a query that ends by itself does with open parts and with files that wait
+                for compaction. ``"publish"`` makes all of them visible. ``"keep"`` leaves them for the
+                next run, as of a job that is scheduled hourly, but for those whose time has come.
             **trigger: one of ``processing_time="10 seconds"``, ``available_now=True``, ``once=True``.
 
         Raises:
             FilesinkError: the query was not started. What fails later is in ``query.exception()``.
         """
-        checkpoint = os.fspath(checkpoint_location)
-        check_checkpoint(checkpoint, self._builder.base_path)
+        location = checkpoint(checkpoint_location)
+        check_checkpoint(location, self._builder.base_path)
         return self._engine.start(
-            self._builder.in_order()(df),
-            checkpoint_location=checkpoint,
+            self._builder.in_order()(data_frame(df, "start")),
+            checkpoint_location=location,
             query_name=query_name,
+            at_end=choice(AtEnd, at_end, "at_end"),
             report=report_of,
             **trigger,
         )
@@ -354,7 +372,7 @@ class FileSink:
         Raises:
             FilesinkError: as ``write``. Let it end the query: its restart repeats the batch.
         """
-        self._engine.foreach_batch(self._in_order(df), batch_id)
+        self._engine.foreach_batch(self._in_order(data_frame(df, "foreach_batch")), batch_id)
 
     def finish(self) -> EpochReport | None:
         """Close everything that streams of this sink have left open; ``None`` if nothing was.
@@ -363,7 +381,10 @@ class FileSink:
 
         Raises:
             ConfigError: ``NO_STREAM``; no stream has written with this object, and the sink has no uid.
+                ``NO_SINK``; no stream has written to this path under this uid.
         """
+        if self._tiers.uid is not None and not self._engine.has_streamed:
+            check_streamed(self._address, self._tiers.uid)
         outcome = self._engine.finish()
         return None if outcome is None else report_of(outcome)
 
@@ -395,24 +416,34 @@ class FileSink:
             MetastoreConflictError: see ``announce``.
             IdentityError: ``NO_REPLAY`` or ``WRONG_CHECKPOINT``; nothing was taken back.
             ConcurrentDriverError: a query is running.
+            ConfigError: ``NO_SINK``; no sink has written to this path, or none with this uid. A program that
+                comes here before its first write takes this code for «nothing to recover».
         """
-        checkpoint = None if checkpoint_location is None else os.fspath(checkpoint_location)
-        maintenance = self._maintenance(_choice(Announce, announce, "announce"))
-        return maintenance.recover(_choice(Lost, lost, "lost"), checkpoint)
+        chosen, announced = choice(Lost, lost, "lost"), choice(Announce, announce, "announce")
+        location = None if checkpoint_location is None else checkpoint(checkpoint_location)
+        return self._maintenance(announced).recover(chosen, location)
 
     def plan_sweep(self, older_than: Duration = "7 days") -> SweepPlan:
         """What ``sweep`` would remove now.
 
         ``older_than``: when a sink without progress counts as dead; ``int`` is milliseconds.
+
+        Raises:
+            ConfigError: ``NO_SINK``; no sink has written to this path, or none with this uid.
         """
-        return self._maintenance().plan_sweep(parse_duration_ms(older_than, name="older_than"))
+        age = parse_duration_ms(older_than, name="older_than")
+        return self._maintenance().plan_sweep(age)
 
     def sweep(self, older_than: Duration = "7 days") -> SweepPlan:
         """Remove hidden files that nothing can refer to any more; returns what was removed.
 
         Every start does so for its own sink. This one looks at all sinks below the base path.
+
+        Raises:
+            ConfigError: as ``plan_sweep``.
         """
-        return self._maintenance().sweep(parse_duration_ms(older_than, name="older_than"))
+        age = parse_duration_ms(older_than, name="older_than")
+        return self._maintenance().sweep(age)
 
     def __repr__(self) -> str:
         built = self._builder
@@ -424,14 +455,14 @@ class FileSink:
         """For all batches of a query, so that none waits for a metastore."""
         return self._builder.in_order()
 
+    @property
+    def _address(self) -> StoreAddress:
+        built = self._builder
+        return StoreAddress(base_path=built.base_path, storage_options=built.storage_options)
+
     def _maintenance(self, announce: Announce = Announce.RAISE) -> Maintenance:
+        check_written(self._address, self._tiers.uid)
         return Maintenance(self._tiers, clock=self._engine.clock, ids=self._engine.ids, announce=announce)
-
-
-def _instance(value: V, kind: type[Any], where: str) -> V:
-    if not isinstance(value, kind):
-        raise ConfigError(f"{where} takes a {kind.__name__}, got {type(value).__name__}", code="BAD_VALUE")
-    return value
 
 
 def _refuse_other_kind(value: object, other: type | tuple[type, ...], where: str, right: str) -> None:
@@ -441,11 +472,3 @@ def _refuse_other_kind(value: object, other: type | tuple[type, ...], where: str
         raise ConfigError(
             f"{name} is no format for {where}: use FileSink.{right}(path, {name}(…))", code="BAD_VALUE"
         )
-
-
-def _choice(kind: type[E], value: str, name: str) -> E:
-    try:
-        return kind(value)
-    except ValueError:
-        allowed = " or ".join(repr(member.value) for member in kind)
-        raise ConfigError(f"{name} must be {allowed}, got {str(value)[:40]!r}", code="BAD_VALUE") from None

@@ -7,6 +7,7 @@ import pickle
 import time
 from dataclasses import FrozenInstanceError, replace
 from datetime import timedelta
+from types import SimpleNamespace
 
 import pyarrow as pa
 import pytest
@@ -237,10 +238,11 @@ def test_tasks_hold_what_is_to_be_merged():
 def test_every_door_puts_columns_into_the_order_of_the_table(tmp_path):
     """What is written, and checked before that, is never the frame as the user has it."""
     sink = replace(lines(tmp_path), in_order=lambda: lambda _df: Ordered()).build()
+    unordered = SimpleNamespace(isStreaming=False)
     for door in (
-        lambda: sink.write(None),
-        lambda: sink.start(None, checkpoint_location=tmp_path / "_checkpoint"),
-        lambda: sink.foreach_batch(None, 0),
+        lambda: sink.write(unordered),
+        lambda: sink.start(unordered, checkpoint_location=tmp_path / "_checkpoint"),
+        lambda: sink.foreach_batch(unordered, 0),
     ):
         with pytest.raises(LookupError, match="in the order of the table"):
             door()
@@ -260,7 +262,8 @@ def test_building_touches_nothing(tmp_path):
     """Neither building nor looking makes a directory."""
     sink = lines(tmp_path / "new").build()
     repr(sink)
-    sink.plan_sweep()
+    with pytest.raises(ConfigError, match="no sink has written"):
+        sink.plan_sweep()
     assert not (tmp_path / "new").exists()
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import pyspark
 from pyspark import cloudpickle
-from pyspark.errors import PySparkRuntimeError
+from pyspark.errors import PySparkException, PySparkRuntimeError
 from pyspark.sql import SparkSession
 
 from filesink.api import Sink
@@ -24,7 +24,7 @@ from filesink.save_mode import SaveMode
 from filesink.spark.chains import Chains
 from filesink.spark.digest import Digested
 from filesink.spark.job import SparkWriteJob, check_derived, not_picklable, with_derived
-from filesink.spark.query import SinkQuery
+from filesink.spark.query import AtEnd, SinkQuery
 from filesink.spark.recent_outcomes import RecentOutcomes
 from filesink.spark.runner import SparkRunner, is_stopped
 from filesink.spark.schema import arrow_schema, check_twins
@@ -44,6 +44,7 @@ _OLDEST_SPARK = (4, 1)
 _SURROGATE = re.compile("[\ud800-\udfff]")  # without its other half it has no bytes
 _ENDING = frozenset({"available_now", "once"})
 _TRIGGERS = {"processing_time": "processingTime", "available_now": "availableNow", "once": "once"}
+_TRIGGER_VALUES = {"processing_time": "text such as '10 seconds'", "available_now": "True", "once": "True"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,6 +86,11 @@ class SparkEngine(Generic[S, C, A]):
     def ids(self) -> Ids:
         """Where ids come from."""
         return self._options.ids
+
+    @property
+    def has_streamed(self) -> bool:
+        """Whether a stream has been written by this object."""
+        return bool(self._streams)
 
     def write(
         self, df: DataFrame, *, mode: SaveMode = SaveMode.APPEND, txn_id: str | None = None
@@ -136,6 +142,7 @@ class SparkEngine(Generic[S, C, A]):
         *,
         checkpoint_location: str,
         query_name: str | None = None,
+        at_end: AtEnd = AtEnd.PUBLISH,
         report: Callable[[Outcome[C]], Any] = lambda outcome: outcome,
         **trigger: Any,
     ) -> SinkQuery[Any]:
@@ -145,12 +152,17 @@ class SparkEngine(Generic[S, C, A]):
                 "exactly-once needs checkpoint_location: a directory of this query's own", code="CHECKPOINT"
             )
         arguments = _trigger(trigger)
+        _check_name(query_name)
         if not df.isStreaming:
             raise ConfigError("start() takes a streaming DataFrame; use write() for a batch", code="BATCH")
         self.check(df)
         refuse_gaps = partial(self._micro_batch, on_gap=OnGap.REFUSE)  # every batch of this query is ours
         stream = df.writeStream.foreachBatch(refuse_gaps).outputMode("append")
-        stream = stream.option("checkpointLocation", str(checkpoint_location)).trigger(**arguments)
+        stream = stream.option("checkpointLocation", str(checkpoint_location))
+        try:
+            stream = stream.trigger(**arguments)
+        except PySparkException as error:
+            raise ConfigError(f"Spark cannot use this trigger: {error}", code="TRIGGER") from error
         if query_name is not None:
             stream = stream.queryName(query_name)
         query = stream.start()
@@ -159,7 +171,7 @@ class SparkEngine(Generic[S, C, A]):
         ends = not _ENDING.isdisjoint(trigger)
         return SinkQuery(
             query,
-            finish=(lambda: self._finish(sink_id)) if ends else None,
+            finish=partial(self._end, sink_id, at_end) if ends else None,
             release=lambda: self._chains.release(sink_id),
             reports=lambda: [report(outcome) for outcome in self._outcomes.latest()],
         )
@@ -193,14 +205,14 @@ class SparkEngine(Generic[S, C, A]):
             )
         for sink_id in streams:
             self._chains.release(sink_id)  # of queries that have ended; others may have gone on since
-        outcomes = [outcome for sink_id in sorted(streams) if (outcome := self._finish(sink_id))]
+        outcomes = [outcome for sink_id in sorted(streams) if (outcome := self._end(sink_id, AtEnd.PUBLISH))]
         return outcomes[-1] if outcomes else None
 
-    def _finish(self, sink_id: str) -> Outcome[C] | None:
-        """Close what one stream has left open."""
+    def _end(self, sink_id: str, at_end: AtEnd) -> Outcome[C] | None:
+        """Close what one stream has left open, or of that only what is due."""
         try:
             with self._chains.use(sink_id, self._session_of(sink_id)) as loop:
-                outcome = loop.finish()
+                outcome = loop.finish() if at_end is AtEnd.PUBLISH else loop.upkeep()
         finally:
             self._chains.release(sink_id)
         if outcome is not None:
@@ -261,9 +273,13 @@ class SparkEngine(Generic[S, C, A]):
             return known
         try:
             return SparkSession.active()
-        except PySparkRuntimeError:
+        except PySparkRuntimeError as error:
             if known is None:
-                raise
+                raise ConfigError(
+                    "finish() needs a Spark session, since what it closes may take a job; make one with "
+                    "SparkSession.builder.getOrCreate()",
+                    code="NO_SESSION",
+                ) from error
             return known  # its settings can still be read, and most streams are finished without a job
 
 
@@ -286,12 +302,24 @@ def _time_zone(session: SparkSession) -> str:
     return str(session.conf.get("spark.sql.session.timeZone"))
 
 
+def _is_text(value: object) -> bool:
+    return isinstance(value, str) and bool(value) and not _SURROGATE.search(value)
+
+
 def _check_txn_id(txn_id: object) -> None:
     # A record that has a number there is written, and can never be read again.
-    if txn_id is not None and not (isinstance(txn_id, str) and txn_id and not _SURROGATE.search(txn_id)):
+    if txn_id is not None and not _is_text(txn_id):
         raise ConfigError(
             "txn_id must be text, such as '2026-01', that is not empty and has no lone surrogate, or left "
             f"out; got {repr(txn_id)[:40]}, a value of type {type(txn_id).__name__}",
+            code="BAD_VALUE",
+        )
+
+
+def _check_name(query_name: object) -> None:
+    if query_name is not None and not _is_text(query_name):
+        raise ConfigError(
+            f"query_name must be text that is not empty, or left out; got {repr(query_name)[:40]}",
             code="BAD_VALUE",
         )
 
@@ -312,6 +340,9 @@ def _trigger(trigger: dict[str, Any]) -> dict[str, Any]:
         )
     if len(trigger) > 1:
         raise ConfigError("give one trigger only: " + ", ".join(sorted(trigger)), code="TRIGGER")
+    for name, value in trigger.items():
+        if not (_is_text(value) if name == "processing_time" else value is True):
+            raise ConfigError(f"{name} takes {_TRIGGER_VALUES[name]}, got {repr(value)[:40]}", code="TRIGGER")
     return {_TRIGGERS[name]: value for name, value in trigger.items()} or {"processingTime": "0 seconds"}
 
 

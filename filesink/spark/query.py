@@ -1,8 +1,8 @@
 """The streaming query that ``start`` returns, and the two threads that stand beside it.
 
 The *timer* closes parts when no data comes. The *finisher* waits for the query and, if it ended by
-itself, runs the finish epoch; ``awaitTermination`` and ``isActive`` wait for that too. Spark's own
-``onQueryTerminated`` comes after ``awaitTermination`` has returned, or never.
+itself, runs the sink's last epoch, see ``AtEnd``; ``awaitTermination`` and ``isActive`` wait for that too.
+Spark's own ``onQueryTerminated`` comes after ``awaitTermination`` has returned, or never.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable, Sequence
+from enum import Enum
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 from py4j.protocol import Py4JError
@@ -26,12 +27,19 @@ R = TypeVar("R")
 log = logging.getLogger("filesink")
 
 
+class AtEnd(Enum):
+    """What becomes of open parts and of files that wait when a query ends by itself."""
+
+    PUBLISH = "publish"
+    KEEP = "keep"  # but for what is due: no other run may look for long
+
+
 class SinkQuery(StreamingQuery, Generic[R]):
     """Spark's ``StreamingQuery`` whose end includes the sink's.
 
     Args:
         query: Spark's own.
-        finish: runs the finish epoch; ``None`` for a trigger that never ends by itself.
+        finish: runs the last epoch; ``None`` for a trigger that never ends by itself.
         release: lets go of what the sink holds for this query; called once, at its end.
         reports: the newest reports of the sink, oldest first.
     """

@@ -11,6 +11,7 @@ from filesink.errors import ConfigError
 _SUPPORTED = "a local path, file:///…, s3://…, az://…, abfss://…, hdfs://… and webhdfs://…"
 _S3 = "s3://"
 _BUCKET = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{1,254}")
+_NO_BYTES = re.compile("[\0\ud800-\udfff]")  # a lone surrogate has none, and NUL ends a name
 _SCHEME = re.compile(r"(?P<scheme>[A-Za-z][A-Za-z0-9+.-]*):(?P<rest>.*)", re.DOTALL)
 # Before the first '/', or after a ':' that no port number follows, as secrets may hold a '/'.
 _CONTAINER = re.compile(r"[a-z0-9$][a-z0-9-]{2,62}")
@@ -60,12 +61,18 @@ def spelling(base_path: object) -> str:
     path: object = fspath(base_path) if isinstance(base_path, PathLike) else base_path
     if path is None or (isinstance(path, str) and not path.strip()):
         raise ConfigError("the base path is required and empty; pass a directory", code="PATH_REQUIRED")
-    if not isinstance(path, str) or "\0" in path:
+    if not isinstance(path, str) or has_no_bytes(path):
         raise ConfigError(
-            f"the base path must be text without NUL, not {type(path).__name__}", code="BAD_VALUE"
+            f"the base path must be text without NUL and lone surrogates, got {type(path).__name__}",
+            code="BAD_VALUE",
         )
     found = _SCHEME.fullmatch(path)
     return _local(path) if found is None else _uri(found["scheme"].lower(), found["rest"])
+
+
+def has_no_bytes(path: str) -> bool:
+    """Whether no store and no system can take the path as it is."""
+    return _NO_BYTES.search(path) is not None
 
 
 def _uri(scheme: str, rest: str) -> str:

@@ -34,6 +34,11 @@ def open_store(base_path: str | PathLike[str], storage_options: Mapping[str, Any
     Raises:
         ConfigError: path or options cannot be used.
     """
+    given: object = storage_options
+    if not isinstance(given, Mapping) or not all(isinstance(name, str) for name in given):
+        raise ConfigError(
+            f"storage options are a mapping of names to values, got {type(given).__name__}", code="BAD_VALUE"
+        )
     path = spelling(base_path)
     scheme, _, rest = path.partition("://")
     return _OPENERS.get(scheme if rest else "file", _open_local)(path, storage_options)

@@ -125,6 +125,8 @@ def batch(df: DataFrame) -> list[str]:
 def stream(df: DataFrame) -> StreamingQuery:
     """A query of ours: it closes what is open when it ends by itself."""
     lines.start(df, checkpoint_location="/checkpoints/once", available_now=True).awaitTermination()
+    hourly = lines.start(df, checkpoint_location="/checkpoints/hourly", available_now=True, at_end="keep")
+    print([(report.visible_rows, report.open_rows, report.waiting_rows) for report in hourly.reports])
     return lines.start(
         df, checkpoint_location="/checkpoints/events", query_name="events", processing_time="10 seconds"
     )

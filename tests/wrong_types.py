@@ -1,0 +1,226 @@
+"""What every public call is given that it does not expect; see ``tests.test_wrong_types``."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from enum import Enum
+from types import ModuleType
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql.streaming import StreamingQuery
+
+import compaction
+import filesink
+import formats
+from compaction import FileCompactor, FileCompactStrategy
+from filesink import (
+    BucketAssigner,
+    DeadLetters,
+    FileSink,
+    FileSinkBuilder,
+    FilesinkError,
+    OutputFileConfig,
+    PartitionCommit,
+    PartitionPolicy,
+    RollingPolicy,
+)
+from formats import (
+    BulkWriterFactory,
+    Encoder,
+    FormatError,
+    OrcBulkWriterFactory,
+    OrcIndexes,
+    ParquetEncryption,
+    ParquetLayout,
+    ParquetWriterFactory,
+)
+from tests.fakes import World, micro_batch
+
+#: By the name under which a test shows it. Text of one letter is a valid value of some parameters.
+WRONG: Mapping[str, Any] = {
+    "None": None,
+    "1": 1,
+    "-1": -1,
+    "1.5": 1.5,
+    "nan": float("nan"),
+    "huge": 10**400,
+    "True": True,
+    "x": "x",
+    "empty": "",
+    "surrogate": "\ud800",
+    "nul": "\0",
+    "bytes": b"x",
+    "list": [1],
+    "empty list": [],
+    "tuple": ("x", None),
+    "dict": {},
+    "dict of None": {"x": None},
+    "dict of numbers": {1: 2},
+    "object": object(),
+    "function": len,
+    "class": int,
+}
+TYPED = (FilesinkError, FormatError)
+
+#: Values that users are given and do not make, and what ``FileSink`` makes for them.
+_MADE_HERE = frozenset(
+    {
+        compaction.CompactionPlan,
+        filesink.CommittedPartition,
+        filesink.EpochReport,
+        filesink.FinishedFile,
+        filesink.PartFileInfo,
+        filesink.RecoveryReport,
+        filesink.SweepPlan,
+    }
+)
+#: What a call needs beside the one wrong value, by name of the parameter.
+_GOOD: Mapping[str, Any] = {
+    "base_path": "base",
+    "encoder": Encoder.simple_string_encoder(),
+    "writer_factory": ParquetWriterFactory(),
+    "form": ParquetWriterFactory(),
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Call:
+    """One parameter of something public. ``give`` calls it with a value for that parameter."""
+
+    name: str
+    function: Callable[..., Any]
+    parameter: inspect.Parameter
+    required: Mapping[str, Any]
+
+    def __str__(self) -> str:
+        return f"{self.name}({self.parameter.name})"
+
+    def give(self, value: Any) -> None:
+        """Call it. Who takes the value may say later that it is none."""
+        kwargs = dict(self.required)
+        match self.parameter.kind:
+            case inspect.Parameter.VAR_POSITIONAL:
+                result = self.function(value, **kwargs)
+            case inspect.Parameter.VAR_KEYWORD:
+                result = self.function(**kwargs, x=value)
+            case _:
+                result = self.function(**{**kwargs, self.parameter.name: value})
+        repr(result)
+        use(result)
+
+
+def use(result: object) -> None:
+    """Write with what was made: a value that is taken must be one that can be used, or be refused."""
+    if isinstance(result, StreamingQuery):
+        result.stop()
+    builders = (make(result) for kind, make in _USES.items() if isinstance(result, kind))
+    for builder in builders:
+        _write(builder)
+
+
+def _lines() -> FileSinkBuilder:
+    return FileSink.for_row_format("base", Encoder.simple_string_encoder())
+
+
+def _files(factory: BulkWriterFactory) -> FileSinkBuilder:
+    return FileSink.for_bulk_format("base", factory)
+
+
+#: What users make, and a sink that writes with it.
+_USES: Mapping[type, Callable[[Any], FileSinkBuilder]] = {
+    FileSinkBuilder: lambda builder: builder,
+    Encoder: lambda encoder: FileSink.for_row_format("base", encoder),
+    BulkWriterFactory: _files,
+    ParquetLayout: lambda layout: _files(ParquetWriterFactory(layout=layout)),
+    ParquetEncryption: lambda encryption: _files(ParquetWriterFactory(encryption=encryption)),
+    OrcIndexes: lambda indexes: _files(OrcBulkWriterFactory(indexes=indexes)),
+    BucketAssigner: lambda assigner: _lines().with_bucket_assigner(assigner),
+    RollingPolicy: lambda policy: _lines().with_rolling_policy(policy),
+    OutputFileConfig: lambda config: _lines().with_output_file_config(config),
+    DeadLetters: lambda letters: _lines().on_bad_record(letters),
+    PartitionCommit: lambda commit: _lines().with_partition_commit(commit),
+    PartitionPolicy: lambda policy: _lines().with_partition_commit(PartitionCommit(policies=[policy])),
+    FileCompactStrategy: lambda strategy: _lines().enable_compact(
+        strategy, FileCompactor.concat_file_compactor()
+    ),
+    FileCompactor: lambda compactor: _lines().enable_compact(FileCompactStrategy(checkpoints=1), compactor),
+}
+
+
+def _write(builder: FileSinkBuilder) -> None:
+    """One record of text; a stream of one batch that ends."""
+    builder.build()
+    tiers = builder.tiers()
+    schema = pa.schema([("value", pa.string())])
+    tiers.check_schema(schema)
+    tiers.projection(schema)
+    world = World(plan=tiers.plan, compaction=tiers.compaction, partition_commit=builder.partition_commit)
+    driver = world.driver()
+    driver.run(micro_batch(0), world.job(pa.record_batch({"value": ["x"]})))
+    driver.finish()
+
+
+def calls(good: Mapping[str, Any], instances: Mapping[str, Any]) -> Iterator[Call]:
+    """Every parameter of every public function, constructor and method.
+
+    Args:
+        good: values of parameters without a default, by name, or by name of the call and the parameter.
+        instances: whose methods users call, by name of the class; those of other classes the sink calls.
+    """
+    for module in (filesink, formats, compaction):
+        for name, function in _functions(module, instances):
+            yield from _calls(name, function, {**_GOOD, **good})
+
+
+def _functions(module: ModuleType, instances: Mapping[str, Any]) -> Iterator[tuple[str, Callable[..., Any]]]:
+    for name in module.__all__:
+        public = getattr(module, name)
+        if public in _MADE_HERE:
+            continue
+        if not inspect.isclass(public):
+            yield name, public
+        elif not issubclass(public, Exception | Enum):
+            is_made = public is not filesink.FileSinkBuilder  # by FileSink
+            if is_made and not inspect.isabstract(public) and not getattr(public, "_is_protocol", False):
+                yield name, public
+            yield from _methods(name, public, instances.get(name))
+
+
+def _methods(name: str, kind: type, instance: Any) -> Iterator[tuple[str, Callable[..., Any]]]:
+    for method in dir(kind):
+        found = inspect.getattr_static(kind, method)
+        if method.startswith("_"):
+            continue
+        if isinstance(found, staticmethod | classmethod):
+            yield f"{name}.{method}", getattr(kind, method)
+        elif inspect.isfunction(found) and instance is not None:
+            yield f"{name}.{method}", getattr(instance, method)
+
+
+def _calls(name: str, function: Callable[..., Any], good: Mapping[str, Any]) -> Iterator[Call]:
+    parameters = inspect.signature(function).parameters.values()
+    needed = {
+        one.name: good.get(f"{name}.{one.name}", good.get(one.name))
+        for one in parameters
+        if one.default is inspect.Parameter.empty
+        and one.kind not in {inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD}
+    }
+    for parameter in parameters:
+        required = {given: value for given, value in needed.items() if given != parameter.name}
+        yield Call(name=name, function=function, parameter=parameter, required=required)
+
+
+def untyped(call: Call) -> dict[str, str]:
+    """Wrong values, by their name, that ``call`` has answered with an error that is none of ours."""
+    found = {}
+    for name, value in WRONG.items():
+        try:
+            call.give(value)
+        except TYPED:
+            pass
+        except Exception as error:  # noqa: BLE001 - what is looked for
+            found[name] = f"{type(error).__name__}: {error}"[:200]
+    return found
