@@ -25,6 +25,7 @@ from filesink.metastore.policies import Site
 from filesink.naming import parent
 from filesink.projection import check_names, record_projection
 from filesink.recorded_layout import check_layout, partition_columns, with_layout
+from filesink.recorded_paths import check_record
 from filesink.replacing import ReplaceFiles
 from filesink.save_mode import SaveMode
 from filesink.storage.api import Store
@@ -115,7 +116,7 @@ class FileTiers(Sink[HeldFile, Committable, Announced]):
 
     def open_ledger(self, sink_id: str) -> Ledger:
         """See ``Sink.open_ledger``: below ``_filesink`` of the base path."""
-        return Ledger(self.address(), sink_id)
+        return Ledger(self.address(), sink_id, check=check_record)
 
     @property
     def committable_codec(self) -> CommittableCodec:

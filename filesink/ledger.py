@@ -17,7 +17,7 @@ Rules:
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from filesink.epoch_record import BatchWrite, EpochRecord, MicroBatch, TakenBack
@@ -56,12 +56,17 @@ class Ledger:
     Args:
         store: where it lives.
         sink_id: the name of its directory below ``_filesink``.
+        check: raises if a record, that would stand in or was read from a path, is not one that this sink
+            could have decided. Asked before it is decided, and whenever it was read.
 
     Every method looks at the store; a driver that is alone on a sink needs none of them twice.
     """
 
-    def __init__(self, store: Store, sink_id: str) -> None:
+    def __init__(
+        self, store: Store, sink_id: str, *, check: Callable[[EpochRecord, str], None] | None = None
+    ) -> None:
         self.sink_id = sink_id
+        self._check = check or (lambda _record, _path: None)
         self._store = store
         self.directory = LedgerDirectory(store, sink_id)
         # Of slots whose record was written or read here: whether ``fold`` counts it. Records do not
@@ -97,7 +102,7 @@ class Ledger:
 
     def beside(self, sink_id: str) -> Ledger:
         """The chain of another sink below the same base path."""
-        return Ledger(self._store, sink_id)
+        return Ledger(self._store, sink_id, check=self._check)
 
     def unfinished_record(self) -> EpochRecord | None:
         """The newest record if its epoch is not complete. Reads no record where there is none.
@@ -120,6 +125,7 @@ class Ledger:
             StorageError: it was not created.
         """
         path = self.directory.path_of(record.slot, "record")
+        self._check(record, path)
         try:
             result = self._store.put_if_absent(path, record.to_bytes())
         except StorageError as error:
@@ -158,6 +164,7 @@ class Ledger:
                 f"'{LEDGER_ROOT}'; else restore it",
                 code="FOREIGN",
             )
+        self._check(record, path)
         return record
 
     def _reread(self, slot: int, failed: StorageError) -> EpochRecord | None:
