@@ -79,7 +79,7 @@ class CollectedEpochs(EpochLoop[S, C, A]):
 
     def _gather(self, head: Head | None, results: Sequence[bytes]) -> Gathered[S, C]:
         """Tasks were given no state here, so what they report of it is new and replaces nothing."""
-        gathered = gather(self._sink, {}, results, Losers.POSSIBLE)
+        gathered = gather(self._sink, {}, results, Losers.POSSIBLE, sink_id=self.ledger.sink_id)
         states = {} if head is None else states_of(self._sink, head.record.states)
         for subtask, new in gathered.prepared.states.items():
             states[subtask] = [*states.get(subtask, ()), *new]
@@ -98,7 +98,8 @@ class CollectedEpochs(EpochLoop[S, C, A]):
         if None in results:
             reported = [result for result in results if result is not None]
             with self._lock:
-                self._publisher.discard(gather(self._sink, {}, reported, Losers.POSSIBLE).reported)
+                found = gather(self._sink, {}, reported, Losers.POSSIBLE, sink_id=self.ledger.sink_id)
+                self._publisher.discard(found.reported)
 
 
 def slot_for(

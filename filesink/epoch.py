@@ -222,7 +222,8 @@ class EpochLoop(Generic[S, C, A]):
             states={subtask: state for subtask, state in _kept(head).items() if subtask != OF_STAGES},
         )
         try:
-            return gather(self._sink, _kept(head), job.write(task.run), job.losers())
+            results = job.write(task.run)
+            return gather(self._sink, _kept(head), results, job.losers(), sink_id=epoch.sink_id)
         except Exception as error:  # raised again, or as what another driver has caused
             self._is_undecided(epoch, error)
             raise

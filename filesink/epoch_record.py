@@ -8,6 +8,7 @@ states) are opaque here: sections with the version of the codec that wrote them.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -23,6 +24,7 @@ T = TypeVar("T")
 
 RECORD_VERSION = 2  # 1 had neither schema nor offline compaction
 _FIELDS = {"slot": int, "nonce": str, "sink_id": str, "decided_ms": int, "rows": int}
+_SUBTASK = re.compile("-1|0|[1-9][0-9]{0,17}")  # one text for each number; -1 is ``api.OF_STAGES``
 _CAUSE_FIELDS = {
     "query_id": str, "batch_id": int, "fingerprint": str, "txn_id": str, "mode": str, "remembered_in": str,
     "slot": int,
@@ -184,7 +186,8 @@ class EpochRecord:
         try:
             for name, kind in _FIELDS.items():
                 check_field(name, head[name], kind)
-            for slot in head.get("replaces", {}).values():
+            for sink_id, slot in head.get("replaces", {}).items():
+                check_field("replaces", sink_id, str)
                 check_field("replaces", slot, int)
             sections = _sections(head.pop("sections"), body)
             last, cause = _last_batch(head.pop("last_batch")), _cause_from_json(head.pop("cause"))
@@ -219,7 +222,7 @@ def _sections(entries: list[Any], body: bytes) -> dict[str, Section]:
 
 def _subtask(name: str) -> int:
     kind, _, number = name.partition(" ")
-    if kind != "state":
+    if kind != "state" or not _SUBTASK.fullmatch(number):
         raise ValueError(name)
     return int(number)
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import pyarrow as pa
 
 from filesink import file_format
-from filesink.api import PreCommitStage, Projection, Sink, WriterContext
+from filesink.api import PreCommitStage, Prepared, Projection, Sink, WriterContext
 from filesink.buckets import file_columns
 from filesink.closed_parts import Compaction, MergeParts, Waiting
 from filesink.closing import CloseParts
@@ -25,7 +25,7 @@ from filesink.metastore.policies import Site
 from filesink.naming import parent
 from filesink.projection import check_names, record_projection
 from filesink.recorded_layout import check_layout, partition_columns, with_layout
-from filesink.recorded_paths import check_record
+from filesink.recorded_paths import check_record, check_reported, naming
 from filesink.replacing import ReplaceFiles
 from filesink.save_mode import SaveMode
 from filesink.storage.api import Store
@@ -116,7 +116,7 @@ class FileTiers(Sink[HeldFile, Committable, Announced]):
 
     def open_ledger(self, sink_id: str) -> Ledger:
         """See ``Sink.open_ledger``: below ``_filesink`` of the base path."""
-        return Ledger(self.address(), sink_id, check=check_record)
+        return Ledger(self.address(), sink_id, check=check)
 
     @property
     def committable_codec(self) -> CommittableCodec:
@@ -199,6 +199,10 @@ class FileTiers(Sink[HeldFile, Committable, Announced]):
             avro_schema=str(code.schema) if isinstance(code, AvroOptions) and code.schema else None,
         )
 
+    def check_reported(self, found: Prepared[HeldFile, Committable], *, sink_id: str) -> None:
+        """See ``Sink.check_reported``."""
+        check_reported(found, sink_id)
+
     def sweep(self, record: EpochRecord, touched: Sequence[Committable] | None) -> int:
         """See ``Sink.sweep``."""
         store, chain = self.address(), chain_of(record)
@@ -224,6 +228,15 @@ def _hive_format(extension: str) -> str | None:
     """What Hive calls files that end like this; the ending of a codec may come before or after."""
     endings = extension.split(".")
     return next((_HIVE_FORMATS[ending] for ending in endings if ending in _HIVE_FORMATS), None)
+
+
+def check(record: EpochRecord, where: str) -> None:
+    """See ``recorded_paths.check_record``; of what is announced as well."""
+    check_record(record, where)
+    with naming(where):
+        for section in (record.announcement, record.waiting):
+            if section.data:
+                section.decode(AnnouncementCodec())
 
 
 def chain_of(record: EpochRecord) -> Chain:

@@ -18,10 +18,12 @@ Rules:
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import assert_never
 
+from filesink.api import Prepared
 from filesink.committables import (
     Committable,
     CommittableCodec,
@@ -100,16 +102,33 @@ def check_record(record: EpochRecord, where: str) -> None:
         StateCorruptError: what it says of files cannot be read.
         SecurityError: ``ESCAPE`` or ``FOREIGN_FILE``; it names what is not its sink's.
     """
-    try:
+    with naming(where):
         _check_cause(record)
         files: list[Committable] = _decoded(record)
         if isinstance(record.cause, MicroBatch) and any(map(_replaces, files)):
             raise StateCorruptError("a micro-batch replaces files", code="JSON")
         check_files(files, _authors(record))
-    except SecurityError as error:
-        raise SecurityError(_refused(where, error.message), code=error.code) from error
-    except StateCorruptError as error:
-        raise StateCorruptError(_refused(where, error.message), code=error.code) from error
+
+
+@contextmanager
+def naming(where: str) -> Iterator[None]:
+    """Say of a record that is refused here which it is; ``where`` is its path."""
+    try:
+        yield
+    except (SecurityError, StateCorruptError) as error:
+        raise type(error)(
+            f"{shown(where)}: {error.message}. Nothing was done for this record; restore it from a backup",
+            code=error.code,
+        ) from error
+
+
+def check_reported(found: Prepared[HeldFile, Committable], sink_id: str) -> None:
+    """Raise ``SecurityError`` unless a task that wrote for ``sink_id`` may have reported ``found``."""
+    for file in found.committables:
+        if not isinstance(file, PendingFile | HeldFile | DiscardFile | Watermark):
+            raise _foreign(file)
+    held = (file for states in found.states.values() for file in states)
+    check_files([*found.committables, *held], Authors.of(sink_id))
 
 
 def check_files(files: Iterable[Committable], authors: Authors) -> None:
@@ -117,7 +136,9 @@ def check_files(files: Iterable[Committable], authors: Authors) -> None:
     for file in files:
         match file:
             case PendingFile():
-                allowed = file.bucket == parent(file.target) and _are_beside(file.target, file.staged, authors)
+                allowed = file.bucket == parent(file.target) and _are_beside(
+                    file.target, file.staged, authors
+                )
             case UndoneFile():
                 allowed = _are_beside(file.target, file.staged, authors)
             case HeldFile():
@@ -153,7 +174,7 @@ def is_seen(path: str) -> bool:
 def _decoded(record: EpochRecord) -> list[Committable]:
     found = record.committables.decode(CommittableCodec())
     for section in record.states.values():
-        found += section.decode(HeldFileCodec())
+        found.extend(section.decode(HeldFileCodec()))
     return found
 
 
@@ -179,12 +200,14 @@ def _replaces(file: Committable) -> bool:
     return isinstance(file, ReplacedFile | SupersededFile)
 
 
-def _are_beside(target: str, staged: Staged, authors: Authors) -> bool:
-    if not is_bucket(parent(target)) or not authors.wrote_part(target):
+def _is_staged(file: PendingFile | UndoneFile, authors: Authors) -> bool:
+    """Beside its target, or as an upload to it."""
+    directory = parent(file.target)
+    if not is_bucket(directory) or not authors.wrote_part(file.target):
         return False
-    if isinstance(staged, PendingUpload):
-        return staged.target == target
-    return parent(staged.path) == parent(target) and authors.wrote_hidden(staged.path)
+    if isinstance(file.staged, PendingUpload):
+        return file.staged.target == file.target
+    return parent(file.staged.path) == directory and authors.wrote_hidden(file.staged.path)
 
 
 def _is_held(file: HeldFile, authors: Authors) -> bool:
@@ -216,7 +239,3 @@ def _foreign(file: Committable) -> SecurityError:
         f"{what} is named as a {type(file).__name__}, and its sink cannot have written that",
         code="FOREIGN_FILE",
     )
-
-
-def _refused(where: str, why: str) -> str:
-    return f"{shown(where)}: {why}. Nothing was done for this record; restore it from a backup"
