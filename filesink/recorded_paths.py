@@ -52,7 +52,7 @@ from filesink.naming import (
     sink_tag,
     slots_of_part,
 )
-from filesink.storage.staged import PendingUpload, Staged
+from filesink.storage.staged import PendingUpload
 
 _OF_TXN = "txn-"  # how ledgers are named that may hold copies of records, see ``filesink.transactions``
 _MEMORY = re.compile(_OF_TXN + "[0-9a-f]{32}")
@@ -136,11 +136,9 @@ def check_files(files: Iterable[Committable], authors: Authors) -> None:
     for file in files:
         match file:
             case PendingFile():
-                allowed = file.bucket == parent(file.target) and _are_beside(
-                    file.target, file.staged, authors
-                )
+                allowed = file.bucket == parent(file.target) and _is_staged(file, authors)
             case UndoneFile():
-                allowed = _are_beside(file.target, file.staged, authors)
+                allowed = _is_staged(file, authors)
             case HeldFile():
                 allowed = file.bucket == parent(file.staged.path) and _is_held(file, authors)
             case DiscardFile(path=path):
@@ -172,10 +170,8 @@ def is_seen(path: str) -> bool:
 
 
 def _decoded(record: EpochRecord) -> list[Committable]:
-    found = record.committables.decode(CommittableCodec())
-    for section in record.states.values():
-        found.extend(section.decode(HeldFileCodec()))
-    return found
+    held = [file for section in record.states.values() for file in section.decode(HeldFileCodec())]
+    return [*record.committables.decode(CommittableCodec()), *held]
 
 
 def _authors(record: EpochRecord) -> Authors:
