@@ -183,7 +183,7 @@ def parse_part(name: str) -> PartName | None:
 
 
 def slots_of_part(name: str, tag: str) -> list[int]:
-    """The slots in part ids of ``name`` that have ``tag``: one, unless prefix or suffix look like part ids."""
+    """The slots in part ids of ``name`` with ``tag``: one, unless prefix or suffix look like part ids."""
     found = _OF_PART_ID.finditer(name)
     return [int(match["high"] + match["low"], 16) for match in found if match["tag"] == tag]
 

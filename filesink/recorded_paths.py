@@ -2,7 +2,7 @@
 
     pending, undone   a part file of the sink in a bucket, staged beside it, or as an upload to it
     held, discarded   a hidden file of the sink, in a bucket
-    replaced          what readers see, whoever wrote it; never by a micro-batch
+    replaced          what readers see, whoever wrote it; never by the epoch of a micro-batch
     superseded        a part file of any sink that readers see, and another one that has its rows
 
 Who can write into the directory of a ledger gets checksums right, too. So a record is believed as far as
@@ -36,7 +36,7 @@ from filesink.committables import (
     UndoneFile,
     Watermark,
 )
-from filesink.epoch_record import BatchWrite, EpochRecord, MicroBatch, TakenBack
+from filesink.epoch_record import BatchWrite, Cause, EpochRecord, MicroBatch, TakenBack
 from filesink.errors import SecurityError, StateCorruptError
 from filesink.framing import is_plain
 from filesink.identity import EXCLUSIVE
@@ -105,8 +105,7 @@ def check_record(record: EpochRecord, where: str) -> None:
     with naming(where):
         _check_cause(record)
         files: list[Committable] = _decoded(record)
-        if isinstance(record.cause, MicroBatch) and any(map(_replaces, files)):
-            raise StateCorruptError("a micro-batch replaces files", code="JSON")
+        _check_kinds(record.cause, files)
         check_files(files, _authors(record))
 
 
@@ -192,8 +191,13 @@ def _check_cause(record: EpochRecord) -> None:
             pass
 
 
-def _replaces(file: Committable) -> bool:
-    return isinstance(file, ReplacedFile | SupersededFile)
+def _check_kinds(cause: Cause, files: Iterable[Committable]) -> None:
+    """No stream replaces anything, and finished files of ours are taken back by one kind of epoch only."""
+    for file in files:
+        if isinstance(file, ReplacedFile | SupersededFile) and isinstance(cause, MicroBatch):
+            raise _foreign(file)
+        if isinstance(file, UndoneFile) and not isinstance(cause, TakenBack):
+            raise _foreign(file)
 
 
 def _is_staged(file: PendingFile | UndoneFile, authors: Authors) -> bool:
