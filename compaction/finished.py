@@ -212,12 +212,13 @@ def _finished(
 
 
 def _complete_slots(store: Store) -> dict[str, int]:
-    """Sink tag to the newest slot of its ledger that is complete, and stays."""
+    """Sink tag to the newest slot that is complete, and stays, in every ledger with that tag."""
     slots: dict[str, int] = {}
     for sink_id in ledger_ids(store):
         head = Ledger(store, sink_id).newest()
         if head is not None:
-            slots[sink_tag(sink_id)] = head.finished_slot
+            tag = sink_tag(sink_id)
+            slots[tag] = min(head.finished_slot, slots.get(tag, head.finished_slot))
     return slots
 
 

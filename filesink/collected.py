@@ -23,6 +23,7 @@ from filesink.epoch import EpochLoop, Outcome
 from filesink.epoch_record import EMPTY, BatchWrite, MicroBatch, Section
 from filesink.errors import ConcurrentDriverError
 from filesink.gathering import Gathered, gather, states_of
+from filesink.identity import check_tag
 from filesink.ledger import Head, Ledger
 from filesink.ports import Losers
 from filesink.recorded_schema import next_schema
@@ -122,6 +123,8 @@ def slot_for(
     if find_decided(cause, head, ledger, options) is not None:
         return None
     next_schema(sink, schema, cause=cause, head=head, ledger=ledger)
+    if head is None:
+        check_tag(ledger.sink_id, ledger)
     return 0 if head is None else head.record.slot + 1
 
 

@@ -38,7 +38,7 @@ from filesink.epoch_record import (
 )
 from filesink.errors import CommitStateUnknown, ConcurrentDriverError, FilesinkError, StorageError
 from filesink.gathering import Gathered, gather, states_of
-from filesink.identity import check_return
+from filesink.identity import check_return, check_tag
 from filesink.ledger import Head, Ledger
 from filesink.ports import Losers, NotedRunner, Ports, WriteJob
 from filesink.publisher import Decider, Publisher
@@ -199,6 +199,8 @@ class EpochLoop(Generic[S, C, A]):
         """A new epoch. Until it has succeeded, nothing is known of the chain any more."""
         self._head = None
         self._runner = NotedRunner(self._ports.runner)
+        if head is None:
+            check_tag(self.ledger.sink_id, self.ledger)
         return EpochContext(
             sink_id=self.ledger.sink_id,
             slot=0 if head is None else head.record.slot + 1,

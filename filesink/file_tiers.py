@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -18,6 +19,7 @@ from filesink.committer import FileCommitter, VerifyStage
 from filesink.event_time import check_time_column
 from filesink.file_format import RowFormat
 from filesink.ledger import Ledger
+from filesink.ledger_directory import twins
 from filesink.merging import SinkFiles
 from filesink.metastore.announcements import Announced, AnnouncementCodec
 from filesink.metastore.partition_commit import CloseDuePartitions, PartitionCommit, PartitionCommitter
@@ -30,12 +32,14 @@ from filesink.replacing import ReplaceFiles
 from filesink.save_mode import SaveMode
 from filesink.storage.api import Store
 from filesink.storage.open import open_store
-from filesink.sweep import Chain, hidden_files, leftovers
+from filesink.sweep import NOT_SWEPT, Chain, hidden_files, leftovers
 from filesink.writer import FileWriter, Plan
 from formats.avro import AvroOptions
 
 if TYPE_CHECKING:
     from filesink.epoch_record import EpochRecord
+
+log = logging.getLogger("filesink")
 
 _HIVE_FORMATS = {"parquet": "parquet", "orc": "orc", "avro": "avro", "json": "json", "txt": "textfile"}
 
@@ -206,6 +210,9 @@ class FileTiers(Sink[HeldFile, Committable, Announced]):
     def sweep(self, record: EpochRecord, touched: Sequence[Committable] | None) -> int:
         """See ``Sink.sweep``."""
         store, chain = self.address(), chain_of(record)
+        if others := twins(store, chain.sink_id):
+            log.warning(NOT_SWEPT, chain.sink_id, ", ".join(others))
+            return 0
         directories = None
         if touched is not None:
             # Twins write to the same buckets, also where parts stay open.

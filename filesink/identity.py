@@ -23,6 +23,7 @@ from enum import Enum
 from filesink.epoch_record import BatchWrite, MicroBatch
 from filesink.errors import ConfigError, IdentityError, ReplayTooOldError
 from filesink.ledger import Head, Ledger
+from filesink.naming import sink_tag
 from filesink.ports import Ids
 from filesink.save_mode import SaveMode
 
@@ -75,6 +76,24 @@ def batch_write(mode: SaveMode, uid: str | None, txn_id: str, ids: Ids) -> tuple
 def is_fresh(sink_id: str) -> bool:
     """Whether a ledger belongs to one batch write only, so that nobody has written to it before."""
     return sink_id.startswith("batch-")
+
+
+def check_tag(sink_id: str, ledger: Ledger) -> None:
+    """Refuse to write for a new ``sink_id`` if no name would tell its files from those of another sink.
+
+    Called before the first epoch of a chain writes anything.
+
+    Raises:
+        IdentityError: ``TAG_TAKEN``.
+    """
+    taken = ledger.twins(sink_id)
+    if taken:
+        raise IdentityError(
+            f"the files of '{sink_id}' would bear the same tag, '{sink_tag(sink_id)}', as those of '{taken[0]}', "
+            "which has written here: each of the two would sweep what the other holds. Nothing was written. "
+            "Choose another uid, or call again if there is none",
+            code="TAG_TAKEN",
+        )
 
 
 def check_stream(

@@ -22,7 +22,7 @@ from dataclasses import dataclass
 
 from filesink.epoch_record import BatchWrite, EpochRecord, MicroBatch, TakenBack
 from filesink.errors import CommitStateUnknown, ConcurrentDriverError, StateCorruptError, StorageError
-from filesink.ledger_directory import LedgerDirectory, Listing, ledger_ids
+from filesink.ledger_directory import LedgerDirectory, Listing, ledger_ids, twins
 from filesink.naming import LEDGER_ROOT
 from filesink.storage.api import PutResult, Store
 
@@ -237,6 +237,10 @@ class Ledger:
     def neighbours(self) -> list[str]:
         """Ids of the other sinks that have a ledger below the same base path."""
         return [name for name in ledger_ids(self._store) if name != self.sink_id]
+
+    def twins(self, sink_id: str) -> list[str]:
+        """See ``ledger_directory.twins``."""
+        return twins(self._store, sink_id)
 
     def fold(self, *, newest: int, keep: int = KEEP_BATCHES) -> None:
         """Fold old records away, every so often.

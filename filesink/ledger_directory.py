@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from itertools import count
 from typing import Literal
 
-from filesink.naming import LEDGER_ROOT
+from filesink.naming import LEDGER_ROOT, sink_tag
 from filesink.storage.api import Entry, Kind, Store
 
 FileKind = Literal["record", "complete", "mark"]
@@ -60,6 +60,15 @@ def ledger_ids(store: Store) -> list[str]:
     return sorted(
         entry.name for entry in entries if entry.kind is Kind.DIRECTORY and _SINK_ID.fullmatch(entry.name)
     )
+
+
+def twins(store: Store, sink_id: str) -> list[str]:
+    """Ids of other sinks with a ledger here whose files bear the same tag as those of ``sink_id``.
+
+    No name tells the files of two such sinks apart.
+    """
+    tag = sink_tag(sink_id)
+    return [other for other in ledger_ids(store) if other != sink_id and sink_tag(other) == tag]
 
 
 class LedgerDirectory:

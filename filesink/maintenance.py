@@ -6,6 +6,7 @@ at, or that of the sink's uid.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable, Iterator
 from contextlib import closing
 from dataclasses import replace
@@ -27,7 +28,9 @@ from filesink.ports import Clock, Ids, Ports, SerialRunner
 from filesink.replay import EpochOptions
 from filesink.report import EpochReport, RecoveryReport, SweepPlan, report_of
 from filesink.retraction import Retraction
-from filesink.sweep import Chain, Hidden, Leftover, hidden_files, leftovers
+from filesink.sweep import NOT_SWEPT, Chain, Hidden, Leftover, hidden_files, leftovers
+
+log = logging.getLogger("filesink")
 
 
 class Lost(Enum):
@@ -103,7 +106,11 @@ class Maintenance:
         seen: dict[str, list[Hidden]] = {}
         for file in hidden_files(self._store):
             seen.setdefault(file.tag, []).append(file)
-        for ledger in self._ledgers():
+        ledgers = self._ledgers()
+        for ids in _with_one_tag(ledgers):
+            if seen.pop(sink_tag(ids[0]), ()):
+                log.warning(NOT_SWEPT, ids[0], ", ".join(ids[1:]))
+        for ledger in ledgers:
             files = [*seen.pop(sink_tag(ledger.sink_id), ()), *_unfinished(ledger)]
             if files:
                 yield from leftovers(self._chain(ledger, oldest), files)
@@ -214,6 +221,14 @@ def _is_taken_back(retraction: Retraction, ledger: Ledger, record: EpochRecord, 
             raise
         return False
     return True
+
+
+def _with_one_tag(ledgers: Iterable[Ledger]) -> list[list[str]]:
+    """Ids of sinks whose files bear the same tag, those of each such tag together."""
+    found: dict[str, list[str]] = {}
+    for ledger in ledgers:
+        found.setdefault(sink_tag(ledger.sink_id), []).append(ledger.sink_id)
+    return [ids for ids in found.values() if len(ids) > 1]
 
 
 def _unfinished(ledger: Ledger) -> Iterator[Hidden]:

@@ -170,7 +170,8 @@ def is_seen(path: str) -> bool:
 
 def _decoded(record: EpochRecord) -> list[Committable]:
     held = [file for section in record.states.values() for file in section.decode(HeldFileCodec())]
-    return [*record.committables.decode(CommittableCodec()), *held]
+    files = record.committables.decode(CommittableCodec()) if record.committables.data else []
+    return [*files, *held]
 
 
 def _authors(record: EpochRecord) -> Authors:
@@ -185,8 +186,8 @@ def _check_cause(record: EpochRecord) -> None:
     match record.cause:
         case BatchWrite(remembered_in=name) if name and not _MEMORY.fullmatch(name):
             raise SecurityError(f"ledger '{shown(name)}' is not that of a txn_id", code="FOREIGN_FILE")
-        case TakenBack(slot=slot) if slot not in {record.slot, record.slot - 1}:
-            raise StateCorruptError("it takes back an epoch that is not the one before", code="JSON")
+        case TakenBack(slot=slot) if slot > record.slot:  # who looks for the last that counts goes backwards
+            raise StateCorruptError("it takes back an epoch that comes after it", code="JSON")
         case _:
             pass
 

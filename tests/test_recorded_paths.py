@@ -241,8 +241,8 @@ def test_offline_compaction_merges_part_files(world):
             checked(world, superseded(path, by), cause=OfflineCompaction())
 
 
-def test_files_are_taken_back_by_the_epoch_after_theirs(world):
-    """It names the files of the epoch before it; a chain that leads elsewhere would lead round in circles."""
+def test_files_are_taken_back_by_an_epoch_after_theirs(world):
+    """A chain that leads forwards again would lead round in circles."""
     undone = UndoneFile(target=part(), staged=staged(hidden()))
     slot = forged(world).slot
     for allowed in (slot, slot - 1):
