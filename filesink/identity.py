@@ -89,8 +89,8 @@ def check_tag(sink_id: str, ledger: Ledger) -> None:
     taken = ledger.twins(sink_id)
     if taken:
         raise IdentityError(
-            f"the files of '{sink_id}' would bear the same tag, '{sink_tag(sink_id)}', as those of '{taken[0]}', "
-            "which has written here: each of the two would sweep what the other holds. Nothing was written. "
+            f"the files of '{sink_id}' would bear the tag of '{taken[0]}', which has written here "
+            f"('{sink_tag(sink_id)}'): each would sweep what the other holds. Nothing was written. "
             "Choose another uid, or call again if there is none",
             code="TAG_TAKEN",
         )

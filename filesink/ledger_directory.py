@@ -107,6 +107,10 @@ class LedgerDirectory:
             if found := _UNFINISHED.match(entry.name):
                 yield f"{self.path}/{entry.name}", int(found[1]), entry
 
+    def changed_ms(self) -> int:
+        """When anything was put here last, by the store's clock, in milliseconds since 1970 UTC."""
+        return max((entry.mtime_ms for entry in self._store.list(self.path)), default=0)
+
     def sync(self) -> None:
         """Make durable which names stand here."""
         self._store.sync_directories([self.path])

@@ -7,7 +7,7 @@ at, or that of the sink's uid.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing
 from dataclasses import replace
 from enum import Enum
@@ -28,6 +28,7 @@ from filesink.ports import Clock, Ids, Ports, SerialRunner
 from filesink.replay import EpochOptions
 from filesink.report import EpochReport, RecoveryReport, SweepPlan, report_of
 from filesink.retraction import Retraction
+from filesink.storage.probes import store_ms
 from filesink.sweep import NOT_SWEPT, Chain, Hidden, Leftover, hidden_files, leftovers
 
 log = logging.getLogger("filesink")
@@ -84,29 +85,35 @@ class Maintenance:
                 outcome, rows = self._without_lost(retraction, ledger, head.record, lost)
             given_up += rows
             _note(outcome, published, retracted)
-        swept = len(self._remove(self._dead(None)))
+        swept = len(self._remove(self._dead(None, self._ports.clock.now_ms)))
         return RecoveryReport(
             published=tuple(published), retracted=tuple(retracted), lost_rows=given_up, swept=swept
         )
 
     def plan_sweep(self, older_than_ms: int) -> SweepPlan:
         """See ``FileSink.plan_sweep``."""
-        return SweepPlan(files=tuple(self._dead(older_than_ms)))
+        return SweepPlan(files=tuple(self._dead(older_than_ms, self._ports.clock.now_ms)))
 
     def sweep(self, older_than_ms: int) -> SweepPlan:
         """See ``FileSink.sweep``."""
-        return SweepPlan(files=self._remove(self._dead(older_than_ms)))
+        return SweepPlan(files=self._remove(self._dead(older_than_ms, self._store_ms)))
 
-    def _dead(self, older_than_ms: int | None) -> Iterator[Leftover]:
+    def _store_ms(self) -> int:
+        """The time by which files are dated: a host whose clock is ahead would take those at work for old."""
+        return store_ms(self._store, self._ports.ids.uuid())
+
+    def _dead(self, older_than_ms: int | None, now_ms: Callable[[], int]) -> Iterator[Leftover]:
         """Each chain is read after the files were seen, and just before its own are judged.
 
         So whoever removes one at a time takes none away that a driver has decided on meanwhile.
         """
-        oldest = None if older_than_ms is None else self._ports.clock.now_ms() - older_than_ms
         seen: dict[str, list[Hidden]] = {}
         for file in hidden_files(self._store):
             seen.setdefault(file.tag, []).append(file)
         ledgers = self._ledgers()
+        oldest = None
+        if older_than_ms is not None and (seen or ledgers):
+            oldest = now_ms() - older_than_ms
         for ids in _with_one_tag(ledgers):
             if seen.pop(sink_tag(ids[0]), ()):
                 log.warning(NOT_SWEPT, ids[0], ", ".join(ids[1:]))
@@ -125,7 +132,7 @@ class Maintenance:
         chain = chain_of(head.record)
         if not head.complete:  # what it names is still to be published: nothing of it is dead
             return replace(chain, complete_slot=head.record.slot - 1, named=_named(self._tiers, head.record))
-        is_stale = oldest is not None and head.record.decided_ms < oldest
+        is_stale = oldest is not None and ledger.directory.changed_ms() < oldest
         return replace(chain, stale_before_ms=oldest if is_stale else None)
 
     def _remove(self, dead: Iterable[Leftover]) -> tuple[Leftover, ...]:
