@@ -42,6 +42,7 @@ from filesink.maintenance import Lost
 from filesink.metastore.announcements import Announcement, AnnouncementCodec
 from filesink.naming import HiddenName, join, sink_tag
 from filesink.ports import Losers
+from filesink.recorded_schema import next_schema
 from filesink.save_mode import SaveMode
 from filesink.storage.staged import HiddenFile, HiddenObject, PendingUpload, UploadedPart
 from filesink.task import TaskResult
@@ -300,6 +301,33 @@ def test_a_result_is_refused_or_is_one_of_a_task(data: bytes) -> None:
         for file in (*found.prepared.committables, *states):
             if not isinstance(file, Watermark):
                 assert sink_tag("uid-u") in str(file)
+
+
+_COLUMNS = pa.schema(
+    [
+        ("a", pa.int64()),
+        ("é", pa.struct([("b", pa.list_(pa.string())), ("ß", pa.dictionary(pa.int8(), pa.string()))])),
+        ("t", pa.timestamp("us", "Europe/Berlin")),
+        ("m", pa.map_(pa.string(), pa.decimal128(10, 2))),
+    ],
+    metadata={"filesink.partition_columns": "[]"},
+)
+
+
+@given(st.lists(st.tuples(st.integers(0, 10_000), st.integers(0, 255)), max_size=4), st.integers(0, 10_000))
+def test_columns_are_refused_or_can_be_compared(flips: list[tuple[int, int]], end: int) -> None:
+    """Whatever stands in a record instead of the columns, input is compared with it or told what is wrong."""
+    data = bytearray(_COLUMNS.serialize().to_pybytes())
+    for position, value in flips:
+        data[position % len(data)] = value
+    section = Section(1, bytes(data[: end or None]))
+    world = World()
+    world.driver().run(micro_batch(0), world.job(records("1")))
+    head = world.ledger().head()
+    assert head is not None
+    head = replace(head, record=replace(head.record, schema=section))
+    with suppress(FilesinkError):
+        next_schema(world.tiers(), _COLUMNS, cause=micro_batch(1), head=head, ledger=world.ledger())
 
 
 @pytest.mark.parametrize("record", _RECORDS, ids=lambda record: type(record.cause).__name__)

@@ -484,6 +484,8 @@ def test_rewrite_of_an_epoch_that_spark_will_not_replay_is_refused(checkpoint, t
     [
         ("metadata", None),
         ("metadata", b"{"),
+        ("metadata", b"[" * 100_000),
+        ("metadata", b'{"id": "\xff"}'),
         ("metadata", b'{"id": "another"}'),
         ("offsets/1", None),
         ("offsets/1", b'v1\n{}\n{"logOffset": 9}'),
