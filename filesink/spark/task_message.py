@@ -54,7 +54,7 @@ class Report:
         try:
             found = Report(**from_json(line, where=_WHERE), result=result)
             check_field("query_id", found.query_id, str)
-            for number in (found.batch_id + 1, found.slot or 0):
+            for number in (found.batch_id + 1, 0 if found.slot is None else found.slot):
                 check_field("number", number, int)
         except TypeError as error:
             raise StateCorruptError(f"{_WHERE} is malformed", code="JSON") from error

@@ -10,7 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from filesink.committables import (
@@ -192,16 +192,15 @@ def _made_by_hand(draw: Any) -> tuple[EpochRecord, bytes]:
             head, _, body = payload.partition(b"\n")
             return record, frame("epoch-record", version, _changed(head, draw) + b"\n" + body)
         case _:
-            changed = replace(record, **{where: _section(getattr(record, where), draw)})
+            sections: dict[str, Any] = {where: _section(getattr(record, where), draw)}
+            changed = replace(record, **sections)
     return record, changed.to_bytes()
 
 
 def _paths(record: EpochRecord) -> Iterator[str]:
     """Every path that something may be done to for a record."""
-    found = record.committables.decode(CommittableCodec())
-    for section in record.states.values():
-        found.extend(section.decode(HeldFileCodec()))
-    for file in found:
+    held_files = [file for section in record.states.values() for file in section.decode(HeldFileCodec())]
+    for file in (*record.committables.decode(CommittableCodec()), *held_files):
         staged = getattr(file, "staged", None)
         yield from [] if staged is None else [staged.path, getattr(staged, "target", staged.path)]
         yield from (str(getattr(file, name)) for name in ("target", "path", "by") if hasattr(file, name))
@@ -210,6 +209,7 @@ def _paths(record: EpochRecord) -> Iterator[str]:
             yield from (join(one.bucket, "_SUCCESS"), *one.paths) if isinstance(one, Announcement) else ()
 
 
+@settings(deadline=None)
 @given(_made_by_hand())
 def test_a_record_is_refused_or_names_what_a_sink_may_name(made: tuple[EpochRecord, bytes]) -> None:
     """With a typed error; what is left is below the base, in no ledger and in nobody's hidden directory."""
@@ -258,6 +258,7 @@ def _go_on(sink_id: str, data: bytes) -> None:
         assert world.files.files[path].content == before[path]
 
 
+@settings(deadline=None)
 @given(_made_by_hand())
 def test_drivers_meet_any_record(made: tuple[EpochRecord, bytes]) -> None:
     """However it was made, they stop with a typed error, and files of others are what they were."""
@@ -286,12 +287,14 @@ def _results(draw: Any) -> bytes:
     """The result of a task in which one field is another."""
     where = draw(st.sampled_from(["head", "committables", "state"]))
     if where != "head":
-        return replace(_RESULT, **{where: _section(getattr(_RESULT, where), draw)}).to_bytes()
+        changed: dict[str, Any] = {where: _section(getattr(_RESULT, where), draw)}
+        return replace(_RESULT, **changed).to_bytes()
     version, payload = unframe("task-result", 9, _RESULT.to_bytes(), where="here")
     head, _, body = payload.partition(b"\n")
     return frame("task-result", version, _changed(head, draw) + b"\n" + body)
 
 
+@settings(deadline=None)
 @given(_results())
 def test_a_result_is_refused_or_is_one_of_a_task(data: bytes) -> None:
     """With a typed error; nothing that other tasks or sinks have written is taken from it."""
@@ -314,6 +317,7 @@ _COLUMNS = pa.schema(
 )
 
 
+@settings(deadline=None)
 @given(st.lists(st.tuples(st.integers(0, 10_000), st.integers(0, 255)), max_size=4), st.integers(0, 10_000))
 def test_columns_are_refused_or_can_be_compared(flips: list[tuple[int, int]], end: int) -> None:
     """Whatever stands in a record instead of the columns, input is compared with it or told what is wrong."""
