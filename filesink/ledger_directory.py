@@ -109,7 +109,8 @@ class LedgerDirectory:
 
     def changed_ms(self) -> int:
         """When anything was put here last, by the store's clock, in milliseconds since 1970 UTC."""
-        return max((entry.mtime_ms for entry in self._store.list(self.path)), default=0)
+        entries = self._store.list(self.path)
+        return max((entry.mtime_ms for entry in entries), default=0)
 
     def sync(self) -> None:
         """Make durable which names stand here."""

@@ -10,7 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from filesink.committables import (
@@ -209,7 +209,6 @@ def _paths(record: EpochRecord) -> Iterator[str]:
             yield from (join(one.bucket, "_SUCCESS"), *one.paths) if isinstance(one, Announcement) else ()
 
 
-@settings(deadline=None)
 @given(_made_by_hand())
 def test_a_record_is_refused_or_names_what_a_sink_may_name(made: tuple[EpochRecord, bytes]) -> None:
     """With a typed error; what is left is below the base, in no ledger and in nobody's hidden directory."""
@@ -258,7 +257,6 @@ def _go_on(sink_id: str, data: bytes) -> None:
         assert world.files.files[path].content == before[path]
 
 
-@settings(deadline=None)
 @given(_made_by_hand())
 def test_drivers_meet_any_record(made: tuple[EpochRecord, bytes]) -> None:
     """However it was made, they stop with a typed error, and files of others are what they were."""
@@ -294,7 +292,6 @@ def _results(draw: Any) -> bytes:
     return frame("task-result", version, _changed(head, draw) + b"\n" + body)
 
 
-@settings(deadline=None)
 @given(_results())
 def test_a_result_is_refused_or_is_one_of_a_task(data: bytes) -> None:
     """With a typed error; nothing that other tasks or sinks have written is taken from it."""
@@ -317,7 +314,6 @@ _COLUMNS = pa.schema(
 )
 
 
-@settings(deadline=None)
 @given(st.lists(st.tuples(st.integers(0, 10_000), st.integers(0, 255)), max_size=4), st.integers(0, 10_000))
 def test_columns_are_refused_or_can_be_compared(flips: list[tuple[int, int]], end: int) -> None:
     """Whatever stands in a record instead of the columns, input is compared with it or told what is wrong."""

@@ -190,12 +190,13 @@ class History:
         self.start(self.clones[-1])
 
     def operate(self, what: str) -> None:
-        """Somebody sweeps by hand, or recovers and waits for it."""
+        """Somebody sweeps by hand, on a host whose clock is wrong, or recovers and waits for it."""
         process = Process(f"operator{len(self.drivers)}")
 
         def work() -> None:
             try:
-                maintenance = Maintenance(self.sink, clock=SimClock(self.world), ids=self.machine.ids)
+                clock = SimClock(self.world, ahead_ms=2 * _AGES_MS if what == "sweep" else 0)
+                maintenance = Maintenance(self.sink, clock=clock, ids=self.machine.ids)
                 if what == "sweep":
                     maintenance.sweep(_AGES_MS)
                 else:
