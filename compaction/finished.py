@@ -236,8 +236,9 @@ def _complete(store: Store) -> Complete:
     for sink_id in ledger_ids(store):
         ledger = Ledger(store, sink_id)
         if not ledger.is_open:
-            head = ledger.newest()
-            slots[sink_tag(sink_id)] = -1 if head is None else head.finished_slot
+            head, tag = ledger.newest(), sink_tag(sink_id)
+            finished = -1 if head is None else head.finished_slot
+            slots[tag] = min(finished, slots.get(tag, finished))
         for record in ledger.publishing():
             files = record.committables.decode(CommittableCodec())
             publishing |= {name_of(file.target) for file in files if isinstance(file, PendingFile)}

@@ -28,6 +28,7 @@ from filesink.identity import EXCLUSIVE
 from filesink.ledger import COMPACTION, Ledger
 from filesink.ledger_directory import ledger_ids
 from filesink.naming import LEDGER_ROOT, join, parent
+from filesink.recorded_paths import check_record
 from filesink.storage.api import Entry, Kind, Store
 from filesink.storage.base_path import check_base_path, has_no_bytes
 from filesink.sweep import visible
@@ -115,10 +116,11 @@ def _named(record: EpochRecord | None) -> list[SupersededFile]:
 
 
 def _newest(store: Store) -> EpochRecord | None:
-    record = Ledger(store, EXCLUSIVE).unfinished_record()
+    exclusive = Ledger(store, EXCLUSIVE, check=check_record)
+    record = exclusive.unfinished_record()
     if record is None or not isinstance(record.cause, OfflineCompaction):
         # Its copy is made before an epoch is complete, so none is missed.
-        head = Ledger(store, COMPACTION).head()
+        head = exclusive.beside(COMPACTION).head()
         return None if head is None else head.record
     return record
 

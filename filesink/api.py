@@ -402,6 +402,13 @@ class Sink(ABC, Generic[StateT, CommittableT, AggregatedT]):
         """
         del old, new
 
+    def check_reported(self, found: Prepared[StateT, CommittableT], *, sink_id: str) -> None:
+        """Raise if no task that wrote for ``sink_id`` can have reported ``found``; by default never.
+
+        Called on the driver for the result of each task, before anything is done with it.
+        """
+        del found, sink_id
+
     def sweep(self, record: EpochRecord, touched: Sequence[CommittableT] | None) -> int:
         """Remove what attempts for slots up to that of ``record`` left behind.
 

@@ -108,6 +108,6 @@ def _query_id(metadata: bytes | None) -> object:
     """The id in a checkpoint's ``metadata`` file, one line of JSON; ``None`` if there is none."""
     try:
         values = json.loads(metadata or b"null")
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
     return values.get("id") if isinstance(values, dict) else None

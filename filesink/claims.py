@@ -13,7 +13,7 @@ Rules:
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from itertools import count
 
@@ -30,10 +30,12 @@ class Claims:
     Args:
         store: where.
         name: of the ``txn_id``, see ``filesink.identity.txn_name``.
+        check: raises unless a record may be believed; given its path, too.
     """
 
-    def __init__(self, store: Store, name: str) -> None:
+    def __init__(self, store: Store, name: str, *, check: Callable[[EpochRecord, str], object]) -> None:
         self._store = store
+        self._check = check
         self._directory = f"{LEDGER_ROOT}/_txns/{name}"
 
     def sweep(self) -> None:
@@ -97,7 +99,9 @@ class Claims:
             data = self._store.read(path)
             if data is None:
                 return
-            yield EpochRecord.from_bytes(data, where=path)
+            record = EpochRecord.from_bytes(data, where=path)
+            self._check(record, path)
+            yield record
 
     def _path(self, number: int) -> str:
         return f"{self._directory}/{number:06d}.claim"

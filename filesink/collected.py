@@ -23,6 +23,7 @@ from filesink.epoch import EpochLoop, Outcome
 from filesink.epoch_record import EMPTY, BatchWrite, MicroBatch, Section
 from filesink.errors import ConcurrentDriverError
 from filesink.gathering import Gathered, gather, states_of
+from filesink.identity import check_tag
 from filesink.ledger import Head, Ledger
 from filesink.ports import Losers
 from filesink.recorded_schema import next_schema
@@ -86,7 +87,7 @@ class CollectedEpochs(EpochLoop[S, C, A]):
 
     def _gather(self, head: Head | None, results: Sequence[bytes]) -> Gathered[S, C]:
         """Tasks were given no state here, so what they report of it is new and replaces nothing."""
-        gathered = gather(self._sink, {}, results, Losers.POSSIBLE)
+        gathered = gather(self._sink, {}, results, Losers.POSSIBLE, sink_id=self.ledger.sink_id)
         states = {} if head is None else states_of(self._sink, head.record.states)
         for subtask, new in gathered.prepared.states.items():
             states[subtask] = [*states.get(subtask, ()), *new]
@@ -105,7 +106,8 @@ class CollectedEpochs(EpochLoop[S, C, A]):
         if None in results:
             reported = [result for result in results if result is not None]
             with self._lock:
-                self._publisher.discard(gather(self._sink, {}, reported, Losers.POSSIBLE).reported)
+                found = gather(self._sink, {}, reported, Losers.POSSIBLE, sink_id=self.ledger.sink_id)
+                self._publisher.discard(found.reported)
 
 
 def slot_for(
@@ -128,6 +130,8 @@ def slot_for(
     if find_decided(cause, head, ledger, options) is not None:
         return None
     next_schema(sink, schema, cause=cause, head=head, ledger=ledger)
+    if head is None:
+        check_tag(tag_of(cause, ledger.sink_id), ledger)
     if isinstance(cause, BatchWrite) and cause.writer:
         return 0
     return 0 if head is None else head.record.slot + 1

@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 
 from filesink.errors import InternalError, StateCorruptError
 from filesink.framing import check_field, from_json, to_json
-from filesink.naming import check_relative
+from filesink.naming import check_relative, shown
 from filesink.storage.staged import HiddenFile, HiddenObject, PendingUpload, Staged, UploadedPart
 
 CODEC_VERSION = 1
@@ -134,6 +134,8 @@ _FIELDS: dict[type[Any], tuple[tuple[str, type[Any] | None], ...]] = {
     kind: tuple((field.name, _TYPES.get(str(field.type))) for field in fields(kind))
     for kind in (*_NAMES, *_STAGED_NAMES, UploadedPart)
 }
+#: A file that is replaced may have a name which is no UTF-8; what it may be else depends on the kind of file.
+_PATHS = frozenset({"path", "target", "by", "bucket"})
 _T = TypeVar("_T", bound=Committable)
 
 
@@ -159,7 +161,7 @@ class CommittableCodec:
         entries = from_json(data, where="a list of files")
         if not isinstance(entries, list):
             raise StateCorruptError("a list of files is not a list", code="JSON")
-        return [_value(entry) for entry in entries]
+        return [_value(number, entry) for number, entry in enumerate(entries)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,7 +206,7 @@ def _plain(value: Any) -> dict[str, Any]:
     return {name: getattr(value, name) for name, _ in _FIELDS[type(value)]}
 
 
-def _value(entry: Any) -> Committable:
+def _value(number: int, entry: Any) -> Committable:
     try:
         values = dict(entry)
         kind = _KINDS[values.pop("kind")]
@@ -214,8 +216,16 @@ def _value(entry: Any) -> Committable:
             values["carry_over"] = bytes.fromhex(values["carry_over"])
         value: Committable = kind(**_checked(kind, values))
     except (TypeError, ValueError, KeyError) as error:
-        raise StateCorruptError(f"a file entry is malformed: {type(error).__name__}", code="JSON") from error
+        raise StateCorruptError(
+            f"file entry {number} is malformed: {type(error).__name__}{_named(entry)}", code="JSON"
+        ) from error
     return value
+
+
+def _named(entry: Any) -> str:
+    """Which file a malformed entry is about, as far as it says so."""
+    about = entry.get("target", entry.get("path", entry.get("bucket"))) if isinstance(entry, dict) else None
+    return f", for '{shown(about)}'" if isinstance(about, str) else ""
 
 
 def _staged(entry: Any) -> Staged:
@@ -231,7 +241,9 @@ def _checked(kind: type[Any], values: dict[str, Any]) -> dict[str, Any]:
     """Types and paths of one entry; annotations are the specification."""
     for name, expected in _FIELDS[kind]:
         value: Any = values[name]
-        check_field(name, value, expected or type(value))
-        if name in {"path", "target", "by"} or (name == "bucket" and value):
-            check_relative(value)
+        if name in _PATHS and type(value) is str:
+            if value or name != "bucket":
+                check_relative(value)
+        else:
+            check_field(name, value, expected or type(value))
     return values

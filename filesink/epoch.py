@@ -38,7 +38,7 @@ from filesink.epoch_record import (
 )
 from filesink.errors import CommitStateUnknown, ConcurrentDriverError, FilesinkError, StorageError
 from filesink.gathering import Gathered, gather, states_of
-from filesink.identity import check_return, queries_of
+from filesink.identity import check_return, check_tag, queries_of
 from filesink.ledger import Head, Ledger
 from filesink.ports import Losers, NotedRunner, Ports, WriteJob
 from filesink.publisher import Decider, Publisher
@@ -229,6 +229,8 @@ class EpochLoop(Generic[S, C, A]):
         self._runner = NotedRunner(self._ports.runner)
         self._stuck = frozenset(self.ledger.half_done()) if self.ledger.is_open else frozenset()
         writer = cause.writer if isinstance(cause, BatchWrite) else ""
+        if writer or head is None:
+            check_tag(writer or self.ledger.sink_id, self.ledger)
         return EpochContext(
             sink_id=writer or self.ledger.sink_id,
             slot=0 if writer else _next_slot(head),
@@ -260,9 +262,9 @@ class EpochLoop(Generic[S, C, A]):
             states={subtask: state for subtask, state in _kept(head).items() if subtask != OF_STAGES},
         )
         try:
-            return replace(
-                gather(self._sink, _kept(head), job.write(task.run), job.losers()), digest=job.digest()
-            )
+            results = job.write(task.run)
+            gathered = gather(self._sink, _kept(head), results, job.losers(), sink_id=epoch.sink_id)
+            return replace(gathered, digest=job.digest())
         except Exception as error:  # raised again, or as what another driver has caused
             self._is_undecided(epoch, error)
             raise

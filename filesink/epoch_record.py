@@ -8,6 +8,7 @@ states) are opaque here: sections with the version of the codec that wrote them.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -24,6 +25,7 @@ T = TypeVar("T")
 # 1 had neither schema nor offline compaction; up to 2 no completion said which record it is of.
 RECORD_VERSION = 3
 _FIELDS = {"slot": int, "nonce": str, "sink_id": str, "decided_ms": int, "rows": int}
+_SUBTASK = re.compile("-1|0|[1-9][0-9]{0,17}")  # one text for each number; -1 is ``api.OF_STAGES``
 _CAUSE_FIELDS = {
     "query_id": str, "batch_id": int, "fingerprint": str, "txn_id": str, "mode": str, "remembered_in": str,
     "slot": int, "writer": str, "supersedes": str,
@@ -89,9 +91,11 @@ class TakenBack:
     Attributes:
         slot: of the epoch that is undone. It is not used again, since calls of its drivers may be carried out
             late. Its own, where nothing stood that a late call could not put there now.
+        writer: that of the batch write that is undone, whose tag its files bear.
     """
 
     slot: int
+    writer: str = ""
 
 
 Cause = MicroBatch | BatchWrite | Upkeep | Finish | OfflineCompaction | TakenBack
@@ -209,7 +213,9 @@ class EpochRecord:
         try:
             for name, kind in _FIELDS.items():
                 check_field(name, head[name], kind)
-            for slot in (*head.get("replaces", {}).values(), *head.get("queries", {}).values()):
+            numbers = {**head.get("replaces", {}), **head.get("queries", {})}
+            for sink_id, slot in numbers.items():
+                check_field("replaces", sink_id, str)
                 check_field("replaces", slot, int)
             check_field("digest", head.get("digest", ""), str)
             sections = _sections(head.pop("sections"), body)
@@ -246,7 +252,7 @@ def _sections(entries: list[Any], body: bytes) -> dict[str, Section]:
 
 def _subtask(name: str) -> int:
     kind, _, number = name.partition(" ")
-    if kind != "state":
+    if kind != "state" or not _SUBTASK.fullmatch(number):
         raise ValueError(name)
     return int(number)
 
@@ -255,7 +261,7 @@ def _cause_to_json(cause: Cause) -> dict[str, Any]:
     values = {name: getattr(cause, name) for name in cause.__dataclass_fields__}
     if isinstance(cause, BatchWrite):
         values["mode"] = cause.mode.value
-        values = {name: value for name, value in values.items() if value or name not in _RARE}
+    values = {name: value for name, value in values.items() if value or name not in _RARE}
     return {"kind": _CAUSE_NAMES[type(cause)], **values}
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -9,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import pyarrow as pa
 
 from filesink import file_format
-from filesink.api import PreCommitStage, Projection, Sink, WriterContext
+from filesink.api import PreCommitStage, Prepared, Projection, Sink, WriterContext
 from filesink.buckets import file_columns, find_column
 from filesink.closed_parts import Compaction, MergeParts, Waiting
 from filesink.closing import CloseParts
@@ -19,6 +20,7 @@ from filesink.event_time import check_time_column
 from filesink.file_format import RowFormat
 from filesink.held_rows import CountHeldRows
 from filesink.ledger import Ledger
+from filesink.ledger_directory import twins
 from filesink.merging import SinkFiles
 from filesink.metastore.announcements import Announced, AnnouncementCodec
 from filesink.metastore.partition_commit import CloseDuePartitions, PartitionCommit, PartitionCommitter
@@ -27,16 +29,19 @@ from filesink.metastore.skipping import SkippingCommitter
 from filesink.naming import parent
 from filesink.projection import check_names, record_projection
 from filesink.recorded_layout import check_layout, partition_columns, with_layout
+from filesink.recorded_paths import check_record, check_reported, naming
 from filesink.replacing import ReplaceFiles
 from filesink.save_mode import SaveMode
 from filesink.storage.api import Store
 from filesink.storage.open import open_store
-from filesink.sweep import Chain, hidden_files, leftovers
+from filesink.sweep import NOT_SWEPT, Chain, hidden_files, leftovers
 from filesink.writer import FileWriter, Plan
 from formats.avro import AvroOptions
 
 if TYPE_CHECKING:
     from filesink.epoch_record import EpochRecord
+
+log = logging.getLogger("filesink")
 
 _HIVE_FORMATS = {"parquet": "parquet", "orc": "orc", "avro": "avro", "json": "json", "txt": "textfile"}
 
@@ -127,7 +132,7 @@ class FileTiers(Sink[HeldFile, Committable, Announced]):
 
     def open_ledger(self, sink_id: str) -> Ledger:
         """See ``Sink.open_ledger``: below ``_filesink`` of the base path."""
-        return Ledger(self.address(), sink_id)
+        return Ledger(self.address(), sink_id, check=check)
 
     @property
     def committable_codec(self) -> CommittableCodec:
@@ -213,9 +218,16 @@ class FileTiers(Sink[HeldFile, Committable, Announced]):
             avro_schema=str(code.schema) if isinstance(code, AvroOptions) and code.schema else None,
         )
 
+    def check_reported(self, found: Prepared[HeldFile, Committable], *, sink_id: str) -> None:
+        """See ``Sink.check_reported``."""
+        check_reported(found, sink_id)
+
     def sweep(self, record: EpochRecord, touched: Sequence[Committable] | None) -> int:
         """See ``Sink.sweep``."""
         store, chain = self.address(), chain_of(record)
+        if others := twins(store, chain.sink_id):
+            log.warning(NOT_SWEPT, chain.sink_id, ", ".join(others))
+            return 0
         directories = None
         if touched is not None:
             # Twins write to the same buckets, also where parts stay open.
@@ -238,6 +250,15 @@ def _hive_format(extension: str) -> str | None:
     """What Hive calls files that end like this; the ending of a codec may come before or after."""
     endings = extension.split(".")
     return next((_HIVE_FORMATS[ending] for ending in endings if ending in _HIVE_FORMATS), None)
+
+
+def check(record: EpochRecord, where: str) -> None:
+    """See ``recorded_paths.check_record``; of what is announced as well."""
+    check_record(record, where)
+    with naming(where):
+        for section in (record.announcement, record.waiting):
+            if section.data:
+                section.decode(AnnouncementCodec())
 
 
 def chain_of(record: EpochRecord) -> Chain:

@@ -23,6 +23,8 @@ from filesink.errors import StateCorruptError, StateError, StateVersionError
 
 MAX_PAYLOAD = 1 << 30  # bytes; a record of 10^5 files has 14 MB
 _COMPRESS_FROM = 1 << 12  # bytes; below that a record stays readable with `cat`
+_END_OF_NUMBERS = 1 << 64
+_LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 _HEADER = re.compile(
     rb"(filesink ([a-z-]{1,32}) ([1-9][0-9]{0,5}) (plain|zlib) ([0-9]{1,12}) )([0-9a-f]{64})\n"
 )
@@ -112,9 +114,25 @@ def from_json(data: bytes, *, where: str) -> Any:
 
 
 def check_field(name: str, value: object, kind: type[Any]) -> None:
-    """Raise ``TypeError`` unless ``value`` is exactly of ``kind``, and not negative if it is a number."""
-    if type(value) is not kind or (kind is int and cast("int", value) < 0):
+    """Raise unless ``value`` is exactly of ``kind``, and one that we could have written.
+
+    Numbers are neither negative nor larger than any of ours; text has no lone surrogates, which cannot be
+    written, hashed or sent.
+
+    Raises:
+        TypeError: it is not; says which field.
+    """
+    if type(value) is not kind:
         raise TypeError(name)
+    if kind is int and not 0 <= cast("int", value) < _END_OF_NUMBERS:
+        raise TypeError(name)
+    if kind is str and not is_plain(cast("str", value)):
+        raise TypeError(name)
+
+
+def is_plain(text: str) -> bool:
+    """Whether ``text`` has no lone surrogates."""
+    return text.isascii() or not _LONE_SURROGATE.search(text)
 
 
 def _no_constant(name: str) -> Any:

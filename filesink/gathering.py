@@ -37,7 +37,12 @@ class Gathered(Generic[S, C]):
 
 
 def gather(
-    sink: Sink[S, C, A], kept: Mapping[int, Section], results: Sequence[bytes], losers: Losers
+    sink: Sink[S, C, A],
+    kept: Mapping[int, Section],
+    results: Sequence[bytes],
+    losers: Losers,
+    *,
+    sink_id: str,
 ) -> Gathered[S, C]:
     """Decode the results, in the order of their partitions.
 
@@ -46,6 +51,10 @@ def gather(
         kept: the states in the last record.
         results: one per partition; there may be none, when Spark has optimised an empty input away.
         losers: whether twins may have run; a result of a later attempt says so too.
+        sink_id: whose tag is in the names of what they wrote.
+
+    Raises:
+        StateError, SecurityError: a result is damaged, or names what no task of ours has written.
     """
     parsed = sorted((TaskResult.from_bytes(data) for data in results), key=lambda result: result.subtask)
     if len({result.subtask for result in parsed}) != len(parsed):
@@ -53,7 +62,10 @@ def gather(
     committables: list[C] = []
     metrics: dict[str, int] = {}
     for result in parsed:
-        committables += result.committables.decode(sink.committable_codec)
+        found = result.committables.decode(sink.committable_codec)
+        states = {result.subtask: decode_states(sink, result.state)}
+        sink.check_reported(Prepared(found, states), sink_id=sink_id)
+        committables += found
         for name, value in result.metrics.items():
             metrics[name] = metrics.get(name, 0) + value
     return Gathered(

@@ -27,6 +27,7 @@ from enum import Enum
 from filesink.epoch_record import BatchWrite, Cause, MicroBatch
 from filesink.errors import ConfigError, IdentityError, ReplayTooOldError
 from filesink.ledger import APPENDS, Head, Ledger
+from filesink.naming import sink_tag
 from filesink.ports import Ids
 from filesink.save_mode import SaveMode
 
@@ -89,6 +90,24 @@ def batch_write(mode: SaveMode, uid: str | None, txn_id: str, ids: Ids) -> tuple
 def superseding(cause: BatchWrite, nonce: str, ids: Ids) -> tuple[str, BatchWrite]:
     """As ``batch_write``, for a write that takes the place of the record ``nonce`` of its ``txn_id``."""
     return EXCLUSIVE, replace(cause, writer=f"batch-{ids.uuid()}", supersedes=nonce)
+
+
+def check_tag(sink_id: str, ledger: Ledger) -> None:
+    """Refuse to write for a new ``sink_id`` if no name would tell its files from those of another sink.
+
+    Called before the first epoch of a chain writes anything.
+
+    Raises:
+        IdentityError: ``TAG_TAKEN``.
+    """
+    taken = ledger.twins(sink_id)
+    if taken:
+        raise IdentityError(
+            f"the files of '{sink_id}' would bear the tag of '{taken[0]}', which has written here "
+            f"('{sink_tag(sink_id)}'): each would sweep what the other holds. Nothing was written. "
+            "Choose another uid, or call again if there is none",
+            code="TAG_TAKEN",
+        )
 
 
 def check_stream(

@@ -19,14 +19,14 @@ Rules:
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
 from filesink.claims import Claims
 from filesink.completion import Completion, End, completion_of
 from filesink.epoch_record import EMPTY, BatchWrite, EpochRecord, MicroBatch, Section, TakenBack
 from filesink.errors import CommitStateUnknown, ConcurrentDriverError, StateCorruptError, StorageError
-from filesink.ledger_directory import LedgerDirectory, Listing, ledger_ids
+from filesink.ledger_directory import LedgerDirectory, Listing, ledger_ids, twins
 from filesink.naming import LEDGER_ROOT
 from filesink.storage.api import PutResult, Store
 
@@ -66,12 +66,17 @@ class Ledger:
     Args:
         store: where it lives.
         sink_id: the name of its directory below ``_filesink``.
+        check: raises if a record, that would stand in or was read from a path, is not one that this sink
+            could have decided. Asked before it is decided, and whenever it was read.
 
     Every method looks at the store; a driver that is alone on a sink needs none of them twice.
     """
 
-    def __init__(self, store: Store, sink_id: str) -> None:
+    def __init__(
+        self, store: Store, sink_id: str, *, check: Callable[[EpochRecord, str], None] | None = None
+    ) -> None:
         self.sink_id = sink_id
+        self._check = check or (lambda _record, _path: None)
         self._store = store
         self.directory = LedgerDirectory(store, sink_id)
         # Of slots whose record was written or read here: whether ``fold`` counts it. Records do not
@@ -123,11 +128,11 @@ class Ledger:
 
     def beside(self, sink_id: str) -> Ledger:
         """The chain of another sink below the same base path."""
-        return Ledger(self._store, sink_id)
+        return Ledger(self._store, sink_id, check=self._check)
 
     def claims(self, name: str) -> Claims:
         """What stands for a ``txn_id`` below the same base path."""
-        return Claims(self._store, name)
+        return Claims(self._store, name, check=self._check)
 
     def unfinished(self) -> list[EpochRecord]:
         """Every record whose epoch is decided and not done, oldest first; one at most but in an open chain.
@@ -208,6 +213,7 @@ class Ledger:
     def _create(self, record: EpochRecord) -> EpochRecord | None:
         """As ``decide``; ``None`` if the slot was taken and what stood there has been folded away since."""
         path = self.directory.path_of(record.slot, "record")
+        self._check(record, path)
         try:
             result = self._store.put_if_absent(path, record.to_bytes())
         except StorageError as error:
@@ -249,6 +255,7 @@ class Ledger:
                 f"'{LEDGER_ROOT}'; else restore it",
                 code="FOREIGN",
             )
+        self._check(record, path)
         return record
 
     def _reread(self, slot: int, failed: StorageError) -> EpochRecord | None:
@@ -324,6 +331,10 @@ class Ledger:
     def neighbours(self) -> list[str]:
         """Ids of the other sinks that have a ledger below the same base path."""
         return [name for name in ledger_ids(self._store) if name != self.sink_id]
+
+    def twins(self, sink_id: str) -> list[str]:
+        """See ``ledger_directory.twins``."""
+        return twins(self._store, sink_id)
 
     def fold(self, *, newest: int, keep: int = KEEP_BATCHES) -> None:
         """Fold old records away, every so often.

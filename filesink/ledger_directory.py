@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from itertools import count
 from typing import Literal
 
-from filesink.naming import LEDGER_ROOT
+from filesink.naming import LEDGER_ROOT, sink_tag
 from filesink.storage.api import Entry, Kind, Store
 
 FileKind = Literal["record", "complete", "mark"]
@@ -83,6 +83,15 @@ def ledger_ids(store: Store) -> list[str]:
     )
 
 
+def twins(store: Store, sink_id: str) -> list[str]:
+    """Ids of other sinks with a ledger here whose files bear the same tag as those of ``sink_id``.
+
+    No name tells the files of two such sinks apart.
+    """
+    tag = sink_tag(sink_id)
+    return [other for other in ledger_ids(store) if other != sink_id and sink_tag(other) == tag]
+
+
 class LedgerDirectory:
     """The directory of the chain of one sink. Every method looks at the store."""
 
@@ -118,6 +127,11 @@ class LedgerDirectory:
         for entry in self._store.list(self.path):
             if found := _UNFINISHED.match(entry.name):
                 yield f"{self.path}/{entry.name}", int(found[1]), entry
+
+    def changed_ms(self) -> int:
+        """When anything was put here last, by the store's clock, in milliseconds since 1970 UTC."""
+        entries = self._store.list(self.path)
+        return max((entry.mtime_ms for entry in entries), default=0)
 
     def sync(self) -> None:
         """Make durable which names stand here."""

@@ -6,7 +6,8 @@ at, or that of the sink's uid.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import logging
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing
 from dataclasses import replace
 from enum import Enum
@@ -27,7 +28,10 @@ from filesink.ports import Clock, Ids, Ports, SerialRunner
 from filesink.replay import EpochOptions
 from filesink.report import EpochReport, RecoveryReport, SweepPlan, report_of
 from filesink.retraction import Retraction
-from filesink.sweep import Chain, Hidden, Leftover, hidden_files, leftovers
+from filesink.storage.probes import store_ms
+from filesink.sweep import NOT_SWEPT, Chain, Hidden, Leftover, hidden_files, leftovers
+
+log = logging.getLogger("filesink")
 
 
 class Lost(Enum):
@@ -96,7 +100,7 @@ class Maintenance:
             if not unfinished:
                 given_up += self._held_lost(ledger, lost)
             self._skip_waiting(ledger)
-        swept = len(self._remove(self._dead(None)))
+        swept = len(self._remove(self._dead(None, self._ports.clock.now_ms)))
         return RecoveryReport(
             published=tuple(published),
             retracted=tuple(retracted),
@@ -107,28 +111,41 @@ class Maintenance:
 
     def plan_sweep(self, older_than_ms: int) -> SweepPlan:
         """See ``FileSink.plan_sweep``."""
-        return SweepPlan(files=tuple(self._dead(older_than_ms)))
+        return SweepPlan(files=tuple(self._dead(older_than_ms, self._ports.clock.now_ms)))
 
     def sweep(self, older_than_ms: int) -> SweepPlan:
         """See ``FileSink.sweep``."""
-        return SweepPlan(files=self._remove(self._dead(older_than_ms)))
+        return SweepPlan(files=self._remove(self._dead(older_than_ms, self._store_ms)))
 
-    def _dead(self, older_than_ms: int | None) -> Iterator[Leftover]:
+    def _store_ms(self) -> int:
+        """The time by which files are dated: a host whose clock is ahead would take those at work for old."""
+        return store_ms(self._store, self._ports.ids.uuid())
+
+    def _dead(self, older_than_ms: int | None, now_ms: Callable[[], int]) -> Iterator[Leftover]:
         """Each chain is read after the files were seen, and just before its own are judged.
 
         So whoever removes one at a time takes none away that a driver has decided on meanwhile.
         """
-        oldest = None if older_than_ms is None else self._ports.clock.now_ms() - older_than_ms
         seen: dict[str, list[Hidden]] = {}
         for file in hidden_files(self._store):
             seen.setdefault(file.tag, []).append(file)
-        for ledger in self._ledgers():
+        ledgers = self._ledgers()
+        oldest = None
+        if older_than_ms is not None and (seen or ledgers):
+            oldest = now_ms() - older_than_ms
+        for ids in _with_one_tag(ledgers):
+            if seen.pop(sink_tag(ids[0]), ()):
+                log.warning(NOT_SWEPT, ids[0], ", ".join(ids[1:]))
+        for ledger in ledgers:
             files = [*seen.pop(sink_tag(ledger.sink_id), ()), *_unfinished(ledger)]
             if files:
                 yield from leftovers(self._chain(ledger, oldest), files)
-        if seen:
-            for chain in self._batch_writes():
-                yield from leftovers(chain, seen.pop(sink_tag(chain.sink_id), ()))
+        yield from self._dead_without_chain(seen, oldest)
+
+    def _dead_without_chain(self, seen: dict[str, list[Hidden]], oldest: int | None) -> Iterator[Leftover]:
+        """Of files that bear the tag of a batch write, or of a sink that has no ledger here."""
+        for chain in self._batch_writes() if seen else ():
+            yield from leftovers(chain, seen.pop(sink_tag(chain.sink_id), ()))
         for file in (file for files in seen.values() for file in files):
             if oldest is not None and file.mtime_ms < oldest:
                 yield Leftover(path=file.path, size=file.size, reason="its sink has no ledger here")
@@ -147,7 +164,7 @@ class Maintenance:
     def _chain(self, ledger: Ledger, oldest: int | None) -> Chain:
         head = ledger.head()
         if ledger.is_open:  # others may be at work for any slot that is kept
-            is_stale = oldest is not None and (head is None or head.record.decided_ms < oldest)
+            is_stale = oldest is not None and (head is None or ledger.directory.changed_ms() < oldest)
             return Chain(
                 sink_id=ledger.sink_id,
                 complete_slot=ledger.directory.listing().folded_to(),
@@ -160,7 +177,7 @@ class Maintenance:
         chain = replace(chain_of(head.record), sink_id=ledger.sink_id, complete_slot=head.record.slot)
         if not head.complete:  # what it names is still to be published: nothing of it is dead
             return replace(chain, complete_slot=head.record.slot - 1, named=_named(self._tiers, head.record))
-        is_stale = oldest is not None and head.record.decided_ms < oldest
+        is_stale = oldest is not None and ledger.directory.changed_ms() < oldest
         return replace(chain, stale_before_ms=oldest if is_stale else None)
 
     def _remove(self, dead: Iterable[Leftover]) -> tuple[Leftover, ...]:
@@ -275,6 +292,14 @@ def _is_taken_back(retraction: Retraction, ledger: Ledger, record: EpochRecord, 
             raise
         return False
     return True
+
+
+def _with_one_tag(ledgers: Iterable[Ledger]) -> list[list[str]]:
+    """Ids of sinks whose files bear the same tag, those of each such tag together."""
+    found: dict[str, list[str]] = {}
+    for ledger in ledgers:
+        found.setdefault(sink_tag(ledger.sink_id), []).append(ledger.sink_id)
+    return [ids for ids in found.values() if len(ids) > 1]
 
 
 def _unfinished(ledger: Ledger) -> Iterator[Hidden]:

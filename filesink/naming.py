@@ -37,6 +37,9 @@ _OF_PART_ID = re.compile(
 _PART = re.compile(rf"(?P<prefix>[^._].*){_OF_PART_ID.pattern}(?P<suffix>(?:\..+)?)")
 _LAST_SLOT = (1 << 28) - 1  # in a part id; stands for all that follow, too
 _UNSAFE = re.compile("[\x00-\x1f\x7f/\\\\\ud800-\udfff]")  # lone surrogates are no names
+# Of a name that is no UTF-8, Python makes surrogates from U+DC80 to U+DCFF; no system has names with others.
+_NO_NAME = re.compile("[\ud800-\udc7f\udd00-\udfff]")
+_SHOWN = 120  # characters of a path in a message
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -179,6 +182,12 @@ def parse_part(name: str) -> PartName | None:
     return PartName(prefix=found["prefix"], tag=found["tag"], slot=slot, suffix=found["suffix"])
 
 
+def slots_of_part(name: str, tag: str) -> list[int]:
+    """The slots in part ids of ``name`` with ``tag``: one, unless prefix or suffix look like part ids."""
+    found = _OF_PART_ID.finditer(name)
+    return [int(match["high"] + match["low"], 16) for match in found if match["tag"] == tag]
+
+
 def join(directory: str, name: str) -> str:
     """A path below the base from a bucket id (``""`` is the base path) and a name."""
     return f"{directory}/{name}" if directory else name
@@ -205,7 +214,14 @@ def check_relative(path: str) -> str:
     Guards whatever comes from durable state or from another process.
     """
     parts = path.split("/")
-    if not path or "\0" in path or any(part in {"", ".", ".."} for part in parts):
-        shown = path[:80].encode("ascii", "backslashreplace").decode()
-        raise SecurityError(f"path '{shown}' leaves the base directory; refused", code="ESCAPE")
+    is_no_path = not path or "\0" in path or (not path.isascii() and _NO_NAME.search(path))
+    if is_no_path or any(part in {"", ".", ".."} for part in parts):
+        raise SecurityError(f"path '{shown(path)}' leaves the base directory; refused", code="ESCAPE")
     return path
+
+
+def shown(path: str) -> str:
+    """``path`` for a message, whatever is in it: in one line of ASCII, and cut if it is long."""
+    escaped = path[:_SHOWN].encode("unicode_escape").decode()
+    is_cut = len(path) > _SHOWN or len(escaped) > _SHOWN
+    return f"{escaped[:_SHOWN]}..." if is_cut else escaped

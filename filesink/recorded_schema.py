@@ -103,6 +103,8 @@ def _from_bytes(section: Section) -> pa.Schema:
     if section.version != SCHEMA_VERSION:
         raise InternalError(f"columns of version {section.version} passed a version check", code="VERSION")
     try:
-        return pa.ipc.read_schema(pa.py_buffer(section.data))
-    except (pa.ArrowException, OSError) as error:
+        schema = pa.ipc.read_schema(pa.py_buffer(section.data))
+        _ = schema.names, list(map(str, schema.types))  # Arrow looks into names only when they are asked for
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         raise StateCorruptError("the columns in a record are malformed", code="JSON") from error
+    return schema

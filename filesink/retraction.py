@@ -27,7 +27,7 @@ from filesink.committables import (
     ReplacedFile,
     UndoneFile,
 )
-from filesink.epoch_record import EMPTY, EpochRecord, MicroBatch, Section, TakenBack
+from filesink.epoch_record import EMPTY, BatchWrite, EpochRecord, MicroBatch, Section, TakenBack
 from filesink.errors import ConcurrentDriverError, IdentityError, SecurityError, StagedDataLost, StorageError
 from filesink.gathering import states_of
 from filesink.identity import queries_of
@@ -122,7 +122,9 @@ class Retraction:
             slot=record.slot + 1,
             nonce=self._ports.ids.uuid(),
             sink_id=record.sink_id,
-            cause=TakenBack(slot=record.slot),
+            cause=TakenBack(
+                slot=record.slot, writer=record.cause.writer if isinstance(record.cause, BatchWrite) else ""
+            ),
             last_batch=None if before is None else before.last_batch,
             decided_ms=self._ports.clock.now_ms(),
             rows=0,

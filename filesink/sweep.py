@@ -3,7 +3,8 @@
 No clock is needed for a sink that lives: once slot k is complete, nothing can be decided for a slot
 up to k any more, so a hidden file made for such a slot is dead unless the last record names it.
 Higher slots are never touched: they belong to an epoch that may still be decided. Files without our
-tag are never touched.
+tag are never touched. A tag is short: where two sinks have the same, nobody knows whose a file is, and
+it stays.
 
 Only where a chain has not moved for a long time is age the judge of what was made for its next
 slot, and then that of the file: a sink that was merely idle may be at work again.
@@ -17,6 +18,7 @@ from dataclasses import dataclass
 from filesink.naming import LEDGER_ROOT, is_data, join, name_of, parent, parse_ours, sink_tag
 from filesink.storage.api import Entry, Kind, Store
 
+NOT_SWEPT = "sink %s: its files bear the same tag as those of %s, so none of them is swept"
 _AT_A_TIME = 64  # directories listed together, in so far as the store runs several requests at a time
 
 

@@ -58,11 +58,12 @@ class TaskResult:
         head = from_json(line, where="the result of a task")
         try:
             (version, length), (state_version, state_length) = head.pop("committables"), head.pop("state")
-            numbers = (head["subtask"], head["attempt"], head["rows"], version, length, state_version)
-            for number in numbers:
+            numbers = [head["subtask"], head["attempt"], head["rows"]]
+            for number in (*numbers, version, length, state_version, state_length):
                 check_field("number", number, int)
             for name, value in head["metrics"].items():
-                check_field(name, abs(value), int)
+                check_field("metric", name, str)
+                check_field(name, -value if type(value) is int and value < 0 else value, int)
             if len(body) != length + state_length:
                 raise StateCorruptError("the result of a task is cut short", code="LENGTH")
             return TaskResult(

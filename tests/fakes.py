@@ -198,7 +198,7 @@ class World:
         )
 
     def ledger(self, sink_id: str | None = None) -> Ledger:
-        return Ledger(self.store(), sink_id or self.sink_id)
+        return self.tiers().open_ledger(sink_id or self.sink_id)
 
     def driver(self, sink_id: str | None = None, **options) -> EpochLoop:
         """A driver that has just started."""

@@ -26,15 +26,16 @@ from filesink.storage.staged import HiddenFile, HiddenObject, PendingUpload, Upl
 
 GOLDEN = Path(__file__).parent / "golden"
 
-names = st.text(st.characters(exclude_characters="/\0"), min_size=1, max_size=8).filter(
-    lambda name: name not in {".", ".."}
-)
+letters = st.characters(exclude_categories=["Cs"])
+names = st.text(
+    st.characters(exclude_categories=["Cs"], exclude_characters="/\0"), min_size=1, max_size=8
+).filter(lambda name: name not in {".", ".."})
 paths = st.lists(names, min_size=1, max_size=3).map("/".join)
 numbers = st.integers(0, 2**63 - 1)
 hidden_files = st.builds(HiddenFile, path=paths, size=numbers, inode=numbers, mtime_ns=numbers)
-objects = st.builds(HiddenObject, path=paths, size=numbers, token=st.text(max_size=5))
+objects = st.builds(HiddenObject, path=paths, size=numbers, token=st.text(letters, max_size=5))
 uploaded = st.lists(
-    st.builds(UploadedPart, number=numbers, etag=st.text(max_size=5), size=numbers), min_size=1
+    st.builds(UploadedPart, number=numbers, etag=st.text(letters, max_size=5), size=numbers), min_size=1
 )
 uploads = uploaded.map(
     lambda parts: PendingUpload(
@@ -52,20 +53,22 @@ pending_files = st.builds(
 held_files = st.builds(
     HeldFile,
     bucket=st.just("") | paths,
-    group=st.text(max_size=5),
+    group=st.text(letters, max_size=5),
     staged=staged,
     rows=numbers,
     size=numbers,
     created_ms=numbers,
     updated_ms=numbers,
-    signature=st.text(max_size=5),
-    suffix=st.text(max_size=5),
+    signature=st.text(letters, max_size=5),
+    suffix=st.text(letters, max_size=5),
     carry_over=st.binary(max_size=9),
     header_size=numbers,
 )
 discards = st.builds(DiscardFile, path=paths)
-replaced_files = st.builds(ReplacedFile, path=paths, size=numbers, version=st.text(max_size=5)) | st.builds(
-    SupersededFile, path=paths, size=numbers, version=st.text(max_size=5), by=paths, until_ms=numbers
+replaced_files = st.builds(
+    ReplacedFile, path=paths, size=numbers, version=st.text(letters, max_size=5)
+) | st.builds(
+    SupersededFile, path=paths, size=numbers, version=st.text(letters, max_size=5), by=paths, until_ms=numbers
 )
 
 EXAMPLES = [

@@ -23,9 +23,9 @@ def test_two_results_of_one_partition_are_refused(attempt):
     world = World()
     results = [result(world, 0), result(world, 1), result(world, 0, attempt)]
     with pytest.raises(InternalError) as raised:
-        gather(world.tiers(), {}, results, Losers.POSSIBLE)
+        gather(world.tiers(), {}, results, Losers.POSSIBLE, sink_id=world.sink_id)
     assert raised.value.code == "TWO_RESULTS"
-    both = gather(world.tiers(), {}, results[:2], Losers.POSSIBLE)
+    both = gather(world.tiers(), {}, results[:2], Losers.POSSIBLE, sink_id=world.sink_id)
     assert (both.rows, both.metrics["files_written"]) == (2, 2)
 
 
@@ -34,4 +34,4 @@ def test_one_task_that_was_tried_again_is_enough_to_look_for_leftovers(attempt, 
     """Its first attempt may have left files, whatever became of the other tasks."""
     world = World()
     results = [result(world, 0), result(world, 1, attempt), result(world, 2)]
-    assert gather(world.tiers(), {}, results, Losers.NONE).losers is losers
+    assert gather(world.tiers(), {}, results, Losers.NONE, sink_id=world.sink_id).losers is losers

@@ -35,7 +35,7 @@ from filesink.storage.faulty import Fault, Moment
 from filesink.transactions import find_write
 from formats.api import Encoder
 from tests.compaction.test_superseded import compact, rows_once
-from tests.fakes import QUERY, World, keep_open, micro_batch, plan_of, records
+from tests.fakes import QUERY, SettableClock, World, keep_open, micro_batch, plan_of, records
 from tests.storage.fake_objects import FakeObjects
 from tests.storage.test_s3_answers import store_of
 
@@ -494,6 +494,8 @@ def test_rewrite_of_an_epoch_that_spark_will_not_replay_is_refused(checkpoint, t
     [
         ("metadata", None),
         ("metadata", b"{"),
+        ("metadata", b"[" * 100_000),
+        ("metadata", b'{"id": "\xff"}'),
         ("metadata", b'{"id": "another"}'),
         ("offsets/1", None),
         ("offsets/1", b'v1\n{}\n{"logOffset": 9}'),
@@ -1107,3 +1109,43 @@ def test_a_txn_id_that_an_append_has_claimed_meanwhile_is_not_taken_from_it():
     assert world.rows() == ["0", "1"]
     assert world.hidden() == []
     assert world.ledger(EXCLUSIVE).head().complete
+
+
+@pytest.mark.parametrize("ahead", [2 * WEEK, 0, -2 * WEEK])
+@pytest.mark.parametrize("sink_id", ["uid-u", "query-new"])
+def test_sweep_goes_by_the_clock_of_the_store(sink_id, ahead):
+    """A host whose clock is wrong takes no file away that is being written, and leaves none that is old."""
+    world = World()
+    world.clock.now = 10 * WEEK
+    if sink_id == "uid-u":
+        world.driver().run(micro_batch(0), world.job(records("1")))
+    else:
+        world.store().prepare()
+    young = leftover(world, sink_id, 1)
+    operators = World(clock=SettableClock(now=world.clock.now + ahead))
+    operators.files = world.files
+    assert operators.maintenance().sweep(WEEK).files == ()
+    assert world.hidden() == [young]
+    world.clock.now += WEEK + 1
+    operators.clock.now += WEEK + 1
+    assert [file.path for file in operators.maintenance().sweep(WEEK).files] == [young]
+    assert world.files.files.keys() == {path for path in world.files.files if ".probe." not in path}
+
+
+def test_sweep_spares_a_chain_that_moves_by_a_clock_that_is_slow():
+    """Whether a sink has moved is known by the store, too, whatever its driver takes for the time."""
+    world = World()
+    world.clock.now = 10 * WEEK
+    world.driver().run(micro_batch(0), world.job(records("1")))
+    world.files.now_ms = lambda: 20 * WEEK
+    world.driver().run(micro_batch(1), world.job(records("2")))
+    old = leftover(world, "uid-u", 2, age_ms=2 * WEEK)
+    assert world.maintenance().sweep(WEEK).files == ()
+    assert world.hidden() == [old]
+
+
+def test_a_sweep_of_nothing_makes_nothing():
+    """Where no sink has ever been, not even the time is asked for."""
+    world = World()
+    world.maintenance().sweep(WEEK)
+    assert world.files.files == {}

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from filesink.epoch_record import BatchWrite
+from filesink.errors import IdentityError
 from filesink.identity import EXCLUSIVE
+from filesink.maintenance import Lost
 from filesink.naming import HiddenName, parent, sink_tag
 from filesink.save_mode import SaveMode
 from filesink.storage.memory import MemoryFiles, MemoryStore
@@ -237,3 +241,54 @@ def test_buckets_that_differ_by_case_only_are_one_partition():
     cause = BatchWrite(mode=SaveMode.OVERWRITE_PARTITIONS)
     world.driver(EXCLUSIVE).run(cause, world.job(records("3", bucket="k=ch")))
     assert world.rows() == ["3"]
+
+
+#: Two uids whose sinks have the same tag, found by trying.
+TWINS = ("sink-14149", "sink-30303")
+
+
+def world_of(uid):
+    """A world in which parts stay open, and one does; no two of them make the same ids."""
+    world = World(uid=uid, plan=plan_of(policy=keep_open()))
+    world.ids.made = 1000 * TWINS.index(uid)
+    world.driver().run(micro_batch(0, query_id=uid), world.job(records(uid)))
+    return world
+
+
+def test_the_uids_that_these_tests_are_about_have_one_tag():
+    """Else they would show nothing."""
+    assert sink_tag(f"uid-{TWINS[0]}") == sink_tag(f"uid-{TWINS[1]}")
+
+
+def test_a_sink_whose_tag_is_taken_does_not_start():
+    """Each of two such sinks would sweep what the other holds; the error names both, and the way out."""
+    world = world_of(TWINS[0])
+    before = sorted(world.files.files)
+    second = replace(world, uid=TWINS[1])
+    second.files = world.files
+    with pytest.raises(IdentityError, match="uid") as refused:
+        second.driver().run(micro_batch(0, query_id="q"), second.job(records("2")))
+    assert refused.value.code == "TAG_TAKEN"
+    assert all(uid in refused.value.message for uid in TWINS)
+    assert sorted(world.files.files) == before
+
+
+def test_two_sinks_of_one_tag_sweep_nothing_of_each_other(caplog):
+    """Where both are there already, held files stay: no name tells whose they are. The log says so."""
+    worlds = [world_of(uid) for uid in TWINS]
+    first, second = worlds
+    first.files.files.update(second.files.files)
+    for world in worlds:
+        world.files = first.files
+        for batch in (1, 2):
+            world.clock.now += 1
+            world.driver().run(
+                micro_batch(batch, query_id=world.uid), world.job(records(f"{world.uid} {batch}"))
+            )
+        world.maintenance().recover(Lost.RAISE, None)
+        world.clock.now = 10 * 7 * 24 * 3600 * 1000
+        world.maintenance().sweep(1)
+    for world in worlds:
+        world.driver().finish()
+    assert first.rows() == sorted([*TWINS, *(f"{uid} {batch}" for uid in TWINS for batch in (1, 2))])
+    assert all(uid in caplog.text for uid in TWINS)

@@ -11,9 +11,10 @@ from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any
 
 from filesink.committables import Committable, PendingFile, ReplacedFile, Watermark
-from filesink.errors import InternalError, StateCorruptError
+from filesink.errors import InternalError, SecurityError, StateCorruptError
 from filesink.framing import check_field, from_json, to_json
-from filesink.naming import check_relative, is_data, parent
+from filesink.naming import check_relative, is_data, parent, shown
+from filesink.recorded_paths import is_seen
 
 CODEC_VERSION = 1
 
@@ -97,7 +98,7 @@ class AnnouncementCodec:
 
         Raises:
             StateCorruptError: not such a list.
-            SecurityError: a path leaves the base directory.
+            SecurityError: ``ESCAPE`` or ``FOREIGN_FILE``; a path that no partition of ours can have.
         """
         if version != CODEC_VERSION:
             raise InternalError(f"announcements of version {version} passed a version check", code="VERSION")
@@ -118,17 +119,26 @@ def _plain(value: Announced) -> dict[str, Any]:
 def _value(entry: dict[str, Any]) -> Announced:
     if entry.pop("kind") == "watermark":
         return Watermark(**_checked(Watermark, entry))
-    paths = entry["paths"]
-    if not isinstance(paths, list):
+    paths, bucket = entry["paths"], entry["bucket"]
+    if not isinstance(paths, list) or not all(isinstance(path, str) for path in (bucket, *paths)):
         raise TypeError("paths")
-    for path in (*paths, *([entry["bucket"]] if entry["bucket"] else [])):
-        check_field("path", path, str)
-        check_relative(path)
+    if bucket:
+        _check_seen(bucket)
+    for path in paths:
+        _check_seen(path)
+        if parent(path) != bucket:
+            raise ValueError("paths")
     return Announcement(**_checked(Announcement, {**entry, "paths": tuple(paths)}))
+
+
+def _check_seen(path: str) -> None:
+    if not is_seen(check_relative(path)):
+        raise SecurityError(f"'{shown(path)}' is announced, and readers do not see it", code="FOREIGN_FILE")
 
 
 def _checked(kind: type[Any], values: dict[str, Any]) -> dict[str, Any]:
     types = {"str": str, "int": int, "tuple[str, ...]": tuple}
     for one in fields(kind):
-        check_field(one.name, values[one.name], types[str(one.type)])
+        if one.name != "bucket":  # checked; that of replaced files may have a name which is no UTF-8
+            check_field(one.name, values[one.name], types[str(one.type)])
     return values

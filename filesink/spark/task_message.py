@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pyspark.sql.datasource import WriterCommitMessage
 
 from filesink.errors import StateCorruptError
-from filesink.framing import frame, from_json, to_json, unframe
+from filesink.framing import check_field, frame, from_json, to_json, unframe
 
 MESSAGE_VERSION = 1
 _WHERE = "the commit message of a task"
@@ -52,6 +52,10 @@ class Report:
         _, payload = unframe("task-message", MESSAGE_VERSION, message.data, where=_WHERE)
         line, _, result = payload.partition(b"\n")
         try:
-            return Report(**from_json(line, where=_WHERE), result=result)
+            found = Report(**from_json(line, where=_WHERE), result=result)
+            check_field("query_id", found.query_id, str)
+            for number in (found.batch_id + 1, 0 if found.slot is None else found.slot):
+                check_field("number", number, int)
         except TypeError as error:
             raise StateCorruptError(f"{_WHERE} is malformed", code="JSON") from error
+        return found

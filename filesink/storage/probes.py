@@ -1,11 +1,13 @@
-"""Names of the files with which ``prepare`` tries what a store can do; removed at once, or a day later."""
+"""Files that try what a store can do, or show what its clock says; removed at once, or a day later."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
 
-from filesink.storage.api import Entry
+from filesink.errors import StorageError
+from filesink.naming import LEDGER_ROOT, join
+from filesink.storage.api import Entry, Store
 
 _PROBE = re.compile(r"\.probe\.[0-9a-f-]{36}(\.[a-z]+)?")
 _OLD_MS = 24 * 3600 * 1000  # no probe takes a day
@@ -26,3 +28,30 @@ def old_probes(entries: Iterable[Entry], now_ms: int) -> Iterator[str]:
     for entry in entries:
         if entry.mtime_ms < now_ms - _OLD_MS and _PROBE.fullmatch(entry.name):
             yield entry.name
+
+
+def store_ms(store: Store, unique: str) -> int:
+    """The store's own clock, as a file that is just made shows it, in milliseconds since 1970 UTC.
+
+    Args:
+        store: with the directory of the ledgers.
+        unique: makes the name of the file.
+
+    Raises:
+        StorageError: also ``NO_TIME``, the file was gone when it was looked at.
+    """
+    name = probe_name(unique, "clock")
+    output = store.create(join(LEDGER_ROOT, name), target=None)
+    try:
+        output.write(b".")
+        output.close()
+        found = [entry.mtime_ms for entry in store.list(LEDGER_ROOT) if entry.name == name]
+    finally:
+        output.discard()
+    if not found:
+        raise StorageError(
+            f"'{LEDGER_ROOT}/{name}', made to learn the time of the store, was gone at once. Nothing was "
+            "removed; call again",
+            code="NO_TIME",
+        )
+    return found[0]

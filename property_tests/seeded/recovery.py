@@ -5,6 +5,7 @@ from __future__ import annotations
 from property_tests.seeded.mutant import Mutant
 
 _COMMITTER = "filesink/committer.py"
+_MAINTENANCE = "filesink/maintenance.py"
 _RETRACTION = "filesink/retraction.py"
 _GIVING_UP = "filesink/giving_up.py"
 
@@ -58,5 +59,11 @@ RECOVERY = (
         _GIVING_UP,
         "        return outcome, sum(file.rows for file in lost if file.target not in unmerged)\n",
         "        return outcome, 0\n",
+    ),
+    Mutant(
+        "a sweep goes by the clock of its host",
+        _MAINTENANCE,
+        "self._dead(older_than_ms, self._store_ms)",
+        "self._dead(older_than_ms, self._ports.clock.now_ms)",
     ),
 )

@@ -9,13 +9,17 @@ from property_tests.simulation.world import World
 
 @dataclass(frozen=True, slots=True)
 class SimClock:
-    """The clock of the machine; it moves only when somebody moves it, or sleeps."""
+    """The clock of the machine; it moves only when somebody moves it, or sleeps.
+
+    ``ahead_ms``: by how much that of this host is wrong; files are dated by the machine's.
+    """
 
     world: World
+    ahead_ms: int = 0
 
     def now_ms(self) -> int:
         """See ``filesink.ports.Clock``."""
-        return self.world.now_ms + self.world.operations // 50
+        return self.world.now_ms + self.world.operations // 50 + self.ahead_ms
 
     def sleep(self, seconds: float) -> None:
         """See ``filesink.ports.Clock``."""

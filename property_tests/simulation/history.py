@@ -190,13 +190,14 @@ class History:
         self.clones.append(self.checkpoint.copy())
         self.start(self.clones[-1])
 
-    def operate(self, what: str, *, older_than_ms: int = _AGES_MS) -> None:
-        """Somebody sweeps by hand, or recovers and waits for it."""
+    def operate(self, what: str, *, older_than_ms: int = _AGES_MS, ahead_ms: int = 2 * _AGES_MS) -> None:
+        """Somebody sweeps by hand, on a host whose clock is wrong, or recovers and waits for it."""
         process = Process(f"operator{len(self.drivers)}")
 
         def work() -> None:
             try:
-                maintenance = Maintenance(self.sink, clock=SimClock(self.world), ids=self.machine.ids)
+                clock = SimClock(self.world, ahead_ms=ahead_ms if what == "sweep" else 0)
+                maintenance = Maintenance(self.sink, clock=clock, ids=self.machine.ids)
                 if what == "sweep":
                     maintenance.sweep(older_than_ms)
                 else:

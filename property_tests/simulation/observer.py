@@ -350,9 +350,7 @@ class Observer:
             self.world.fail(f"I8: {cause} is reported as done and not complete")
         for chain in self.chains.values():
             newest = chain.newest()
-            if newest is None:
-                continue
-            for path in newest.held:
+            for path in () if newest is None else newest.held:
                 for row in rows_in_segment(bytes(self.world.disk.file(path).data)):
                     if row in there:
                         self.world.fail(f"I2: row {row} is held twice, or held and visible")

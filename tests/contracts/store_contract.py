@@ -17,7 +17,9 @@ from filesink.errors import (
     FilesinkError,
     StagedDataLost,
 )
+from filesink.naming import name_of
 from filesink.storage.api import Store
+from filesink.storage.probes import store_ms
 from filesink.storage.staged import Tail
 from tests.contracts.named_files_contract import NamedFilesContract
 from tests.contracts.store_site import Site, finish, hidden, hold, stage
@@ -264,6 +266,15 @@ class StoreContract(NamedFilesContract):
         store.verify(merged)
         assert site.visible() == {}
         assert site.files()[merged.path] == b"abcabc"
+
+    def test_a_new_file_shows_the_time(self, site: Site, store: Store) -> None:
+        """By which all other files are dated; none is left of it, and no sink's files are taken for it."""
+        store.prepare()
+        first = store_ms(store, "00000000-0000-4000-8000-000000000001")
+        held = hold(store, "a/part-a-0", b"abc")
+        dated = [entry.mtime_ms for entry in store.list("a") if entry.name == name_of(held.path)]
+        assert first <= dated[0] <= store_ms(store, "00000000-0000-4000-8000-000000000002")
+        assert set(site.files()) == {held.path}
 
     @pytest.mark.parametrize("damage", [b"ab", b"xyz"])
     def test_concat_refuses_changed_sources(self, site: Site, store: Store, damage: bytes) -> None:
