@@ -21,8 +21,9 @@ from pyspark.sql.types import BinaryType, StructField, StructType
 from filesink import errors
 from filesink.errors import ConfigError, FilesinkError, InternalError, SchemaError
 from filesink.ports import Losers
-from filesink.spark.arrow_batches import bounded_by_rows
+from filesink.spark.arrow_batches import bounded, weighed
 from filesink.spark.column_names import by_place
+from filesink.spark.driver_python import drivers_python
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -75,11 +76,13 @@ class SparkWriteJob:
         if self.projection is not None:
             df = df.select(*(F.expr(text).alias(name) for name, text in self.projection.columns.items()))
             function = _with_metadata(function, self.projection.metadata)
-        df, function = by_place(df, function)
+        df, function = weighed(*by_place(df, function))
         results = StructType([StructField("result", BinaryType())])  # text would be parsed for each job
         try:
-            with bounded_by_rows(self.df):
-                rows = df.mapInArrow(function, results).collect()
+            with drivers_python(df.sparkSession):
+                job = df.mapInArrow(function, results)
+            with bounded(df):
+                rows = job.collect()
         except PicklingError as error:
             raise not_picklable(error) from error
         except PySparkException as error:

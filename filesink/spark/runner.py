@@ -11,6 +11,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from filesink.errors import ConfigError
+from filesink.spark.driver_python import drivers_python
 from filesink.spark.job import typed
 
 T = TypeVar("T")
@@ -41,7 +42,10 @@ class SparkRunner:
             )
         context = self.session.sparkContext
         try:
-            return context.parallelize(work, len(work)).map(function).collect()
+            results = context.parallelize(work, len(work)).map(function)
+            with drivers_python(self.session):
+                results._jrdd  # noqa: B018, SLF001 - made now; else with the job, which may take long
+            return results.collect()
         except (PySparkException, Py4JError) as error:
             raise typed(error) or error from error
 
