@@ -1,10 +1,10 @@
 """How many bytes of rows cross to Python at a time.
 
-A batch ends after ``maxRecordsPerBatch`` rows, or when its buffers have ``maxBytesPerBatch``: for that Spark adds
-up the buffers of all columns after every row, which takes 30 % of all CPU time where rows have 16 columns. And
-10,000 rows of 60 KiB, in one batch, are more than a JVM of Spark's default size can hold. So a long row *counts
-for several*: empty rows follow it, which are dropped again in Python. Where rows are short, and most are, there
-are none, and nothing is added up.
+A batch ends after ``maxRecordsPerBatch`` rows, or when its buffers have ``maxBytesPerBatch``: for that
+Spark adds up the buffers of all columns after every row, which takes 30 % of all CPU time where rows have
+16 columns. And 10,000 rows of 60 KiB, in one batch, are more than a JVM of Spark's default size can hold.
+So a long row *counts for several*: empty rows follow it, which are dropped again in Python. Where rows are
+short, and most are, there are none, and nothing is added up.
 
 What is inside of other values, arrays above all, cannot be measured so cheaply; there Spark adds up.
 """
@@ -130,8 +130,9 @@ def _without_fillers(function: Batches, nullable: Sequence[bool]) -> Batches:
 def _true_rows(batch: pa.RecordBatch, nullable: Sequence[bool]) -> pa.RecordBatch:
     fillers = batch.column(len(nullable))
     fields = [batch.schema.field(place).with_nullable(may) for place, may in enumerate(nullable)]
-    schema = pa.schema(fields, batch.schema.metadata)
+    schema = pa.schema(fields).with_metadata(batch.schema.metadata)
     rows = pa.RecordBatch.from_arrays(batch.columns[:-1], schema=schema)
     if fillers.null_count == len(fillers):
         return rows
-    return rows.filter(pc.invert(pc.fill_null(fillers, False)))  # noqa: FBT003 - a value, no option
+    is_filler: pa.BooleanArray = pc.fill_null(fillers, False)  # type: ignore[assignment,type-var] # noqa: FBT003
+    return rows.filter(pc.invert(is_filler))

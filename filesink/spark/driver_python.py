@@ -1,12 +1,11 @@
 """Which Python runs the tasks.
 
-Spark takes the first ``python3`` on PATH unless ``PYSPARK_PYTHON`` names another, and notes it when the session
-starts. With a local master that is a wrong guess whenever the driver runs in an environment of its own.
+Spark takes the first ``python3`` on PATH unless ``PYSPARK_PYTHON`` names another, and notes it when the
+session starts. With a local master that is a wrong guess whenever the driver's environment is not activated.
 """
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -16,6 +15,8 @@ from pyspark import SparkContext
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+_GUESS = "python3"
 
 
 @contextmanager
@@ -37,5 +38,5 @@ def drivers_python(session: SparkSession) -> Iterator[None]:
 
 
 def _is_a_guess(context: SparkContext) -> bool:
-    chosen = "PYSPARK_PYTHON" in os.environ or context.getConf().contains("spark.pyspark.python")
+    chosen = context.pythonExec != _GUESS or context.getConf().contains("spark.pyspark.python")
     return str(context.master).startswith("local") and bool(sys.executable) and not chosen

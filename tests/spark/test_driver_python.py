@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 from filesink.spark.driver_python import drivers_python
 from tests.spark import outside
 from tests.spark.drivers import Driver
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 pytestmark = pytest.mark.spark
 
@@ -31,13 +35,12 @@ def test_a_local_master_takes_the_python_of_the_driver(
     assert outside.parquet_ids(tmp_path / "out" / "source") == list(range(10))
 
 
-def test_a_python_that_was_chosen_stays(spark):
+def test_a_python_that_was_chosen_stays(spark: SparkSession) -> None:
     """Who sets PYSPARK_PYTHON has that one."""
-    before = spark.sparkContext.pythonExec
-    assert os.environ["PYSPARK_PYTHON"] == before
-    spark.sparkContext.pythonExec = "chosen"
+    context = spark.sparkContext
+    before, context.pythonExec = context.pythonExec, "chosen"
     try:
         with drivers_python(spark):
-            assert spark.sparkContext.pythonExec == "chosen"
+            assert context.pythonExec == "chosen"
     finally:
-        spark.sparkContext.pythonExec = before
+        context.pythonExec = before
