@@ -19,6 +19,7 @@ import pyarrow.types as pt
 
 from filesink.errors import BucketError, ConfigError, EncoderError, FilesinkError, SchemaError
 from filesink.naming import MAX_NAME_BYTES, UNFINISHED_COPY
+from formats.errors import told
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -199,8 +200,8 @@ def assign_ids(assigner: BucketAssigner, batch: pa.RecordBatch, context: BucketC
         raise
     except Exception as error:  # nothing is lost: the task fails and the epoch is not decided
         raise EncoderError(
-            f"bucket assigner {name} failed with {type(error).__name__}, see the cause; nothing of this "
-            "batch was committed",
+            f"bucket assigner {name} failed with {told(error, by=assigner)}; nothing of this batch was "
+            "committed",
             code="ASSIGNER",
         ) from error
     _check_ids(ids, len(batch), name=name)

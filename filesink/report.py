@@ -60,11 +60,15 @@ class EpochReport:
         return 1 + self.metrics.get("merged_bytes_in", 0) / self.bytes if self.bytes else None
 
     def __repr__(self) -> str:
+        return f"<EpochReport {self.line()}>"
+
+    def line(self) -> str:
+        """What the log has of the epoch."""
         what = "already committed" if self.already_committed else "committed"
         batch = "" if self.batch_id is None else f", batch {self.batch_id}"
         return (
-            f"<EpochReport epoch {self.epoch}{batch}: {what} {self.rows:,} rows, "
-            f"{len(self.files)} files, {size_text(self.bytes)}{_merged_text(self.metrics)}>"
+            f"epoch {self.epoch}{batch}: {what} {self.rows:,} rows, "
+            f"{len(self.files)} files, {size_text(self.bytes)}{_merged_text(self.metrics)}"
         )
 
     def _repr_html_(self) -> str:

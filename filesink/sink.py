@@ -19,7 +19,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, NoReturn, TypeVar
 
 from filesink.bucket import Closed
 from filesink.buckets import BucketAssigner
@@ -42,6 +42,7 @@ from filesink.replay import EpochOptions, OnReplayMismatch
 from filesink.report import EpochReport, RecoveryReport, SweepPlan, report_of
 from filesink.rolling import AnsweringPolicy, CheckpointRollingPolicy, RollingPolicy
 from filesink.save_mode import SaveMode
+from filesink.spark.arguments import spark_trigger
 from filesink.spark.engine import EngineOptions, SparkEngine
 from filesink.spark.table_columns import in_table_order
 from filesink.storage.base_path import check_base_path
@@ -59,7 +60,7 @@ V = TypeVar("V")
 Mode = Literal["append", "overwrite", "overwrite_partitions", "error_if_data_exists"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class FileSinkBuilder:
     """Collects what a ``FileSink`` is made of. Immutable: every ``with_…`` returns a new builder."""
 
@@ -193,6 +194,21 @@ class FileSinkBuilder:
             compaction=self.compaction,
         )
 
+    def write(self, *_: object, **__: object) -> NoReturn:
+        """Not here: ``build()`` makes the sink that writes."""
+        raise _not_built("write")
+
+    def start(self, *_: object, **__: object) -> NoReturn:
+        """Not here: ``build()`` makes the sink that writes."""
+        raise _not_built("start")
+
+    def foreach_batch(self, *_: object, **__: object) -> NoReturn:
+        """Not here: ``build()`` makes the sink that writes."""
+        raise _not_built("foreach_batch")
+
+    def __repr__(self) -> str:
+        return f"<FileSinkBuilder {_told(self)}>"
+
     def build(self) -> FileSink:
         """The sink. Nothing is written or created before its first use."""
         return FileSink(self)
@@ -208,7 +224,12 @@ class FileSink:
     def __init__(self, builder: FileSinkBuilder) -> None:
         self._builder = builder
         self._tiers = builder.tiers()
-        options = EngineOptions(epochs=builder.epochs, check_interval_ms=builder.check_interval_ms)
+        options = EngineOptions(
+            name=builder.base_path,
+            told=lambda outcome: report_of(outcome).line(),
+            epochs=builder.epochs,
+            check_interval_ms=builder.check_interval_ms,
+        )
         self._engine = SparkEngine(self._tiers, options)
 
     @staticmethod
@@ -331,7 +352,8 @@ class FileSink:
         Raises:
             FilesinkError: the query was not started. What fails later is in ``query.exception()``.
         """
-        checkpoint = os.fspath(checkpoint_location)
+        spark_trigger(trigger)  # else any name would do
+        checkpoint = _directory(checkpoint_location)
         check_checkpoint(checkpoint, self._builder.base_path)
         return self._engine.start(
             self._builder.in_order()(df),
@@ -385,7 +407,7 @@ class FileSink:
             IdentityError: ``NO_REPLAY`` or ``WRONG_CHECKPOINT``; nothing was taken back.
             ConcurrentDriverError: a query is running.
         """
-        checkpoint = None if checkpoint_location is None else os.fspath(checkpoint_location)
+        checkpoint = None if checkpoint_location is None else _directory(checkpoint_location)
         return self._maintenance().recover(_choice(Lost, lost, "lost"), checkpoint)
 
     def plan_sweep(self, older_than: Duration = "7 days") -> SweepPlan:
@@ -403,9 +425,7 @@ class FileSink:
         return self._maintenance().sweep(parse_duration_ms(older_than, name="older_than"))
 
     def __repr__(self) -> str:
-        built = self._builder
-        name = "" if built.uid is None else f" uid={built.uid!r}"
-        return f"<FileSink {built.base_path!r}{name} {built.format!r} {built.assigner!r} {built.policy!r}>"
+        return f"<FileSink {_told(self._builder)}>"
 
     @cached_property
     def _in_order(self) -> Callable[[DataFrame], DataFrame]:
@@ -416,10 +436,38 @@ class FileSink:
         return Maintenance(self._tiers, clock=self._engine.clock, ids=self._engine.ids)
 
 
+def _told(built: FileSinkBuilder) -> str:
+    """What tells a sink from others, in a line without options, which may be secret."""
+    form = built.format
+    code = form.encoder if isinstance(form, RowFormat) else form.factory
+    kinds = (type(one).__qualname__.lstrip("_") for one in (code, built.assigner, built.policy))
+    return " ".join([repr(built.base_path), *([] if built.uid is None else [f"uid={built.uid!r}"]), *kinds])
+
+
+def _not_built(method: str) -> ConfigError:
+    return ConfigError(
+        f"this is a builder, and {method}() is the sink's: call .build() first, as in "
+        f"builder.build().{method}(…)",
+        code="NOT_BUILT",
+    )
+
+
 def _instance(value: V, kind: type[Any], where: str) -> V:
     if not isinstance(value, kind):
         raise ConfigError(f"{where} takes a {kind.__name__}, got {type(value).__name__}", code="BAD_VALUE")
     return value
+
+
+def _directory(checkpoint_location: object) -> str:
+    if isinstance(checkpoint_location, os.PathLike):
+        checkpoint_location = os.fspath(checkpoint_location)
+    if not (isinstance(checkpoint_location, str) and checkpoint_location):
+        raise ConfigError(
+            "checkpoint_location must be a directory of the query's own; got "
+            f"{repr(checkpoint_location)[:40]}",
+            code="CHECKPOINT",
+        )
+    return checkpoint_location
 
 
 def _choice(kind: type[E], value: str, name: str) -> E:

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -26,6 +26,8 @@ from pyspark.sql.types import (
     StructType,
     UserDefinedType,
 )
+
+from filesink.spark.local_properties import local_properties
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -50,19 +52,12 @@ def bounded(df: DataFrame) -> Iterator[None]:
     Tasks read the settings from the job's local properties, and what a session sets itself goes
     before them; so nobody else's jobs see a change.
     """
-    context = df.sparkSession.sparkContext
     wanted = {
         BYTES: str(MOST) if _is_added_up(df) else _NO_LIMIT,
         ROWS: str(min(_rows(df), max(1, MOST // (_FIXED * _values(df.schema))))),
     }
-    before = {name: context.getLocalProperty(name) for name in wanted}
-    for name, value in wanted.items():
-        context.setLocalProperty(name, value)
-    try:
+    with local_properties(df.sparkSession.sparkContext, wanted):
         yield
-    finally:
-        for name in wanted:
-            context.setLocalProperty(name, cast("str", before[name]))  # None takes it away
 
 
 def weighed(df: DataFrame, function: Batches) -> tuple[DataFrame, Batches]:

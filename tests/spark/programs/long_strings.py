@@ -7,13 +7,10 @@ Says ``done`` when all is visible; and before it, on standard error, the most me
 
 from __future__ import annotations
 
-import resource
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import psutil
-from pyspark.sql import SparkSession
 
 from filesink import BucketAssigner, FileSink
 from formats import Encoder, ParquetWriterFactory
@@ -28,29 +25,20 @@ def main(base: Path, kind: str, rows: int, size: int) -> None:
     builder = row if kind == "json" else FileSink.for_bulk_format(base, ParquetWriterFactory())
     sink = builder.with_bucket_assigner(BucketAssigner.base_path_bucket_assigner()).build()
     assert sink.write(df).rows == rows
-    sys.stderr.write(f"JVM {jvm_mib()} MiB, worker {max(worker_mib(spark))} MiB\n")
+    jvm = next(child for child in psutil.Process().children() if child.name() == "java")
+    workers = max(peak_mib(child) for child in jvm.children(recursive=True))
+    sys.stderr.write(f"JVM {peak_mib(jvm)} MiB, worker {workers} MiB\n")
     sessions.say("done")
     spark.stop()
 
 
-def jvm_mib() -> int:
-    """The most memory that the JVM has had at a time."""
-    jvm = next(child for child in psutil.Process().children() if child.name() == "java")
-    status = Path(f"/proc/{jvm.pid}/status")
-    if not status.exists():  # not on Linux
-        return jvm.memory_info().rss >> 20
-    line = next(line for line in status.read_text().splitlines() if line.startswith("VmHWM"))
-    return int(line.split()[1]) >> 10
-
-
-def worker_mib(spark: SparkSession) -> list[int]:
-    """The most memory that the Python workers have had, which Spark uses again."""
-
-    def peak(_: Iterator[int]) -> Iterator[int]:
-        most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-        yield most >> (20 if sys.platform == "darwin" else 10)
-
-    return spark.sparkContext.parallelize([0, 1], 2).mapPartitions(peak).collect()
+def peak_mib(process: psutil.Process) -> int:
+    """The most memory that a process has had at a time; what it has now where Linux is not there to tell."""
+    status = Path(f"/proc/{process.pid}/status")
+    if not status.exists():
+        return process.memory_info().rss >> 20
+    lines = [line for line in status.read_text().splitlines() if line.startswith("VmHWM")]
+    return max((int(line.split()[1]) >> 10 for line in lines), default=0)  # one that has ended has none
 
 
 if __name__ == "__main__":
