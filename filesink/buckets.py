@@ -18,6 +18,7 @@ import pyarrow.types as pt
 
 from filesink.arguments import instance_of
 from filesink.errors import BucketError, ConfigError, EncoderError, FilesinkError, SchemaError
+from formats.errors import told
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -211,8 +212,8 @@ def assign_ids(assigner: BucketAssigner, batch: pa.RecordBatch, context: BucketC
         raise
     except Exception as error:  # nothing is lost: the task fails and the epoch is not decided
         raise EncoderError(
-            f"bucket assigner {name} failed with {type(error).__name__}, see the cause; nothing of this "
-            "batch was committed",
+            f"bucket assigner {name} failed with {told(error, by=assigner)}; nothing of this batch was "
+            "committed",
             code="ASSIGNER",
         ) from error
     _check_ids(ids, len(batch), name=name)

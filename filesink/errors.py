@@ -30,7 +30,8 @@
     └── InternalError             Spark did not provide what it always provides, or a bug
 
 Rules: one sentence that says what, where, why and what to do. No secret and no value of a
-record ever enters a message. ``code`` is stable and meant for programs.
+record ever enters a message; what a user's own code raises is repeated. ``code`` is stable and
+meant for programs.
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ from filesink.storage.api import Output
 from filesink.storage.staged import Staged
 from formats import columns
 from formats.api import BulkWriterFactory, Encoder
-from formats.errors import FormatError
+from formats.errors import FormatError, told
 from formats.sizes import MAX_SIZE
 
 if TYPE_CHECKING:
@@ -320,6 +320,7 @@ def _as_ours(call: Callable[[], T], format_: object) -> T:
         raise kind(error.message, code="FORMAT") from error
     except Exception as error:  # a user's code; the task fails before anything is decided
         raise EncoderError(
-            f"{type(format_).__name__} failed with {type(error).__name__}, see the cause above",
+            f"{type(format_).__name__} failed with {told(error, by=format_)}; nothing of this batch was "
+            "committed",
             code="ENCODER",
         ) from error

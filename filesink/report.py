@@ -82,13 +82,17 @@ class EpochReport:
         return 1 + self.metrics.get("merged_bytes_in", 0) / self.bytes if self.bytes else None
 
     def __repr__(self) -> str:
+        return f"<EpochReport {self.line()}>"
+
+    def line(self) -> str:
+        """What the log has of the epoch."""
         batch = "" if self.batch_id is None else f", batch {self.batch_id}"
         rows = _count(self.rows, "row")
         if self.already_committed:  # others may have replaced the files since
             what = f"already committed, {rows}{self._in_files()}"
         else:
             what = f"{rows} in: {self._whereabouts()}{_merged_text(self.metrics)}{self._removals()}"
-        return f"<EpochReport epoch {self.epoch}{batch}: {what}>"
+        return f"epoch {self.epoch}{batch}: {what}"
 
     def _in_files(self) -> str:
         return f" in {_count(len(self.files), 'file')}, {size_text(self.bytes)}" if self.files else ""

@@ -16,7 +16,7 @@ from typing import Any, TypeVar, final
 from filesink.durations import has_passed, parse_duration_ms
 from filesink.errors import ConfigError, EncoderError, FilesinkError
 from filesink.part_file import PartFileInfo
-from formats.errors import FormatError
+from formats.errors import FormatError, told
 from formats.sizes import parse_size
 
 T = TypeVar("T")
@@ -266,8 +266,8 @@ class AnsweringPolicy(RollingPolicy):
             raise
         except Exception as error:  # nothing is lost: the task or the upkeep fails before anything is decided
             raise EncoderError(
-                f"rolling policy {type(self.policy).__qualname__} failed with {type(error).__name__}, "
-                "see the cause; nothing of this batch was committed",
+                f"rolling policy {type(self.policy).__qualname__} failed with "
+                f"{told(error, by=self.policy)}; nothing of this batch was committed",
                 code="POLICY",
             ) from error
 

@@ -18,7 +18,7 @@ import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NoReturn
 
 from filesink.bucket import Closed
 from filesink.buckets import BucketAssigner
@@ -42,6 +42,7 @@ from filesink.replay import EpochOptions, OnReplayMismatch
 from filesink.report import EpochReport, RecoveryReport, SweepPlan, report_of
 from filesink.rolling import AnsweringPolicy, CheckpointRollingPolicy, RollingPolicy
 from filesink.save_mode import SaveMode
+from filesink.spark.arguments import spark_trigger
 from filesink.spark.engine import EngineOptions, SparkEngine
 from filesink.spark.query import AtEnd, SinkQuery
 from filesink.spark.table_columns import in_table_order
@@ -57,7 +58,7 @@ if TYPE_CHECKING:
 Mode = Literal["append", "overwrite", "overwrite_partitions", "error_if_data_exists"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class FileSinkBuilder:
     """Collects what a ``FileSink`` is made of. Immutable: every ``with_…`` returns a new builder."""
 
@@ -198,6 +199,21 @@ class FileSinkBuilder:
             compaction=self.compaction,
         )
 
+    def write(self, *_: object, **__: object) -> NoReturn:
+        """Not here: ``build()`` makes the sink that writes."""
+        raise _not_built("write")
+
+    def start(self, *_: object, **__: object) -> NoReturn:
+        """Not here: ``build()`` makes the sink that writes."""
+        raise _not_built("start")
+
+    def foreach_batch(self, *_: object, **__: object) -> NoReturn:
+        """Not here: ``build()`` makes the sink that writes."""
+        raise _not_built("foreach_batch")
+
+    def __repr__(self) -> str:
+        return f"<FileSinkBuilder {_told(self)}>"
+
     def build(self) -> FileSink:
         """The sink. Nothing is written or created before its first use."""
         if self.partition_commit is not None:
@@ -222,7 +238,12 @@ class FileSink:
             )
         self._builder = builder
         self._tiers = builder.tiers()
-        options = EngineOptions(epochs=builder.epochs, check_interval_ms=builder.check_interval_ms)
+        options = EngineOptions(
+            name=builder.base_path,
+            told=lambda outcome: report_of(outcome).line(),
+            epochs=builder.epochs,
+            check_interval_ms=builder.check_interval_ms,
+        )
         self._engine = SparkEngine(self._tiers, options)
 
     @staticmethod
@@ -353,6 +374,7 @@ class FileSink:
         Raises:
             FilesinkError: the query was not started. What fails later is in ``query.exception()``.
         """
+        spark_trigger(trigger)  # else any name would do
         location = checkpoint(checkpoint_location)
         check_checkpoint(location, self._builder.base_path)
         return self._engine.start(
@@ -446,9 +468,7 @@ class FileSink:
         return self._maintenance().sweep(age)
 
     def __repr__(self) -> str:
-        built = self._builder
-        name = "" if built.uid is None else f" uid={built.uid!r}"
-        return f"<FileSink {built.base_path!r}{name} {built.format!r} {built.assigner!r} {built.policy!r}>"
+        return f"<FileSink {_told(self._builder)}>"
 
     @cached_property
     def _in_order(self) -> Callable[[DataFrame], DataFrame]:
@@ -472,3 +492,19 @@ def _refuse_other_kind(value: object, other: type | tuple[type, ...], where: str
         raise ConfigError(
             f"{name} is no format for {where}: use FileSink.{right}(path, {name}(…))", code="BAD_VALUE"
         )
+
+
+def _told(built: FileSinkBuilder) -> str:
+    """What tells a sink from others, in a line without options, which may be secret."""
+    form = built.format
+    code = form.encoder if isinstance(form, RowFormat) else form.factory
+    kinds = (type(one).__qualname__.lstrip("_") for one in (code, built.assigner, built.policy))
+    return " ".join([repr(built.base_path), *([] if built.uid is None else [f"uid={built.uid!r}"]), *kinds])
+
+
+def _not_built(method: str) -> ConfigError:
+    return ConfigError(
+        f"this is a builder, and {method}() is the sink's: call .build() first, as in "
+        f"builder.build().{method}(…)",
+        code="NOT_BUILT",
+    )

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+_LONGEST = 300  # characters of somebody else's message within ours
+_OURS = ("formats.", "filesink.", "compaction.")
+
 
 class FormatError(ValueError):
     """A schema, an option or a value does not fit the format.
@@ -22,3 +25,15 @@ class FormatError(ValueError):
 
 def _rebuild(message: str, kind: str) -> FormatError:
     return FormatError(message, kind=kind)
+
+
+def told(error: BaseException, *, by: object = None) -> str:
+    """What went wrong in a user's code, for a message of ours: kind and words, in one line.
+
+    Args:
+        error: what the code has raised.
+        by: whose code; of our own classes it is the kind alone, since their causes may hold values.
+    """
+    kind = type(error).__name__
+    words = " ".join(str(error).encode(errors="backslashreplace").decode().split())[:_LONGEST]
+    return kind if not words or type(by).__module__.startswith(_OURS) else f"{kind}: {words}"

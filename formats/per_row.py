@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from formats.api import Encoder, RowEncoder
-from formats.errors import FormatError
+from formats.errors import FormatError, told
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -51,7 +51,7 @@ class PerRowEncoder(Encoder):
         try:
             encoded = self._row_encoder.encode(row)
         except Exception as error:  # a user's code may raise anything; all of it is raised on
-            raise FormatError(f"{name}.encode raised {type(error).__name__}", kind="value") from error
+            raise FormatError(f"{name}.encode raised {told(error)}", kind="value") from error
         if not isinstance(encoded, bytes):
             raise FormatError(
                 f"{name}.encode returned {type(encoded).__name__}, not bytes",

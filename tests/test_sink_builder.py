@@ -217,11 +217,8 @@ def test_tasks_know_when_to_look_and_what_makes_a_watermark():
     assert (plan.watermark_column, plan.watermark_zone) == ("ts", "Asia/Tokyo")
 
 
-class Ordered:
-    """A frame in the order of a table, which says so as soon as it is looked at."""
-
-    def __getattr__(self, name):
-        raise LookupError("in the order of the table")
+class InTheOrderOfTheTable:
+    """What comes of a frame that is put into the order of a table; the engine says what it was given."""
 
 
 def test_tasks_hold_what_is_to_be_merged():
@@ -237,14 +234,14 @@ def test_tasks_hold_what_is_to_be_merged():
 
 def test_every_door_puts_columns_into_the_order_of_the_table(tmp_path):
     """What is written, and checked before that, is never the frame as the user has it."""
-    sink = replace(lines(tmp_path), in_order=lambda: lambda _df: Ordered()).build()
+    sink = replace(lines(tmp_path), in_order=lambda: lambda _df: InTheOrderOfTheTable()).build()
     unordered = SimpleNamespace(isStreaming=False)
     for door in (
         lambda: sink.write(unordered),
         lambda: sink.start(unordered, checkpoint_location=tmp_path / "_checkpoint"),
         lambda: sink.foreach_batch(unordered, 0),
     ):
-        with pytest.raises(LookupError, match="in the order of the table"):
+        with pytest.raises(ConfigError, match="a DataFrame of Spark, got InTheOrderOfTheTable"):
             door()
 
 

@@ -25,6 +25,7 @@ from filesink.errors import (
 )
 from filesink.naming import join
 from filesink.storage.api import Store
+from formats.errors import told
 
 log = logging.getLogger("filesink")
 
@@ -130,8 +131,8 @@ class PartitionPolicy(CommitPolicy):
             raise
         except Exception as error:  # raised again as ours; the epoch stays decided
             raise CommitFailedError(
-                f"policy {type(self).__qualname__} failed with {type(error).__name__}, see the cause; the "
-                f"files of '{partition.bucket}' are visible, and the next start announces them again",
+                f"policy {type(self).__qualname__} failed with {told(error)}; the files of "
+                f"'{partition.bucket}' are visible, and the next start announces them again",
                 code="COMMIT_POLICY",
             ) from error
         return True

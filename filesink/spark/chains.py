@@ -122,6 +122,7 @@ class Chains(Generic[S, C, A]):
             upkeep=upkeep,
             is_active=lambda: weak() is not None and is_active(session, query_id),
             interval=self._interval,
+            sink_id=sink_id,
         )
 
     def _upkeep(self, sink_id: str, session: SparkSession) -> None:

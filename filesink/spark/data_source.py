@@ -47,6 +47,7 @@ from filesink.ports import Ports
 from filesink.replay import EpochOptions, History, OnGap
 from filesink.save_mode import SaveMode
 from filesink.spark.data_source_options import DataSourceOptions, HiveTable, announcing, parse_options
+from filesink.spark.overwriting import ModeOf, reported_mode, session_mode
 from filesink.spark.schema import arrow_schema
 from filesink.spark.streams import BATCH_ID, QUERY_ID
 from filesink.spark.task_message import Report, TaskMessage
@@ -101,8 +102,10 @@ class Door:
                 time_zone=self.time_zone or _session_zone(context),
             )
             result = task.run(subtask, attempt, batches)
-        query_id, batch_id = ("", -1) if isinstance(cause, BatchWrite) else (cause.query_id, cause.batch_id)
-        return Report(query_id=query_id, batch_id=batch_id, slot=slot, result=result).to_message()
+        if isinstance(cause, BatchWrite):
+            return Report(mode=cause.mode.value, slot=slot, result=result).to_message()
+        ids = cause.query_id, cause.batch_id
+        return Report(query_id=ids[0], batch_id=ids[1], slot=slot, result=result).to_message()
 
     def commit(self, cause: MicroBatch | BatchWrite, sink_id: str, reports: Sequence[Report]) -> None:
         """Commit what all tasks have reported. Called on the driver."""
@@ -137,22 +140,33 @@ class BatchWriter(DataSourceArrowWriter):
         door: does the work.
         cause: what is written, and in which mode.
         sink_id: of the ledger; made here, because a fresh one must be the same everywhere.
+        chosen: who says what an overwrite replaces. Only tasks can see the session's setting.
     """
 
-    def __init__(self, door: Door, *, cause: BatchWrite, sink_id: str) -> None:
+    def __init__(
+        self, door: Door, *, cause: BatchWrite, sink_id: str, chosen: ModeOf = ModeOf.OPTIONS
+    ) -> None:
         self._door = door
         self._cause = cause
         self._sink_id = sink_id
+        self._chosen = chosen
 
     def write(  # type: ignore[override] # PySpark's own Arrow classes do the same
         self, iterator: Iterator[pa.RecordBatch]
     ) -> WriterCommitMessage:
         """Write one partition; called once per task attempt."""
-        return self._door.write(self._cause, self._sink_id, iterator)
+        cause = self._cause
+        if self._chosen is ModeOf.SESSION:
+            cause = replace(cause, mode=session_mode(task_context()))
+        return self._door.write(cause, self._sink_id, iterator)
 
     def commit(self, messages: list[WriterCommitMessage | None]) -> None:
         """Make the files of all tasks visible; called once."""
-        self._door.commit(self._cause, self._sink_id, _all_reports(messages))
+        reports = _all_reports(messages)
+        cause = self._cause
+        if self._chosen is ModeOf.SESSION:
+            cause = replace(cause, mode=reported_mode(reports))
+        self._door.commit(cause, self._sink_id, reports)
 
     def abort(self, messages: list[WriterCommitMessage | None]) -> None:
         """Called after a task or ``commit`` has failed; ``None`` stands for a task without result."""
@@ -213,9 +227,10 @@ class FileSinkDataSource(DataSource):
     def writer(self, schema: StructType, overwrite: bool) -> BatchWriter:  # noqa: FBT001 - Spark's signature
         """See ``DataSource.writer``; called on the driver before the job starts."""
         options = parse_options(self.options)
-        mode = options.overwrite_mode if overwrite else SaveMode.APPEND
+        chosen = ModeOf.SESSION if overwrite and options.overwrite_mode is None else ModeOf.OPTIONS
+        mode = (options.overwrite_mode or SaveMode.OVERWRITE) if overwrite else SaveMode.APPEND
         sink_id, cause = batch_write(mode, options.builder.uid, options.txn_id, SystemIds())
-        return BatchWriter(self.open_door(options, schema), cause=cause, sink_id=sink_id)
+        return BatchWriter(self.open_door(options, schema), cause=cause, sink_id=sink_id, chosen=chosen)
 
     def streamWriter(self, schema: StructType, overwrite: bool) -> StreamWriter:  # noqa: FBT001, N802
         """See ``DataSource.streamWriter``; called on the driver twice per micro-batch."""

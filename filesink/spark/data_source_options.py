@@ -127,14 +127,14 @@ class DataSourceOptions:
         builder: everything that ``FileSink`` has too.
         txn_id: the user's name for the data of a batch write, or ``""``.
         time_zone: for buckets; ``None`` for the session's.
-        overwrite_mode: what ``.mode("overwrite")`` does.
+        overwrite_mode: what ``.mode("overwrite")`` does; ``None`` for what the session says.
         table: that is told of partitions, if any.
     """
 
     builder: FileSinkBuilder
     txn_id: str
     time_zone: str | None
-    overwrite_mode: SaveMode
+    overwrite_mode: SaveMode | None
     table: HiveTable | None
 
 
@@ -163,9 +163,14 @@ def parse_options(options: Mapping[str, str]) -> DataSourceOptions:
         builder=_with_identity(given, builder),
         txn_id=txn_id or "",
         time_zone=zone,
-        overwrite_mode=given.choice("partitionOverwriteMode", _OVERWRITE_MODES, default="static"),
+        overwrite_mode=_overwrite_mode(given),
         table=_table(given, builder.base_path),
     )
+
+
+def _overwrite_mode(given: Texts) -> SaveMode | None:
+    name = "partitionOverwriteMode"
+    return None if given.get(name) is None else given.choice(name, _OVERWRITE_MODES, default="")
 
 
 def _table(given: Texts, base_path: str) -> HiveTable | None:

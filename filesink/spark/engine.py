@@ -2,25 +2,24 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-import pyspark
 from pyspark import cloudpickle
-from pyspark.errors import PySparkException, PySparkRuntimeError
+from pyspark.errors import PySparkRuntimeError
 from pyspark.sql import SparkSession
 
 from filesink.api import Sink
 from filesink.epoch import EpochLoop, Outcome
 from filesink.epoch_record import BatchWrite
-from filesink.errors import ConfigError, RepeatedTxnError, VersionError
+from filesink.errors import ConfigError, RepeatedTxnError
 from filesink.identity import batch_write, stream_sink_id, superseding
 from filesink.ports import Clock, Ids, Ports
 from filesink.replay import EpochOptions, OnGap, OnRepeatedTxn
 from filesink.save_mode import SaveMode
+from filesink.spark.arguments import check_frame, check_stream, check_txn_id, spark_trigger
 from filesink.spark.chains import Chains
 from filesink.spark.digest import Digested
 from filesink.spark.job import SparkWriteJob, check_derived, not_picklable, with_derived
@@ -28,7 +27,7 @@ from filesink.spark.query import AtEnd, SinkQuery
 from filesink.spark.recent_outcomes import RecentOutcomes
 from filesink.spark.runner import SparkRunner, is_stopped
 from filesink.spark.schema import arrow_schema, check_twins
-from filesink.spark.streams import QueryRun, RunIds, current_ids, open_run
+from filesink.spark.streams import QueryRun, RunIds, current_ids, open_run, start_query
 from filesink.system import SystemClock, SystemIds
 from filesink.transactions import find_write
 
@@ -40,17 +39,25 @@ S = TypeVar("S")
 C = TypeVar("C")
 A = TypeVar("A")
 
-_OLDEST_SPARK = (4, 1)
-_SURROGATE = re.compile("[\ud800-\udfff]")  # without its other half it has no bytes
 _ENDING = frozenset({"available_now", "once"})
-_TRIGGERS = {"processing_time": "processingTime", "available_now": "availableNow", "once": "once"}
-_TRIGGER_VALUES = {"processing_time": "text such as '10 seconds'", "available_now": "True", "once": "True"}
+
+
+def _told(outcome: Outcome[Any]) -> str:
+    return f"epoch {outcome.slot}: {outcome.rows:,} rows, {len(outcome.committables)} committables"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EngineOptions:
-    """How a sink is driven. ``check_interval_ms``: how often upkeep looks, in milliseconds."""
+    """How a sink is driven.
 
+    Attributes:
+        name: how logs and Spark's jobs call the sink; ``""`` for the name of its class.
+        told: what the log has of an outcome.
+        check_interval_ms: how often upkeep looks, in milliseconds.
+    """
+
+    name: str = ""
+    told: Callable[[Outcome[Any]], str] = _told
     epochs: EpochOptions = field(default_factory=EpochOptions)
     check_interval_ms: int = 60_000
     clock: Clock = field(default_factory=SystemClock)
@@ -70,9 +77,10 @@ class SparkEngine(Generic[S, C, A]):
         self._options = options or EngineOptions()
         self._run: tuple[QueryRun, SparkWriteJob] | None = None  # with the job of a batch
         self._streams: dict[str, SparkSession] = {}  # every stream of this process, also one that ended
-        self._outcomes: RecentOutcomes[C] = RecentOutcomes()
+        self._name = f"filesink {self._options.name or type(sink).__name__}"
+        self._outcomes: RecentOutcomes[C] = RecentOutcomes(partial(_line, self._name, self._options.told))
         self._chains = Chains(
-            partial(_open, sink, self._options),
+            partial(_open, sink, self._options, self._name),
             note=self._outcomes.append,
             interval=self._options.check_interval_ms / 1000,
         )
@@ -102,9 +110,10 @@ class SparkEngine(Generic[S, C, A]):
             FilesinkError: if the epoch was decided before it failed, ``recover`` carries it through;
                 without a ``txn_id`` a second ``write`` would be a second epoch.
         """
+        check_frame(df)
         if df.isStreaming:
             raise ConfigError("write() takes a batch DataFrame; use start() for a stream", code="STREAMING")
-        _check_txn_id(txn_id)
+        check_txn_id(txn_id)
         self._check_mode(mode)
         self.check(df)
         sink_id, cause = batch_write(mode, self.sink.uid, txn_id or "", self._options.ids)
@@ -122,7 +131,7 @@ class SparkEngine(Generic[S, C, A]):
 
     def _run_batch(self, sink_id: str, cause: BatchWrite, job: SparkWriteJob) -> Outcome[C]:
         """With a loop of its own: writes of several threads go on side by side, as those of processes do."""
-        loop = _open(self.sink, self._options, sink_id, job.df.sparkSession)
+        loop = _open(self.sink, self._options, self._name, sink_id, job.df.sparkSession)
         try:
             return loop.run(cause, job)
         finally:
@@ -147,30 +156,23 @@ class SparkEngine(Generic[S, C, A]):
         **trigger: Any,
     ) -> SinkQuery[Any]:
         """Start a stream into the sink; see ``FileSink.start``."""
-        if not checkpoint_location:
-            raise ConfigError(
-                "exactly-once needs checkpoint_location: a directory of this query's own", code="CHECKPOINT"
-            )
-        arguments = _trigger(trigger)
-        _check_name(query_name)
+        check_frame(df)
+        check_stream(checkpoint_location, query_name)
+        arguments = spark_trigger(trigger)
         if not df.isStreaming:
             raise ConfigError("start() takes a streaming DataFrame; use write() for a batch", code="BATCH")
         self.check(df)
         refuse_gaps = partial(self._micro_batch, on_gap=OnGap.REFUSE)  # every batch of this query is ours
         stream = df.writeStream.foreachBatch(refuse_gaps).outputMode("append")
-        stream = stream.option("checkpointLocation", str(checkpoint_location))
-        try:
-            stream = stream.trigger(**arguments)
-        except PySparkException as error:
-            raise ConfigError(f"Spark cannot use this trigger: {error}", code="TRIGGER") from error
         if query_name is not None:
             stream = stream.queryName(query_name)
-        query = stream.start()
+        query = start_query(stream, checkpoint=str(checkpoint_location), trigger=arguments)
         sink_id = stream_sink_id(self.sink.uid, query.id)
         self._join(sink_id, df.sparkSession, RunIds(query_id=query.id, run_id=query.runId))
         ends = not _ENDING.isdisjoint(trigger)
         return SinkQuery(
             query,
+            name=self._name,
             finish=partial(self._end, sink_id, at_end) if ends else None,
             release=lambda: self._chains.release(sink_id),
             reports=lambda: [report(outcome) for outcome in self._outcomes.latest()],
@@ -181,7 +183,7 @@ class SparkEngine(Generic[S, C, A]):
         self._micro_batch(df, batch_id, on_gap=OnGap.LOG)
 
     def _micro_batch(self, df: DataFrame, batch_id: int, *, on_gap: OnGap) -> None:
-        _require_classic(df)
+        check_frame(df)
         run, first_job = self._current_run(df)
         sink_id = stream_sink_id(self.sink.uid, run.ids.query_id)
         self._join(sink_id, df.sparkSession, run.ids)
@@ -221,8 +223,7 @@ class SparkEngine(Generic[S, C, A]):
 
     def check(self, df: DataFrame) -> None:
         """Everything that can be known before data is read; see ``Sink.prepare``."""
-        _require_version()
-        _require_classic(df)
+        check_frame(df)
         try:
             cloudpickle.dumps(self.sink)  # type: ignore[no-untyped-call]
         except Exception as error:  # whatever a user's class raises when pickled; nothing has been written
@@ -250,6 +251,7 @@ class SparkEngine(Generic[S, C, A]):
     def _job(self, df: DataFrame, *, run_id: str) -> SparkWriteJob:
         session = df.sparkSession
         return SparkWriteJob(
+            name=self._name,
             df=df,
             schema=arrow_schema(df.schema, time_zone=_time_zone(session)),
             derived=self.sink.derived_columns(),
@@ -284,13 +286,13 @@ class SparkEngine(Generic[S, C, A]):
 
 
 def _open(
-    sink: Sink[S, C, A], options: EngineOptions, sink_id: str, session: SparkSession
+    sink: Sink[S, C, A], options: EngineOptions, name: str, sink_id: str, session: SparkSession
 ) -> EpochLoop[S, C, A]:
     keep = int(session.conf.get("spark.sql.streaming.minBatchesToRetain", "100") or "100")
     return EpochLoop(
         sink,
         sink.open_ledger(sink_id),
-        ports=Ports(clock=options.clock, ids=options.ids, runner=SparkRunner(session)),
+        ports=Ports(clock=options.clock, ids=options.ids, runner=SparkRunner(session, name)),
         options=replace(
             options.epochs,
             keep_batches=max(options.epochs.keep_batches, keep),
@@ -298,64 +300,9 @@ def _open(
     )
 
 
+def _line(name: str, told: Callable[[Outcome[Any]], str], outcome: Outcome[Any]) -> str:
+    return f"{name}: {told(outcome)}"
+
+
 def _time_zone(session: SparkSession) -> str:
     return str(session.conf.get("spark.sql.session.timeZone"))
-
-
-def _is_text(value: object) -> bool:
-    return isinstance(value, str) and bool(value) and not _SURROGATE.search(value)
-
-
-def _check_txn_id(txn_id: object) -> None:
-    # A record that has a number there is written, and can never be read again.
-    if txn_id is not None and not _is_text(txn_id):
-        raise ConfigError(
-            "txn_id must be text, such as '2026-01', that is not empty and has no lone surrogate, or left "
-            f"out; got {repr(txn_id)[:40]}, a value of type {type(txn_id).__name__}",
-            code="BAD_VALUE",
-        )
-
-
-def _check_name(query_name: object) -> None:
-    if query_name is not None and not _is_text(query_name):
-        raise ConfigError(
-            f"query_name must be text that is not empty, or left out; got {repr(query_name)[:40]}",
-            code="BAD_VALUE",
-        )
-
-
-def _trigger(trigger: dict[str, Any]) -> dict[str, Any]:
-    if "mode" in trigger:
-        raise ConfigError(
-            "a stream only adds to what is there, since each of its micro-batches would replace the last; "
-            "remove 'mode', or use write(df, mode=…) for a batch",
-            code="SAVE_MODE",
-        )
-    unknown = sorted(set(trigger) - set(_TRIGGERS))
-    if unknown:
-        raise ConfigError(
-            f"trigger {unknown[0]!r} cannot be used: only micro-batches are exactly-once. Use "
-            "processing_time='10 seconds', available_now=True or once=True",
-            code="TRIGGER",
-        )
-    if len(trigger) > 1:
-        raise ConfigError("give one trigger only: " + ", ".join(sorted(trigger)), code="TRIGGER")
-    for name, value in trigger.items():
-        if not (_is_text(value) if name == "processing_time" else value is True):
-            raise ConfigError(f"{name} takes {_TRIGGER_VALUES[name]}, got {repr(value)[:40]}", code="TRIGGER")
-    return {_TRIGGERS[name]: value for name, value in trigger.items()} or {"processingTime": "0 seconds"}
-
-
-def _require_version() -> None:
-    parts = pyspark.__version__.split(".")
-    if (int(parts[0]), int(parts[1])) < _OLDEST_SPARK:
-        raise VersionError(f"Spark {pyspark.__version__} found, 4.1 or newer is needed", code="SPARK_VERSION")
-
-
-def _require_classic(df: DataFrame) -> None:
-    if not hasattr(df, "_jdf"):
-        raise ConfigError(
-            "Spark Connect runs the function of foreachBatch on the server, where this sink does not "
-            "exist; use a classic session (a master URL instead of .remote(…))",
-            code="SPARK_CONNECT",
-        )

@@ -21,9 +21,12 @@ from pyspark.sql.types import BinaryType, StructField, StructType
 from filesink import errors
 from filesink.errors import ConfigError, FilesinkError, InternalError, SchemaError
 from filesink.ports import Losers
-from filesink.spark.arrow_batches import bounded_by_rows
+from filesink.spark.arrow_batches import bounded, weighed
 from filesink.spark.column_names import by_place
 from filesink.spark.digest import Digested
+from filesink.spark.driver_python import drivers_python
+from filesink.spark.local_properties import described
+from filesink.task import WriteTask
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -33,8 +36,12 @@ if TYPE_CHECKING:
     Task = Callable[[int, int, Iterable[pa.RecordBatch]], bytes]
     Batches = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 
-# The last line of a Python traceback of ours, inside the text of a Spark error.
-_OURS = re.compile(r"^(?:filesink\.errors\.)(\w+): \[(\w+)\] (.+)$", re.MULTILINE)
+# How a Python traceback of ours ends, inside the text of a Spark error: a message may have several lines.
+_NEXT = r"\tat | ?SQLSTATE: |The above exception was |During handling of |Traceback \(|JVM st|Driver st|==="
+_OURS = re.compile(
+    rf"^filesink\.errors\.(?P<kind>\w+): \[(?P<code>\w+)\] (?P<message>.+?)\s*(?:\Z|^(?:{_NEXT}))",
+    re.MULTILINE | re.DOTALL,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,6 +49,7 @@ class SparkWriteJob:
     """Runs the tasks of an epoch; implements ``filesink.ports.WriteJob``.
 
     Attributes:
+        name: of the sink, for those who look at Spark's jobs.
         df: the input.
         schema: its columns as Arrow has them.
         derived: columns that Spark computes for the writer.
@@ -51,6 +59,7 @@ class SparkWriteJob:
         digested: takes the digest of the input, if it is wanted.
     """
 
+    name: str
     df: DataFrame
     schema: pa.Schema
     derived: Mapping[str, str]
@@ -62,11 +71,12 @@ class SparkWriteJob:
 
     def write(self, task: Task) -> list[bytes]:
         """See ``WriteJob.write``."""
-        return self._run(_one_result(task))
+        slot = _slot_of(task)
+        return self._run(_one_result(task), "" if slot is None else f", epoch {slot}")
 
     def count_rows(self) -> int:
         """See ``WriteJob.count_rows``. The same plan as a write, so that a stateful query goes on."""
-        counts = self._run(_one_result(_count))
+        counts = self._run(_one_result(_count), ", a replayed batch")
         return sum(int(count) for count in counts)
 
     def digest(self) -> str:
@@ -77,17 +87,19 @@ class SparkWriteJob:
         """See ``WriteJob.losers``."""
         return Losers.POSSIBLE if self.speculation else Losers.NONE
 
-    def _run(self, function: Batches) -> list[bytes]:
+    def _run(self, function: Batches, what: str) -> list[bytes]:
         df = self.df if self.digested is None else self.digested.observe(self.df)
         df = with_derived(df, self.derived)
         if self.projection is not None:
             df = df.select(*(F.expr(text).alias(name) for name, text in self.projection.columns.items()))
             function = _with_metadata(function, self.projection.metadata)
-        df, function = by_place(df, function)
+        df, function = weighed(*by_place(df, function))
         results = StructType([StructField("result", BinaryType())])  # text would be parsed for each job
         try:
-            with bounded_by_rows(self.df):
-                rows = df.mapInArrow(function, results).collect()
+            with drivers_python(df.sparkSession):
+                job = df.mapInArrow(function, results)
+            with bounded(df), described(df.sparkSession.sparkContext, self.name + what):
+                rows = job.collect()
         except PicklingError as error:
             raise not_picklable(error) from error
         except PySparkException as error:
@@ -96,6 +108,12 @@ class SparkWriteJob:
                 raise
             raise ours from error
         return [bytes(row[0]) for row in rows]
+
+
+def _slot_of(task: Task) -> int | None:
+    """The slot that a task of ours writes for."""
+    owner = getattr(task, "__self__", None)
+    return owner.slot if isinstance(owner, WriteTask) else None
 
 
 def _one_result(task: Task) -> Batches:
@@ -170,11 +188,11 @@ def _plan(df: DataFrame) -> Any:
 
 def typed(error: BaseException) -> FilesinkError | None:
     """The error of ours that a task raised, found again in Spark's text of it."""
-    found = _OURS.findall(str(error))
-    kind = getattr(errors, found[-1][0], None) if found else None
+    found = list(_OURS.finditer(str(error)))
+    kind = getattr(errors, found[-1]["kind"], None) if found else None
     if not (isinstance(kind, type) and issubclass(kind, FilesinkError)):
         return None
-    return kind(found[-1][2], code=found[-1][1])
+    return kind(found[-1]["message"], code=found[-1]["code"])
 
 
 def _other_python(error: BaseException) -> ConfigError | None:

@@ -39,6 +39,7 @@ class SinkQuery(StreamingQuery, Generic[R]):
 
     Args:
         query: Spark's own.
+        name: of the sink.
         finish: runs the last epoch; ``None`` for a trigger that never ends by itself.
         release: lets go of what the sink holds for this query; called once, at its end.
         reports: the newest reports of the sink, oldest first.
@@ -48,12 +49,14 @@ class SinkQuery(StreamingQuery, Generic[R]):
         self,
         query: StreamingQuery,
         *,
+        name: str = "filesink",
         finish: Callable[[], object] | None,
         release: Callable[[], object],
         reports: Callable[[], Sequence[R]],
     ) -> None:
         jsq: JavaObject = query._jsq  # noqa: SLF001 - StreamingQuery has no other way to be extended
         super().__init__(jsq)
+        self._name = name
         self._finish = finish
         self._release = release
         self._reports = reports
@@ -116,6 +119,18 @@ class SinkQuery(StreamingQuery, Generic[R]):
         super().stop()
         self._finisher.join()  # so that isActive is false as soon as this returns, as Spark's is
 
+    def __repr__(self) -> str:
+        try:
+            what = f", query {self.name or self.id}: {self._state()}"
+        except (Py4JError, OSError):  # Java cannot be asked any more
+            what = ": Spark has stopped"
+        return f"<SinkQuery {self._name}{what}>"
+
+    def _state(self) -> str:
+        if self.isActive:
+            return "active"
+        return "ended" if self.exception() is None else "failed, see exception()"
+
     def _wait_and_finish(self) -> None:
         for step in (self._wait, self._release):
             try:
@@ -123,7 +138,9 @@ class SinkQuery(StreamingQuery, Generic[R]):
             except Exception as error:  # a policy, committer or sink of the user's may raise anything
                 # An end that fails must not look like one that went well; awaitTermination() raises it.
                 self._error = self._error or error
-                log.exception("the end of the query failed; start the query again, or call recover()")
+                log.exception(
+                    "%s: the end of the query failed; start the query again, or call recover()", self._name
+                )
 
     def _wait(self) -> None:
         try:
@@ -131,7 +148,10 @@ class SinkQuery(StreamingQuery, Generic[R]):
         except (PySparkException, Py4JError, OSError):
             return  # awaitTermination tells the user; parts stay open for the restart
         if self._finish is None or self._stopped or not ended_by_itself(self):
-            log.info("query stopped; open parts stay hidden until it is started again or finish() is called")
+            log.info(
+                "%s: query stopped; open parts stay hidden until it is started again or finish() is called",
+                self._name,
+            )
             return
         self._finish()
 
@@ -143,11 +163,18 @@ class UpkeepTimer:
         upkeep: closes what is due.
         is_active: whether the query still runs.
         interval: seconds.
+        sink_id: whose parts they are.
     """
 
     def __init__(
-        self, *, upkeep: Callable[[], object], is_active: Callable[[], bool], interval: float
+        self,
+        *,
+        upkeep: Callable[[], object],
+        is_active: Callable[[], bool],
+        interval: float,
+        sink_id: str = "",
     ) -> None:
+        self._sink_id = sink_id
         self._upkeep = upkeep
         self._is_active = is_active
         self._interval = interval
@@ -179,7 +206,8 @@ class UpkeepTimer:
             except Exception as error:  # a policy or sink of the user's may raise anything, and not again
                 # The ledger has what was decided; the next batch or the next start goes on from there.
                 log.warning(
-                    "upkeep failed and will be tried again: %s: %s",
+                    "sink %s: upkeep failed and will be tried again: %s: %s",
+                    self._sink_id,
                     type(error).__name__,
                     error,
                     exc_info=True,

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Generic, TypeVar
 
 from filesink.epoch import Outcome
 
 C = TypeVar("C")
+log = logging.getLogger("filesink")
 
 _OUTCOMES = 100
 _COMMITTABLES = 20_000  # that of a file takes about 650 bytes: 13 MB
@@ -19,14 +21,19 @@ class RecentOutcomes(Generic[C]):
     """The newest outcomes: at most 100, and fewer if they have more than 20,000 committables together.
 
     The very newest is always there. Used by several threads.
+
+    Args:
+        told: the line that the log has of an outcome.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, told: Callable[[Outcome[C]], str] = str) -> None:
+        self._told = told
         self._lock = threading.Lock()
         self._outcomes: deque[Outcome[C]] = deque(maxlen=_OUTCOMES)
 
     def append(self, outcome: Outcome[C]) -> None:
-        """Remember one more, and forget the oldest for it."""
+        """Remember one more, and forget the oldest for it; the log has a line of it."""
+        log.info("%s", self._told(outcome))
         with self._lock:
             self._outcomes.append(outcome)
             committables = sum(len(one.committables) for one in self._outcomes)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from filesink.spark.data_source import FileSinkDataSource
+from filesink.spark.driver_python import drivers_python
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -20,4 +21,5 @@ def register(spark: SparkSession) -> None:
     promises are in ``docs/data-source.md``; ``FileSink`` is the door without its limits.
     """
     spark.conf.set(_ZONE, str(spark.conf.get(_ZONE)))
-    spark.dataSource.register(FileSinkDataSource)
+    with drivers_python(spark):
+        spark.dataSource.register(FileSinkDataSource)

@@ -11,7 +11,9 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from filesink.errors import ConfigError
+from filesink.spark.driver_python import drivers_python
 from filesink.spark.job import typed
+from filesink.spark.local_properties import described
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -19,9 +21,10 @@ R = TypeVar("R")
 
 @dataclass(frozen=True, slots=True)
 class SparkRunner:
-    """One task per item; implements ``filesink.ports.TaskRunner``."""
+    """One task per item; implements ``filesink.ports.TaskRunner``. ``name``: for Spark's UI."""
 
     session: SparkSession
+    name: str = "filesink"
 
     def run(self, function: Callable[[T], R], items: Iterable[T]) -> list[R]:
         """See ``TaskRunner.run``. A retried or duplicated item runs twice; the first result counts.
@@ -41,7 +44,11 @@ class SparkRunner:
             )
         context = self.session.sparkContext
         try:
-            return context.parallelize(work, len(work)).map(function).collect()
+            results = context.parallelize(work, len(work)).map(function)
+            with drivers_python(self.session):
+                results._jrdd  # noqa: B018, SLF001 - made now; else with the job, which may take long
+            with described(context, f"{self.name}, a merge of {len(work)} items"):
+                return results.collect()
         except (PySparkException, Py4JError) as error:
             raise typed(error) or error from error
 

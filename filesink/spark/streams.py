@@ -13,18 +13,22 @@ took all of its input does; only what its execution remembers tells the two apar
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import pyspark
 from py4j.protocol import Py4JError, Py4JJavaError, Py4JNetworkError
+from pyspark.errors import PySparkException
 
 from filesink.epoch_record import MicroBatch
-from filesink.errors import ConfigError, InternalError
+from filesink.errors import ConfigError, InternalError, StorageError
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
+    from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 QUERY_ID = "sql.streaming.queryId"
 BATCH_ID = "streaming.sql.batchId"
@@ -58,9 +62,11 @@ class QueryRun:
 
         Raises:
             ConfigError: ``TRIGGER``; the batch has no entry in the offset log.
+            StorageError: ``OFFSET_LOG``; it cannot be read.
         """
         path = f"{self.checkpoint}/offsets/{batch_id}"
-        data = self._read(path)
+        with _as_ours(f"the offset log's entry '{path}' cannot be read"):
+            data = self._read(path)
         if data is None:
             raise ConfigError(
                 f"the offset log has no entry '{path}' while batch {batch_id} runs. Asynchronous progress "
@@ -84,6 +90,26 @@ class QueryRun:
             return bytes(self._bytes_of(stream))
         finally:
             stream.close()
+
+
+def start_query(stream: DataStreamWriter, *, checkpoint: str, trigger: Mapping[str, Any]) -> StreamingQuery:
+    """Start a stream whose function, output mode and name are set.
+
+    Raises:
+        ConfigError: ``TRIGGER`` or ``CHECKPOINT``; Spark does not take them.
+    """
+    try:
+        ready = stream.option("checkpointLocation", checkpoint).trigger(**trigger)
+    except PySparkException as error:
+        words = str(error).partition("\n")[0]
+        raise ConfigError(f"Spark does not take this trigger: {words}", code="TRIGGER") from error
+    try:
+        return ready.start()
+    except Py4JJavaError as error:
+        raise ConfigError(
+            f"Spark cannot start a query with the checkpoint '{checkpoint}': {told_by_java(error)}",
+            code="CHECKPOINT",
+        ) from error
 
 
 def is_active(session: SparkSession, query_id: str) -> bool:
@@ -150,25 +176,55 @@ def open_run(df: DataFrame, ids: RunIds) -> QueryRun:
         ConfigError: ``OUTPUT_MODE`` or ``TRIGGER``; the query cannot be exactly-once.
     """
     session = df.sparkSession
-    execution = _lookup(session, ids.query_id)
+    with _as_ours(f"Spark {session.version} does not tell of query {ids.query_id}"):
+        execution = _lookup(session, ids.query_id)
     if execution is None:
         raise InternalError(
             f"Spark does not list query {ids.query_id} among its active ones; please report this with your "
             f"version of Spark ({session.version})",
             code="NO_QUERY",
         )
-    _require_exactly_once(execution)
-    checkpoint = str(execution.resolvedCheckpointRoot())
-    conf = session._jsparkSession.sessionState().newHadoopConf()  # noqa: SLF001
-    apache = _jvm(session).org.apache
-    path = apache.hadoop.fs.Path
-    return QueryRun(
-        ids=ids,
-        checkpoint=checkpoint,
-        _files=path(checkpoint).getFileSystem(conf),
-        _path=path,
-        _bytes_of=apache.commons.io.IOUtils.toByteArray,
-    )
+    with _as_ours(f"the checkpoint of query {ids.query_id} cannot be opened"):
+        _require_exactly_once(execution)
+        checkpoint = str(execution.resolvedCheckpointRoot())
+        conf = session._jsparkSession.sessionState().newHadoopConf()  # noqa: SLF001
+        apache = _jvm(session).org.apache
+        path = apache.hadoop.fs.Path
+        return QueryRun(
+            ids=ids,
+            checkpoint=checkpoint,
+            _files=path(checkpoint).getFileSystem(conf),
+            _path=path,
+            _bytes_of=apache.commons.io.IOUtils.toByteArray,
+        )
+
+
+@contextmanager
+def _as_ours(what: str) -> Iterator[None]:
+    """What Java raises becomes an error of ours; nothing of the batch has been written then."""
+    try:
+        yield
+    except Py4JJavaError as error:
+        raise StorageError(
+            f"{what}: {told_by_java(error)}. Nothing of this batch was written; once it can be read, the "
+            "restart repeats the batch",
+            code="OFFSET_LOG",
+        ) from error
+    except Py4JError as error:
+        raise InternalError(
+            f"{what}, since Java does not answer as it should; start the query again, and report this if "
+            f"Spark {pyspark.__version__} goes on like that",
+            code="NO_QUERY",
+        ) from error
+
+
+def told_by_java(error: Py4JJavaError) -> str:
+    """Kind and words of a Java exception, in one line."""
+    try:
+        words = str(error.java_exception.toString())
+    except (Py4JError, OSError):  # Java has ended meanwhile
+        return type(error).__name__
+    return " ".join(words.split())[:300]
 
 
 def _require_exactly_once(execution: Any) -> None:

@@ -13,6 +13,7 @@ from pyspark.sql.types import DataType, StringType
 from filesink.errors import SchemaError
 from filesink.metastore.api import Column, Table
 from filesink.metastore.table_formats import is_csv
+from filesink.spark.arguments import check_frame
 from filesink.spark.fitting import Place, by_name, fitted, in_lower_case, without_limits
 
 if TYPE_CHECKING:
@@ -33,6 +34,7 @@ def in_table_order(df: DataFrame, table: Table, on_new_columns: Literal["refuse"
     Raises:
         SchemaError: ``EXTRA_COLUMN``, ``COLUMN_TYPE``, ``PARTITION_COLUMN``, ``DUPLICATE_COLUMN``.
     """
+    check_frame(df)
     given = by_name(df.columns, "columns")
     wanted = [*table.columns, *table.partition_keys]
     names = {column.name.lower() for column in wanted}

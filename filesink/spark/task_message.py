@@ -30,18 +30,21 @@ class Report:
     Attributes:
         query_id: of the streaming query; ``""`` for a batch write.
         batch_id: of the micro-batch; -1 for a batch write.
+        mode: the save mode of a batch write, as the task has seen it; ``""`` for a stream.
         slot: see ``filesink.collected.slot_for``.
         result: of ``filesink.task``.
     """
 
-    query_id: str
-    batch_id: int
+    query_id: str = ""
+    batch_id: int = -1
+    mode: str = ""
     slot: int | None
     result: bytes
 
     def to_message(self) -> TaskMessage:
         """The message for Spark to carry."""
-        head = {"query_id": self.query_id, "batch_id": self.batch_id, "slot": self.slot}
+        names = ("query_id", "batch_id", "mode", "slot")
+        head = {name: getattr(self, name) for name in names}
         return TaskMessage(frame("task-message", MESSAGE_VERSION, to_json(head) + b"\n" + self.result))
 
     @staticmethod

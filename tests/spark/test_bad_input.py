@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pytest
+from pyspark.errors import StreamingQueryException
 
 from filesink import (
     BucketAssigner,
@@ -19,13 +20,15 @@ from filesink import (
     FileSink,
     FileSinkBuilder,
     FilesinkError,
+    ListenerPolicy,
     PartFileInfo,
+    PartitionCommit,
     RollingPolicy,
     SchemaError,
 )
 from filesink.buckets import BucketContext
 from formats import Encoder, ParquetWriterFactory, RowEncoder
-from tests.spark import outside
+from tests.spark import inputs, outside
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -229,7 +232,7 @@ class Failing(RowEncoder):
     def encode(self, row: Mapping[str, Any]) -> bytes:
         """Fail in the second partition."""
         if row["id"] == ROWS - 1:
-            raise KeyError("a secret value")
+            raise KeyError("no such carrier")
         return b"x\n"
 
 
@@ -272,6 +275,8 @@ class Buckets(BucketAssigner):
         del context
         if isinstance(self._answer, str | None):
             return pa.array([self._answer] * len(batch), pa.string())
+        if isinstance(self._answer, Exception):
+            raise self._answer
         raise LookupError
 
 
@@ -279,11 +284,11 @@ class Buckets(BucketAssigner):
 def test_an_encoder_that_fails_in_a_task_is_named_on_the_driver(
     spark: SparkSession, tmp_path: Path, encoder: RowEncoder
 ) -> None:
-    """The error has its type back, holds no value of a record, and nothing is visible or left."""
+    """The error has its type back, says what the encoder has said, and nothing is visible or left."""
     with pytest.raises(EncoderError) as raised:
         row_sink(tmp_path, encoder).build().write(spark.range(0, ROWS, numPartitions=2))
     assert type(encoder).__name__ in raised.value.message
-    assert "secret" not in raised.value.message
+    assert isinstance(encoder, NotBytes) or "KeyError: 'no such carrier'" in raised.value.message
     assert outside.visible(tmp_path) == {}
 
 
@@ -321,3 +326,102 @@ def test_code_that_cannot_be_sent_to_the_tasks_is_refused(spark: SparkSession, t
     with pytest.raises(ConfigError, match="NOT_PICKLABLE"):
         row_sink(tmp_path / "out", Locked()).build().write(spark.range(1))
     assert not (tmp_path / "out").exists()
+
+
+def test_several_lines_of_a_task_s_error_arrive(spark: SparkSession, tmp_path: Path) -> None:
+    """An error of ours that user code raises in a task is the same on the driver, to its last line."""
+    said = "first line\n\n  second line\nat the end"
+    assigner = Buckets(EncoderError(said, code="MINE"))
+    with pytest.raises(EncoderError) as raised:
+        parquet_sink(tmp_path).with_bucket_assigner(assigner).build().write(spark.range(1))
+    assert (raised.value.code, raised.value.message) == ("MINE", said)
+
+
+def failing_listener(_partition: object) -> None:
+    """A listener with a bug."""
+    raise PermissionError(13, "Permission denied", "/reports")
+
+
+def test_a_stream_shows_what_user_code_has_raised(spark: SparkSession, tmp_path: Path) -> None:
+    """In the very text of Spark's exception: assigner, encoder, policy and listener."""
+    inputs.add_file(tmp_path / "source", 0, rows=5)
+    announcing = PartitionCommit(policies=[ListenerPolicy(failing_listener)])
+    builders = {
+        "KeyError: 'no such carrier'": parquet_sink(tmp_path / "1").with_bucket_assigner(
+            Buckets(KeyError("no such carrier"))
+        ),
+        "Permission denied": parquet_sink(tmp_path / "2").with_partition_commit(announcing),
+    }
+    for number, (words, builder) in enumerate(builders.items()):
+        df = inputs.flights(spark, tmp_path / "source")
+        checkpoint = tmp_path / f"checkpoint-{number}"
+        query = builder.build().start(df, checkpoint_location=checkpoint, available_now=True)
+        with pytest.raises(StreamingQueryException) as raised:
+            query.awaitTermination()
+        ours = [line for line in str(raised.value).splitlines() if line.startswith("filesink.errors.")]
+        assert words in ours[-1]
+        assert words in str(raised.value.__cause__)
+        assert "failed" in repr(query)
+
+
+# --- arguments of the wrong type
+
+
+def test_what_is_no_dataframe_is_refused(tmp_path: Path) -> None:
+    """Through every door; a list of rows is told how to become one."""
+    sink = parquet_sink(tmp_path / "out").build()
+    for refused in ([1], None, "SELECT 1", pa.table({"a": [1]})):
+        for call in (
+            lambda: sink.write(refused),  # type: ignore[arg-type] # noqa: B023 - called at once
+            lambda: sink.start(refused, checkpoint_location=tmp_path),  # type: ignore[arg-type] # noqa: B023
+            lambda: sink.foreach_batch(refused, 0),  # type: ignore[arg-type] # noqa: B023
+        ):
+            with pytest.raises(ConfigError, match="takes a DataFrame of Spark, got") as raised:
+                call()
+            assert raised.value.code == "BAD_VALUE"
+    assert not (tmp_path / "out").exists()
+
+
+STARTED: dict[str, tuple[str, dict[str, Any]]] = {
+    "no checkpoint": ("CHECKPOINT", {"checkpoint_location": None}),
+    "an empty checkpoint": ("CHECKPOINT", {"checkpoint_location": ""}),
+    "a number as checkpoint": ("CHECKPOINT", {"checkpoint_location": 5}),
+    "bytes as checkpoint": ("CHECKPOINT", {"checkpoint_location": b"/x"}),
+    "a store Spark has not": ("CHECKPOINT", {"checkpoint_location": "nowhere://x/y"}),
+    "a number as interval": ("TRIGGER", {"processing_time": 5}),
+    "words as interval": ("TRIGGER", {"processing_time": "five"}),
+    "false as trigger": ("TRIGGER", {"available_now": False}),
+    "text as trigger": ("TRIGGER", {"once": "yes"}),
+    "a name of ours as trigger": ("TRIGGER", {"report": 3}),
+    "a number as name": ("BAD_VALUE", {"query_name": 3}),
+    "an empty name": ("BAD_VALUE", {"query_name": ""}),
+}
+
+
+@pytest.mark.parametrize(("code", "arguments"), STARTED.values(), ids=STARTED)
+def test_a_query_that_cannot_be_started_is_refused(
+    spark: SparkSession, tmp_path: Path, code: str, arguments: dict[str, Any]
+) -> None:
+    """With an error of ours, whoever finds out; nothing is made."""
+    df = spark.readStream.format("rate").load()
+    with pytest.raises(ConfigError) as raised:
+        parquet_sink(tmp_path / "out").build().start(
+            df, **{"checkpoint_location": tmp_path / "checkpoint", **arguments}
+        )
+    assert raised.value.code == code
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_checkpoint_of_the_wrong_type_is_refused_by_recover(tmp_path: Path) -> None:
+    """As it is by start."""
+    with pytest.raises(ConfigError) as raised:
+        parquet_sink(tmp_path / "out").build().recover(lost="rewrite", checkpoint_location=5)  # type: ignore[arg-type]
+    assert raised.value.code == "CHECKPOINT"
+
+
+@pytest.mark.parametrize("method", ["write", "start", "foreach_batch"])
+def test_a_builder_says_that_it_is_none(method: str) -> None:
+    """Who forgets build() is told so."""
+    with pytest.raises(ConfigError, match=rf"builder\.build\(\)\.{method}\(…\)") as raised:
+        getattr(parquet_sink("/x"), method)("df", 0, checkpoint_location="/y")
+    assert raised.value.code == "NOT_BUILT"

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 pytestmark = pytest.mark.spark
+OVERWRITE = "spark.sql.sources.partitionOverwriteMode"
 
 
 def sink(base: Path) -> FileSinkBuilder:
@@ -130,6 +131,44 @@ def test_the_data_source_overwrites(
     door.options(**options).mode("overwrite").save(str(tmp_path))
     assert outside.parquet_ids(tmp_path) == expected
     assert outside.hidden(tmp_path) == []
+
+
+@pytest.mark.parametrize(
+    ("setting", "options", "expected"),
+    [
+        ("dynamic", {}, [0, 1, 2, 12]),
+        ("DYNAMIC", {"partitionOverwriteMode": "static"}, [12]),
+        ("static", {"partitionOverwriteMode": "dynamic"}, [0, 1, 2, 12]),
+    ],
+)
+def test_the_data_source_overwrites_as_the_session_has_it(
+    spark: SparkSession, tmp_path: Path, setting: str, options: dict[str, str], expected: list[int]
+) -> None:
+    """One day of several is replaced, as by Spark's own formats; an option goes before the setting."""
+    filesink.register(spark)
+    sink(tmp_path).build().write(numbers(spark, 0, 12))
+    sink(tmp_path).build().write(numbers(spark, 0, 3), mode="overwrite_partitions")
+    spark.conf.set(OVERWRITE, setting)
+    try:
+        for condition in ("id < 0", "id >= 0"):  # no rows replace nothing, or everything
+            door = numbers(spark, 12, 13).where(condition).write.format("filesink")
+            door.option("bucketColumns", "half").options(**options).mode("overwrite").save(str(tmp_path))
+    finally:
+        spark.conf.unset(OVERWRITE)
+    assert outside.parquet_ids(tmp_path) == expected
+
+
+def test_an_empty_overwrite_replaces_what_the_session_says(spark: SparkSession, tmp_path: Path) -> None:
+    """An input that Spark optimises away has no partitions: nothing goes under dynamic overwrite."""
+    filesink.register(spark)
+    sink(tmp_path).build().write(numbers(spark, 0, 12))
+    spark.conf.set(OVERWRITE, "dynamic")
+    try:
+        door = numbers(spark, 12, 13).where("1 = 0").write.format("filesink")
+        door.option("bucketColumns", "half").mode("overwrite").save(str(tmp_path))
+    finally:
+        spark.conf.unset(OVERWRITE)
+    assert outside.parquet_ids(tmp_path) == list(range(12))
 
 
 def test_the_data_source_overwrites_once_by_txn_id(spark: SparkSession, tmp_path: Path) -> None:

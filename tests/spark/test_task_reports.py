@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
@@ -9,8 +10,9 @@ import pytest
 from filesink.epoch_record import BatchWrite
 from filesink.errors import ConcurrentDriverError, ConfigError, InternalError
 from filesink.replay import EpochOptions
+from filesink.save_mode import SaveMode
 from filesink.spark import data_source
-from filesink.spark.data_source import BatchWriter, Door, StreamWriter
+from filesink.spark.data_source import BatchWriter, Door, ModeOf, StreamWriter
 from filesink.spark.streams import BATCH_ID, QUERY_ID
 from filesink.spark.task_message import Report
 from filesink.task import WriteTask
@@ -72,6 +74,20 @@ def test_a_commit_that_a_task_is_missing_from_is_refused(world, commit, named, t
     assert raised.value.code == "TRIGGER"
     assert world.ledger().head() is None
     assert world.rows() == []
+
+
+@pytest.mark.parametrize("modes", [[], ["overwrite", "overwrite_partitions"]])
+def test_an_overwrite_whose_tasks_do_not_say_what_it_replaces_is_refused(world, modes):
+    """Only tasks see the setting of the session; without them nobody knows, and nothing is replaced."""
+    world.driver().run(BatchWrite(), world.job(records("old")))
+    reports = [
+        replace(report(world, "new", subtask=place, slot=1), mode=mode) for place, mode in enumerate(modes)
+    ]
+    cause = BatchWrite(mode=SaveMode.OVERWRITE)
+    writer = BatchWriter(door(world), cause=cause, sink_id=world.sink_id, chosen=ModeOf.SESSION)
+    with pytest.raises(ConfigError):
+        writer.commit([one.to_message() for one in reports])
+    assert world.rows() == ["old"]
 
 
 @pytest.mark.parametrize("slots", [(0, 1), (1, 0)])

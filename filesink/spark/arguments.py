@@ -1,0 +1,99 @@
+"""What users hand to a sink that Spark drives, looked at before anything is done with it."""
+
+from __future__ import annotations
+
+import re
+from pathlib import PurePath
+from typing import Any
+
+import pyspark
+from pyspark.sql import DataFrame
+
+from filesink.errors import ConfigError, VersionError
+from filesink.spark.runner import is_stopped
+
+_OLDEST_SPARK = (4, 1)
+_SURROGATE = re.compile("[\ud800-\udfff]")  # without its other half it has no bytes
+_TRIGGERS = {"processing_time": "processingTime", "available_now": "availableNow", "once": "once"}
+
+
+def check_frame(df: object) -> None:
+    """Raise unless a sink can be written with what is said to be a DataFrame.
+
+    Raises:
+        VersionError: Spark is too old.
+        ConfigError: it is no DataFrame, one of Spark Connect, or one of a session that was stopped.
+    """
+    parts = pyspark.__version__.split(".")
+    if (int(parts[0]), int(parts[1])) < _OLDEST_SPARK:
+        raise VersionError(f"Spark {pyspark.__version__} found, 4.1 or newer is needed", code="SPARK_VERSION")
+    if not isinstance(df, DataFrame):
+        raise ConfigError(
+            f"a sink takes a DataFrame of Spark, got {type(df).__name__}; make one with "
+            "spark.createDataFrame(…)",
+            code="BAD_VALUE",
+        )
+    if not hasattr(df, "_jdf"):
+        raise ConfigError(
+            "Spark Connect runs the function of foreachBatch on the server, where this sink does not "
+            "exist; use a classic session (a master URL instead of .remote(…))",
+            code="SPARK_CONNECT",
+        )
+    if is_stopped(df.sparkSession):
+        raise ConfigError(
+            "the session of this DataFrame was stopped; make a new one, and the DataFrame with it",
+            code="SESSION_STOPPED",
+        )
+
+
+def check_txn_id(txn_id: object) -> None:
+    """Raise ``ConfigError`` unless a txn_id is one; a record that has a number there is never read again."""
+    if txn_id is not None and not (isinstance(txn_id, str) and txn_id and not _SURROGATE.search(txn_id)):
+        raise ConfigError(
+            "txn_id must be text, such as '2026-01', that is not empty and has no lone surrogate, or left "
+            f"out; got {repr(txn_id)[:40]}, a value of type {type(txn_id).__name__}",
+            code="BAD_VALUE",
+        )
+
+
+def check_stream(checkpoint_location: object, query_name: object) -> None:
+    """Raise ``ConfigError`` unless a query can be started with these."""
+    if not (isinstance(checkpoint_location, str | PurePath) and str(checkpoint_location)):
+        raise ConfigError(
+            "exactly-once needs checkpoint_location: a directory of this query's own; got "
+            f"{repr(checkpoint_location)[:40]}",
+            code="CHECKPOINT",
+        )
+    if query_name is not None and not (isinstance(query_name, str) and query_name):
+        raise ConfigError(
+            f"query_name must be text that is not empty, or left out; got {repr(query_name)[:40]}",
+            code="BAD_VALUE",
+        )
+
+
+def spark_trigger(trigger: dict[str, Any]) -> dict[str, Any]:
+    """A trigger as Spark's ``DataStreamWriter.trigger`` takes it.
+
+    Raises:
+        ConfigError: ``TRIGGER``, or ``SAVE_MODE`` for a save mode.
+    """
+    if "mode" in trigger:
+        raise ConfigError(
+            "a stream only adds to what is there, since each of its micro-batches would replace the last; "
+            "remove 'mode', or use write(df, mode=…) for a batch",
+            code="SAVE_MODE",
+        )
+    unknown = sorted(set(trigger) - set(_TRIGGERS))
+    if unknown:
+        raise ConfigError(
+            f"trigger {unknown[0]!r} cannot be used: only micro-batches are exactly-once. Use "
+            "processing_time='10 seconds', available_now=True or once=True",
+            code="TRIGGER",
+        )
+    if len(trigger) > 1:
+        raise ConfigError("give one trigger only: " + ", ".join(sorted(trigger)), code="TRIGGER")
+    for name, value in trigger.items():
+        if not (isinstance(value, str) and value.strip() if name == "processing_time" else value is True):
+            wanted = "text, such as '10 seconds'" if name == "processing_time" else "True, or left out"
+            raise ConfigError(f"trigger {name} must be {wanted}; got {repr(value)[:40]}", code="TRIGGER")
+    return {_TRIGGERS[name]: value for name, value in trigger.items()} or {"processingTime": "0 seconds"}
