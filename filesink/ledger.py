@@ -24,7 +24,9 @@ from filesink.epoch_record import BatchWrite, EpochRecord, MicroBatch, TakenBack
 from filesink.errors import CommitStateUnknown, ConcurrentDriverError, StateCorruptError, StorageError
 from filesink.ledger_directory import LedgerDirectory, Listing, ledger_ids
 from filesink.naming import LEDGER_ROOT
+from filesink.ports import Clock
 from filesink.storage.api import PutResult, Store
+from filesink.storage.patient import PatientStore
 
 #: The ledger that holds a copy of each record of offline compaction, in the slots of another chain.
 COMPACTION = "compaction"
@@ -94,6 +96,10 @@ class Ledger:
         # because of this record, or because it is complete, must find both again after a power cut.
         self.directory.sync()
         return Head(record=self._require(slot), complete=slot in listing.complete)
+
+    def with_patience(self, clock: Clock) -> Ledger:
+        """The same chain, for a driver that waits where trying again may help; see ``PatientStore``."""
+        return Ledger(PatientStore(self._store, clock), self.sink_id)
 
     def beside(self, sink_id: str) -> Ledger:
         """The chain of another sink below the same base path."""

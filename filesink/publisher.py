@@ -1,19 +1,21 @@
 """Rolls a decided epoch forward: commit, announce, complete. May be run again, by anyone.
 
-Rules: nothing here undoes anything. A step that asks for a retry gets it, with growing pauses, and
-then raises: an epoch that could not be committed is never reported as done, and stays decided.
+Rules: nothing here undoes anything. A step that asks for a retry gets it, with growing pauses, as long
+as that may help, and then raises: an epoch that could not be committed is never reported as done, and
+stays decided.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from enum import Enum
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
-from filesink.api import EpochContext, Prepared, Sink
+from filesink.api import EpochContext, Prepared, Sink, SinkAggregatedCommitter, SinkCommitter
 from filesink.epoch_record import EMPTY, EpochRecord, Section
-from filesink.errors import CommitFailedError, InternalError, StagedDataLost, StateError
+from filesink.errors import CommitFailedError, FilesinkError, InternalError, StagedDataLost, StateError
 from filesink.ledger import Ledger
+from filesink.patience import RETRIES, Patience
 from filesink.ports import Clock
 from filesink.transactions import remember
 
@@ -21,10 +23,6 @@ S = TypeVar("S")
 C = TypeVar("C")
 A = TypeVar("A")
 T = TypeVar("T")
-
-RETRIES = 10  # Flink's sink.committer.retries
-_FIRST_PAUSE = 0.05  # seconds; doubled each time
-_LONGEST_PAUSE = 10.0
 
 
 class Decider(Enum):
@@ -41,7 +39,7 @@ class Publisher(Generic[S, C, A]):
         sink: makes the committers, once each.
         ledger: where an epoch is marked complete.
         clock: waits between retries.
-        retries: further rounds after the first, for each tier.
+        retries: further rounds without progress, for each tier.
 
     Raises:
         InternalError: ``NO_CODEC``; what the aggregated committer announces could not be put on record.
@@ -97,7 +95,7 @@ class Publisher(Generic[S, C, A]):
         return committables
 
     def _carry_out(self, record: EpochRecord, committables: list[C], decider: Decider) -> None:
-        self._until_done(self._committer.commit, committables, record.slot)
+        self._until_done(self._committer, self._committer.commit, committables, record.slot)
         self.announce(record, decider)
         remember(record, self._ledger)
         self._ledger.complete(record.slot)
@@ -117,7 +115,7 @@ class Publisher(Generic[S, C, A]):
         commit = self._aggregated.commit
         if decider is Decider.EARLIER_DRIVER:
             commit = self._aggregated.restore_commit
-        self._until_done(commit, record.announcement.decode(codec), record.slot)
+        self._until_done(self._aggregated, commit, record.announcement.decode(codec), record.slot)
 
     def discard(self, committables: Sequence[C], announcement: Section = EMPTY) -> None:
         """Discard what the tasks of an epoch that was not decided have reported, and what was combined."""
@@ -131,19 +129,35 @@ class Publisher(Generic[S, C, A]):
         if self._aggregated is not None:
             self._aggregated.close()
 
-    def _until_done(self, commit: Callable[[Sequence[T]], list[T]], values: list[T], slot: int) -> None:
-        pause = _FIRST_PAUSE
+    def _until_done(
+        self,
+        committer: SinkCommitter[Any] | SinkAggregatedCommitter[Any, Any],
+        commit: Callable[[Sequence[T]], list[T]],
+        values: list[T],
+        slot: int,
+    ) -> None:
+        patience: Patience | None = None
         left = commit(values) if values else []
-        for _ in range(self._retries):
-            if not left:
-                return
-            self._clock.sleep(pause)
-            pause = min(pause * 2, _LONGEST_PAUSE)
+        while left:
+            first = committer.failure
+            patience = patience or Patience(self._clock, retries=self._retries)
+            if isinstance(first, FilesinkError) and first.is_permanent:
+                raise _gave_up(slot, left, values, first, code="PERMANENT") from first
+            if not patience.wait():
+                raise _gave_up(slot, left, values, first, code="RETRIES") from first
+            before = len(left)
             left = commit(left)
-        if left:
-            raise CommitFailedError(
-                f"epoch {slot}: {len(left)} of {len(values)} pieces could not be committed after "
-                f"{self._retries} retries, for the reasons that the log names; the epoch stays decided and "
-                "nothing was undone. Restart the query, or call recover(), when they are mended",
-                code="RETRIES",
-            )
+            if len(left) < before:
+                patience = None
+
+
+def _gave_up(
+    slot: int, left: Sequence[T], values: Sequence[T], first: Exception | None, *, code: str
+) -> CommitFailedError:
+    tried = "and trying again did not help" if code == "RETRIES" else "and trying again cannot help"
+    reason = "The log says why" if first is None else f"The first failed with {type(first).__name__} {first}"
+    return CommitFailedError(
+        f"epoch {slot}: {len(left)} of {len(values)} pieces could not be committed, {tried}; the epoch stays "
+        f"decided and nothing was undone. {reason}. Restart the query, or call recover(), when that is mended",
+        code=code,
+    )

@@ -87,13 +87,13 @@ LEDGER = (
     Mutant(
         "an epoch is marked complete before it is published",
         "filesink/publisher.py",
-        "        self._until_done(self._committer.commit, committables, record.slot)\n        self.announce(record, decider)\n        remember(record, self._ledger)\n        self._ledger.complete(record.slot)\n",
-        "        self._ledger.complete(record.slot)\n        self._until_done(self._committer.commit, committables, record.slot)\n        self.announce(record, decider)\n        remember(record, self._ledger)\n",
+        "        self._until_done(self._committer, self._committer.commit, committables, record.slot)\n        self.announce(record, decider)\n        remember(record, self._ledger)\n        self._ledger.complete(record.slot)\n",
+        "        self._ledger.complete(record.slot)\n        self._until_done(self._committer, self._committer.commit, committables, record.slot)\n        self.announce(record, decider)\n        remember(record, self._ledger)\n",
     ),
     Mutant(
         "a commit that asks for a retry counts as done",
         "filesink/publisher.py",
-        "        if left:\n            raise CommitFailedError(",
-        "        if not values:\n            raise CommitFailedError(",
+        '                raise _gave_up(slot, left, values, first, code="RETRIES") from first\n',
+        "                return\n",
     ),
 )
