@@ -158,6 +158,6 @@ def _gave_up(
     reason = "The log says why" if first is None else f"The first failed with {type(first).__name__} {first}"
     return CommitFailedError(
         f"epoch {slot}: {len(left)} of {len(values)} pieces could not be committed, {tried}; the epoch stays "
-        f"decided and nothing was undone. {reason}. Restart the query, or call recover(), when that is mended",
+        f"decided and nothing was undone. {reason}. Restart the query, or call recover(), when it is mended",
         code=code,
     )

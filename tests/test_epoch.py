@@ -590,7 +590,7 @@ def test_the_first_failure_of_a_commit_is_named():
     """What Spark shows says why, so that nobody needs the log of a driver that is gone."""
     world = World()
     world.fault = on("publish", error=StorageError("the switch is on fire", code="TIMEOUT"), times=99)
-    with pytest.raises(CommitFailedError, match="StorageError .TIMEOUT. the switch is on fire"):
+    with pytest.raises(CommitFailedError, match=r"StorageError .TIMEOUT. the switch is on fire"):
         world.driver().run(micro_batch(0), world.job(records("1")))
 
 
@@ -600,7 +600,7 @@ def test_the_first_failure_of_an_announcement_is_named():
     world = World(partition_commit=commit)
     refused = StorageError("Permission denied", code="PERMISSION")
     world.fault = on("put_if_absent", path="_SUCCESS", error=refused, times=99)
-    with pytest.raises(CommitFailedError, match="StorageError .PERMISSION. Permission denied"):
+    with pytest.raises(CommitFailedError, match=r"StorageError .PERMISSION. Permission denied"):
         world.driver().run(micro_batch(0), world.job(records("1")))
     assert world.clock.slept == []
 
