@@ -25,6 +25,7 @@ from filesink.metastore.policies import Site
 from filesink.naming import parent
 from filesink.projection import check_names, record_projection
 from filesink.recorded_layout import check_layout, partition_columns, with_layout
+from filesink.removing import RequireRemoval, check_removal
 from filesink.replacing import ReplaceFiles
 from filesink.save_mode import SaveMode
 from filesink.storage.api import Store
@@ -104,7 +105,8 @@ class FileTiers(Sink[HeldFile, Committable, Announced]):
         replace = ReplaceFiles(self.address(), self.open_ledger)
         first = [] if self.publishing is None else [CloseDuePartitions(self.publishing.commit)]
         last = VerifyStage(self.address())
-        return (*first, CloseParts(self.plan.policy), self._merging(files), replace, last)
+        able = RequireRemoval(self.address())
+        return (able, *first, CloseParts(self.plan.policy), self._merging(files), replace, last)
 
     def _merging(self, files: SinkFiles) -> PreCommitStage[HeldFile, Committable]:
         match self.compaction:
@@ -155,7 +157,10 @@ class FileTiers(Sink[HeldFile, Committable, Announced]):
         """Check buckets and types, then the store, then whom partitions are announced to."""
         self.check_schema(schema)
         self.projection(schema)
-        self.address().prepare()
+        store = self.address()
+        store.prepare()
+        if isinstance(self.compaction, Compaction):
+            check_removal(store, "a sink that merges small files")
         if self.publishing is not None:
             site = self._site()
             if site.partition_columns is not None:

@@ -20,7 +20,7 @@ from typing import BinaryIO, TypeVar
 from filesink.errors import StorageError
 from filesink.patience import Patience
 from filesink.ports import Clock
-from filesink.storage.api import Deletion, Entry, Output, PutResult, Store
+from filesink.storage.api import Deletion, Entry, Output, PutResult, Removal, Store
 from filesink.storage.staged import Piece, Staged
 
 T = TypeVar("T")
@@ -45,6 +45,10 @@ class PatientStore(Store):
     def prepare(self) -> None:
         """See ``Store.prepare``. Who starts a sink hears at once what is wrong."""
         self._store.prepare()
+
+    def removal(self) -> Removal:
+        """See ``Store.removal``."""
+        return self._patiently("removing", self._store.removal)
 
     def create(self, path: str, *, target: str | None) -> Output:
         """See ``Store.create``."""
