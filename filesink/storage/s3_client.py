@@ -47,6 +47,10 @@ if TYPE_CHECKING:
     from formats.api import Buffer
 
 _TOKEN = "filesink-token"  # noqa: S105 - the name of a field of metadata
+_OF_A_LISTING = {  # any of these, in an answer that is one
+    *("Name", "Bucket", "KeyCount", "MaxKeys", "MaxUploads", "MaxParts", "UploadId", "IsTruncated"),
+    *("Contents", "CommonPrefixes", "Uploads", "Parts"),
+}
 _SSE_C = ("SSECustomerAlgorithm", "SSECustomerKey", "SSECustomerKeyMD5")
 _MADE_WITH = {  # options of s3_additional_kwargs that belong to requests that make an object
     "ACL", "BucketKeyEnabled", "CacheControl", "ContentType", "SSEKMSEncryptionContext", "SSEKMSKeyId",
@@ -139,14 +143,14 @@ class S3Objects:
                 if status_of(error) == 404:
                     return None
                 raise
-        # Some servers change the case of names in metadata.
-        metadata = {name.lower(): value for name, value in found.get("Metadata", {}).items()}
-        return ObjectInfo(
-            size=found["ContentLength"],
-            etag=found["ETag"],
-            mtime_ms=_ms(found["LastModified"]),
-            token=metadata.get(_TOKEN, ""),
-        )
+            # Some servers change the case of names in metadata.
+            metadata = {name.lower(): value for name, value in found.get("Metadata", {}).items()}
+            return ObjectInfo(
+                size=found["ContentLength"],
+                etag=found["ETag"],
+                mtime_ms=_ms(found["LastModified"]),
+                token=metadata.get(_TOKEN, ""),
+            )
 
     def get(self, key: str, /, *, start: int = 0, end: int | None = None, etag: str = "") -> bytes:
         """See ``Objects.get``."""
@@ -164,9 +168,10 @@ class S3Objects:
         """See ``Objects.put``."""
         try:
             with explaining("create", self._full(key)):
-                self._client.put_object(
+                made = self._client.put_object(
                     Key=key, Body=_body(data), Metadata={_TOKEN: token}, **self._made, **_if(condition)
                 )
+                _check_made(made)
         except StorageError as error:
             if error.code in {EXISTS, RACE} or not was_repeated(error.__cause__):
                 raise
@@ -188,29 +193,31 @@ class S3Objects:
         """See ``Objects.list_objects``."""
         objects: list[FoundObject] = []
         prefixes: list[str] = []
-        for page in self._pages("list_objects_v2", prefix, Prefix=prefix, Delimiter="/"):
-            prefixes += [each["Prefix"] for each in page.get("CommonPrefixes", ())]
-            objects += [
-                FoundObject(
-                    key=each["Key"],
-                    size=each["Size"],
-                    etag=each["ETag"],
-                    mtime_ms=_ms(each["LastModified"]),
-                )
-                for each in page.get("Contents", ())
-            ]
+        with explaining("list", self._full(prefix)):
+            for page in self._pages("list_objects_v2", prefix, Prefix=prefix, Delimiter="/"):
+                prefixes += [each["Prefix"] for each in page.get("CommonPrefixes", ())]
+                objects += [
+                    FoundObject(
+                        key=each["Key"],
+                        size=each["Size"],
+                        etag=each["ETag"],
+                        mtime_ms=_ms(each["LastModified"]),
+                    )
+                    for each in page.get("Contents", ())
+                ]
         return objects, prefixes
 
     def list_uploads(self, prefix: str, /) -> tuple[list[FoundUpload], list[str]]:
         """See ``Objects.list_uploads``."""
         uploads: list[FoundUpload] = []
         prefixes: list[str] = []
-        for page in self._pages("list_multipart_uploads", prefix, Prefix=prefix, Delimiter="/"):
-            prefixes += [each["Prefix"] for each in page.get("CommonPrefixes", ())]
-            uploads += [
-                FoundUpload(key=each["Key"], upload_id=each["UploadId"], begun_ms=_ms(each["Initiated"]))
-                for each in page.get("Uploads", ())
-            ]
+        with explaining("list", self._full(prefix)):
+            for page in self._pages("list_multipart_uploads", prefix, Prefix=prefix, Delimiter="/"):
+                prefixes += [each["Prefix"] for each in page.get("CommonPrefixes", ())]
+                uploads += [
+                    FoundUpload(key=each["Key"], upload_id=each["UploadId"], begun_ms=_ms(each["Initiated"]))
+                    for each in page.get("Uploads", ())
+                ]
         return uploads, prefixes
 
     def create_upload(self, key: str, /, *, token: str) -> NewUpload:
@@ -218,8 +225,8 @@ class S3Objects:
         settings = self._made if _is_hidden(key) else self._kept
         with explaining("begin an upload to", self._full(key)):
             made = self._client.create_multipart_upload(Key=key, Metadata={_TOKEN: token}, **settings)
-        aborted = made.get("AbortDate")
-        return NewUpload(upload_id=made["UploadId"], abort_ms=None if aborted is None else _ms(aborted))
+            aborted = made.get("AbortDate")
+            return NewUpload(upload_id=made["UploadId"], abort_ms=None if aborted is None else _ms(aborted))
 
     def upload_part(self, key: str, upload_id: str, /, *, number: int, data: Buffer) -> str:
         """See ``Objects.upload_part``."""
@@ -227,7 +234,7 @@ class S3Objects:
             made = self._client.upload_part(
                 Key=key, UploadId=upload_id, PartNumber=number, Body=_body(data), **self._bytes
             )
-        etag = str(made["ETag"])
+            etag = str(made["ETag"])
         refuse_unsure(made, etag, "upload to", self._full(key), data=data)
         return etag
 
@@ -258,11 +265,12 @@ class S3Objects:
     def list_parts(self, key: str, upload_id: str, /) -> list[UploadedPart] | None:
         """See ``Objects.list_parts``."""
         try:
-            return [
-                UploadedPart(number=each["PartNumber"], etag=each["ETag"], size=each["Size"])
-                for page in self._pages("list_parts", key, Key=key, UploadId=upload_id)
-                for each in page.get("Parts", ())
-            ]
+            with explaining("list", self._full(key)):
+                return [
+                    UploadedPart(number=each["PartNumber"], etag=each["ETag"], size=each["Size"])
+                    for page in self._pages("list_parts", key, Key=key, UploadId=upload_id)
+                    for each in page.get("Parts", ())
+                ]
         except FileNotFoundError:
             return None
 
@@ -271,7 +279,7 @@ class S3Objects:
     ) -> None:
         """See ``Objects.complete``."""
         with explaining("complete the upload to", self._full(key)):
-            self._client.complete_multipart_upload(
+            made = self._client.complete_multipart_upload(
                 Key=key,
                 UploadId=upload_id,
                 MultipartUpload={"Parts": [{"PartNumber": part.number, "ETag": part.etag} for part in parts]},
@@ -279,6 +287,7 @@ class S3Objects:
                 **self._bytes,
                 **_if(condition),
             )
+            _check_made(made)
 
     def abort(self, key: str, upload_id: str, /) -> None:
         """See ``Objects.abort``."""
@@ -290,16 +299,24 @@ class S3Objects:
                     raise
 
     def _pages(self, operation: str, where: str, **request: Any) -> Iterator[dict[str, Any]]:
-        with explaining("list", self._full(where)):
-            try:
-                yield from self._client.get_paginator(operation).paginate(**self._all, **request)
-            except exceptions.ClientError as error:
-                if error.response.get("Error", {}).get("Code") == "NoSuchUpload":
-                    raise FileNotFoundError(where) from error
-                raise
+        """Pages of a listing. Its errors are the client's."""
+        try:
+            for page in self._client.get_paginator(operation).paginate(**self._all, **request):
+                if _OF_A_LISTING.isdisjoint(page):
+                    raise KeyError(operation)  # a page of somebody between is no empty listing
+                yield page
+        except exceptions.ClientError as error:
+            if error.response.get("Error", {}).get("Code") == "NoSuchUpload":
+                raise FileNotFoundError(where) from error
+            raise
 
     def _full(self, key: str) -> str:
         return f"{self.where}/{key}"
+
+
+def _check_made(answer: Mapping[str, Any]) -> None:
+    """Raise ``KeyError`` for a success that is not S3's; whoever asked looks what stands there."""
+    answer["ETag"]
 
 
 def _is_hidden(key: str) -> bool:

@@ -8,8 +8,10 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from botocore import exceptions
+from botocore.parsers import ResponseParserError
+from urllib3.exceptions import HTTPError
 
-from filesink.errors import CommitConflictError, StorageError
+from filesink.errors import CommitConflictError, FilesinkError, StorageError
 from filesink.storage.objects import BAD_PARTS, EXISTS, NO_UPLOAD, RACE, UNAVAILABLE
 
 if TYPE_CHECKING:
@@ -61,6 +63,16 @@ _NO_CREDENTIALS = (
     exceptions.TokenRetrievalError,
     exceptions.NoAuthTokenError,
 )
+#: No answer, or none of S3's: how the client stumbles over a proxy's page, or a body that breaks. What
+#: goes wrong below it once the headers are there, such as in TLS, it hands on as it is.
+_NO_ANSWER = (
+    exceptions.BotoCoreError,
+    exceptions.HTTPClientError,
+    ResponseParserError,
+    HTTPError,
+    OSError,
+    *(KeyError, ValueError, TypeError, AttributeError),
+)
 
 
 @contextmanager
@@ -72,13 +84,15 @@ def explaining(operation: str, where: str) -> Iterator[None]:
     """
     try:
         yield
+    except (FilesinkError, FileNotFoundError):
+        raise
     except exceptions.ClientError as error:
         raise _answered(error, operation, where) from error
     except _NO_CREDENTIALS as error:
         raise _error("NO_CREDENTIALS", operation, where, type(error).__name__) from error
     except exceptions.ParamValidationError as error:
         raise _error("IO", operation, where, "an option of the client is not valid") from error
-    except (exceptions.BotoCoreError, exceptions.HTTPClientError) as error:
+    except _NO_ANSWER as error:
         raise _error(UNAVAILABLE, operation, where, type(error).__name__) from error
 
 

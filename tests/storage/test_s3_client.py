@@ -262,7 +262,7 @@ def test_requester_pays_and_settings_of_objects_are_sent():
     with Stubber(client) as stub:
         upload = {"UploadId": "u", "AbortDate": NOW}
         stub.add_response("create_multipart_upload", upload, {**made, **given})
-        stub.add_response("put_object", {}, {**made, **MADE_WITH, "Body": b"1"})
+        stub.add_response("put_object", {"ETag": '"e"'}, {**made, **MADE_WITH, "Body": b"1"})
         stub.add_client_error("head_object", http_status_code=404, expected_params=expected)
         objects = S3Objects(client, "b", options_of({"requester_pays": True, "s3_additional_kwargs": given}))
         assert objects.create_upload("k", token="t").abort_ms == int(NOW.timestamp() * 1000)
