@@ -1,4 +1,4 @@
-"""The port ``Objects`` by boto3. The only module, with ``s3_errors``, that knows the client.
+"""The port ``Objects`` by boto3, which only this module, ``s3_session`` and ``s3_errors`` know.
 
 boto3 and not aiobotocore through s3fs: see ``benchmarks/README.md``. s3fs also binds applications to
 the one botocore release that its aiobotocore was made for.
@@ -7,21 +7,17 @@ the one botocore release that its aiobotocore was made for.
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from datetime import datetime
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-import boto3
-import botocore
 import fsspec.config
 from botocore import exceptions
-from botocore.config import Config
 
-from filesink.errors import ConfigError, StorageError
+from filesink.errors import StorageError
 from filesink.naming import name_of
+from filesink.storage import s3_errors
 from filesink.storage.objects import (
     EXISTS,
     RACE,
@@ -33,14 +29,9 @@ from filesink.storage.objects import (
     NewUpload,
     ObjectInfo,
 )
-from filesink.storage.s3_errors import (
-    explaining,
-    note_what_is_under_way,
-    refuse_unsure,
-    status_of,
-    was_repeated,
-)
-from filesink.storage.s3_options import SMALL_REQUESTS, S3Options, s3_options
+from filesink.storage.s3_errors import refuse_unsure, status_of, was_repeated
+from filesink.storage.s3_options import S3Options, s3_options
+from filesink.storage.s3_session import client_of, forget_clients
 from filesink.storage.staged import UploadedPart
 
 if TYPE_CHECKING:
@@ -65,52 +56,19 @@ def options_of(given: Mapping[str, Any]) -> S3Options:
 
 def connect(bucket: str, options: S3Options) -> S3Objects:
     """The bucket, through this process's own client: a client must not be carried through a fork."""
-    return S3Objects(_client(options, os.getpid()), bucket, options)
-
-
-@lru_cache(maxsize=4)
-def _client(options: S3Options, process: int) -> Any:
-    del process  # a key of the cache, no more
-    config: dict[str, Any] = {
-        # The store sets the pace: after a 503 the client slows down all its threads.
-        "retries": {"mode": "adaptive", "total_max_attempts": 5},
-        "connect_timeout": 10,
-        "read_timeout": 60,
-        "max_pool_connections": max(options.max_concurrency, SMALL_REQUESTS),
-        **{name: dict(value) if isinstance(value, tuple) else value for name, value in options.config_kwargs},
-    }
-    if options.anon:
-        config["signature_version"] = botocore.UNSIGNED
-    with explaining("connect to", "S3"), _options_explained():
-        session = boto3.session.Session(
-            aws_access_key_id=options.key,
-            aws_secret_access_key=options.secret,
-            aws_session_token=options.token,
-            profile_name=options.profile,
-        )
-        arguments = {
-            "endpoint_url": options.endpoint_url,
-            "use_ssl": options.use_ssl,
-            **dict(options.client_kwargs),
-        }
-        client = session.client("s3", config=Config(**config), **arguments)
-        note_what_is_under_way(client)
-        return client
+    return S3Objects(client_of(options, os.getpid()), bucket, options)
 
 
 @contextmanager
-def _options_explained() -> Iterator[None]:
-    """The client refuses what it does not know by whatever its constructors raise, with the value."""
+def explaining(operation: str, where: str) -> Iterator[None]:
+    """As ``s3_errors.explaining``. After a refusal the next to connect looks for credentials anew."""
     try:
-        yield
-    except (TypeError, ValueError) as error:
-        unknown = re.search(r"unexpected (?:keyword argument|parameter)s?:? '?(\w+)", str(error))
-        which = f", such as '{unknown[1]}'" if unknown else ""
-        raise ConfigError(
-            f"S3's client does not take the storage options{which}: look at client_kwargs, config_kwargs and "
-            f"endpoint_url ({type(error).__name__})",
-            code="BAD_VALUE",
-        ) from None
+        with s3_errors.explaining(operation, where):
+            yield
+    except StorageError as error:
+        if error.code in s3_errors.REFUSALS:
+            forget_clients()
+        raise
 
 
 class S3Objects:

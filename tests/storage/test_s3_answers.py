@@ -66,7 +66,7 @@ def store(objects):
     return store_of(objects)
 
 
-@pytest.mark.parametrize("code", [UNAVAILABLE, NO_UPLOAD, EXISTS, RACE, BAD_PARTS, "IO"])
+@pytest.mark.parametrize("code", [UNAVAILABLE, NO_UPLOAD, EXISTS, RACE, BAD_PARTS, "REFUSED"])
 def test_whatever_is_answered_after_the_effect_it_is_done(objects, store, code):
     """The completion took effect and its answer was lost, or a retry of the client got another one."""
     staged = stage(store, TARGET, b"abc")
@@ -76,7 +76,7 @@ def test_whatever_is_answered_after_the_effect_it_is_done(objects, store, code):
     store.publish(staged, TARGET)
 
 
-@pytest.mark.parametrize("code", [UNAVAILABLE, EXISTS, "PERMISSION", "IO"])
+@pytest.mark.parametrize("code", [UNAVAILABLE, EXISTS, "PERMISSION", "REFUSED"])
 def test_an_upload_that_still_waits_is_tried_again(objects, store, code):
     """Nothing stands under the key and the upload is as it was: not done, and not lost."""
     staged = stage(store, TARGET, b"abc")
