@@ -43,6 +43,7 @@ from filesink.report import EpochReport, RecoveryReport, SweepPlan, report_of
 from filesink.rolling import AnsweringPolicy, CheckpointRollingPolicy, RollingPolicy
 from filesink.save_mode import SaveMode
 from filesink.spark.engine import EngineOptions, SparkEngine
+from filesink.spark.s3a import SessionOptions
 from filesink.spark.table_columns import in_table_order
 from filesink.storage.base_path import check_base_path
 from filesink.writer import Plan
@@ -130,7 +131,10 @@ class FileSinkBuilder:
         return replace(self, uid=check_uid(uid))
 
     def with_storage_options(self, **options: Any) -> FileSinkBuilder:
-        """Give options to the store, as fsspec's ``storage_options``; never written anywhere."""
+        """Give options to the store, as fsspec's ``storage_options``; never written anywhere.
+
+        Without any, a path on S3 is reached by the session's own settings ``spark.hadoop.fs.s3a.*``.
+        """
         return replace(self, storage_options={**self.storage_options, **options})
 
     def on_new_query(self, action: Literal["refuse", "append"]) -> FileSinkBuilder:
@@ -186,7 +190,10 @@ class FileSinkBuilder:
             watermark_zone=None if commit is None else commit.watermark_zone,
         )
         return FileTiers(
-            address=StoreAddress(base_path=self.base_path, storage_options=self.storage_options),
+            address=StoreAddress(
+                base_path=self.base_path,
+                storage_options=self.storage_options or SessionOptions(self.base_path),
+            ),
             plan=plan,
             uid=self.uid,
             publishing=None if commit is None else Publishing(commit=commit, base_path=self.base_path),
@@ -305,6 +312,7 @@ class FileSink:
             FilesinkError: nothing became visible, or, if the epoch had been decided, ``recover()``
                 carries it through.
         """
+        self._read_settings(df)
         ordered = self._builder.in_order()(df)
         return report_of(self._engine.write(ordered, mode=_choice(SaveMode, mode, "mode"), txn_id=txn_id))
 
@@ -333,6 +341,7 @@ class FileSink:
         """
         checkpoint = os.fspath(checkpoint_location)
         check_checkpoint(checkpoint, self._builder.base_path)
+        self._read_settings(df)
         return self._engine.start(
             self._builder.in_order()(df),
             checkpoint_location=checkpoint,
@@ -349,6 +358,7 @@ class FileSink:
         Raises:
             FilesinkError: as ``write``. Let it end the query: its restart repeats the batch.
         """
+        self._read_settings(df)
         self._engine.foreach_batch(self._in_order(df), batch_id)
 
     def finish(self) -> EpochReport | None:
@@ -406,6 +416,14 @@ class FileSink:
         built = self._builder
         name = "" if built.uid is None else f" uid={built.uid!r}"
         return f"<FileSink {built.base_path!r}{name} {built.format!r} {built.assigner!r} {built.policy!r}>"
+
+    def _read_settings(self, df: DataFrame) -> None:
+        """Without options of its own a sink goes by those of the session, as they are at this moment."""
+        match self._tiers.address:
+            case StoreAddress(storage_options=SessionOptions() as options):
+                options.read(df.sparkSession)
+            case _:
+                pass
 
     @cached_property
     def _in_order(self) -> Callable[[DataFrame], DataFrame]:

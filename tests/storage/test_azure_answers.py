@@ -260,6 +260,9 @@ class AsyncCredential:
         {"account_name": "lake", "account_key": b"hunter2"},
         {"account_name": 7, "account_key": "hunter2"},
         {"account_name": "lake", "account_host": "[lake", "account_key": "hunter2"},
+        {"account_name": "lake", "account_host": "u:hunter2@lake", "account_key": "k"},
+        {"account_name": "lake", "account_host": "lake.blob.me?sig=hunter2", "account_key": "k"},
+        {"account_name": "hunter2@lake", "account_key": "k"},
     ],
 )
 def test_what_the_client_does_not_take_is_a_wrong_option(options: dict[str, Any]) -> None:

@@ -68,6 +68,24 @@ def test_odd_paths_are_refused(given):
 
 
 @pytest.mark.parametrize(
+    "given",
+    [
+        "s3://bucket/p?X-Amz-Credential=a&X-Amz-Signature=hunter2",
+        "az://container/p?sv=2024-01-01&sig=hunter2",
+        "abfss://c@account.dfs.core.windows.net/p?se=2027&sig=hunter2",
+        "https://account.blob.core.windows.net/c?sig=hunter2",
+    ],
+)
+def test_signed_addresses_are_refused_and_not_repeated(given):
+    """A token in a path would stand in logs, reports and the metastore."""
+    with pytest.raises(ConfigError) as raised:
+        check_base_path(given)
+    assert raised.value.code == "CREDENTIALS"
+    assert "hunter2" not in str(raised.value)
+    assert check_base_path("s3://bucket/what?&sign") == "s3://bucket/what?&sign"
+
+
+@pytest.mark.parametrize(
     "options",
     [
         {"part_size": SMALLEST_PART - 1},
