@@ -16,8 +16,8 @@ from filesink.storage.upload_options import ConditionalWrites
 _DAY_MS = 24 * 3600 * 1000
 _LEAST_LIFE_MS = 2 * _DAY_MS  # of an upload: a weekend in which a decided epoch waits for its restart
 _PROBE = ".probe."
-#: Where nothing can be removed: one object for all starts, which stays. Hence no other has this token.
-_KEPT, _KEPT_TOKEN = ".kept-probe", "kept-probe"
+#: Where nothing can be removed: one object for all starts, until one that may removes it as an old probe.
+_KEPT, _KEPT_TOKEN = f"{_PROBE}kept", "kept-probe"
 _NOT_ALLOWED = {"PERMISSION", "REFUSED"}
 log = logging.getLogger("filesink")
 

@@ -559,7 +559,7 @@ def test_a_store_where_nothing_can_be_removed_is_named_once_and_gets_one_probe(c
         store = store_of(objects)
         store.prepare()
         assert store.removal() is Removal.REFUSED
-    assert (list(objects.objects), objects.uploads) == (["_filesink/.kept-probe"], {})
+    assert (list(objects.objects), objects.uploads) == (["_filesink/.probe.kept"], {})
     assert caplog.text.count("does not let these credentials delete") == 3
     objects.conditions = False
     with pytest.raises(ConfigError, match="If-None-Match"):
