@@ -421,7 +421,7 @@ class FileSink:
         """Without options of its own a sink goes by those of the session, as they are at this moment."""
         match self._tiers.address:
             case StoreAddress(storage_options=SessionOptions() as options):
-                options.read(df.sparkSession)
+                options.read(getattr(df, "sparkSession", None))
             case _:
                 pass
 

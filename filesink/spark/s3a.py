@@ -55,9 +55,12 @@ class SessionOptions(Mapping[str, Any]):
         self._bucket = base_path.removeprefix(_S3).partition("/")[0] if base_path.startswith(_S3) else None
         self._read: dict[str, Any] | None = None
 
-    def read(self, session: SparkSession) -> None:
-        """Take the settings of ``session`` as they are now. Called on the driver before each write."""
-        if self._bucket is not None:
+    def read(self, session: object) -> None:
+        """Take the settings of ``session`` as they are now. Called on the driver before each write.
+
+        What is no classic session has none; the engine refuses it in its own words.
+        """
+        if self._bucket is not None and hasattr(session, "_jsparkSession"):
             self._read = s3a_options(_getter(session, self._bucket))
 
     def _values(self) -> dict[str, Any]:
@@ -155,7 +158,7 @@ def _role(get: Get) -> dict[str, Any]:
     return {"assume_role": role, "sts_kwargs": {name: text for name, text in sts.items() if text}}
 
 
-def _getter(session: SparkSession, bucket: str) -> Get:
+def _getter(session: Any, bucket: str) -> Get:
     """As S3A looks: a setting of the bucket's own first, secrets in credential files as well."""
     conf: Any = session._jsparkSession.sessionState().newHadoopConf()  # noqa: SLF001 - private to Spark
 
