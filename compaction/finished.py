@@ -41,6 +41,7 @@ from filesink.ledger import Ledger
 from filesink.ledger_directory import ledger_ids
 from filesink.naming import OutputFileConfig, PartName, is_data, join, name_of, parse_part, sink_tag
 from filesink.ports import Ports
+from filesink.removing import check_removal
 from filesink.replay import EpochOptions
 from filesink.report import EpochReport, report_of
 from filesink.rolling import RollingPolicy
@@ -147,7 +148,9 @@ class FinishedTiers(FileTiers):
             CompactionError: see ``compact`` of this module; raised when the epoch is complete, so that one
                 directory that cannot be merged keeps no other from it.
         """
-        self.address().prepare()
+        store = self.address()
+        store.prepare()
+        check_removal(store, "compaction of finished files")
         loop = EpochLoop(self, self.open_ledger(EXCLUSIVE), ports=ports, options=EpochOptions())
         outcome = loop.compact()
         if self.refused:

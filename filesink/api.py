@@ -151,7 +151,14 @@ class SinkWriter(ABC, Generic[StateT, CommittableT]):
 
 
 class SinkCommitter(ABC, Generic[CommittableT]):
-    """Makes decided committables take effect. Lives on the driver; used by one thread."""
+    """Makes decided committables take effect. Lives on the driver; used by one thread.
+
+    Attributes:
+        failure: why the last ``commit`` has left something; ``None`` where that is not told. Is shown to
+            the user when retries end; with one that ``is_permanent`` they end at once.
+    """
+
+    failure: Exception | None = None
 
     @abstractmethod
     def commit(self, committables: Sequence[CommittableT]) -> list[CommittableT]:
@@ -190,7 +197,7 @@ class EpochContext:
     Attributes:
         runner: runs larger pieces of work where there is room for them.
         waiting: what the aggregated committer has put off in earlier epochs.
-        clock: for measuring only; what is decided follows from ``now_ms``.
+        clock: for measuring and waiting only; what is decided follows from ``now_ms``.
         metrics: what stages count; they are reported with those of the tasks.
         pressing: a stage adds the names of what must be whole after this epoch, such as buckets that
             are about to be announced, for later stages that would let pieces of it wait.
@@ -244,7 +251,13 @@ class Announcements(Generic[AggregatedT]):
 
 
 class SinkAggregatedCommitter(ABC, Generic[CommittableT, AggregatedT]):
-    """Commits once per epoch, for all tasks together, after every committable took effect."""
+    """Commits once per epoch, for all tasks together, after every committable took effect.
+
+    Attributes:
+        failure: as ``SinkCommitter.failure``.
+    """
+
+    failure: Exception | None = None
 
     @abstractmethod
     def combine(

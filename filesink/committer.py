@@ -33,6 +33,7 @@ from filesink.naming import name_of, parent, parse_ours
 from filesink.part_file import Event, State, advance
 from filesink.ports import TaskRunner
 from filesink.storage.api import Deletion, Store
+from filesink.storage.patient import PatientStore
 
 _SHOWN = 3  # values in a message
 FileT = TypeVar("FileT", PendingFile, UndoneFile)
@@ -171,18 +172,21 @@ class FileCommitter(SinkCommitter[Committable]):
     def _succeeding(self, doing: str, step: Callable[[FileT], None], files: Sequence[FileT]) -> list[FileT]:
         """Those of ``files`` for which ``step`` was done; the others are to be tried again."""
 
-        def attempt(file: FileT) -> bool:
+        def attempt(file: FileT) -> StorageError | None:
             try:
                 step(file)
             except (CommitConflictError, StagedDataLost):
                 raise
             except StorageError as error:
-                log.warning("%s '%s' failed and is tried again: %s", doing, file.target, error)
-                return False  # it stays in the list of what is to be tried again, and raises in the end
-            return True
+                log.warning("%s '%s' failed: %s", doing, file.target, error)
+                return error  # the file stays in the list of what is to be tried again
+            return None
 
-        done = self._runner.run(attempt, files)
-        return [file for file, succeeded in zip(files, done, strict=True) if succeeded]
+        errors = self._runner.run(attempt, files)
+        failed = [error for error in errors if error is not None]
+        # One that stays is told first: while it does, the epoch cannot be completed.
+        self.failure = max(failed, key=lambda error: error.is_permanent, default=self.failure)
+        return [file for file, error in zip(files, errors, strict=True) if error is None]
 
     def _publish(self, file: PendingFile) -> None:
         self._store.publish(file.staged, file.target)
@@ -225,13 +229,14 @@ class VerifyStage(PreCommitStage[HeldFile, Committable]):
                 raise SecurityError(f"'{held.staged.path}' is not a name of ours", code="FOREIGN_FILE")
             if slot == epoch.slot:
                 new.append(held)
-        self._runner.run(partial(self._verify, slot=epoch.slot), new)
+        store = PatientStore(self._store, epoch.clock)
+        self._runner.run(partial(self._verify, store, epoch.slot), new)
         return prepared
 
-    def _verify(self, file: PendingFile | HeldFile, *, slot: int) -> None:
+    def _verify(self, store: Store, slot: int, file: PendingFile | HeldFile) -> None:
         is_new = _slot(file.staged.path) in {None, slot}
         try:
-            self._store.verify(file.staged)
+            store.verify(file.staged)
         except StagedDataLost as error:
             if not is_new:
                 raise  # held since an earlier epoch

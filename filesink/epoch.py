@@ -100,11 +100,11 @@ class EpochLoop(Generic[S, C, A]):
     """
 
     def __init__(self, sink: Sink[S, C, A], ledger: Ledger, *, ports: Ports, options: EpochOptions) -> None:
-        self.ledger = ledger
+        self.ledger = ledger.with_patience(ports.clock)
         self._sink = sink
         self._ports = ports
         self._options = options
-        self._publisher = Publisher(sink, ledger, ports.clock)
+        self._publisher = Publisher(sink, self.ledger, ports.clock)
         self._stages = tuple(sink.pre_commit_stages())
         self._lock = threading.Lock()
         self._runner = NotedRunner(ports.runner)  # of the epoch at work

@@ -36,6 +36,15 @@ meant for programs.
 
 from __future__ import annotations
 
+#: Codes of ``StorageError`` that stay until somebody has mended their cause; others may pass by themselves.
+_PERMANENT = frozenset(
+    {
+        *("PERMISSION", "READ_ONLY", "NAME_TOO_LONG", "WRONG_KIND", "CROSS_DEVICE"),
+        *("NO_BUCKET", "REGION", "ARCHIVED", "CLOCK", "KMS_KEY", "REFUSED"),
+        *("NO_CREDENTIALS", "WRONG_CREDENTIALS", "EXPIRED_CREDENTIALS"),
+    }
+)
+
 
 class FilesinkError(Exception):
     """Base of all errors of this package.
@@ -49,6 +58,11 @@ class FilesinkError(Exception):
         super().__init__(message, code)
         self.message = message
         self.code = code
+
+    @property
+    def is_permanent(self) -> bool:
+        """Whether somebody has to mend something first: trying the same again does not help."""
+        return True
 
     def __str__(self) -> str:
         return f"[{self.code}] {self.message}"
@@ -93,6 +107,11 @@ class EncoderError(DataError):
 class StorageError(FilesinkError, OSError):
     """A store did not do what it was asked; ``code`` tells why (``NO_SPACE``, ``PERMISSION`` …)."""
 
+    @property
+    def is_permanent(self) -> bool:
+        """See ``FilesinkError.is_permanent``; by the code."""
+        return self.code in _PERMANENT
+
     def __str__(self) -> str:
         return f"[{self.code}] {self.message}"
 
@@ -100,9 +119,13 @@ class StorageError(FilesinkError, OSError):
 class CommitConflictError(StorageError):
     """Something else stands under a final name. It was not overwritten."""
 
+    is_permanent = True
+
 
 class StagedDataLost(StorageError):  # noqa: N818 - the field's word for it, as in Flink's and our docs
     """Bytes that an epoch has decided on are gone; see ``FileSink.recover(lost=…)``."""
+
+    is_permanent = True
 
 
 class CommitStateUnknown(StorageError):  # noqa: N818 - Iceberg's name for the same outcome
@@ -116,12 +139,16 @@ class CleanupError(StorageError):
 class MetastoreError(FilesinkError, OSError):
     """A metastore did not do what it was asked, or it is not known whether it did."""
 
+    is_permanent = False
+
     def __str__(self) -> str:
         return f"[{self.code}] {self.message}"
 
 
 class MetastoreConflictError(MetastoreError):
     """What a metastore holds does not fit: another location, other keys, no such table."""
+
+    is_permanent = True
 
 
 class CommitFailedError(FilesinkError):

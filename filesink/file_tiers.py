@@ -30,6 +30,7 @@ from filesink.naming import parent
 from filesink.projection import check_names, record_projection
 from filesink.recorded_layout import check_layout, partition_columns, with_layout
 from filesink.recorded_paths import check_record, check_reported, naming
+from filesink.removing import RequireRemoval, check_removal
 from filesink.replacing import ReplaceFiles
 from filesink.save_mode import SaveMode
 from filesink.storage.api import Store
@@ -120,8 +121,9 @@ class FileTiers(Sink[HeldFile, Committable, Announced]):
         files = SinkFiles(open_store=self.address, format=self.plan.format, names=self.plan.names)
         replace = ReplaceFiles(self.address(), self.open_ledger, buckets=self.emptied)
         first = [] if self.publishing is None else [CloseDuePartitions(self.publishing.commit)]
-        last = VerifyStage(self.address())
-        return (*first, CloseParts(self.plan.policy), self._merging(files), replace, last, CountHeldRows())
+        able = RequireRemoval(self.address())
+        last = (VerifyStage(self.address()), CountHeldRows())
+        return (able, *first, CloseParts(self.plan.policy), self._merging(files), replace, *last)
 
     def _merging(self, files: SinkFiles) -> PreCommitStage[HeldFile, Committable]:
         match self.compaction:
@@ -172,7 +174,10 @@ class FileTiers(Sink[HeldFile, Committable, Announced]):
         """Check buckets and types, then the store, then whom partitions are announced to."""
         self.check_schema(schema)
         self.projection(schema)
-        self.address().prepare()
+        store = self.address()
+        store.prepare()
+        if isinstance(self.compaction, Compaction):
+            check_removal(store, "a sink that merges small files")
         if self.publishing is not None:
             site = self._site()
             if site.partition_columns is not None:

@@ -28,7 +28,9 @@ from filesink.epoch_record import EMPTY, BatchWrite, EpochRecord, MicroBatch, Se
 from filesink.errors import CommitStateUnknown, ConcurrentDriverError, StateCorruptError, StorageError
 from filesink.ledger_directory import LedgerDirectory, Listing, ledger_ids, twins
 from filesink.naming import LEDGER_ROOT
+from filesink.ports import Clock
 from filesink.storage.api import PutResult, Store
+from filesink.storage.patient import PatientStore
 
 #: How the name of an open chain begins.
 APPENDS = "appends"
@@ -125,6 +127,10 @@ class Ledger:
         if data is None:
             raise _vanished(path)
         return completion_of(record, data, where=path)
+
+    def with_patience(self, clock: Clock) -> Ledger:
+        """The same chain, for a driver that waits where trying again may help; see ``PatientStore``."""
+        return Ledger(PatientStore(self._store, clock), self.sink_id, check=self._check)
 
     def beside(self, sink_id: str) -> Ledger:
         """The chain of another sink below the same base path."""

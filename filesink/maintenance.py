@@ -207,7 +207,8 @@ class Maintenance:
         """Our own first: what is wrong with another may end the call."""
         own = None if self._tiers.uid is None else stream_sink_id(self._tiers.uid, "")
         ids = sorted(ledger_ids(self._store), key=lambda sink_id: sink_id != own)
-        return [self._tiers.open_ledger(sink_id) for sink_id in ids]
+        clock = self._ports.clock
+        return [self._tiers.open_ledger(sink_id).with_patience(clock) for sink_id in ids]
 
     def _loop(self, ledger: Ledger) -> EpochLoop[HeldFile, Committable, Announced]:
         return EpochLoop(self._tiers, ledger, ports=self._ports, options=EpochOptions())

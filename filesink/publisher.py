@@ -1,7 +1,8 @@
 """Rolls a decided epoch forward: commit, announce, complete. May be run again, by anyone.
 
-Rules: nothing here undoes anything. A step that asks for a retry gets it, with growing pauses, and
-then raises: an epoch that could not be committed is never reported as done, and stays decided.
+Rules: nothing here undoes anything. A step that asks for a retry gets it, with growing pauses, as long
+as that may help, and then raises: an epoch that could not be committed is never reported as done, and
+stays decided.
 """
 
 from __future__ import annotations
@@ -9,13 +10,14 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Sequence
 from enum import Enum
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
-from filesink.api import EpochContext, Prepared, Sink
+from filesink.api import EpochContext, Prepared, Sink, SinkAggregatedCommitter, SinkCommitter
 from filesink.completion import End
 from filesink.epoch_record import EMPTY, EpochRecord, Section, TakenBack
-from filesink.errors import CommitFailedError, InternalError, StagedDataLost, StateError
+from filesink.errors import CommitFailedError, FilesinkError, InternalError, StagedDataLost, StateError
 from filesink.ledger import Ledger
+from filesink.patience import RETRIES, Patience
 from filesink.ports import Clock
 from filesink.transactions import is_valid, remember
 
@@ -26,10 +28,7 @@ T = TypeVar("T")
 
 log = logging.getLogger("filesink")
 
-RETRIES = 10  # Flink's sink.committer.retries
 _CLEANUP_RETRIES = 2  # of what only has to be removed, while everybody waits
-_FIRST_PAUSE = 0.05  # seconds; doubled each time
-_LONGEST_PAUSE = 10.0
 
 
 class Decider(Enum):
@@ -46,7 +45,7 @@ class Publisher(Generic[S, C, A]):
         sink: makes the committers, once each.
         ledger: where an epoch is marked complete.
         clock: waits between retries.
-        retries: further rounds after the first, for each tier.
+        retries: further rounds without progress, for each tier.
 
     Raises:
         InternalError: ``NO_CODEC``; what the aggregated committer announces could not be put on record.
@@ -112,11 +111,17 @@ class Publisher(Generic[S, C, A]):
         return committables
 
     def _carry_out(self, record: EpochRecord, committables: list[C], decider: Decider) -> None:
-        kept = self._until_done(self._committer.commit, committables, record.slot, self._committer.may_wait)
+        kept = self._until_done(
+            self._committer,
+            self._committer.commit,
+            committables,
+            record.slot,
+            may_wait=self._committer.may_wait,
+        )
         if kept:
             log.warning(
-                "sink %s: %d files that are replaced could not be removed; later epochs try again",
-                record.sink_id, len(kept),
+                "sink %s: %d files that are replaced could not be removed; later epochs try again: %s",
+                record.sink_id, len(kept), self._committer.failure,
             )  # fmt: skip
             self.left = Section.of(self._sink.committable_codec, kept)
         self.announce(record, decider)
@@ -146,7 +151,7 @@ class Publisher(Generic[S, C, A]):
         commit = self._aggregated.commit
         if decider is Decider.EARLIER_DRIVER:
             commit = self._aggregated.restore_commit
-        self._until_done(commit, record.announcement.decode(codec), record.slot)
+        self._until_done(self._aggregated, commit, record.announcement.decode(codec), record.slot)
 
     def discard(self, committables: Sequence[C], announcement: Section = EMPTY) -> None:
         """Discard what the tasks of an epoch that was not decided have reported, and what was combined."""
@@ -162,25 +167,40 @@ class Publisher(Generic[S, C, A]):
 
     def _until_done(
         self,
+        committer: SinkCommitter[Any] | SinkAggregatedCommitter[Any, Any],
         commit: Callable[[Sequence[T]], list[T]],
         values: list[T],
         slot: int,
+        *,
         may_wait: Callable[[T], bool] = lambda _: False,
     ) -> list[T]:
         """Commit ``values`` with retries; return what is left and ``may_wait``."""
-        pause = _FIRST_PAUSE
+        patience: Patience | None = None
         left = commit(values) if values else []
-        for tried in range(self._retries):
-            if not left or (tried >= _CLEANUP_RETRIES and all(map(may_wait, left))):
-                return left
-            self._clock.sleep(pause)
-            pause = min(pause * 2, _LONGEST_PAUSE)
+        while left:
+            first, can_wait = committer.failure, all(map(may_wait, left))
+            retries = min(_CLEANUP_RETRIES, self._retries) if can_wait else self._retries
+            patience = patience or Patience(self._clock, retries=retries)
+            is_permanent = isinstance(first, FilesinkError) and first.is_permanent
+            if is_permanent or not patience.wait():
+                if can_wait:
+                    return left
+                code = "PERMANENT" if is_permanent else "RETRIES"
+                raise _gave_up(slot, left, values, first, code=code) from first
+            before = len(left)
             left = commit(left)
-        if any(not may_wait(value) for value in left):
-            raise CommitFailedError(
-                f"epoch {slot}: {len(left)} of {len(values)} pieces could not be committed after "
-                f"{self._retries} retries, for the reasons that the log names; the epoch stays decided and "
-                "nothing was undone. Restart the query, or call recover(), when they are mended",
-                code="RETRIES",
-            )
+            if len(left) < before:
+                patience = None
         return left
+
+
+def _gave_up(
+    slot: int, left: Sequence[T], values: Sequence[T], first: Exception | None, *, code: str
+) -> CommitFailedError:
+    tried = "and trying again did not help" if code == "RETRIES" else "and trying again cannot help"
+    reason = "The log says why" if first is None else f"The first failed with {type(first).__name__} {first}"
+    return CommitFailedError(
+        f"epoch {slot}: {len(left)} of {len(values)} pieces could not be committed, {tried}; the epoch stays "
+        f"decided and nothing was undone. {reason}. Restart the query, or call recover(), when it is mended",
+        code=code,
+    )

@@ -45,6 +45,7 @@ from filesink.save_mode import SaveMode
 from filesink.spark.arguments import spark_trigger
 from filesink.spark.engine import EngineOptions, SparkEngine
 from filesink.spark.query import AtEnd, SinkQuery
+from filesink.spark.s3a import SessionOptions
 from filesink.spark.table_columns import in_table_order
 from filesink.storage.base_path import check_base_path
 from filesink.writer import Plan
@@ -139,7 +140,10 @@ class FileSinkBuilder:
         return replace(self, uid=check_uid(uid))
 
     def with_storage_options(self, **options: Any) -> FileSinkBuilder:
-        """Give options to the store, as fsspec's ``storage_options``; never written anywhere."""
+        """Give options to the store, as fsspec's ``storage_options``; never written anywhere.
+
+        Without any, a path on S3 is reached by the session's own settings ``spark.hadoop.fs.s3a.*``.
+        """
         return replace(self, storage_options={**self.storage_options, **options})
 
     def on_new_query(self, action: Literal["refuse", "append"]) -> FileSinkBuilder:
@@ -192,7 +196,10 @@ class FileSinkBuilder:
             watermark_zone=None if commit is None else commit.watermark_zone,
         )
         return FileTiers(
-            address=StoreAddress(base_path=self.base_path, storage_options=self.storage_options),
+            address=StoreAddress(
+                base_path=self.base_path,
+                storage_options=self.storage_options or SessionOptions(self.base_path),
+            ),
             plan=plan,
             uid=self.uid,
             publishing=None if commit is None else Publishing(commit=commit, base_path=self.base_path),
@@ -344,7 +351,8 @@ class FileSink:
                 carries it through.
         """
         chosen = choice(SaveMode, mode, "mode")
-        ordered = self._builder.in_order()(data_frame(df, "write"))
+        self._read_settings(data_frame(df, "write"))
+        ordered = self._builder.in_order()(df)
         return report_of(self._engine.write(ordered, mode=chosen, txn_id=txn_id))
 
     def start(
@@ -377,8 +385,9 @@ class FileSink:
         spark_trigger(trigger)  # else any name would do
         location = checkpoint(checkpoint_location)
         check_checkpoint(location, self._builder.base_path)
+        self._read_settings(data_frame(df, "start"))
         return self._engine.start(
-            self._builder.in_order()(data_frame(df, "start")),
+            self._builder.in_order()(df),
             checkpoint_location=location,
             query_name=query_name,
             at_end=choice(AtEnd, at_end, "at_end"),
@@ -394,7 +403,8 @@ class FileSink:
         Raises:
             FilesinkError: as ``write``. Let it end the query: its restart repeats the batch.
         """
-        self._engine.foreach_batch(self._in_order(data_frame(df, "foreach_batch")), batch_id)
+        self._read_settings(data_frame(df, "foreach_batch"))
+        self._engine.foreach_batch(self._in_order(df), batch_id)
 
     def finish(self) -> EpochReport | None:
         """Close everything that streams of this sink have left open; ``None`` if nothing was.
@@ -469,6 +479,14 @@ class FileSink:
 
     def __repr__(self) -> str:
         return f"<FileSink {_told(self._builder)}>"
+
+    def _read_settings(self, df: DataFrame) -> None:
+        """Without options of its own a sink goes by those of the session, as they are at this moment."""
+        match self._tiers.address:
+            case StoreAddress(storage_options=SessionOptions() as options):
+                options.read(getattr(df, "sparkSession", None))
+            case _:
+                pass
 
     @cached_property
     def _in_order(self) -> Callable[[DataFrame], DataFrame]:

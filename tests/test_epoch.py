@@ -12,6 +12,7 @@ from filesink.epoch_record import BatchWrite, Finish, Upkeep
 from filesink.errors import (
     CheckpointMismatchError,
     CommitFailedError,
+    CommitStateUnknown,
     ConcurrentDriverError,
     ConfigError,
     InternalError,
@@ -156,13 +157,15 @@ def test_a_lost_reply_on_decide_is_our_own_record():
 def test_an_answer_that_stays_lost_is_not_another_driver():
     """If the slot cannot be read either, nobody is blamed, nothing is discarded, a restart goes on."""
     world = World()
-    puts = on("put_if_absent", Moment.AFTER, path=".record", error=StorageError("t", code="TIMEOUT"))
-    reads = on("read", path=".record", error=StorageError("r", code="TIMEOUT"))
+    lost = StorageError("t", code="TIMEOUT")
+    puts = on("put_if_absent", Moment.AFTER, path=".record", error=lost, times=99)
+    reads = on("read", path=".record", error=StorageError("r", code="TIMEOUT"), times=99)
     world.fault = lambda *operation: puts(*operation) or reads(*operation)
     with pytest.raises(StorageError) as raised:
         world.driver().run(micro_batch(0), world.job(records("1")))
     assert raised.value.code == "DECIDE_UNKNOWN"
     assert len(world.hidden()) == 1
+    world.fault = no_fault
     assert world.driver().run(micro_batch(0), world.job(records("1"))).replayed
     assert world.rows() == ["1"]
 
@@ -171,10 +174,11 @@ def test_a_slot_that_could_not_be_created_discards_nothing_visible():
     """An epoch that failed before its record leaves readers with nothing, and can be repeated."""
     world = World()
     driver = world.driver()
-    world.fault = on("put_if_absent", path=".record", error=StorageError("full", code="NO_SPACE"))
+    world.fault = on("put_if_absent", path=".record", error=StorageError("full", code="NO_SPACE"), times=99)
     with pytest.raises(StorageError, match="full"):
         driver.run(micro_batch(0), world.job(records("1")))
     assert world.visible() == {}
+    world.fault = no_fault
     driver.run(micro_batch(0), world.job(records("1")))
     assert world.rows() == ["1"]
 
@@ -298,7 +302,7 @@ def test_a_slot_that_cannot_be_read_again_discards_nothing():
 def test_the_reason_of_a_failed_epoch_is_not_hidden_by_its_discarding():
     """That prepared files could not be removed is logged; raised is why they are not wanted."""
     world = World()
-    full = on("put_if_absent", path=".record", error=StorageError("full", code="NO_SPACE"))
+    full = on("put_if_absent", path=".record", error=StorageError("full", code="NO_SPACE"), times=99)
     busy = on("discard", error=StorageError("busy", code="BUSY"))
     world.fault = lambda *operation: full(*operation) or busy(*operation)
     with pytest.raises(StorageError, match="full"):
@@ -504,6 +508,120 @@ def test_a_publish_that_never_works_is_not_reported_as_done():
     world.fault = no_fault
     assert world.driver().run(micro_batch(0), world.job(records("1"))).replayed
     assert world.rows() == ["1"]
+
+
+@pytest.mark.parametrize("moment", Moment)
+@pytest.mark.parametrize("path", [".record", ".complete"])
+@pytest.mark.parametrize("code", ["UNAVAILABLE", "PUT_UNKNOWN"])
+def test_a_ledger_that_is_throttled_is_waited_for(moment, path, code):
+    """A store that asks to slow down at *decide* or *complete* ends no query; the epoch is written once."""
+    world = World()
+    error = CommitStateUnknown if code == "PUT_UNKNOWN" else StorageError
+    world.fault = on("put_if_absent", moment, path=path, error=error("slow down", code=code), times=5)
+    world.driver().run(micro_batch(0), world.job(records("1")))
+    assert world.rows() == ["1"]
+    assert world.clock.slept == [0.05, 0.1, 0.2, 0.4, 0.8]
+    assert world.driver().recover() is None
+
+
+@pytest.mark.parametrize("operation", ["list", "read"])
+def test_a_chain_that_is_throttled_when_it_is_read_is_waited_for(operation):
+    """A restart does not end because the store is busy while the newest record is looked for."""
+    world = World()
+    world.driver().run(micro_batch(0), world.job(records("1")))
+    world.fault = on(operation, path="_filesink", error=StorageError("busy", code="UNAVAILABLE"), times=3)
+    world.driver().run(micro_batch(1), world.job(records("2")))
+    assert world.rows() == ["1", "2"]
+    assert len(world.clock.slept) == 3
+
+
+def test_an_outage_is_waited_for_once():
+    """A store that is gone holds the lock for one patience, not for one after each call that fails."""
+    world = World()
+    driver = world.driver()
+    away = Fault(moment=Moment.BEFORE, error=StorageError("away", code="UNAVAILABLE"))
+    world.fault = lambda operation, path: away if "_filesink" in path and operation != "list" else None
+    with pytest.raises(StorageError):
+        driver.run(micro_batch(0), world.job(records("1")))
+    assert world.clock.slept == [0.05, 0.1, 0.2, 0.4, 0.8, 1.6, 3.2, 6.4, 10, 10]
+    world.fault = no_fault
+    driver.run(micro_batch(0), world.job(records("1")))
+    assert world.rows() == ["1"]
+
+
+def test_a_client_that_is_slow_to_fail_is_not_asked_ten_times():
+    """Clients repeat requests for minutes by themselves: a minute after the first failure it is enough."""
+    world = World()
+    tries = []
+
+    def slow(operation, path):
+        if operation != "publish":
+            return None
+        tries.append(path)
+        world.clock.now += 25_000
+        return Fault(moment=Moment.BEFORE, error=StorageError("no answer", code="UNAVAILABLE"))
+
+    world.fault = slow
+    with pytest.raises(CommitFailedError):
+        world.driver().run(micro_batch(0), world.job(records("1")))
+    assert len(tries) == 4
+
+
+@pytest.mark.parametrize("code", ["PERMISSION", "READ_ONLY", "NO_BUCKET", "EXPIRED_CREDENTIALS"])
+def test_what_somebody_has_to_mend_is_not_waited_for(code):
+    """The lock is not held for half a minute because of a permission, neither before *decide* nor after."""
+    world = World()
+    refused = StorageError("Permission denied", code=code)
+    world.fault = on("put_if_absent", path=".record", error=refused, times=99)
+    with pytest.raises(StorageError, match="Permission denied"):
+        world.driver().run(micro_batch(0), world.job(records("1")))
+    world.fault = on("publish", error=refused, times=99)
+    with pytest.raises(
+        CommitFailedError, match=f"The first failed with StorageError .{code}. Perm"
+    ) as raised:
+        world.driver().run(micro_batch(0), world.job(records("1")))
+    assert (raised.value.code, raised.value.__cause__) == ("PERMANENT", refused)
+    assert world.clock.slept == []
+    world.fault = no_fault
+    assert world.driver().run(micro_batch(0), world.job(records("1"))).replayed
+    assert world.rows() == ["1"]
+
+
+def test_the_first_failure_of_a_commit_is_named():
+    """What Spark shows says why, so that nobody needs the log of a driver that is gone."""
+    world = World()
+    world.fault = on("publish", error=StorageError("the switch is on fire", code="TIMEOUT"), times=99)
+    with pytest.raises(CommitFailedError, match=r"StorageError .TIMEOUT. the switch is on fire"):
+        world.driver().run(micro_batch(0), world.job(records("1")))
+
+
+def test_the_first_failure_of_an_announcement_is_named():
+    """As of files: partitions that could not be announced say why."""
+    commit = PartitionCommit(policies=[SuccessFilePolicy()])
+    world = World(partition_commit=commit)
+    refused = StorageError("Permission denied", code="PERMISSION")
+    world.fault = on("put_if_absent", path="_SUCCESS", error=refused, times=99)
+    with pytest.raises(CommitFailedError, match=r"StorageError .PERMISSION. Permission denied"):
+        world.driver().run(micro_batch(0), world.job(records("1")))
+    assert world.clock.slept == []
+
+
+def test_new_files_are_looked_at_with_patience():
+    """A store that is busy while the driver verifies what tasks report fails no epoch."""
+    world = World()
+    world.fault = on("verify", error=StorageError("slow down", code="UNAVAILABLE"), times=3)
+    world.driver().run(micro_batch(0), world.job(records("1")))
+    assert (world.rows(), len(world.clock.slept)) == (["1"], 3)
+
+
+def test_others_are_published_beside_what_is_refused():
+    """One directory without permission does not keep the rows of the others from readers."""
+    world = World()
+    refused = StorageError("Permission denied", code="PERMISSION")
+    world.fault = on("publish", path="a/", error=refused, times=99)
+    with pytest.raises(CommitFailedError, match="1 of 2 pieces"):
+        world.driver().run(micro_batch(0), world.job(records("1", bucket="a"), records("2", bucket="b")))
+    assert world.rows() == ["2"]
 
 
 def test_lost_bytes_of_a_decided_epoch_are_named():

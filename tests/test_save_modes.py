@@ -19,6 +19,7 @@ from filesink.errors import (
     StateError,
     StorageError,
 )
+from filesink.file_format import BulkFormat
 from filesink.identity import EXCLUSIVE, batch_write, superseding, txn_name
 from filesink.maintenance import Lost
 from filesink.publisher import Decider, Publisher
@@ -27,9 +28,13 @@ from filesink.save_mode import SaveMode
 from filesink.storage.faulty import Fault, Moment
 from filesink.storage.memory import MemoryFile
 from filesink.storage.open import open_store
+from filesink.storage.s3 import S3Store
+from filesink.storage.s3_options import S3Options
 from filesink.transactions import find_write
+from formats import ParquetWriterFactory
 from formats.api import Encoder
 from tests.fakes import World, keep_open, micro_batch, plan_of, records
+from tests.storage.fake_objects import FakeObjects
 
 DAY_MS = 24 * 3600 * 1000
 BUSY = Fault(moment=Moment.BEFORE, error=StorageError("busy", code="BUSY"))
@@ -73,6 +78,27 @@ def plant(world, path, content=b"theirs"):
 
 
 # --- what goes and what stays
+
+
+@pytest.mark.parametrize("mode", ["overwrite", "overwrite_partitions"])
+def test_what_replaces_files_is_refused_where_none_can_be_removed(mode):
+    """Before a task runs, since the old rows would stay beside the new ones; appends are written."""
+    objects, world = FakeObjects(deletes=False), World(plan=plan_of(BulkFormat(ParquetWriterFactory())))
+    options = {"options": S3Options(), "clock": world.clock, "ids": world.ids}
+    world.open_store = lambda: S3Store(objects, "", **options)
+    write(world, "append", "1")
+    before = list(objects.objects)
+
+    def is_run():
+        raise AssertionError("a task has run")
+        yield
+
+    with pytest.raises(ConfigError, match="may not delete") as raised:
+        write_all(world, mode, is_run())
+    assert raised.value.code == "NO_REMOVAL"
+    assert list(objects.objects) == before
+    write(world, "append", "2")
+    assert len([path for path in objects.objects if "/" not in path]) == 2
 
 
 def test_overwrite_replaces_everything(world):

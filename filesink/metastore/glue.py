@@ -20,10 +20,14 @@ from filesink.metastore.api import (
 )
 from filesink.metastore.glue_structs import columns, entry, partition_input, table_input, table_of
 from filesink.metastore.service_errors import sentence
+from filesink.patience import Patience
+from filesink.ports import Clock
+from filesink.system import SystemClock
 
 T = TypeVar("T")
 R = TypeVar("R")
 
+_RETRIES = 5  # of a request of which nothing was done; whoever asks may be patient, too
 _BATCH = 100  # what one request of Glue takes; it reads up to 1,000
 # Codes of Glue, and of AWS about who asks: the same answer comes again.
 _REFUSED = {
@@ -46,13 +50,17 @@ class GlueCatalog(Metastore):
     Args:
         client: ``boto3.client("glue")``, made as you like; by default from the environment.
         catalog_id: of another account's catalog.
+        clock: waits before a request is repeated.
 
     Raises:
         ConfigError: ``BAD_VALUE``; ``GLUE_CLIENT``, the environment has no region, or names no profile.
         DependencyError: the extra ``glue`` is not installed.
     """
 
-    def __init__(self, client: Any = None, *, catalog_id: str | None = None) -> None:
+    def __init__(
+        self, client: Any = None, *, catalog_id: str | None = None, clock: Clock | None = None
+    ) -> None:
+        self._clock = clock or SystemClock()
         self._client = _default_client() if client is None else _checked(client)
         self._where = (
             {} if catalog_id is None else {"CatalogId": instance_of(catalog_id, str, name="catalog_id")}
@@ -133,11 +141,24 @@ class GlueCatalog(Metastore):
     def _partitions(self, name: TableName, values: Sequence[Values]) -> Iterator[dict[str, Any]]:
         for batch in _batches(list(dict.fromkeys(values))):
             left = [{"Values": list(one)} for one in batch]
+            patience: Patience | None = None
             while left:
                 request = self._request("batch_get_partition", name, PartitionsToGet=left)
                 answer = self._call(request, accepted="EntityNotFoundException")  # no table, no partitions
                 yield from answer.get("Partitions", ())
-                left = answer.get("UnprocessedKeys", [])
+                before, left = len(left), answer.get("UnprocessedKeys", [])
+                patience = self._wait(patience, name) if left and len(left) >= before else None
+
+    def _wait(self, patience: Patience | None, name: TableName) -> Patience:
+        """Pause before a request is repeated of which nothing was done; raise after the last one."""
+        patience = patience or Patience(self._clock, retries=_RETRIES)
+        if not patience.wait():
+            raise MetastoreError(
+                f"Glue did not read partitions of {name}: it answers that it has no time for them "
+                "(UnprocessedKeys). Try again when the account makes fewer requests",
+                code="METASTORE_FAILED",
+            )
+        return patience
 
     def _find(self, name: TableName) -> dict[str, Any] | None:
         answer = self._call(

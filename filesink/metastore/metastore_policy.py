@@ -173,7 +173,8 @@ class MetastorePolicy(CommitPolicy):
         except MetastoreConflictError:
             raise
         except (MetastoreError, StorageError) as error:
-            log.warning("telling %s of %d partitions is tried again: %s", self.table, len(batch), error)
+            log.warning("telling %s of %d partitions failed: %s", self.table, len(batch), error)
+            self.failure = error
             return batch
         return ()
 

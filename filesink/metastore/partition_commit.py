@@ -288,6 +288,8 @@ class PartitionCommitter(SinkAggregatedCommitter[Committable, Announced]):
         left: list[CommittedPartition] = []
         for policy in self._commit.policies:
             failed = policy.commit_all(going_on, site) if going_on else []
+            if failed:
+                self.failure = policy.failure
             buckets = {one.bucket for one in failed}
             going_on = [one for one in going_on if one.bucket not in buckets]
             left += failed

@@ -76,7 +76,13 @@ class Site:
 
 
 class CommitPolicy(ABC):
-    """One step of announcing. For steps of your own, ``PartitionPolicy`` is simpler."""
+    """One step of announcing. For steps of your own, ``PartitionPolicy`` is simpler.
+
+    Attributes:
+        failure: why the last ``commit_all`` has returned something; ``None`` where that is not told.
+    """
+
+    failure: Exception | None = None
 
     def prepare(self, site: Site, schema: pa.Schema) -> None:  # noqa: B027 - most have nothing to check
         """Check before anything is written that announcing can work; ``schema`` is that of the input.
@@ -125,7 +131,8 @@ class PartitionPolicy(CommitPolicy):
         except MetastoreConflictError:
             raise
         except (StorageError, MetastoreError) as error:
-            log.warning("announcing '%s' failed and is tried again: %s", partition.bucket, error)
+            log.warning("announcing '%s' failed: %s", partition.bucket, error)
+            self.failure = error
             return False
         except FilesinkError:
             raise
@@ -166,7 +173,8 @@ class SuccessFilePolicy(CommitPolicy):
             try:
                 site.store.put_if_absent(join(partition.bucket, self._name), b"")
             except StorageError as error:  # unknown too: the next call finds it there, or not
-                log.warning("the success file of '%s' is tried again: %s", partition.bucket, error)
+                log.warning("making the success file of '%s' failed: %s", partition.bucket, error)
+                self.failure = error
                 left.append(partition)
         return left
 

@@ -120,7 +120,7 @@ class Door:
             loop.abort([None if report is None else report.result for report in reports])
 
     def _loop(self, sink_id: str) -> CollectedEpochs[HeldFile, Committable, Announced]:
-        ledger = self.sink.open_ledger(sink_id)
+        ledger = self.sink.open_ledger(sink_id).with_patience(SystemClock())
         head = None if ledger.is_open else ledger.head()
         # A run's first epoch looks everywhere for what earlier runs have left, the others only next
         # to their own files. A run is younger than all that its predecessors have decided.

@@ -19,7 +19,7 @@ from pyspark.sql import functions as F  # noqa: N812 - as all PySpark code does
 from pyspark.sql.types import BinaryType, StructField, StructType
 
 from filesink import errors
-from filesink.errors import ConfigError, FilesinkError, InternalError, SchemaError
+from filesink.errors import ConfigError, FilesinkError, InternalError, SchemaError, StorageError
 from filesink.ports import Losers
 from filesink.spark.arrow_batches import bounded, weighed
 from filesink.spark.column_names import by_place
@@ -106,6 +106,7 @@ class SparkWriteJob:
             ours = _other_python(error) or typed(error)
             if ours is None:
                 raise
+            _refuse_lacking(ours)
             raise ours from error
         return [bytes(row[0]) for row in rows]
 
@@ -193,6 +194,17 @@ def typed(error: BaseException) -> FilesinkError | None:
     if not (isinstance(kind, type) and issubclass(kind, FilesinkError)):
         return None
     return kind(found[-1]["message"], code=found[-1]["code"])
+
+
+def _refuse_lacking(error: FilesinkError) -> None:
+    """Say, in one short error, that a task has no credentials; the driver has proved that it has."""
+    if isinstance(error, StorageError) and error.code == "NO_CREDENTIALS":
+        raise StorageError(
+            f"{error.message}. The driver has credentials and its tasks find none: variables of its "
+            "environment and profiles of its host do not reach them. Use storage options, "
+            "spark.hadoop.fs.s3a.access.key and secret.key, or a role of the hosts. Nothing became visible",
+            code=error.code,
+        ) from None  # Spark's text repeats it for each attempt
 
 
 def _other_python(error: BaseException) -> ConfigError | None:

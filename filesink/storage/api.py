@@ -111,6 +111,13 @@ class Store(ABC):
             StorageError: ``PERMISSION``, ``READ_ONLY``, ``NO_SPACE`` …
         """
 
+    def removal(self) -> Removal:
+        """Whether files can be removed here, as an overwrite does, and a merge with what it has merged.
+
+        Asked before anything is written. By default they can: ``prepare`` removes what it has tried.
+        """
+        return Removal.ALLOWED
+
     @abstractmethod
     def create(self, path: str, *, target: str | None) -> Output:
         """A new hidden file.
@@ -277,6 +284,13 @@ class Deletion(Enum):
 
     GONE = "gone"  # now, or earlier
     CHANGED = "changed"  # another file stands there, and was left alone
+
+
+class Removal(Enum):
+    """What ``Store.removal`` has found out."""
+
+    ALLOWED = "allowed"
+    REFUSED = "refused"  # by the credentials, or a rule of the store
 
 
 class PutResult(Enum):

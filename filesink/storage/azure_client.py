@@ -28,8 +28,9 @@ from azure.core.exceptions import (
 )
 from azure.identity import DefaultAzureCredential
 from azure.storage.blob import BlobBlock, BlobPrefix, BlobServiceClient
+from urllib3.exceptions import HTTPError
 
-from filesink.errors import ConfigError, StorageError
+from filesink.errors import ConfigError, FilesinkError, StorageError
 from filesink.storage.azure_errors import answered, checking, failed
 from filesink.storage.azure_options import AzureOptions
 from filesink.storage.objects import (
@@ -67,6 +68,10 @@ _BAD_CHAIN = (
     "or pass storage option account_key, sas_token, connection_string or credential"
 )
 
+#: Half a minute for one request, tasks' too. By default the pauses of the client take a minute and a half,
+#: and a driver, which is patient by itself, would hold the lock of its sink for minutes.
+_RETRIES: dict[str, Any] = {"retry_total": 5, "initial_backoff": 1, "increment_base": 2}
+
 _NO_BYTES = UploadedPart(number=1, etag=hashlib.sha256().hexdigest()[:_DIGEST], size=0)
 
 
@@ -85,7 +90,7 @@ def connect(container: str, account: str, options: AzureOptions) -> AzureObjects
     """
     if options.connection_string:
         with checking(_BAD_CONNECTION):
-            service = BlobServiceClient.from_connection_string(options.connection_string)
+            service = BlobServiceClient.from_connection_string(options.connection_string, **_RETRIES)
         _check_same_account(account, service.account_name)
     else:
         name = account or options.account_name
@@ -98,7 +103,7 @@ def connect(container: str, account: str, options: AzureOptions) -> AzureObjects
         host = options.account_host or (name if "." in name else f"{name}.blob.core.windows.net")
         credential = _credential(options, name.partition(".")[0])
         with checking(_BAD_CREDENTIAL):
-            service = BlobServiceClient(f"https://{host}", credential=credential)
+            service = BlobServiceClient(f"https://{host}", credential=credential, **_RETRIES)
     return AzureObjects(service.get_container_client(container), container)
 
 
@@ -255,14 +260,17 @@ class AzureObjects:
         where = f"{self.where}/{key}"
         try:
             yield
+        except (FilesinkError, FileNotFoundError):
+            raise
         except ClientAuthenticationError as error:
             raise failed("PERMISSION", operation, where, type(error).__name__) from error
         except HttpResponseError as error:
             status = error.status_code or 0
             raise answered(_code_of(error), status, operation=operation, where=where) from error
-        # The last two are how the client stumbles over a 200 that is not Azure's, such as a proxy's page:
-        # text that is no XML (``DeserializationError``), or no UTF-8; a header or element that is not there.
-        except (AzureError, ValueError, AttributeError) as error:
+        # The last are how the client stumbles over a 200 that is not Azure's, such as a proxy's page: text
+        # that is no XML (``DeserializationError``), or no UTF-8; a header or element that is not there. What
+        # breaks below it once the headers are there, such as TLS, it hands on as it is.
+        except (AzureError, HTTPError, OSError, KeyError, TypeError, ValueError, AttributeError) as error:
             raise failed(UNAVAILABLE, operation, where, type(error).__name__) from error
 
 

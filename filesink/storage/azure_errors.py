@@ -35,7 +35,7 @@ _ADVICE = {
     "LEASED": "somebody holds a lease on the blob, so nothing was done; break the lease and start again",
     "PERMISSION": "give these credentials permission to list, read, write and delete below the base path",
     "NO_BUCKET": "make the container first, or check its name and account",
-    "IO": "the request was refused; see the store's own code",
+    "REFUSED": "the request was refused; see the store's own code",
 }
 
 
@@ -54,8 +54,9 @@ def answered(name: str, status: int, *, operation: str, where: str) -> Exception
         return failed("LEASED", operation, where, name)
     if status == 404 and name and name not in _CODES:  # Azure names its 404s in a header, a proxy does not
         return FileNotFoundError(where)
-    refused = "IO" if 400 <= status < 500 else UNAVAILABLE  # below 400: what was asked for was not answered
-    code = _CODES.get(name) or _BY_STATUS.get(status) or refused
+    # Below 400: what was asked for was not answered.
+    other = "REFUSED" if 400 <= status < 500 else UNAVAILABLE
+    code = _CODES.get(name) or _BY_STATUS.get(status) or other
     return failed(code, operation, where, name or f"HTTP {status}")
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any, ClassVar
@@ -12,6 +13,7 @@ from filesink.storage.objects import MIB
 from filesink.storage.upload_options import UploadOptions, concurrency, whole_number
 
 _SMALLEST_BLOCK = MIB  # ours; Azure takes any
+_HOST = re.compile(r"[A-Za-z0-9._-]+(?::[0-9]{1,5})?(?:/[A-Za-z0-9._-]*)?")
 _TEXTS = ("account_name", "account_key", "sas_token", "connection_string", "account_host")
 
 
@@ -47,6 +49,13 @@ def azure_options(given: Mapping[str, Any]) -> AzureOptions:
         if not isinstance(values.get(name, ""), str):
             raise ConfigError(
                 f"storage option '{name}' must be str, not {type(values[name]).__name__}", code="BAD_VALUE"
+            )
+    for name in ("account_name", "account_host"):
+        if not _HOST.fullmatch(values.get(name, "a")):
+            raise ConfigError(
+                f"storage option '{name}' must be the account's name, or its host as in "
+                "'lake.blob.core.windows.net', with a port perhaps, and without user, password or token",
+                code="BAD_VALUE",
             )
     if inspect.iscoroutinefunction(getattr(values.get("credential"), "get_token", None)):
         raise ConfigError(  # adlfs takes those; here its token would be a coroutine

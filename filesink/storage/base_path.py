@@ -20,6 +20,8 @@ _LAKE = re.compile(
     r"//(?P<container>[a-z0-9$][a-z0-9-]{2,62})@(?P<host>[a-z0-9]{3,24}\.(?:dfs|blob)\.[a-z0-9.-]+)(?P<path>/.*)?",
     re.DOTALL,
 )
+# Parameters of signed addresses; what follows a '?' would else be a part of the path.
+_SIGNED = re.compile(r"[?&](?:sig|sv|signature|awsaccesskeyid|x-(?:amz|goog)-[a-z-]+)=", re.IGNORECASE)
 _CREDENTIALS = re.compile(r"//(?:[^/@]*@|[^/@]*:(?![0-9]+(?:/|$))[^@]*@)")
 #: Protocols of fsspec that lack what the contract of stores needs, and what that is.
 _REFUSED = {
@@ -76,6 +78,12 @@ def has_no_bytes(path: str) -> bool:
 
 
 def _uri(scheme: str, rest: str) -> str:
+    if _SIGNED.search(rest):
+        raise ConfigError(
+            "the path is a signed address, and paths are logged: remove what follows the '?', make the "
+            "signature or token invalid if it was shown to anybody, and pass credentials as storage options",
+            code="CREDENTIALS",
+        )
     lake = _LAKE.fullmatch(rest) if scheme in {"abfs", "abfss"} else None
     if lake is not None:
         return _joined("abfss", f"{lake['container']}@{lake['host']}", lake["path"] or "")

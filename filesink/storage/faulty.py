@@ -8,7 +8,7 @@ from enum import Enum
 from typing import TYPE_CHECKING, BinaryIO, TypeVar
 
 from filesink.bucket_ids import Refusal
-from filesink.storage.api import Deletion, Entry, Output, PutResult, Store
+from filesink.storage.api import Deletion, Entry, Output, PutResult, Removal, Store
 from filesink.storage.staged import Piece, Staged
 
 if TYPE_CHECKING:
@@ -52,6 +52,10 @@ class FaultyStore(Store):
     def prepare(self) -> None:
         """See ``Store.prepare``."""
         perform(self._plan, ("prepare", ""), self._store.prepare)
+
+    def removal(self) -> Removal:
+        """See ``Store.removal``."""
+        return perform(self._plan, ("removal", ""), self._store.removal)
 
     def create(self, path: str, *, target: str | None) -> Output:
         """See ``Store.create``. Without effect by itself, so only its output fails."""

@@ -11,6 +11,7 @@ merged) is a complete object under a hidden name, since a bucket's rules may abo
 
 from __future__ import annotations
 
+import logging
 import re
 from collections.abc import Iterable, Sequence
 from typing import BinaryIO
@@ -19,19 +20,20 @@ from filesink.bucket_ids import Refusal
 from filesink.errors import BucketError, CommitConflictError, InternalError
 from filesink.naming import LEDGER_ROOT, check_relative, join, name_of, parent, parse_upload, upload_path
 from filesink.ports import Clock, Ids
-from filesink.storage.api import Deletion, Entry, Kind, PutResult, Store
+from filesink.storage.api import Deletion, Entry, Kind, PutResult, Removal, Store
 from filesink.storage.multipart import Senders
 from filesink.storage.objects import LONGEST_KEY, FoundObject, Objects, quoted
 from filesink.storage.s3_concat import concat
 from filesink.storage.s3_input import open_object
 from filesink.storage.s3_options import SMALL_REQUESTS
 from filesink.storage.s3_output import S3Output, Uploads
-from filesink.storage.s3_probe import prove
+from filesink.storage.s3_probe import prove, try_removing
 from filesink.storage.s3_publish import Bucket, complete, is_published, put_if_absent, verify
 from filesink.storage.staged import HiddenObject, PendingUpload, Piece, Staged, own
 from filesink.storage.upload_options import UploadOptions
 from filesink.system import ThreadRunner
 
+log = logging.getLogger("filesink")
 # What XML 1.0 cannot hold, or gives back as something else. Nothing could be listed beside such a key.
 _NOT_IN_XML = re.compile("[^\t\n\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
@@ -68,10 +70,24 @@ class S3Store(Store):
             part_size=options.part_size,
             largest_part=options.largest_part,
         )
+        self._removal: Removal | None = None  # not tried yet
 
     def prepare(self) -> None:
         """See ``Store.prepare``; a bucket has no directories to be made."""
-        prove(self._uploads)
+        self._removal = prove(self._uploads)
+        if self._removal is Removal.REFUSED:
+            log.warning(
+                "'%s' does not let these credentials delete: what crashed drivers leave behind and records "
+                "of the ledger that are not needed any more stay for ever, and each start takes longer. "
+                "Allow it below the base path (s3:DeleteObject, or Azure's 'delete')",
+                self._bucket.where(""),
+            )
+
+    def removal(self) -> Removal:
+        """See ``Store.removal``; may be allowed and refused apart from all else."""
+        if self._removal is None:
+            self._removal = try_removing(self._uploads)
+        return self._removal
 
     def create(self, path: str, *, target: str | None) -> S3Output:
         """See ``Store.create``."""

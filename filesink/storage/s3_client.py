@@ -1,4 +1,4 @@
-"""The port ``Objects`` by boto3. The only module, with ``s3_errors``, that knows the client.
+"""The port ``Objects`` by boto3, which only this module, ``s3_session`` and ``s3_errors`` know.
 
 boto3 and not aiobotocore through s3fs: see ``benchmarks/README.md``. s3fs also binds applications to
 the one botocore release that its aiobotocore was made for.
@@ -7,21 +7,17 @@ the one botocore release that its aiobotocore was made for.
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from datetime import datetime
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-import boto3
-import botocore
 import fsspec.config
 from botocore import exceptions
-from botocore.config import Config
 
-from filesink.errors import ConfigError, StorageError
+from filesink.errors import StorageError
 from filesink.naming import name_of
+from filesink.storage import s3_errors
 from filesink.storage.objects import (
     EXISTS,
     RACE,
@@ -33,20 +29,19 @@ from filesink.storage.objects import (
     NewUpload,
     ObjectInfo,
 )
-from filesink.storage.s3_errors import (
-    explaining,
-    note_what_is_under_way,
-    refuse_unsure,
-    status_of,
-    was_repeated,
-)
-from filesink.storage.s3_options import SMALL_REQUESTS, S3Options, s3_options
+from filesink.storage.s3_errors import refuse_unsure, status_of, was_repeated
+from filesink.storage.s3_options import S3Options, s3_options
+from filesink.storage.s3_session import client_of, forget_clients
 from filesink.storage.staged import UploadedPart
 
 if TYPE_CHECKING:
     from formats.api import Buffer
 
 _TOKEN = "filesink-token"  # noqa: S105 - the name of a field of metadata
+_OF_A_LISTING = {  # any of these, in an answer that is one
+    *("Name", "Bucket", "KeyCount", "MaxKeys", "MaxUploads", "MaxParts", "UploadId", "IsTruncated"),
+    *("Contents", "CommonPrefixes", "Uploads", "Parts"),
+}
 _SSE_C = ("SSECustomerAlgorithm", "SSECustomerKey", "SSECustomerKeyMD5")
 _MADE_WITH = {  # options of s3_additional_kwargs that belong to requests that make an object
     "ACL", "BucketKeyEnabled", "CacheControl", "ContentType", "SSEKMSEncryptionContext", "SSEKMSKeyId",
@@ -61,52 +56,19 @@ def options_of(given: Mapping[str, Any]) -> S3Options:
 
 def connect(bucket: str, options: S3Options) -> S3Objects:
     """The bucket, through this process's own client: a client must not be carried through a fork."""
-    return S3Objects(_client(options, os.getpid()), bucket, options)
-
-
-@lru_cache(maxsize=4)
-def _client(options: S3Options, process: int) -> Any:
-    del process  # a key of the cache, no more
-    config: dict[str, Any] = {
-        # The store sets the pace: after a 503 the client slows down all its threads.
-        "retries": {"mode": "adaptive", "total_max_attempts": 5},
-        "connect_timeout": 10,
-        "read_timeout": 60,
-        "max_pool_connections": max(options.max_concurrency, SMALL_REQUESTS),
-        **{name: dict(value) if isinstance(value, tuple) else value for name, value in options.config_kwargs},
-    }
-    if options.anon:
-        config["signature_version"] = botocore.UNSIGNED
-    with explaining("connect to", "S3"), _options_explained():
-        session = boto3.session.Session(
-            aws_access_key_id=options.key,
-            aws_secret_access_key=options.secret,
-            aws_session_token=options.token,
-            profile_name=options.profile,
-        )
-        arguments = {
-            "endpoint_url": options.endpoint_url,
-            "use_ssl": options.use_ssl,
-            **dict(options.client_kwargs),
-        }
-        client = session.client("s3", config=Config(**config), **arguments)
-        note_what_is_under_way(client)
-        return client
+    return S3Objects(client_of(options, os.getpid()), bucket, options)
 
 
 @contextmanager
-def _options_explained() -> Iterator[None]:
-    """The client refuses what it does not know by whatever its constructors raise, with the value."""
+def explaining(operation: str, where: str) -> Iterator[None]:
+    """As ``s3_errors.explaining``. After a refusal the next to connect looks for credentials anew."""
     try:
-        yield
-    except (TypeError, ValueError) as error:
-        unknown = re.search(r"unexpected (?:keyword argument|parameter)s?:? '?(\w+)", str(error))
-        which = f", such as '{unknown[1]}'" if unknown else ""
-        raise ConfigError(
-            f"S3's client does not take the storage options{which}: look at client_kwargs, config_kwargs and "
-            f"endpoint_url ({type(error).__name__})",
-            code="BAD_VALUE",
-        ) from None
+        with s3_errors.explaining(operation, where):
+            yield
+    except StorageError as error:
+        if error.code in s3_errors.REFUSALS:
+            forget_clients()
+        raise
 
 
 class S3Objects:
@@ -139,14 +101,14 @@ class S3Objects:
                 if status_of(error) == 404:
                     return None
                 raise
-        # Some servers change the case of names in metadata.
-        metadata = {name.lower(): value for name, value in found.get("Metadata", {}).items()}
-        return ObjectInfo(
-            size=found["ContentLength"],
-            etag=found["ETag"],
-            mtime_ms=_ms(found["LastModified"]),
-            token=metadata.get(_TOKEN, ""),
-        )
+            # Some servers change the case of names in metadata.
+            metadata = {name.lower(): value for name, value in found.get("Metadata", {}).items()}
+            return ObjectInfo(
+                size=found["ContentLength"],
+                etag=found["ETag"],
+                mtime_ms=_ms(found["LastModified"]),
+                token=metadata.get(_TOKEN, ""),
+            )
 
     def get(self, key: str, /, *, start: int = 0, end: int | None = None, etag: str = "") -> bytes:
         """See ``Objects.get``."""
@@ -164,9 +126,10 @@ class S3Objects:
         """See ``Objects.put``."""
         try:
             with explaining("create", self._full(key)):
-                self._client.put_object(
+                made = self._client.put_object(
                     Key=key, Body=_body(data), Metadata={_TOKEN: token}, **self._made, **_if(condition)
                 )
+                _check_made(made)
         except StorageError as error:
             if error.code in {EXISTS, RACE} or not was_repeated(error.__cause__):
                 raise
@@ -188,29 +151,31 @@ class S3Objects:
         """See ``Objects.list_objects``."""
         objects: list[FoundObject] = []
         prefixes: list[str] = []
-        for page in self._pages("list_objects_v2", prefix, Prefix=prefix, Delimiter="/"):
-            prefixes += [each["Prefix"] for each in page.get("CommonPrefixes", ())]
-            objects += [
-                FoundObject(
-                    key=each["Key"],
-                    size=each["Size"],
-                    etag=each["ETag"],
-                    mtime_ms=_ms(each["LastModified"]),
-                )
-                for each in page.get("Contents", ())
-            ]
+        with explaining("list", self._full(prefix)):
+            for page in self._pages("list_objects_v2", prefix, Prefix=prefix, Delimiter="/"):
+                prefixes += [each["Prefix"] for each in page.get("CommonPrefixes", ())]
+                objects += [
+                    FoundObject(
+                        key=each["Key"],
+                        size=each["Size"],
+                        etag=each["ETag"],
+                        mtime_ms=_ms(each["LastModified"]),
+                    )
+                    for each in page.get("Contents", ())
+                ]
         return objects, prefixes
 
     def list_uploads(self, prefix: str, /) -> tuple[list[FoundUpload], list[str]]:
         """See ``Objects.list_uploads``."""
         uploads: list[FoundUpload] = []
         prefixes: list[str] = []
-        for page in self._pages("list_multipart_uploads", prefix, Prefix=prefix, Delimiter="/"):
-            prefixes += [each["Prefix"] for each in page.get("CommonPrefixes", ())]
-            uploads += [
-                FoundUpload(key=each["Key"], upload_id=each["UploadId"], begun_ms=_ms(each["Initiated"]))
-                for each in page.get("Uploads", ())
-            ]
+        with explaining("list", self._full(prefix)):
+            for page in self._pages("list_multipart_uploads", prefix, Prefix=prefix, Delimiter="/"):
+                prefixes += [each["Prefix"] for each in page.get("CommonPrefixes", ())]
+                uploads += [
+                    FoundUpload(key=each["Key"], upload_id=each["UploadId"], begun_ms=_ms(each["Initiated"]))
+                    for each in page.get("Uploads", ())
+                ]
         return uploads, prefixes
 
     def create_upload(self, key: str, /, *, token: str) -> NewUpload:
@@ -218,8 +183,8 @@ class S3Objects:
         settings = self._made if _is_hidden(key) else self._kept
         with explaining("begin an upload to", self._full(key)):
             made = self._client.create_multipart_upload(Key=key, Metadata={_TOKEN: token}, **settings)
-        aborted = made.get("AbortDate")
-        return NewUpload(upload_id=made["UploadId"], abort_ms=None if aborted is None else _ms(aborted))
+            aborted = made.get("AbortDate")
+            return NewUpload(upload_id=made["UploadId"], abort_ms=None if aborted is None else _ms(aborted))
 
     def upload_part(self, key: str, upload_id: str, /, *, number: int, data: Buffer) -> str:
         """See ``Objects.upload_part``."""
@@ -227,7 +192,7 @@ class S3Objects:
             made = self._client.upload_part(
                 Key=key, UploadId=upload_id, PartNumber=number, Body=_body(data), **self._bytes
             )
-        etag = str(made["ETag"])
+            etag = str(made["ETag"])
         refuse_unsure(made, etag, "upload to", self._full(key), data=data)
         return etag
 
@@ -258,11 +223,12 @@ class S3Objects:
     def list_parts(self, key: str, upload_id: str, /) -> list[UploadedPart] | None:
         """See ``Objects.list_parts``."""
         try:
-            return [
-                UploadedPart(number=each["PartNumber"], etag=each["ETag"], size=each["Size"])
-                for page in self._pages("list_parts", key, Key=key, UploadId=upload_id)
-                for each in page.get("Parts", ())
-            ]
+            with explaining("list", self._full(key)):
+                return [
+                    UploadedPart(number=each["PartNumber"], etag=each["ETag"], size=each["Size"])
+                    for page in self._pages("list_parts", key, Key=key, UploadId=upload_id)
+                    for each in page.get("Parts", ())
+                ]
         except FileNotFoundError:
             return None
 
@@ -271,7 +237,7 @@ class S3Objects:
     ) -> None:
         """See ``Objects.complete``."""
         with explaining("complete the upload to", self._full(key)):
-            self._client.complete_multipart_upload(
+            made = self._client.complete_multipart_upload(
                 Key=key,
                 UploadId=upload_id,
                 MultipartUpload={"Parts": [{"PartNumber": part.number, "ETag": part.etag} for part in parts]},
@@ -279,6 +245,7 @@ class S3Objects:
                 **self._bytes,
                 **_if(condition),
             )
+            _check_made(made)
 
     def abort(self, key: str, upload_id: str, /) -> None:
         """See ``Objects.abort``."""
@@ -290,16 +257,24 @@ class S3Objects:
                     raise
 
     def _pages(self, operation: str, where: str, **request: Any) -> Iterator[dict[str, Any]]:
-        with explaining("list", self._full(where)):
-            try:
-                yield from self._client.get_paginator(operation).paginate(**self._all, **request)
-            except exceptions.ClientError as error:
-                if error.response.get("Error", {}).get("Code") == "NoSuchUpload":
-                    raise FileNotFoundError(where) from error
-                raise
+        """Pages of a listing. Its errors are the client's."""
+        try:
+            for page in self._client.get_paginator(operation).paginate(**self._all, **request):
+                if _OF_A_LISTING.isdisjoint(page):
+                    raise KeyError(operation)  # a page of somebody between is no empty listing
+                yield page
+        except exceptions.ClientError as error:
+            if error.response.get("Error", {}).get("Code") == "NoSuchUpload":
+                raise FileNotFoundError(where) from error
+            raise
 
     def _full(self, key: str) -> str:
         return f"{self.where}/{key}"
+
+
+def _check_made(answer: Mapping[str, Any]) -> None:
+    """Raise ``KeyError`` for a success that is not S3's; whoever asked looks what stands there."""
+    answer["ETag"]
 
 
 def _is_hidden(key: str) -> bool:

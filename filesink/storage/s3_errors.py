@@ -8,8 +8,10 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from botocore import exceptions
+from botocore.parsers import ResponseParserError
+from urllib3.exceptions import HTTPError
 
-from filesink.errors import CommitConflictError, StorageError
+from filesink.errors import CommitConflictError, FilesinkError, StorageError
 from filesink.storage.objects import BAD_PARTS, EXISTS, NO_UPLOAD, RACE, UNAVAILABLE
 
 if TYPE_CHECKING:
@@ -24,10 +26,15 @@ _ADVICE = {
     UNAVAILABLE: "the store did not answer as it should; check it and start again, nothing is lost",
     "ARCHIVED": "the object is in a storage class that cannot be read at once; restore it in the store first",
     "PERMISSION": "give these credentials permission to list, read, write and delete below the base path",
-    "NO_CREDENTIALS": "pass them, or newer ones, as storage options, in the environment or by a profile",
+    "NO_CREDENTIALS": "none were found; pass them as storage options, in the environment or by a profile",
+    "WRONG_CREDENTIALS": "the store does not know this key, or its secret is another; pass the right ones",
+    "EXPIRED_CREDENTIALS": "they were valid; pass newer ones, or a role or profile that renews them",
+    "REGION": "name the bucket's region: client_kwargs={'region_name': …}, or AWS_DEFAULT_REGION",
+    "KMS_THROTTLED": "the key service takes no more requests for now; use bucket keys, or raise its quota",
+    "KMS_KEY": "the bucket's key in KMS cannot be used; enable it, or permit these credentials to",
     "CLOCK": "set the clock of this host; the store takes no request that is minutes off",
     "NO_BUCKET": "make the bucket first, or check its name and region",
-    "IO": "the request was refused; see the store's own code",
+    "REFUSED": "the request was refused; see the store's own code",
 }
 _CODES = {
     "PreconditionFailed": EXISTS,
@@ -40,11 +47,24 @@ _CODES = {
     "NoSuchBucket": "NO_BUCKET",
     "InvalidObjectState": "ARCHIVED",
     "RequestTimeTooSkewed": "CLOCK",
-    "ExpiredToken": "NO_CREDENTIALS",
-    "ExpiredTokenException": "NO_CREDENTIALS",
-    "TokenRefreshRequired": "NO_CREDENTIALS",
+    "ExpiredToken": "EXPIRED_CREDENTIALS",
+    "ExpiredTokenException": "EXPIRED_CREDENTIALS",
+    "TokenRefreshRequired": "EXPIRED_CREDENTIALS",
+    "InvalidAccessKeyId": "WRONG_CREDENTIALS",
+    "InvalidClientTokenId": "WRONG_CREDENTIALS",
+    "InvalidSecurity": "WRONG_CREDENTIALS",
+    "InvalidToken": "WRONG_CREDENTIALS",
+    "SignatureDoesNotMatch": "WRONG_CREDENTIALS",
+    "AuthorizationHeaderMalformed": "REGION",
+    "IllegalLocationConstraintException": "REGION",
+    "PermanentRedirect": "REGION",
+    "ThrottlingException": "KMS_THROTTLED",  # of S3 itself it is SlowDown
+    "KMS.ThrottlingException": "KMS_THROTTLED",
 }
+#: After one of these other credentials may be found: by the next client, never by the one that has some.
+REFUSALS = {"NO_CREDENTIALS", "WRONG_CREDENTIALS", "EXPIRED_CREDENTIALS", "PERMISSION", "REGION"}
 _BY_STATUS = {
+    301: "REGION",
     401: "PERMISSION",
     403: "PERMISSION",
     404: UNAVAILABLE,
@@ -58,8 +78,19 @@ _NO_CREDENTIALS = (
     exceptions.PartialCredentialsError,
     exceptions.CredentialRetrievalError,
     exceptions.ProfileNotFound,
-    exceptions.TokenRetrievalError,
     exceptions.NoAuthTokenError,
+)
+_EXPIRED = (exceptions.TokenRetrievalError, exceptions.UnauthorizedSSOTokenError)
+_NO_REGION = (exceptions.NoRegionError, exceptions.InvalidRegionError)
+#: No answer, or none of S3's: how the client stumbles over a proxy's page, or a body that breaks. What
+#: goes wrong below it once the headers are there, such as in TLS, it hands on as it is.
+_NO_ANSWER = (
+    exceptions.BotoCoreError,
+    exceptions.HTTPClientError,
+    ResponseParserError,
+    HTTPError,
+    OSError,
+    *(KeyError, ValueError, TypeError, AttributeError),
 )
 
 
@@ -72,13 +103,23 @@ def explaining(operation: str, where: str) -> Iterator[None]:
     """
     try:
         yield
+    except (FilesinkError, FileNotFoundError):
+        raise
     except exceptions.ClientError as error:
         raise _answered(error, operation, where) from error
     except _NO_CREDENTIALS as error:
         raise _error("NO_CREDENTIALS", operation, where, type(error).__name__) from error
+    except _EXPIRED as error:
+        raise _error("EXPIRED_CREDENTIALS", operation, where, type(error).__name__) from error
+    except _NO_REGION as error:
+        raise _error("REGION", operation, where, type(error).__name__) from error
+    except RuntimeError as error:  # so says the client whose new credentials are no better
+        if "expired" not in str(error):
+            raise
+        raise _error("EXPIRED_CREDENTIALS", operation, where, type(error).__name__) from error
     except exceptions.ParamValidationError as error:
-        raise _error("IO", operation, where, "an option of the client is not valid") from error
-    except (exceptions.BotoCoreError, exceptions.HTTPClientError) as error:
+        raise _error("REFUSED", operation, where, "an option of the client is not valid") from error
+    except _NO_ANSWER as error:
         raise _error(UNAVAILABLE, operation, where, type(error).__name__) from error
 
 
@@ -149,7 +190,8 @@ def _answered(error: exceptions.ClientError, operation: str, where: str) -> Exce
     status = status_of(error)
     if name == "NoSuchKey":
         return FileNotFoundError(where)
-    code = _CODES.get(name) or _BY_STATUS.get(status) or (UNAVAILABLE if status >= 500 else "IO")
+    code = _CODES.get(name) or ("KMS_KEY" if name.startswith("KMS.") else None) or _BY_STATUS.get(status)
+    code = code or (UNAVAILABLE if status >= 500 else "REFUSED")
     return _error(code, operation, where, name if name and not name.isdigit() else f"HTTP {status}")
 
 

@@ -33,6 +33,8 @@ class S3Options(UploadOptions):
     endpoint_url: str | None = None
     use_ssl: bool = True
     requester_pays: bool = False
+    assume_role: tuple[tuple[str, Any], ...] = ()
+    sts_kwargs: tuple[tuple[str, Any], ...] = ()
     client_kwargs: tuple[tuple[str, Any], ...] = ()
     config_kwargs: tuple[tuple[str, Any], ...] = ()
     s3_additional_kwargs: tuple[tuple[str, Any], ...] = ()
@@ -74,6 +76,18 @@ def _pairs(name: str, value: Any) -> tuple[tuple[str, Any], ...]:
     return pairs
 
 
+def _role(name: str, value: Any) -> tuple[tuple[str, Any], ...]:
+    """What is asked of STS, in its own words."""
+    pairs = _pairs(name, value)
+    if not isinstance(dict(pairs).get("RoleArn"), str):
+        raise ConfigError(
+            f"storage option '{name}' must hold 'RoleArn', the ARN of a role; others are those of STS' "
+            "AssumeRole, such as 'RoleSessionName', 'DurationSeconds' and 'ExternalId'",
+            code="BAD_VALUE",
+        )
+    return pairs
+
+
 def _frozen(value: Any) -> Any:
     return tuple(sorted(value.items())) if isinstance(value, dict) else value
 
@@ -96,17 +110,33 @@ def _choice(name: str, value: Any) -> ConditionalWrites:
 
 def _endpoint(name: str, value: Any) -> str:
     url: str = _of_kind(name, value, str)
-    parts = urlsplit(url)
+    try:
+        parts = urlsplit(url)
+        _ = parts.port  # refused only now, if it is no number
+    except ValueError:  # whose text repeats what may be a secret
+        raise _no_url(name) from None
     if parts.scheme not in {"http", "https"} or not parts.hostname:
+        raise _no_url(name)
+    if "@" in parts.netloc or parts.query or parts.fragment:
         raise ConfigError(
-            f"storage option '{name}' must be a URL, as in 'https://host:9000'", code="BAD_VALUE"
-        )
-    if parts.username is not None or parts.password is not None:
-        raise ConfigError(
-            f"credentials in '{name}' are not allowed, since addresses are logged; use 'key' and 'secret'",
+            f"credentials in '{name}' are not allowed, nor anything after '?', since addresses are logged; "
+            "use 'key', 'secret' and 'token'",
             code="CREDENTIALS",
         )
     return url
+
+
+def _no_url(name: str) -> ConfigError:
+    return ConfigError(f"storage option '{name}' must be a URL, as in 'https://host:9000'", code="BAD_VALUE")
+
+
+def _with_endpoint(name: str, value: Any) -> tuple[tuple[str, Any], ...]:
+    """Arguments of a client, among which there may be an address."""
+    pairs = _pairs(name, value)
+    endpoint = dict(pairs).get("endpoint_url")
+    if endpoint is not None:
+        _endpoint(f"{name}['endpoint_url']", endpoint)
+    return pairs
 
 
 def _flag(name: str, value: Any) -> Any:
@@ -116,7 +146,9 @@ def _flag(name: str, value: Any) -> Any:
 _CHECKS: Mapping[str, Callable[[str, Any], Any]] = {
     "part_size": lambda name, value: whole_number(name, value, SMALLEST_PART, LARGEST_PART),
     "max_concurrency": concurrency,
-    "client_kwargs": _pairs,
+    "assume_role": _role,
+    "sts_kwargs": _with_endpoint,
+    "client_kwargs": _with_endpoint,
     "config_kwargs": _pairs,
     "s3_additional_kwargs": _pairs,
     "anon": _flag,

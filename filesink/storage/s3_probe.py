@@ -7,6 +7,7 @@ from contextlib import suppress
 
 from filesink.errors import ConfigError, StorageError
 from filesink.naming import LEDGER_ROOT, join
+from filesink.storage.api import Removal
 from filesink.storage.objects import EXISTS, Condition
 from filesink.storage.s3_output import Uploads
 from filesink.storage.s3_publish import Bucket
@@ -15,35 +16,68 @@ from filesink.storage.upload_options import ConditionalWrites
 _DAY_MS = 24 * 3600 * 1000
 _LEAST_LIFE_MS = 2 * _DAY_MS  # of an upload: a weekend in which a decided epoch waits for its restart
 _PROBE = ".probe."
+#: Where nothing can be removed: one object for all starts, until one that may removes it as an old probe.
+_KEPT, _KEPT_TOKEN = f"{_PROBE}kept", "kept-probe"
+_NOT_ALLOWED = {"PERMISSION", "REFUSED"}
 log = logging.getLogger("filesink")
 
 
-def prove(uploads: Uploads) -> None:
+def prove(uploads: Uploads) -> Removal:
     """Write one object twice in each way; the second must be refused, and its token must be kept.
+
+    Leaves nothing behind, but for one small object where objects cannot be removed.
 
     Raises:
         ConfigError: ``NO_BUCKET``, ``NO_EXCLUSIVE_PUBLISH``, ``NO_METADATA`` or ``LIFECYCLE``.
         StorageError: ``PERMISSION``, ``NO_CREDENTIALS``, ``UNAVAILABLE`` …
     """
-    bucket = uploads.bucket
-    path = join(LEDGER_ROOT, f"{_PROBE}{uploads.ids.uuid()}")
-    key = bucket.key(path)
+    path = _probe_path(uploads)
     _prove_life(uploads, path)
+    if try_removing(uploads) is Removal.REFUSED:
+        _prove_writing(uploads, join(LEDGER_ROOT, _KEPT), _KEPT_TOKEN)
+        return Removal.REFUSED
     try:
-        token = uploads.ids.uuid()
-        try:
-            bucket.objects.put(key, b"1", token=token, condition=Condition.IF_ABSENT)
-        except StorageError as error:
-            if error.code != EXISTS:  # the answer got lost, and the client has repeated the request
-                raise
-        _prove_token(bucket, key, token)
-        if bucket.conditional is ConditionalWrites.REQUIRED:
-            _prove_put(uploads, key)
-            _prove_complete(uploads, path)
-        _remove_old(bucket)
+        _prove_writing(uploads, path, uploads.ids.uuid())
+        _remove_old(uploads.bucket)
     finally:
-        with suppress(StorageError):  # swept by the next probe
-            bucket.objects.delete(key)
+        removal = _removed(uploads.bucket, path)
+    return removal
+
+
+def try_removing(uploads: Uploads) -> Removal:
+    """Remove what is not there: whether that is allowed is told all the same, and nothing is left."""
+    try:
+        uploads.bucket.objects.delete(uploads.bucket.key(_probe_path(uploads)))
+    except StorageError as error:
+        if error.code not in _NOT_ALLOWED:
+            raise
+        return Removal.REFUSED
+    return Removal.ALLOWED
+
+
+def _probe_path(uploads: Uploads) -> str:
+    return join(LEDGER_ROOT, f"{_PROBE}{uploads.ids.uuid()}")
+
+
+def _removed(bucket: Bucket, path: str) -> Removal:
+    try:
+        bucket.objects.delete(bucket.key(path))
+    except StorageError as error:  # what is left is swept by the next probe
+        return Removal.REFUSED if error.code in _NOT_ALLOWED else Removal.ALLOWED
+    return Removal.ALLOWED
+
+
+def _prove_writing(uploads: Uploads, path: str, token: str) -> None:
+    bucket, key = uploads.bucket, uploads.bucket.key(path)
+    try:
+        bucket.objects.put(key, b"1", token=token, condition=Condition.IF_ABSENT)
+    except StorageError as error:
+        if error.code != EXISTS:  # the answer got lost, and the client has repeated the request
+            raise
+    _prove_token(bucket, key, token)
+    if bucket.conditional is ConditionalWrites.REQUIRED:
+        _prove_put(uploads, key)
+        _prove_complete(uploads, path)
 
 
 def _prove_life(uploads: Uploads, path: str) -> None:
@@ -57,8 +91,10 @@ def _prove_life(uploads: Uploads, path: str) -> None:
                 code="NO_BUCKET",
             ) from error
         raise
-    listed, _ = bucket.objects.list_uploads(f"{bucket.key(LEDGER_ROOT)}/")
-    bucket.objects.abort(key, made.upload_id)
+    try:
+        listed, _ = bucket.objects.list_uploads(f"{bucket.key(LEDGER_ROOT)}/")
+    finally:
+        bucket.objects.abort(key, made.upload_id)
     if all(upload.upload_id != made.upload_id for upload in listed):
         log.warning(
             "'%s' lists uploads by their whole keys only, as MinIO does: what crashed drivers leave is not "
@@ -104,9 +140,11 @@ def _prove_complete(uploads: Uploads, path: str) -> None:
     except StorageError as error:
         if error.code != EXISTS:
             raise
-        upload.abort()
     else:
         raise _replaces(bucket)
+    finally:
+        with suppress(StorageError):  # swept by the next probe
+            upload.abort()
 
 
 def _replaces(bucket: Bucket) -> ConfigError:

@@ -38,8 +38,8 @@ FILES = (
     Mutant(
         "one failed file fails all",
         _COMMITTER,
-        "            return False  # it stays",
-        "            return True  # it stays",
+        "                return error  # the file stays",
+        "                return None  # the file stays",
     ),
     Mutant(
         "what tasks report is not verified",

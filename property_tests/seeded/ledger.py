@@ -87,13 +87,25 @@ LEDGER = (
     Mutant(
         "an epoch is marked complete before it is published",
         "filesink/publisher.py",
-        "        self._until_done(self._committer.commit, committables, record.slot)\n        self.announce(record, decider)\n        remember(record, self._ledger)\n        self._ledger.complete(record.slot)\n",
-        "        self._ledger.complete(record.slot)\n        self._until_done(self._committer.commit, committables, record.slot)\n        self.announce(record, decider)\n        remember(record, self._ledger)\n",
+        "        self._until_done(self._committer, self._committer.commit, committables, record.slot)\n        self.announce(record, decider)\n        remember(record, self._ledger)\n        self._ledger.complete(record.slot)\n",
+        "        self._ledger.complete(record.slot)\n        self._until_done(self._committer, self._committer.commit, committables, record.slot)\n        self.announce(record, decider)\n        remember(record, self._ledger)\n",
     ),
     Mutant(
         "a commit that asks for a retry counts as done",
         "filesink/publisher.py",
-        "        if left:\n            raise CommitFailedError(",
-        "        if not values:\n            raise CommitFailedError(",
+        '                raise _gave_up(slot, left, values, first, code="RETRIES") from first\n',
+        "                return\n",
+    ),
+    Mutant(
+        "what a patient driver finds made counts as its own",
+        "filesink/storage/patient.py",
+        """return self._patiently(f"creating '{path}'", lambda: self._store.put_if_absent(path, data))""",
+        """self._patiently(f"creating '{path}'", lambda: self._store.put_if_absent(path, data))\n        return PutResult.CREATED""",
+    ),
+    Mutant(
+        "a driver that has waited in vain takes silence for success",
+        "filesink/storage/patient.py",
+        "                    self._in_vain = not error.is_permanent\n                    raise\n",
+        "                    return PutResult.CREATED if 'creating' in doing else []\n",
     ),
 )

@@ -15,8 +15,8 @@ METASTORE = (
     Mutant(
         "partitions are announced before their files",
         _PUBLISHER,
-        "        self._until_done(self._committer.commit, committables, record.slot)\n        self.announce(record, decider)\n",
-        "        self.announce(record, decider)\n        self._until_done(self._committer.commit, committables, record.slot)\n",
+        "        self._until_done(self._committer, self._committer.commit, committables, record.slot)\n        self.announce(record, decider)\n",
+        "        self.announce(record, decider)\n        self._until_done(self._committer, self._committer.commit, committables, record.slot)\n",
     ),
     Mutant(
         "an epoch is complete before it is announced",

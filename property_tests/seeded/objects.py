@@ -119,4 +119,10 @@ OBJECTS = (
         "made.abort_ms < bucket.clock.now_ms() + _LEAST_LIFE_MS",
         "made.abort_ms < bucket.clock.now_ms()",
     ),
+    Mutant(
+        "the probe of a start stays in the bucket",
+        _PROBE,
+        "        removal = _removed(uploads.bucket, path)\n",
+        "        removal = Removal.ALLOWED\n",
+    ),
 )

@@ -19,10 +19,13 @@ from filesink.file_format import BulkFormat, RowFormat
 from filesink.merging import MergeRequest
 from filesink.storage.faulty import Fault, FaultyStore, Moment
 from filesink.storage.open import open_store
+from filesink.storage.s3 import S3Store
+from filesink.storage.s3_options import S3Options
 from formats import CompressWriterFactory, OrcBulkWriterFactory, ParquetWriterFactory
 from formats.api import Encoder
 from formats.parquet_layout import ParquetLayout
-from tests.fakes import World, held, keep_open, micro_batch, plan_of, records
+from tests.fakes import SCHEMA, World, held, keep_open, micro_batch, plan_of, records
+from tests.storage.fake_objects import FakeObjects
 
 
 def compacting(compactor=None, **strategy):
@@ -53,6 +56,16 @@ def test_small_files_wait_until_they_are_enough():
     assert (outcome.metrics["merged_files_in"], outcome.metrics["merged_files_out"]) == (3, 1)
     assert (outcome.metrics["merged_bytes_in"], outcome.metrics["merged_bytes_out"]) == (6, 6)
     assert outcome.metrics["merge_ms"] == 12
+
+
+def test_merging_is_refused_where_nothing_can_be_removed():
+    """At the start: what is merged would stay, hidden, for ever. Without compaction there is a warning."""
+    objects, ids = FakeObjects(deletes=False), World().ids
+    store = S3Store(objects, "", options=S3Options(), clock=World().clock, ids=ids)
+    with pytest.raises(ConfigError, match="merges small files") as raised:
+        World(compaction=compacting(checkpoints=2), open_store=lambda: store).tiers().prepare(SCHEMA)
+    assert raised.value.code == "NO_REMOVAL"
+    World(open_store=lambda: store).tiers().prepare(SCHEMA)
 
 
 def test_sixty_batches_make_one_file():

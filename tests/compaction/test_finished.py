@@ -24,6 +24,7 @@ from filesink.identity import batch_write
 from filesink.ledger import Ledger
 from filesink.naming import OutputFileConfig
 from filesink.save_mode import SaveMode
+from filesink.storage.api import Removal
 from filesink.storage.local import LocalStore
 from filesink.storage.open import open_store
 from formats import (
@@ -200,6 +201,17 @@ def test_a_path_that_is_no_base_path_is_refused(tmp_path, below):
     assert compaction.plan(tmp_path, bucket="x").files == 5
     assert compaction.plan(tmp_path, bucket="x/") == compaction.plan(tmp_path, bucket="x")
     assert len(compaction.files(tmp_path, bucket="x")) == len(compaction.files(tmp_path, bucket="x/")) == 5
+
+
+def test_nothing_is_compacted_where_nothing_can_be_removed(tmp_path, monkeypatch):
+    """Else readers would see what was merged beside what it was merged into, for ever."""
+    filled(tmp_path)
+    before = names(tmp_path)
+    monkeypatch.setattr(LocalStore, "removal", lambda _store: Removal.REFUSED)
+    with pytest.raises(ConfigError) as raised:
+        compaction.compact(tmp_path, Encoder.simple_string_encoder())
+    assert raised.value.code == "NO_REMOVAL"
+    assert names(tmp_path) == before
 
 
 def test_there_is_nothing_to_read_before_the_first_epoch(tmp_path):

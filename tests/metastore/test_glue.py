@@ -16,6 +16,7 @@ from filesink.errors import ConfigError, DependencyError, MetastoreConflictError
 from filesink.metastore.api import Metastore, Partition, Table, TableChange, TableName, Values
 from filesink.metastore.glue import GlueCatalog
 from tests.contracts.metastore_contract import MetastoreContract, MetastoreSite, partition
+from tests.fakes import SettableClock
 
 boto3 = pytest.importorskip("boto3", reason="the extra 'glue' is not installed")
 moto = pytest.importorskip("moto", reason="moto is not installed")
@@ -213,3 +214,36 @@ def test_partitions_that_glue_has_not_changed_are_an_error(error: str, code: str
     with pytest.raises(MetastoreError) as caught:
         GlueCatalog(Refusing()).alter_partitions(table, [Partition(values=("1",), location="s3://b/x")])  # type: ignore[arg-type]
     assert caught.value.code == code
+
+
+class NoTime:
+    """A client of a service that has no time for some requests, or ever, and counts them."""
+
+    def __init__(self, times: float) -> None:
+        self.times = times
+        self.asked = 0
+
+    def batch_get_partition(self, *, PartitionsToGet: list[dict[str, Any]], **_where: str) -> dict[str, Any]:  # noqa: N803 - Glue's name
+        self.asked += 1
+        assert self.asked < 1_000, "a loop without an end"
+        if self.asked <= self.times:
+            return {"Partitions": [], "UnprocessedKeys": PartitionsToGet}
+        found = [{**one, "StorageDescriptor": {"Location": "s3://b/x"}} for one in PartitionsToGet]
+        return {"Partitions": found}
+
+
+def test_a_service_without_time_is_asked_again_after_pauses() -> None:
+    """What it has not looked at is asked for again, ever more slowly."""
+    clock = SettableClock()
+    found = GlueCatalog(NoTime(3), clock=clock).get_partitions(GlueSite().fresh_table(), [("d1",), ("d2",)])
+    assert [one.values for one in found] == [("d1",), ("d2",)]
+    assert clock.slept == [0.05, 0.1, 0.2]
+
+
+def test_a_service_that_never_has_time_ends_in_an_error() -> None:
+    """One of ours, that may be tried again: a loop without a pause would be part of what is wrong."""
+    client, clock = NoTime(float("inf")), SettableClock()
+    with pytest.raises(MetastoreError, match="UnprocessedKeys") as caught:
+        GlueCatalog(client, clock=clock).get_partitions(GlueSite().fresh_table(), [("d1",), ("d2",)])
+    assert not caught.value.is_permanent
+    assert client.asked == len(clock.slept) + 1 == 6

@@ -48,6 +48,8 @@ class FakeObjects:
     lists_deeper_uploads: bool = False
     lists_whole_keys: bool = False  # of uploads, as MinIO does
     keeps_metadata: bool = True
+    deletes: bool = True  # else these credentials may not
+    keeps_probes: bool = False  # a rule of the bucket: what is absent may be removed, and nothing else
     abort_ms: int | None = None
     faults: list[tuple[str, str, Exception]] = field(default_factory=list)
     objects: dict[str, tuple[bytes, str]] = field(default_factory=dict)
@@ -81,6 +83,8 @@ class FakeObjects:
 
     def delete(self, key, *, etag=""):
         del etag
+        if not self.deletes or (self.keeps_probes and key in self.objects):
+            raise refused("PERMISSION")
         self._do("delete", lambda: self.objects.pop(key, None))
 
     def list_objects(self, prefix):
@@ -91,6 +95,7 @@ class FakeObjects:
         return _by_level(found, prefix)
 
     def list_uploads(self, prefix):
+        self._enter("list_uploads")
         found = [FoundUpload(key=up.key, upload_id=i, begun_ms=0) for i, up in self.uploads.items()]
         if self.lists_whole_keys:
             return [each for each in found if each.key == prefix], []

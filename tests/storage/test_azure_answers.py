@@ -6,6 +6,7 @@ import io
 import os
 import traceback
 from collections.abc import Callable, Iterator
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -15,6 +16,7 @@ from azure.core.exceptions import ClientAuthenticationError
 from azure.core.pipeline.transport import RequestsTransport
 from azure.storage.blob import BlobServiceClient, LinearRetry
 from requests.adapters import HTTPAdapter
+from urllib3.exceptions import SSLError
 
 from filesink.errors import CommitConflictError, CommitStateUnknown, ConfigError, StorageError
 from filesink.storage import azure_client
@@ -121,6 +123,22 @@ def test_a_blob_is_removed_with_its_snapshots() -> None:
     objects_on(service).delete("old", etag='"0x1"')
     headers = service.asked[0].headers
     assert (headers.get("x-ms-delete-snapshots"), headers.get("If-Match")) == ("include", '"0x1"')
+
+
+@pytest.mark.parametrize(
+    "broken", [SSLError("decryption failed"), ConnectionResetError("reset"), KeyError("etag")], ids=repr
+)
+def test_what_breaks_below_the_client_is_an_error_of_ours(broken: Exception) -> None:
+    """As TLS does while a body is read: it may be tried again."""
+
+    def download_blob(**_range: object) -> None:
+        raise broken
+
+    blob_client = SimpleNamespace(download_blob=download_blob)
+    objects = AzureObjects(SimpleNamespace(get_blob_client=lambda _key: blob_client), "data")  # type: ignore[arg-type]
+    with pytest.raises(StorageError) as raised:
+        objects.get("k")
+    assert (raised.value.code, raised.value.is_permanent) == (UNAVAILABLE, False)
 
 
 @pytest.mark.parametrize("name", ["hdi_isfolder", "Hdi_isfolder"])
@@ -260,6 +278,9 @@ class AsyncCredential:
         {"account_name": "lake", "account_key": b"hunter2"},
         {"account_name": 7, "account_key": "hunter2"},
         {"account_name": "lake", "account_host": "[lake", "account_key": "hunter2"},
+        {"account_name": "lake", "account_host": "u:hunter2@lake", "account_key": "k"},
+        {"account_name": "lake", "account_host": "lake.blob.me?sig=hunter2", "account_key": "k"},
+        {"account_name": "hunter2@lake", "account_key": "k"},
     ],
 )
 def test_what_the_client_does_not_take_is_a_wrong_option(options: dict[str, Any]) -> None:

@@ -21,7 +21,7 @@ from filesink.errors import (
     StorageError,
 )
 from filesink.storage import s3_concat
-from filesink.storage.api import Kind, PutResult
+from filesink.storage.api import Kind, PutResult, Removal
 from filesink.storage.multipart import Senders
 from filesink.storage.objects import (
     BAD_PARTS,
@@ -66,7 +66,7 @@ def store(objects):
     return store_of(objects)
 
 
-@pytest.mark.parametrize("code", [UNAVAILABLE, NO_UPLOAD, EXISTS, RACE, BAD_PARTS, "IO"])
+@pytest.mark.parametrize("code", [UNAVAILABLE, NO_UPLOAD, EXISTS, RACE, BAD_PARTS, "REFUSED"])
 def test_whatever_is_answered_after_the_effect_it_is_done(objects, store, code):
     """The completion took effect and its answer was lost, or a retry of the client got another one."""
     staged = stage(store, TARGET, b"abc")
@@ -76,7 +76,7 @@ def test_whatever_is_answered_after_the_effect_it_is_done(objects, store, code):
     store.publish(staged, TARGET)
 
 
-@pytest.mark.parametrize("code", [UNAVAILABLE, EXISTS, "PERMISSION", "IO"])
+@pytest.mark.parametrize("code", [UNAVAILABLE, EXISTS, "PERMISSION", "REFUSED"])
 def test_an_upload_that_still_waits_is_tried_again(objects, store, code):
     """Nothing stands under the key and the upload is as it was: not done, and not lost."""
     staged = stage(store, TARGET, b"abc")
@@ -541,6 +541,45 @@ def test_an_answer_that_was_lost_at_the_start_is_no_failure(objects, store):
     objects.faults = [("put", AFTER, refused(EXISTS))]
     store.prepare()
     assert (objects.objects, objects.uploads, objects.faults) == ({}, {}, [])
+
+
+@pytest.mark.parametrize("operation", ["list_uploads", "complete", "upload_part", "head"])
+def test_a_start_that_fails_leaves_nothing(objects, operation):
+    """Whichever request of the probe is answered with an error, what it had made is removed."""
+    objects.faults = [(operation, BEFORE, refused(UNAVAILABLE))]
+    with pytest.raises(StorageError):
+        store_of(objects).prepare()
+    assert (objects.objects, objects.uploads, objects.faults) == ({}, {}, [])
+
+
+def test_a_store_where_nothing_can_be_removed_is_named_once_and_gets_one_probe(caplog):
+    """Found out before anything is made; a hundred starts leave one object, and prove as much as ever."""
+    objects = FakeObjects(deletes=False)
+    for _ in range(3):
+        store = store_of(objects)
+        store.prepare()
+        assert store.removal() is Removal.REFUSED
+    assert (list(objects.objects), objects.uploads) == (["_filesink/.probe.kept"], {})
+    assert caplog.text.count("does not let these credentials delete") == 3
+    objects.conditions = False
+    with pytest.raises(ConfigError, match="If-None-Match"):
+        store_of(objects).prepare()
+
+
+def test_a_rule_that_keeps_what_is_there_is_found_too():
+    """Some refuse to remove an object, and not to remove none."""
+    store = store_of(FakeObjects(keeps_probes=True))
+    store.prepare()
+    assert store.removal() is Removal.REFUSED
+
+
+def test_whether_files_can_be_removed_is_asked_without_a_trace(objects):
+    """Of a store that was not prepared, as the driver of an overwrite has it; an outage is no answer."""
+    assert store_of(objects).removal() is Removal.ALLOWED
+    assert objects.objects == {}
+    objects.faults = [("delete", BEFORE, refused(UNAVAILABLE))]
+    with pytest.raises(StorageError):
+        store_of(objects).removal()
 
 
 @pytest.mark.parametrize("whole", [False, True])

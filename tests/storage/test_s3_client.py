@@ -68,6 +68,24 @@ def test_odd_paths_are_refused(given):
 
 
 @pytest.mark.parametrize(
+    "given",
+    [
+        "s3://bucket/p?X-Amz-Credential=a&X-Amz-Signature=hunter2",
+        "az://container/p?sv=2024-01-01&sig=hunter2",
+        "abfss://c@account.dfs.core.windows.net/p?se=2027&sig=hunter2",
+        "https://account.blob.core.windows.net/c?sig=hunter2",
+    ],
+)
+def test_signed_addresses_are_refused_and_not_repeated(given):
+    """A token in a path would stand in logs, reports and the metastore."""
+    with pytest.raises(ConfigError) as raised:
+        check_base_path(given)
+    assert raised.value.code == "CREDENTIALS"
+    assert "hunter2" not in str(raised.value)
+    assert check_base_path("s3://bucket/what?&sign") == "s3://bucket/what?&sign"
+
+
+@pytest.mark.parametrize(
     "options",
     [
         {"part_size": SMALLEST_PART - 1},
@@ -80,6 +98,11 @@ def test_odd_paths_are_refused(given):
         {"client_kwargs": "hunter2"},
         {"anon": "yes"},
         {"key": 7},
+        {"endpoint_url": "http://[hunter2"},
+        {"endpoint_url": "http://host:hunter2"},
+        {"client_kwargs": {"endpoint_url": "http://[hunter2"}},
+        {"assume_role": {"RoleSessionName": "hunter2"}},
+        {"assume_role": "hunter2"},
     ],
 )
 def test_options_are_checked(options):
@@ -101,10 +124,24 @@ def test_unknown_options_are_named_and_values_are_not():
     with pytest.raises(ConfigError, match="did you mean 'endpoint_url'") as raised:
         options_of({"endpoint_urll": "hunter2"})
     assert "hunter2" not in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    "endpoint",
+    [
+        "http://user:hunter2@host",
+        "http://hunter2@host",
+        "http://user:hunter2@host:1/?",
+        "http://h/?k=hunter2",
+    ],
+)
+@pytest.mark.parametrize("place", ["endpoint_url", "client_kwargs", "sts_kwargs"])
+def test_credentials_in_addresses_are_refused(place, endpoint):
+    """Addresses are logged by everybody who meets them."""
     with pytest.raises(ConfigError) as raised:
-        options_of({"endpoint_url": "http://user:hunter2@host"})
+        options_of({place: endpoint if place == "endpoint_url" else {"endpoint_url": endpoint}})
     assert raised.value.code == "CREDENTIALS"
-    assert "hunter2" not in str(raised.value)
+    assert "hunter2" not in "".join(traceback.format_exception(raised.value))
 
 
 def test_options_have_the_names_of_other_libraries_and_none_is_none():
@@ -145,9 +182,9 @@ def test_secrets_are_nowhere(moto_server: S3Server, caplog):
 def test_wrong_credentials_say_what_to_do(rclone_server: S3Server):
     """The server's own word is in the message, and advice; the key is not."""
     store = open_store("s3://bucket/a", {**rclone_server.options, "secret": "hunter2"})
-    with pytest.raises(StorageError, match="permission") as raised:
+    with pytest.raises(StorageError, match="its secret is another") as raised:
         store.prepare()
-    assert raised.value.code == "PERMISSION"
+    assert raised.value.code == "WRONG_CREDENTIALS"
 
 
 def test_a_store_without_conditions_is_refused_for_real(rclone_server: S3Server):
@@ -262,7 +299,7 @@ def test_requester_pays_and_settings_of_objects_are_sent():
     with Stubber(client) as stub:
         upload = {"UploadId": "u", "AbortDate": NOW}
         stub.add_response("create_multipart_upload", upload, {**made, **given})
-        stub.add_response("put_object", {}, {**made, **MADE_WITH, "Body": b"1"})
+        stub.add_response("put_object", {"ETag": '"e"'}, {**made, **MADE_WITH, "Body": b"1"})
         stub.add_client_error("head_object", http_status_code=404, expected_params=expected)
         objects = S3Objects(client, "b", options_of({"requester_pays": True, "s3_additional_kwargs": given}))
         assert objects.create_upload("k", token="t").abort_ms == int(NOW.timestamp() * 1000)
@@ -332,6 +369,79 @@ def test_a_repeated_part_whose_etag_stays_is_taken(monkeypatch, first, etag):
     objects = answering(monkeypatch, first, (200, encrypted, COPIED))
     source = CopyRange(key="x", etag="e", start=0, end=1)
     assert objects.copy_part("k", "u", number=1, source=source) == '"e"'
+
+
+@pytest.mark.parametrize(
+    ("status", "name", "code"),
+    [
+        (403, "InvalidAccessKeyId", "WRONG_CREDENTIALS"),
+        (403, "SignatureDoesNotMatch", "WRONG_CREDENTIALS"),
+        (400, "ExpiredToken", "EXPIRED_CREDENTIALS"),
+        (403, "AccessDenied", "PERMISSION"),
+        (400, "AuthorizationHeaderMalformed", "REGION"),
+        (400, "ThrottlingException", "KMS_THROTTLED"),
+        (400, "KMS.DisabledException", "KMS_KEY"),
+        (503, "SlowDown", UNAVAILABLE),
+        (400, "InvalidArgument", "REFUSED"),
+    ],
+)
+def test_refusals_are_told_apart(monkeypatch, status, name, code):
+    """None, wrong, expired, forbidden, no region, KMS: each has another remedy, which is named."""
+    objects = answering(monkeypatch, *[error(status, name)] * 10)
+    with pytest.raises(StorageError, match=name.partition(".")[0]) as raised:
+        objects.delete("k")
+    assert raised.value.code == code
+    assert raised.value.is_permanent is (code not in {UNAVAILABLE, "KMS_THROTTLED"})
+
+
+@pytest.fixture
+def no_credentials(monkeypatch, tmp_path):
+    """A host on which nothing is found."""
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "AWS_PROFILE"):
+        monkeypatch.delenv(name, raising=False)
+    for name in ("AWS_SHARED_CREDENTIALS_FILE", "AWS_CONFIG_FILE"):
+        monkeypatch.setenv(name, str(tmp_path / name))
+    monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
+
+
+@pytest.mark.usefixtures("no_credentials")
+def test_one_failure_does_not_stick_to_the_process(moto_server: S3Server, monkeypatch):
+    """A client keeps what it has found, also that it was nothing; whoever sets it right goes on."""
+    site = S3Site(moto_server)
+    options = {name: value for name, value in moto_server.options.items() if name not in {"key", "secret"}}
+    with pytest.raises(StorageError) as raised:
+        open_store(site.path, options).prepare()
+    assert raised.value.code == "NO_CREDENTIALS"
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "a")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "b")
+    open_store(site.path, options).prepare()
+
+
+@pytest.mark.usefixtures("no_credentials")
+def test_a_role_is_assumed(moto_server: S3Server):
+    """By the credentials that were given; requests are signed with those of the role."""
+    site = S3Site(moto_server)
+    role = {"RoleArn": "arn:aws:iam::123456789012:role/writer", "RoleSessionName": "hunter2"}
+    endpoint = moto_server.options["endpoint_url"]
+    options = {**moto_server.options, "assume_role": role, "sts_kwargs": {"endpoint_url": endpoint}}
+    signed = []
+    objects = connect(site.bucket, options_of(options))
+    objects._client.meta.events.register(
+        "before-send.s3", lambda request, **_: signed.append(str(request.headers["Authorization"]))
+    )
+    objects.put("k", b"1", token="t", condition=Condition.IF_ABSENT)
+    assert site.client.get_object(Bucket=site.bucket, Key="k")["Body"].read() == b"1"
+    assert "Credential=ASIA" in signed[0]
+    assert "hunter2" not in repr(options_of(options))
+
+
+@pytest.mark.usefixtures("no_credentials")
+def test_a_role_of_nobody_is_no_role():
+    """Without credentials of one's own there is nothing to assume it with."""
+    role = {"assume_role": {"RoleArn": "arn:aws:iam::123456789012:role/writer"}}
+    with pytest.raises(StorageError) as raised:
+        connect("bucket", options_of(role))
+    assert raised.value.code == "NO_CREDENTIALS"
 
 
 def test_an_archive_class_is_for_finished_files_only(moto_server: S3Server):

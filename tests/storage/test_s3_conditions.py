@@ -180,7 +180,7 @@ def test_a_refusal_of_a_repeated_request_leaves_a_record_unknown(stub: Stubber, 
 
 @pytest.mark.parametrize(
     ("name", "status", "code"),
-    [("RequestTimeTooSkewed", 403, "CLOCK"), ("ExpiredToken", 400, "NO_CREDENTIALS")],
+    [("RequestTimeTooSkewed", 403, "CLOCK"), ("ExpiredToken", 400, "EXPIRED_CREDENTIALS")],
 )
 def test_what_only_the_user_can_mend_is_named(
     stub: Stubber, objects: S3Objects, name: str, status: int, code: str
@@ -234,7 +234,9 @@ def test_objects_are_made_under_the_condition_asked_for(
 ) -> None:
     """``If-None-Match`` goes with a put and a completion, and with no other than a conditional one."""
     sent = {"IfNoneMatch": "*"} if condition is Condition.IF_ABSENT else {}
-    stub.add_response("put_object", {}, {**KEY, "Body": b"1", "Metadata": {"filesink-token": "t"}, **sent})
+    stub.add_response(
+        "put_object", {"ETag": '"e"'}, {**KEY, "Body": b"1", "Metadata": {"filesink-token": "t"}, **sent}
+    )
     objects.put("k", b"1", token="t", condition=condition)
     refuse(
         stub,
@@ -315,7 +317,6 @@ def test_a_request_without_an_answer_may_have_been_done(lost: Exception) -> None
         exceptions.PartialCredentialsError(provider="env", cred_var="AWS_SECRET_ACCESS_KEY"),
         exceptions.CredentialRetrievalError(provider="sso", error_msg="hunter2"),
         exceptions.ProfileNotFound(profile="hunter2"),
-        exceptions.TokenRetrievalError(provider="sso", error_msg="hunter2"),
         exceptions.NoAuthTokenError(),
     ],
     ids=lambda error: type(error).__name__,
@@ -337,6 +338,23 @@ def test_a_refusal_is_known_by_its_status_alone(
     with pytest.raises(StorageError) as raised:
         objects.put("k", b"1", token="t", condition=Condition.IF_ABSENT)
     assert raised.value.code == (RACE if status == 409 else EXISTS)
+
+
+@pytest.mark.parametrize(
+    "expired",
+    [
+        exceptions.TokenRetrievalError(provider="sso", error_msg="hunter2"),
+        exceptions.UnauthorizedSSOTokenError(),
+        RuntimeError("Credentials were refreshed, but the refreshed credentials are still expired."),
+    ],
+    ids=lambda error: type(error).__name__,
+)
+def test_credentials_that_cannot_be_renewed_have_expired(expired: Exception) -> None:
+    """One of these the client raises as no error of its own."""
+    with pytest.raises(StorageError, match="pass newer ones") as raised, explaining("create", "s3://b/k"):
+        raise expired
+    assert raised.value.code == "EXPIRED_CREDENTIALS"
+    assert "hunter2" not in str(raised.value)
 
 
 def test_a_key_of_the_customer_goes_with_every_request_that_touches_bytes(stub: Stubber) -> None:
@@ -363,7 +381,7 @@ def test_a_key_of_the_customer_goes_with_every_request_that_touches_bytes(stub: 
             **_encrypted("CopySource"),
         },
     )
-    stub.add_response("complete_multipart_upload", {}, {**upload, **_encrypted()})
+    stub.add_response("complete_multipart_upload", {"ETag": '"e"'}, {**upload, **_encrypted()})
     stub.add_response("get_object", {"Body": io.BytesIO(b"1")}, {**KEY, **_encrypted()})
     stub.add_response(
         "head_object", {"ContentLength": 1, "ETag": '"e"', "LastModified": NOW}, {**KEY, **_encrypted()}
@@ -429,7 +447,7 @@ def test_what_the_client_refuses_was_not_sent() -> None:
     refusal = exceptions.ParamValidationError(report="hunter2")
     with pytest.raises(StorageError, match="not valid") as raised, explaining("create", "s3://b/k"):
         raise refusal
-    assert raised.value.code == "IO"
+    assert raised.value.code == "REFUSED"
     assert "hunter2" not in str(raised.value)
 
 

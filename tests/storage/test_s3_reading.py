@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from filesink.file_tiers import StoreAddress
-from filesink.storage import s3_client
+from filesink.storage import s3_client, s3_session
 from property_tests.real_epochs import expected, run_query
 from tests.servers import KEY, SECRET, S3Server
 from tests.storage.s3_site import S3Site
@@ -52,7 +52,7 @@ def test_whoever_pays_says_so_with_every_request(moto_server: S3Server) -> None:
     def note(request: Any, event_name: str, **_: object) -> None:
         asked.setdefault(event_name.rpartition(".")[2], request.headers.get("x-amz-request-payer"))
 
-    client = s3_client._client(s3_client.options_of(options), os.getpid())
+    client = s3_session.client_of(s3_client.options_of(options), os.getpid())
     client.meta.events.register("before-send.s3", note)
     try:
         run_query("lines", StoreAddress(base_path=site.path, storage_options=options), batches=2)
