@@ -132,7 +132,8 @@ class PartitionPolicy(CommitPolicy):
         except Exception as error:  # raised again as ours; the epoch stays decided
             raise CommitFailedError(
                 f"policy {type(self).__qualname__} failed with {type(error).__name__}: "
-                f"{sentence(str(error))}. The files of '{partition.bucket}' are visible, and the next start announces them again",
+                f"{sentence(str(error))}. The files of '{partition.bucket}' are visible, and the next start "
+                "announces them again",
                 code="COMMIT_POLICY",
             ) from error
         return True
