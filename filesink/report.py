@@ -48,6 +48,7 @@ class EpochReport:
         already_committed: nothing was written, because an earlier call had committed this input.
         metrics: counters of the tasks, added up, and of merges: ``merged_files_in``, ``merged_bytes_in``,
             ``merged_files_out``, ``merged_bytes_out`` and ``merge_ms``; absent if nothing was merged.
+            ``partitions_without_time``: see ``PartitionCommit.partition_time``.
     """
 
     epoch: int

@@ -23,9 +23,9 @@ from filesink.errors import (
     MetastoreError,
     StorageError,
 )
+from filesink.metastore.service_errors import sentence
 from filesink.naming import join
 from filesink.storage.api import Store
-from formats.errors import told
 
 log = logging.getLogger("filesink")
 
@@ -138,8 +138,9 @@ class PartitionPolicy(CommitPolicy):
             raise
         except Exception as error:  # raised again as ours; the epoch stays decided
             raise CommitFailedError(
-                f"policy {type(self).__qualname__} failed with {told(error)}; the files of "
-                f"'{partition.bucket}' are visible, and the next start announces them again",
+                f"policy {type(self).__qualname__} failed with {type(error).__name__}: "
+                f"{sentence(str(error))}. The files of '{partition.bucket}' are visible, and the next start "
+                "announces them again",
                 code="COMMIT_POLICY",
             ) from error
         return True

@@ -97,12 +97,6 @@ METASTORE = (
         "        if same_place(partition.location, ours) or one.file_count:\n",
     ),
     Mutant(
-        "what a look has not found is taken for added",
-        _POLICY,
-        "for one in new if one.values not in added",
-        "for one in new if one.values not in added and look is None",
-    ),
-    Mutant(
         "an emptied partition keeps its statistics",
         _POLICY,
         "        changed = list(_changed(known.values(), wanted, site))\n",

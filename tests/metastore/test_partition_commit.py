@@ -669,6 +669,7 @@ def test_a_listener_that_fails_stops_the_epoch_and_nothing_is_lost(told: Told) -
     with pytest.raises(CommitFailedError) as caught:
         write(world, world.driver(), 0, "p=1")
     assert caught.value.code == "COMMIT_POLICY"
+    assert "ListenerPolicy failed with ValueError: a bug" in str(caught.value)
     assert len(world.rows()) == 1
     broken.clear()
     assert world.driver().recover() is not None
