@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -24,13 +24,7 @@ if TYPE_CHECKING:
 _ILLEGAL = re.compile(r"[\x00-\x1f\x7f\\\ud800-\udfff]")
 _MOST_BYTES = 3072  # of the 4,095 that a reader can open; the others are for base path and name
 _MOST_LEVELS = 256  # Spark's listing ends in a stack overflow beyond some 800
-# What an assigner gives for values that have no directory; NUL is in no path.
-_MARK = "\0"
-_NO_DIRECTORY: Final = {
-    "ILLEGAL_CHAR": "is no valid text, or holds NUL or a lone surrogate",
-    "NAN": "is NaN, which equals nothing",
-    "RESERVED": "is the text '__HIVE_DEFAULT_PARTITION__', which stands for null",
-}
+_MARK = "\0"  # begins what an assigner gives for values that have no directory; it is in no path
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,6 +43,11 @@ class Refusal:
 
 
 _NULL: Final = Refusal(code="NULL", why="is null")
+_NO_DIRECTORY: Final = (
+    Refusal(code="ILLEGAL_CHAR", why="is no valid text, or holds NUL or a lone surrogate"),
+    Refusal(code="NAN", why="is NaN, which equals nothing"),
+    Refusal(code="RESERVED", why="is the text '__HIVE_DEFAULT_PARTITION__', which stands for null"),
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,7 +90,7 @@ def refusal(bucket_id: str) -> Refusal | None:
     for level, component in enumerate(components):
         found = _refusal(component)
         if found is not None:
-            return Refusal(code=found[0], why=found[1], level=level)
+            return replace(found, level=level)
     if len(components) > _MOST_LEVELS:
         return Refusal(code="TOO_LONG", why=f"makes more than {_MOST_LEVELS} levels of directories")
     if len(bucket_id.encode()) > _MOST_BYTES:
@@ -99,23 +98,32 @@ def refusal(bucket_id: str) -> Refusal | None:
     return None
 
 
-def _refusal(component: str) -> tuple[str, str] | None:  # noqa: PLR0911 - a table of rules
-    if component in {"", ".", ".."}:
-        return "RELATIVE", "has an empty, '.' or '..' component"
-    if _ILLEGAL.search(component):
-        code = component.rpartition(_MARK)[2]
-        why = "holds a control character, a backslash or a lone surrogate, which not every reader can list"
-        return (code, _NO_DIRECTORY[code]) if code in _NO_DIRECTORY else ("ILLEGAL_CHAR", why)
-    if component[0] in "._":
-        return "HIDDEN", "has a component beginning with '.' or '_', as readers skip"
-    if component.endswith(UNFINISHED_COPY):
-        return "HIDDEN", f"has a component ending with '{UNFINISHED_COPY}', which Spark and Hadoop skip"
+def _refusal(component: str) -> Refusal | None:
     name, equals, value = component.partition("=")
-    if equals and not (name and value):
-        return "EMPTY", "has a component with nothing before or after '=', where Spark refuses to read"
-    if len(component.encode()) > MAX_NAME_BYTES:
-        return "TOO_LONG", f"makes a directory's name of more than {MAX_NAME_BYTES} bytes"
-    return None
+    if component in {"", ".", ".."}:
+        found = Refusal(code="RELATIVE", why="has an empty, '.' or '..' component")
+    elif _ILLEGAL.search(component):
+        found = _of_illegal(component)
+    elif component[0] in "._":
+        found = Refusal(code="HIDDEN", why="has a component beginning with '.' or '_', as readers skip")
+    elif component.endswith(UNFINISHED_COPY):
+        why = f"has a component ending with '{UNFINISHED_COPY}', which Spark and Hadoop skip"
+        found = Refusal(code="HIDDEN", why=why)
+    elif equals and not (name and value):
+        why = "has a component with nothing before or after '=', where Spark refuses to read"
+        found = Refusal(code="EMPTY", why=why)
+    elif len(component.encode()) > MAX_NAME_BYTES:
+        found = Refusal(code="TOO_LONG", why=f"makes a directory's name of more than {MAX_NAME_BYTES} bytes")
+    else:
+        return None
+    return found
+
+
+def _of_illegal(component: str) -> Refusal:
+    code = component.rpartition(_MARK)[2]
+    why = "holds a control character, a backslash or a lone surrogate, which not every reader can list"
+    given = (known for known in _NO_DIRECTORY if known.code == code)
+    return next(given, Refusal(code="ILLEGAL_CHAR", why=why))
 
 
 def encode_ids(ids: pa.Array[Any], why_not: Callable[[str], Refusal | None] = refusal) -> Encoded:

@@ -37,7 +37,9 @@ from formats import Encoder, ParquetWriterFactory, RowEncoder
 # A row format with everything that can be chosen.
 lines = (
     FileSink.for_row_format("/data/events", Encoder.json_lines())
-    .with_bucket_assigner(BucketAssigner.date_time_bucket_assigner("yyyy-MM-dd--HH", column="time"))
+    .with_bucket_assigner(
+        BucketAssigner.date_time_bucket_assigner("yyyy-MM-dd--HH", column="time", null_bucket="none")
+    )
     .with_rolling_policy(
         RollingPolicy.default_rolling_policy(
             part_size="128MiB", rollover_interval="15 min", inactivity_interval=timedelta(minutes=1)
