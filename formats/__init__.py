@@ -7,8 +7,9 @@ from formats.api import BinaryOutput, BulkWriter, BulkWriterFactory, Encoder, Ro
 from formats.arrow_ipc import ArrowWriterFactory
 from formats.avro import AvroWriterFactory
 from formats.compressed import CompressWriterFactory
-from formats.errors import FormatError
+from formats.errors import FormatError, LimitError
 from formats.excel import ExcelWriterFactory
+from formats.limits import BoundedFile, ReadLimits
 from formats.orc import OrcBulkWriterFactory, OrcIndexes
 from formats.parquet import ParquetWriterFactory
 from formats.parquet_encryption import ParquetEncryption
@@ -20,17 +21,20 @@ __all__ = [
     "ArrowWriterFactory",
     "AvroWriterFactory",
     "BinaryOutput",
+    "BoundedFile",
     "BulkWriter",
     "BulkWriterFactory",
     "CompressWriterFactory",
     "Encoder",
     "ExcelWriterFactory",
     "FormatError",
+    "LimitError",
     "OrcBulkWriterFactory",
     "OrcIndexes",
     "ParquetEncryption",
     "ParquetLayout",
     "ParquetWriterFactory",
+    "ReadLimits",
     "RowEncoder",
     "SequenceFileWriterFactory",
     "XmlWriterFactory",

@@ -14,6 +14,7 @@ from formats.codec_names import codec_name
 from formats.collecting import CollectingWriter, Limits
 from formats.errors import FormatError
 from formats.guarded_output import ArrowOutput
+from formats.limits import guard_of
 from formats.sizes import parse_size
 
 if TYPE_CHECKING:
@@ -61,7 +62,9 @@ class ArrowWriterFactory(BulkWriterFactory):
             lent: Any = source
             found = pa.ipc.open_file(lent)
             own = found.schema
-        return reading.reader(own, lambda: source.checked(_batches(found)), wanted=schema)
+        return reading.reader(
+            own, lambda: source.checked(_batches(found)), wanted=schema, guard=guard_of(file)
+        )
 
     def check_schema(self, schema: pa.Schema) -> None:
         """See ``BulkWriterFactory.check_schema``."""

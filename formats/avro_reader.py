@@ -16,6 +16,7 @@ from formats.avro_codecs import AvroCodec, AvroCodecName
 from formats.avro_container import Block, Header
 from formats.avro_layout import require_fastavro, resolved
 from formats.errors import FormatError
+from formats.limits import guard_of
 
 _SCHEMA: Final = "avro.schema"
 _CODEC: Final = "avro.codec"
@@ -34,7 +35,7 @@ def open_reader(file: BinaryIO, *, schema: pa.Schema | None) -> pa.RecordBatchRe
         raise FormatError("the header of the Avro file has no schema", kind="value") from error
     found = avro_types.arrow_schema(resolved(avro, kind="value"))
     records = _Records(header=header, avro=avro_types.without_times(avro), schema=found)
-    return reading.reader(found, lambda: records.batches(file), wanted=schema)
+    return reading.reader(found, lambda: records.batches(file), wanted=schema, guard=guard_of(file))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

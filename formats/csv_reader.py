@@ -14,6 +14,7 @@ import pyarrow.types as pt
 
 from formats import columns, csv_records, line_reader, reading
 from formats.errors import FormatError
+from formats.limits import Guard, guard_of
 
 if TYPE_CHECKING:
     from formats.csv import CsvEncoder
@@ -30,6 +31,7 @@ _READ: Final[tuple[Callable[[Any], bool], ...]] = (
     pt.is_time,
     pt.is_null,
 )
+_OF_A_COLUMN: Final = 1 << 10  # bytes of memory, whatever is in it
 _IN_COLUMN: Final = re.compile(r"In CSV column #(\d+)")  # how Arrow says where a value is wrong
 
 
@@ -54,7 +56,12 @@ def open_reader(file: BinaryIO, *, encoder: CsvEncoder, schema: pa.Schema | None
                 f"column {field.name!r} of type {field.type} cannot be read from CSV: read it as a string",
                 kind="option",
             )
-    return reading.reader(wanted, lambda: _batches(file, _Parser(encoder, wanted)), wanted=None)
+    return reading.reader(
+        wanted,
+        lambda: _batches(file, _Parser(encoder, wanted, guard_of(file))),
+        wanted=None,
+        guard=guard_of(file),
+    )
 
 
 def _batches(file: BinaryIO, parser: _Parser) -> Iterator[pa.RecordBatch]:
@@ -63,17 +70,25 @@ def _batches(file: BinaryIO, parser: _Parser) -> Iterator[pa.RecordBatch]:
     names: list[str] | None = None
     try:
         for piece in csv_records.whole_records(
-            file, charset=charset, quote=dialect.quote, escape=dialect.escape
+            file, charset=charset, quote=dialect.quote, escape=dialect.escape, guard=parser.guard
         ):
-            mark, begin, is_first = b"", 0, names is None
+            begin, is_first = 0, names is None
             if names is None:
                 names, begin = parser.names(piece)
-            if piece.startswith(codecs.BOM_UTF8, begin) and (begin or not is_first):
-                mark = codecs.BOM_UTF8  # Arrow's parser takes one away, and this one is of a value
-            if begin < len(piece):
-                yield from parser.batches(mark + piece[begin:], names)
+            if begin < piece.size:
+                records = piece.slice(begin)
+                if begin or not is_first:
+                    records = _with_mark(records)
+                yield from parser.batches(records, names)
     except UnicodeError as error:
         raise FormatError(f"the file is not text in {charset}", kind="value") from error
+
+
+def _with_mark(records: pa.Buffer) -> pa.Buffer:
+    """Arrow's parser takes a byte order mark away, and one behind the beginning of a file is of a value."""
+    mark = codecs.BOM_UTF8
+    is_marked = records.slice(0, min(len(mark), records.size)).equals(pa.py_buffer(mark))
+    return pa.py_buffer(mark + records.to_pybytes()) if is_marked else records
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,8 +97,9 @@ class _Parser:
 
     encoder: CsvEncoder
     schema: pa.Schema
+    guard: Guard
 
-    def names(self, piece: bytes) -> tuple[list[str], int]:
+    def names(self, piece: pa.Buffer) -> tuple[list[str], int]:
         """The columns of a file that begins with ``piece``, and where its first record of values begins."""
         dialect = self.encoder.dialect
         count, end = csv_records.first_record(piece, quote=dialect.quote, delimiter=dialect.delimiter)
@@ -91,15 +107,16 @@ class _Parser:
             if count > len(self.schema):
                 raise FormatError(f"the file has {count} columns, and the schema has {len(self.schema)}")
             return self.schema.names[:count], 0
+        self.guard.check_record(count * _OF_A_COLUMN, "the header")
         places = [str(place) for place in range(count)]
         texts = dict.fromkeys(places, pa.string())
-        header = self._table(piece[:end], places, pc.ConvertOptions(column_types=texts))
+        header = self._table(piece.slice(0, end), places, pc.ConvertOptions(column_types=texts))
         names = [column[0].as_py() for column in header.columns]
         if len(set(names)) < len(names):
             raise FormatError("the header of the file names a column twice")
         return names, end
 
-    def batches(self, piece: bytes, names: Sequence[str]) -> Iterator[pa.RecordBatch]:
+    def batches(self, piece: pa.Buffer, names: Sequence[str]) -> Iterator[pa.RecordBatch]:
         """The records of a piece, as the schema wants them."""
         values, quote_mode = self.encoder.values, self.encoder.dialect.quote_mode
         found = [field for field in self.schema if field.name in names]
@@ -121,16 +138,16 @@ class _Parser:
             name = names[int(where[1])]
             kind = self.schema.field(name).type
             raise FormatError(f"column {name!r} holds text that is no {kind}", kind="value") from error
-        for batch in table.to_batches(max_chunksize=reading.BATCH_ROWS):
+        for batch in table.to_batches(max_chunksize=reading.most_rows(self.schema, self.guard)):
             yield reading.conformed(batch, self.schema)
 
-    def _table(self, piece: bytes, names: Sequence[str], options: pc.ConvertOptions) -> pa.Table:
+    def _table(self, piece: pa.Buffer, names: Sequence[str], options: pc.ConvertOptions) -> pa.Table:
         dialect = self.encoder.dialect
         source: Any = pa.BufferReader(piece)
         return pc.read_csv(
             source,
             read_options=pc.ReadOptions(
-                use_threads=False, block_size=len(piece) + 1, column_names=list(names)
+                use_threads=False, block_size=piece.size + 1, column_names=list(names)
             ),
             parse_options=pc.ParseOptions(
                 delimiter=dialect.delimiter,

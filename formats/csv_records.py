@@ -9,72 +9,82 @@ value without quotes, which Spark does not write, is misread.
 
 from __future__ import annotations
 
-import codecs
 from collections.abc import Iterator
 from typing import BinaryIO, Final
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 
+from formats import line_reader
 from formats.columns import Bytes
 from formats.errors import FormatError
+from formats.limits import Guard
 
-_BLOCK: Final = 1 << 20  # bytes read at a time
-_LONGEST: Final = 1 << 30  # bytes of one record, beyond which a file is no CSV
+_BLOCK: Final = 256 << 10  # bytes read at a time; of escapes dozens of bytes each are remembered
 _FEED: Final = ord("\n")
 
 Mask = npt.NDArray[np.bool_]
 
 
-def whole_records(file: BinaryIO, *, charset: str, quote: str, escape: str) -> Iterator[bytes]:
-    """The text of ``file``, which is at its beginning, cut behind records.
+def whole_records(
+    file: BinaryIO, *, charset: str, quote: str, escape: str, guard: Guard
+) -> Iterator[pa.Buffer]:
+    """The text of ``file``, which is at its beginning, cut behind records; a long one comes alone.
 
     Args:
         file: stays with its owner.
         charset: of the file.
         quote: an ASCII character.
         escape: another one, which stands before quotes and itself inside of quotes; or the same.
+        guard: of the file.
 
     Raises:
-        FormatError: kind ``"value"``; the last record is cut off, or one is longer than a gibibyte.
+        FormatError: kind ``"value"``; the last record is cut off, or one is too long.
         UnicodeError: the file is not text in ``charset``.
     """
-    waiting: list[bytes] = []
-    size, is_inside = 0, False
-    for cells in _doubled(file, charset=charset, quote=ord(quote), escape=ord(escape)):
+    waiting = bytearray()
+    is_inside = False
+    size = min(_BLOCK, guard.record)
+    for cells in _doubled(line_reader.text_blocks(file, charset, size), quote=ord(quote), escape=ord(escape)):
         inside = _inside(cells == ord(quote), is_inside=is_inside)
         is_inside = bool(inside[-1])
-        feeds = np.flatnonzero((cells == _FEED) & ~inside)
-        data = cells.tobytes()
-        if len(feeds):
-            end = int(feeds[-1]) + 1
-            yield b"".join((*waiting, data[:end]))
-            waiting, size, data = [], 0, data[end:]
-        waiting.append(data)
-        size += len(data)
-        if size > _LONGEST:
-            raise FormatError("a record is longer than a gibibyte, or a quote is never closed", kind="value")
-    if any(waiting):
+        feeds = 1 + np.flatnonzero((cells == _FEED) & ~inside)
+        guard.check_record(len(waiting) + (int(feeds[0]) if len(feeds) else len(cells)))
+        start = 0
+        for stop in (feeds[0], feeds[-1]) if len(feeds) and len(waiting) > _BLOCK else feeds[-1:]:
+            if stop > start:
+                waiting += cells[start:stop].data
+                yield pa.py_buffer(waiting)
+                waiting, start = bytearray(), int(stop)
+        waiting += cells[start:].data
+    if waiting:
         raise FormatError("the file is cut off in the middle of a record", kind="value")
 
 
-def first_record(piece: bytes, *, quote: str, delimiter: str) -> tuple[int, int]:
+def first_record(piece: pa.Buffer, *, quote: str, delimiter: str) -> tuple[int, int]:
     """How many fields the first record of a piece has, and where it ends."""
-    cells = np.frombuffer(piece, np.uint8)
-    outside = ~_inside(cells == ord(quote), is_inside=False)
-    end = int(np.argmax((cells == _FEED) & outside)) + 1
-    return 1 + int(np.count_nonzero((cells[:end] == ord(delimiter)) & outside[:end])), end
+    fields, is_inside = 1, False
+    for start in range(0, piece.size, _BLOCK):
+        cells = np.frombuffer(memoryview(piece)[start : start + _BLOCK], np.uint8)
+        inside = _inside(cells == ord(quote), is_inside=is_inside)
+        is_inside = bool(inside[-1])
+        feeds = np.flatnonzero((cells == _FEED) & ~inside)[:1]
+        end = int(feeds[0]) + 1 if len(feeds) else len(cells)
+        fields += int(np.count_nonzero((cells[:end] == ord(delimiter)) & ~inside[:end]))
+        if len(feeds):
+            return fields, start + end
+    return fields, piece.size
 
 
-def _doubled(file: BinaryIO, *, charset: str, quote: int, escape: int) -> Iterator[Bytes]:
+def _doubled(blocks: Iterator[bytes], *, quote: int, escape: int) -> Iterator[Bytes]:
     """The text block by block, none of them empty."""
-    decoder = codecs.getincrementaldecoder(charset)()
     left, is_inside = b"", False
     is_last = False
     while not is_last:
-        block = file.read(_BLOCK)
+        block = next(blocks, b"")
         is_last = not block
-        data = left + decoder.decode(block, final=is_last).encode()
+        data = left + block
         end = len(data)
         if escape != quote and not is_last:  # one escape alone: what it means comes next
             end -= (end - len(data.rstrip(bytes([escape])))) % 2

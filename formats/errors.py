@@ -1,4 +1,8 @@
-"""What formats raise. The sink turns these into its own errors and adds where it happened."""
+"""What formats raise. The sink turns these into its own errors and adds where it happened.
+
+FormatError     a schema, an option or a value does not fit the format
+LimitError    a file holds more than its reader takes
+"""
 
 from __future__ import annotations
 
@@ -23,6 +27,29 @@ class FormatError(ValueError):
         return _rebuild, (self.message, self.kind)
 
 
+class LimitError(FormatError):
+    """A file holds more than its reader takes, see ``formats.ReadLimits``; kind ``"value"``.
+
+    Args:
+        what: is too large.
+        file: its name, or ``"the file"``.
+        limit: which one it is, ``"record"`` or ``"file"``.
+        size: of the limit, in bytes.
+    """
+
+    def __init__(self, what: str, *, file: str, limit: str, size: int) -> None:
+        where = "" if file == "the file" else f" in '{file}'"
+        super().__init__(
+            f"{what}{where} is larger than {size} bytes, which is damage or a bomb, or the limit is too low: "
+            f"read it as BoundedFile(file, limits=ReadLimits({limit}=…))",
+            kind="value",
+        )
+        self.what, self.file, self.limit, self.size = what, file, limit, size
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return _rebuild_limit, (self.what, self.file, self.limit, self.size)
+
+
 def _rebuild(message: str, kind: str) -> FormatError:
     return FormatError(message, kind=kind)
 
@@ -37,3 +64,7 @@ def told(error: BaseException, *, by: object = None) -> str:
     kind = type(error).__name__
     words = " ".join(str(error).encode(errors="backslashreplace").decode().split())[:_LONGEST]
     return kind if not words or type(by).__module__.startswith(_OURS) else f"{kind}: {words}"
+
+
+def _rebuild_limit(what: str, file: str, limit: str, size: int) -> LimitError:
+    return LimitError(what, file=file, limit=limit, size=size)

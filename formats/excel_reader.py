@@ -19,6 +19,7 @@ import pyarrow.types as pt
 
 from formats import columns, line_reader, reading
 from formats.errors import FormatError
+from formats.limits import guard_of
 
 _READ: Final[tuple[Callable[[Any], bool], ...]] = (
     columns.is_text,
@@ -47,7 +48,7 @@ def open_reader(file: BinaryIO, *, schema: pa.Schema | None) -> pa.RecordBatchRe
                 "and a time with a zone as one without",
                 kind="option",
             )
-    return reading.reader(wanted, lambda: _batches(file, library, wanted), wanted=None)
+    return reading.reader(wanted, lambda: _batches(file, library, wanted), wanted=None, guard=guard_of(file))
 
 
 def _batches(

@@ -5,12 +5,13 @@ from __future__ import annotations
 import io
 import lzma
 from collections.abc import Iterator
-from typing import Any, BinaryIO, Final
+from typing import Any, BinaryIO, Final, cast
 
 import pyarrow as pa
 
 from formats import reading
 from formats.errors import FormatError
+from formats.limits import BoundedFile, Guard, guard_of
 
 _BLOCK: Final = 256 << 10  # bytes
 _ARROW: Final[dict[str, Any]] = {"gzip": "gzip", "bzip2": "bz2", "zstd": "zstd", "lz4": "lz4"}
@@ -26,7 +27,9 @@ def expanded(file: BinaryIO, codec: str) -> BinaryIO:
 
     ``read`` raises ``FormatError`` of kind ``"value"``: no such data, damaged, or cut off.
     """
-    return io.BufferedReader(_Expanded(file, codec), _BLOCK)
+    guard = guard_of(file)
+    lent: Any = io.BufferedReader(_Expanded(file, codec, guard), _BLOCK)
+    return cast("BinaryIO", BoundedFile(lent, limits=guard.limits, name=guard.name))
 
 
 def cramjam_snappy() -> Any:
@@ -47,9 +50,10 @@ def cramjam_snappy() -> Any:
 class _Expanded(io.RawIOBase):
     """What members hold, one after the other."""
 
-    def __init__(self, file: BinaryIO, codec: str) -> None:
+    def __init__(self, file: BinaryIO, codec: str, guard: Guard) -> None:
         self._file = reading.Source(file)
         self._codec = codec
+        self._guard = guard
         self.seek(0)
 
     def readable(self) -> bool:
@@ -99,6 +103,7 @@ class _Expanded(io.RawIOBase):
         buffer[:taken] = self._rest[:taken]
         self._rest = self._rest[taken:]
         self._position += taken
+        self._guard.check_file(self._position)
         return taken
 
 

@@ -6,14 +6,20 @@ more than one form there (bytes, maps, times of day, intervals) is refused rathe
 
 from __future__ import annotations
 
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, Final
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.json as pj
 import pyarrow.types as pt
 
 from formats import columns, line_reader, reading
 from formats.errors import FormatError
+from formats.limits import Guard, guard_of
+
+_OF_AN_ITEM: Final = 16  # bytes of memory of each column in it, while it is parsed
+_PIECE: Final = 1 << 20  # bytes that are looked at together
+_COMMA: Final = ord(",")
 
 
 def open_reader(file: BinaryIO, *, schema: pa.Schema | None) -> pa.RecordBatchReader:
@@ -24,15 +30,38 @@ def open_reader(file: BinaryIO, *, schema: pa.Schema | None) -> pa.RecordBatchRe
     parsed = pa.schema(
         [field.with_type(_as_parsed(field.type)).with_nullable(nullable=True) for field in wanted]
     )
-    return line_reader.open_lines(file, lambda lines: _parse(lines, parsed, wanted), schema=wanted)
+    guard = guard_of(file)
+    of_an_item = _OF_AN_ITEM * max((_items(field.type) for field in parsed), default=0)
+
+    def parse(lines: pa.Buffer) -> pa.RecordBatch:
+        if of_an_item and lines.size * of_an_item > guard.record:
+            _check_items(lines, of_an_item, guard)
+        return _parse(lines, parsed, wanted)
+
+    return line_reader.open_lines(file, parse, schema=wanted)
 
 
-def _parse(lines: str, parsed: pa.Schema, wanted: pa.Schema) -> pa.RecordBatch:
-    data = lines.encode()
-    source: Any = pa.BufferReader(data)
+def _items(kind: Any) -> int:
+    """Columns that an item of a list has, in the list of ``kind`` where that is most; 0 without lists."""
+    inner = [field.type for _, field in columns.children(pa.field("", kind), path="")]
+    own = sum(1 for _ in columns.walk(pa.schema([pa.field("", kind)]))) if columns.is_list(kind) else 0
+    return max([own, *map(_items, inner)])
+
+
+def _check_items(lines: pa.Buffer, of_an_item: int, guard: Guard) -> None:
+    """Raise if the items of lists, each of them a comma, might take too much; some take two bytes of text."""
+    commas = 0
+    for start in range(0, lines.size, _PIECE):
+        piece = np.frombuffer(memoryview(lines)[start : start + _PIECE], np.uint8)
+        commas += int(np.count_nonzero(piece == _COMMA))
+    guard.check_record(lines.size + commas * of_an_item, "a record with all the items of its lists")
+
+
+def _parse(lines: pa.Buffer, parsed: pa.Schema, wanted: pa.Schema) -> pa.RecordBatch:
+    source: Any = pa.BufferReader(lines)
     table = pj.read_json(
         source,
-        read_options=pj.ReadOptions(use_threads=False, block_size=len(data) + 1),
+        read_options=pj.ReadOptions(use_threads=False, block_size=lines.size + 1),
         parse_options=pj.ParseOptions(explicit_schema=parsed, unexpected_field_behavior="ignore"),
     )
     if not len(wanted):

@@ -6,25 +6,28 @@ import codecs
 from collections.abc import Callable, Iterator
 from typing import BinaryIO, Final
 
+import numpy as np
 import pyarrow as pa
 
-from formats import reading
+from formats import charsets, reading
 from formats.errors import FormatError
+from formats.limits import Guard, guard_of
 
 _BLOCK: Final = 1 << 20  # bytes read at a time
-_LONGEST: Final = 1 << 30  # bytes of one line, beyond which a file is no file of lines
+_FEED: Final = ord("\n")
 
-Parse = Callable[[str], pa.RecordBatch]
+#: Makes a batch of some whole lines in UTF-8, each with its line feed; a line that is long comes alone.
+Parse = Callable[[pa.Buffer], pa.RecordBatch]
 
 
 def open_lines(
-    file: BinaryIO, parse: Parse, *, schema: pa.Schema, charset: str = "utf-8"
+    file: BinaryIO, parse: Parse, *, schema: pa.Schema, charset: str = charsets.UTF_8
 ) -> pa.RecordBatchReader:
     """Batches of a file of lines.
 
     Args:
         file: read from its beginning.
-        parse: makes a batch of ``schema`` of some whole lines, each with its line feed.
+        parse: makes a batch of ``schema``.
         schema: of the batches.
         charset: of the file.
 
@@ -32,7 +35,9 @@ def open_lines(
         FormatError: kind ``"value"``, from an iteration; the last line is cut off, a line is too long,
             or the bytes are none of ``charset``.
     """
-    return reading.reader(schema, lambda: _batches(file, parse, charset), wanted=None)
+    return reading.reader(
+        schema, lambda: _batches(file, parse, schema, charset), wanted=None, guard=guard_of(file)
+    )
 
 
 def require_schema(schema: pa.Schema | None, name: str) -> pa.Schema:
@@ -55,34 +60,63 @@ def require_columns(schema: pa.Schema | None, name: str) -> pa.Schema:
     return found
 
 
-def _batches(file: BinaryIO, parse: Parse, charset: str) -> Iterator[pa.RecordBatch]:
+def _batches(file: BinaryIO, parse: Parse, schema: pa.Schema, charset: str) -> Iterator[pa.RecordBatch]:
+    guard = guard_of(file)
+    most = reading.most_rows(schema, guard)
     try:
-        for lines in whole_lines(file, charset):
-            batch = parse(lines)
-            for start in range(0, batch.num_rows, reading.BATCH_ROWS):
-                yield batch.slice(start, reading.BATCH_ROWS)
+        for lines in whole_lines(file, charset, guard):
+            for some in _at_most(lines, most):
+                batch = parse(some)
+                for start in range(0, batch.num_rows, most):
+                    yield batch.slice(start, most)
     except UnicodeError as error:
         raise FormatError(f"the file is not text in {charset}", kind="value") from error
 
 
-def whole_lines(file: BinaryIO, charset: str) -> Iterator[str]:
-    """The text of ``file``, cut behind line feeds.
+def _at_most(lines: pa.Buffer, most: int) -> Iterator[pa.Buffer]:
+    """``lines``, so many at a time: the shortest of lines may become a record of many columns."""
+    if lines.size <= most or lines.size > 2 * _BLOCK + 1:  # of such a size it is a single one
+        yield lines
+        return
+    ends = 1 + np.flatnonzero(np.frombuffer(memoryview(lines), np.uint8) == _FEED)
+    start = 0
+    for end in (*ends[most - 1 : -1 : most].tolist(), lines.size):
+        yield lines.slice(start, end - start)
+        start = end
+
+
+def whole_lines(file: BinaryIO, charset: str, guard: Guard) -> Iterator[pa.Buffer]:
+    """The text of ``file`` in UTF-8, cut behind line feeds; a long line comes alone.
 
     Raises:
-        FormatError: kind ``"value"``; it does not end with a line feed, or holds none for a gibibyte.
+        FormatError: kind ``"value"``; it does not end with a line feed, or a line is too long.
+        UnicodeError: it is no text in ``charset``.
+    """
+    waiting = bytearray()
+    for block in text_blocks(file, charset, min(_BLOCK, guard.record)):
+        first, end = block.find(b"\n") + 1, block.rfind(b"\n") + 1
+        guard.check_record(len(waiting) + (first or len(block)), "a line")
+        ends = (first, end) if len(waiting) > _BLOCK else (end,)
+        start = 0
+        for stop in ends:
+            if stop > start:
+                waiting += memoryview(block)[start:stop]
+                yield pa.py_buffer(waiting)
+                waiting, start = bytearray(), stop
+        waiting += memoryview(block)[start:]
+    if waiting:
+        raise FormatError("the file is cut off in the middle of a line", kind="value")
+
+
+def text_blocks(file: BinaryIO, charset: str, size: int) -> Iterator[bytes]:
+    """The text of ``file`` in UTF-8, some ``size`` bytes at a time; a character may lie in two blocks.
+
+    Raises:
         UnicodeError: it is no text in ``charset``.
     """
     decoder = codecs.getincrementaldecoder(charset)()
-    waiting: list[str] = []
-    size = 0
-    while block := file.read(_BLOCK):
-        head, feed, tail = decoder.decode(block).rpartition("\n")
-        if feed:
-            yield "".join((*waiting, head, feed))
-            waiting, size = [], 0
-        waiting.append(tail)
-        size += len(tail)
-        if size > _LONGEST:
-            raise FormatError("a line is longer than a gibibyte", kind="value")
-    if any(waiting) or decoder.decode(b"", final=True):
-        raise FormatError("the file is cut off in the middle of a line", kind="value")
+    while block := file.read(size):
+        text = decoder.decode(block)
+        yield block if charset == charsets.UTF_8 else text.encode()
+    if charset != charsets.UTF_8:  # where what is cut off is no whole line either
+        decoder.decode(b"", final=True)

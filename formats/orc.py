@@ -16,6 +16,7 @@ from formats.codec_names import codec_name
 from formats.collecting import CollectingWriter, Limits
 from formats.errors import FormatError
 from formats.guarded_output import ArrowOutput
+from formats.limits import guard_of
 from formats.sizes import parse_size
 
 if TYPE_CHECKING:
@@ -113,7 +114,9 @@ class OrcBulkWriterFactory(BulkWriterFactory):
             lent: Any = source
             found = orc.ORCFile(lent)
             own = found.schema
-        return reading.reader(own, lambda: source.checked(_batches(found)), wanted=schema)
+        return reading.reader(
+            own, lambda: source.checked(_batches(found)), wanted=schema, guard=guard_of(file)
+        )
 
     def check_schema(self, schema: pa.Schema) -> None:
         """See ``BulkWriterFactory.check_schema``."""

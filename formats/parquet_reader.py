@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from formats import columns, reading
+from formats.limits import guard_of
 from formats.parquet_encryption import ParquetEncryption
 
 _READ_AHEAD: Final = 1 << 20  # bytes of one column chunk at a time, so that none is in memory as a whole
@@ -44,7 +45,9 @@ def open_reader(
             **FOOTER_LIMITS,
         )
         instants = _with_instants(found)
-    return reading.reader(instants, lambda: source.checked(_batches(found, instants, keys)), wanted=schema)
+    return reading.reader(
+        instants, lambda: source.checked(_batches(found, instants, keys)), wanted=schema, guard=guard_of(file)
+    )
 
 
 def _with_instants(file: pq.ParquetFile) -> pa.Schema:

@@ -14,10 +14,12 @@ import pyarrow.types as pt
 from formats import columns
 from formats.errors import FormatError
 from formats.evolution import check_readable_as
+from formats.limits import Guard
 
 #: Most records, and about the most bytes in Arrow's form, that a reader hands over at a time.
 BATCH_ROWS: Final = 65_536
 BATCH_BYTES: Final = 16 << 20
+_OF_A_CELL: Final = 8  # bytes of a column's, at least
 _OF_BYTES: Final[tuple[type[Exception], ...]] = (pa.ArrowException, OSError, EOFError, UnicodeDecodeError)
 
 
@@ -104,6 +106,12 @@ def _is_no_damage(error: Exception) -> bool:
     return type(error) is MemoryError  # Arrow's own is of a class of its own, and of a size in the file
 
 
+def most_rows(schema: pa.Schema, guard: Guard) -> int:
+    """How many records of ``schema`` are parsed at a time at most, since even the empty ones take memory."""
+    cells = sum(1 for _ in columns.walk(schema))
+    return max(1, min(BATCH_ROWS, min(BATCH_BYTES, guard.record) // (_OF_A_CELL * max(cells, 1))))
+
+
 def rows_per_batch(size: int, rows: int) -> int:
     """How many of ``rows`` records that take ``size`` bytes together go into one batch; at least one."""
     return max(1, min(BATCH_ROWS, BATCH_BYTES * max(rows, 1) // max(size, 1)))
@@ -131,7 +139,11 @@ def with_fractions(kind: Any) -> Any:
 
 
 def reader(
-    schema: pa.Schema, batches: Callable[[], Iterator[pa.RecordBatch]], *, wanted: pa.Schema | None
+    schema: pa.Schema,
+    batches: Callable[[], Iterator[pa.RecordBatch]],
+    *,
+    wanted: pa.Schema | None,
+    guard: Guard,
 ) -> pa.RecordBatchReader:
     """Batches of a file as a reader, with the columns and types of ``wanted``.
 
@@ -139,27 +151,42 @@ def reader(
         schema: of the file.
         batches: starts to read; called at the first batch.
         wanted: ``None`` for ``schema``.
+        guard: of the file; the records are counted by it.
 
     Raises:
         FormatError: kind ``"schema"``; the file's columns cannot become those of ``wanted``. Kind
-            ``"value"``; a name in the file is no text.
+            ``"value"``; a name in the file is no text. ``LimitError`` from an iteration.
     """
     target = schema if wanted is None else wanted
     try:
         check_readable_as(schema, target)
     except UnicodeDecodeError as error:  # Arrow decodes a name when somebody asks for it
         raise FormatError("the file is damaged: a column has a name that is no text", kind="value") from error
-    return pa.RecordBatchReader.from_batches(target, _checked(batches, target))
+    return pa.RecordBatchReader.from_batches(target, _checked(batches, target, guard))
 
 
-def _checked(batches: Callable[[], Iterator[pa.RecordBatch]], target: pa.Schema) -> Iterator[pa.RecordBatch]:
+def _checked(
+    batches: Callable[[], Iterator[pa.RecordBatch]], target: pa.Schema, guard: Guard
+) -> Iterator[pa.RecordBatch]:
+    size = 0
     try:
         for batch in batches():
-            yield conformed(batch, target)
+            size += columns.size(batch)
+            guard.check_file(size)
+            yield from _conformed(batch, target, guard)
     except FormatError:
         raise
     except (pa.ArrowException, EOFError) as error:
         raise FormatError(f"the file is damaged or cut off ({type(error).__name__})", kind="value") from error
+
+
+def _conformed(batch: pa.RecordBatch, schema: pa.Schema, guard: Guard) -> Iterator[pa.RecordBatch]:
+    if batch.schema.equals(schema):
+        yield batch
+        return
+    most = most_rows(schema, guard)  # the file may have fewer columns
+    for start in range(0, batch.num_rows, most):
+        yield conformed(batch.slice(start, most), schema)
 
 
 def conformed(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:

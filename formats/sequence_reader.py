@@ -20,11 +20,11 @@ from formats import reading, writables
 from formats.arrow import Column
 from formats.columns import Bytes, Offsets
 from formats.errors import FormatError
+from formats.limits import guard_of
 
 ESCAPE: Final = b"\xff\xff\xff\xff"
-#: Most records in a block, and most bytes of its keys or values unless there is one record only.
+#: Most records in a block.
 MOST_RECORDS: Final = 1 << 20
-MOST_EXPANDED: Final = 256 << 20
 _VERSION: Final = 6
 _SYNC: Final = 16  # bytes
 _MOST_NAME: Final = 1 << 10  # bytes of the name of a class
@@ -73,7 +73,7 @@ def open_reader(file: BinaryIO, *, key: str, value: str, schema: pa.Schema | Non
             f"the file has no column, or two of the name {value!r}: name both in the factory", kind="option"
         )
     found = pa.schema(fields)
-    return reading.reader(found, lambda: _batches(file, header, found), wanted=schema)
+    return reading.reader(found, lambda: _batches(file, header, found), wanted=schema, guard=guard_of(file))
 
 
 def _batches(file: BinaryIO, header: _Header, schema: pa.Schema) -> Iterator[pa.RecordBatch]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, BinaryIO
 
+import numpy as np
 import pyarrow as pa
 
 from formats import charsets, columns, line_reader, render
@@ -51,8 +52,10 @@ class TextEncoder(LineEncoder):
         if len(wanted) != 1 or not columns.is_text(wanted.field(0).type):
             raise FormatError("text is read as one column of strings")
 
-        def parse(lines: str) -> pa.RecordBatch:
-            values = pc.split_pattern(pa.array([lines[:-1]]), "\n").flatten()
+        def parse(lines: pa.Buffer) -> pa.RecordBatch:
+            limits = pa.py_buffer(np.array([0, lines.size - 1], np.int32).data)
+            text = pa.Array.from_buffers(pa.string(), 1, [None, limits, lines])
+            values = pc.split_pattern(text, "\n").flatten()
             return pa.RecordBatch.from_arrays([values.cast(wanted.field(0).type)], schema=wanted)
 
         return line_reader.open_lines(file, parse, schema=wanted, charset=self.charset)

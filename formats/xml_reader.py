@@ -16,12 +16,15 @@ import pyarrow.types as pt
 
 from formats import columns, line_reader, reading
 from formats.errors import FormatError
+from formats.limits import Guard, guard_of
 
 if TYPE_CHECKING:
     from formats.xml import XmlWriterFactory
 
 _BLOCK: Final = 256 << 10  # bytes
-_LARGEST: Final = 64 << 20
+_LARGER: Final = 4  # times as much, of what is long
+_OF_A_PIECE: Final = 64  # bytes of memory of a text or name, besides its characters
+_SHORTEST: Final = 4  # bytes of an element without anything in it
 _READ: Final[tuple[Callable[[Any], bool], ...]] = (
     columns.is_text,
     pt.is_boolean,
@@ -42,7 +45,8 @@ def open_reader(
     wanted = line_reader.require_columns(schema, "XML")
     for field in wanted:
         _check(field.type, field.name)
-    return reading.reader(wanted, lambda: _batches(file, _Records(factory, wanted)), wanted=None)
+    records = _Records(factory, wanted, guard_of(file))
+    return reading.reader(wanted, lambda: _batches(file, records), wanted=None, guard=records.guard)
 
 
 def _batches(file: BinaryIO, records: _Records) -> Iterator[pa.RecordBatch]:
@@ -53,12 +57,17 @@ def _batches(file: BinaryIO, records: _Records) -> Iterator[pa.RecordBatch]:
     parser.EndElementHandler = records.end
     parser.CharacterDataHandler = records.text
     parser.StartDoctypeDeclHandler = records.refuse_doctype
-    size = _BLOCK
+    # Elements of nothing are the most records that a block can hold.
+    size = least = max(1, min(_BLOCK, records.guard.record, records.most * _SHORTEST))
+    read = 0
     while block := file.read(size):
         before = parser.CurrentByteIndex
         _parse(parser, block)
+        read += len(block)
+        is_long = parser.CurrentByteIndex == before
         # What is long is looked at again with each piece, so larger pieces of it cost less.
-        size = _BLOCK if parser.CurrentByteIndex > before else min(2 * size, _LARGEST)
+        size = min(2 * size, _LARGER * least) if is_long else least
+        records.check(read - max(parser.CurrentByteIndex, 0))
         yield from records.taken()
     _parse(parser, b"")
     yield from records.taken()
@@ -80,7 +89,10 @@ def _parse(parser: expat.XMLParserType, block: bytes) -> None:
 class _Records:
     """Called by the parser; keeps the text of each column until somebody takes it."""
 
-    def __init__(self, factory: XmlWriterFactory, schema: pa.Schema) -> None:
+    def __init__(self, factory: XmlWriterFactory, schema: pa.Schema, guard: Guard) -> None:
+        self.guard = guard
+        self.most = reading.most_rows(schema, guard)
+        self._size = 0  # of the record that is being read
         self._tags = (factory.root_tag, factory.row_tag)
         self._in_attributes = factory.layout == "attributes"
         self._schema = schema
@@ -102,13 +114,24 @@ class _Records:
             )
         if depth == 1:
             self._record = attributes if self._in_attributes else {}
+            self._size = 0
+        self._count(len(tag) + sum(map(len, attributes)) + sum(map(len, attributes.values())))
         self._open.append(tag)
 
     def text(self, text: str) -> None:
         if len(self._open) > 2:
             self._pieces.append(text)
+            self._count(len(text))
         elif text.strip(_WHITE):
             raise FormatError("there is text outside of values", kind="value")
+
+    def check(self, unread: int) -> None:
+        """Raise ``LimitError`` if the record takes too much with ``unread`` bytes that no event came of."""
+        self.guard.check_record(self._size + unread)
+
+    def _count(self, size: int) -> None:
+        self._size += _OF_A_PIECE + size
+        self.guard.check_record(self._size)
 
     def end(self, tag: str) -> None:
         self._open.pop()
