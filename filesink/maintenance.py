@@ -133,9 +133,7 @@ class Maintenance:
         oldest = None
         if older_than_ms is not None and (seen or ledgers):
             oldest = now_ms() - older_than_ms
-        for ids in _with_one_tag(ledgers):
-            if seen.pop(sink_tag(ids[0]), ()):
-                log.warning(NOT_SWEPT, ids[0], ", ".join(ids[1:]))
+        _leave_shared(seen, ledgers)
         for ledger in ledgers:
             files = [*seen.pop(sink_tag(ledger.sink_id), ()), *_unfinished(ledger)]
             if files:
@@ -295,12 +293,14 @@ def _is_taken_back(retraction: Retraction, ledger: Ledger, record: EpochRecord, 
     return True
 
 
-def _with_one_tag(ledgers: Iterable[Ledger]) -> list[list[str]]:
-    """Ids of sinks whose files bear the same tag, those of each such tag together."""
+def _leave_shared(seen: dict[str, list[Hidden]], ledgers: Iterable[Ledger]) -> None:
+    """Take the files out of ``seen`` whose tag is that of two sinks: nobody knows whose they are."""
     found: dict[str, list[str]] = {}
     for ledger in ledgers:
         found.setdefault(sink_tag(ledger.sink_id), []).append(ledger.sink_id)
-    return [ids for ids in found.values() if len(ids) > 1]
+    for tag, ids in found.items():
+        if len(ids) > 1 and seen.pop(tag, ()):
+            log.warning(NOT_SWEPT, ids[0], ", ".join(ids[1:]))
 
 
 def _unfinished(ledger: Ledger) -> Iterator[Hidden]:
