@@ -176,7 +176,12 @@ def report_of(outcome: Outcome[Committable]) -> EpochReport:
         files=tuple(files),
         batch_id=outcome.cause.batch_id if isinstance(outcome.cause, MicroBatch) else None,
         already_committed=outcome.replayed,
-        replaced=tuple(file.path for file in outcome.committables if isinstance(file, ReplacedFile)),
+        replaced=tuple(
+            file.path
+            for file in outcome.committables
+            if isinstance(file, ReplacedFile) and file not in outcome.left
+        ),
+        not_removed=tuple(file.path for file in outcome.left if isinstance(file, ReplacedFile)),
         open_rows=outcome.metrics.get(OPEN_ROWS),
         waiting_rows=outcome.metrics.get(WAITING_ROWS),
         metrics={name: value for name, value in outcome.metrics.items() if name not in _FIELDS},

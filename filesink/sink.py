@@ -15,7 +15,7 @@ How it is used:
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Literal, NoReturn
@@ -24,21 +24,24 @@ from filesink.bucket import Closed
 from filesink.buckets import BucketAssigner
 from filesink.checkpoints import check_checkpoint
 from filesink.closed_parts import Compaction, CompactStrategy, Waiting
+from filesink.committables import Committable, HeldFile
 from filesink.dead_letters import DeadLetters
 from filesink.durations import Duration, parse_duration_ms
-from filesink.errors import ConfigError
+from filesink.errors import CleanupError, ConfigError
 from filesink.file_format import BulkFormat, FileFormat, RowFormat, check_suffix
 from filesink.file_tiers import FileTiers, Publishing, StoreAddress
 from filesink.hive_tables import assigner_of, find_table, format_of
 from filesink.identity import OnNewQuery, check_uid
 from filesink.maintenance import Announce, Lost, Maintenance
 from filesink.merging import SinkFiles
+from filesink.metastore.announcements import Announced
 from filesink.metastore.api import Metastore
 from filesink.metastore.metastore_policy import MetastorePolicy
 from filesink.metastore.partition_commit import PartitionCommit
 from filesink.method_arguments import checkpoint, choice, data_frame, instance_of, kind_of
+from filesink.named_partitions import Partition, buckets_named
 from filesink.naming import OutputFileConfig
-from filesink.replay import EpochOptions, OnReplayMismatch
+from filesink.replay import EpochOptions, OnRepeatedTxn, OnReplayMismatch
 from filesink.report import EpochReport, RecoveryReport, SweepPlan, report_of
 from filesink.rolling import AnsweringPolicy, CheckpointRollingPolicy, RollingPolicy
 from filesink.save_mode import SaveMode
@@ -333,27 +336,70 @@ class FileSink:
             ),
         )
 
-    def write(self, df: DataFrame, *, mode: Mode = "append", txn_id: str | None = None) -> EpochReport:
+    def write(
+        self,
+        df: DataFrame,
+        *,
+        mode: Mode = "append",
+        txn_id: str | None = None,
+        partitions: Iterable[Partition] | None = None,
+        on_repeated_txn: Literal["raise", "skip", "replace"] = "raise",
+    ) -> EpochReport:
         """Write a batch DataFrame; returns when its files are visible.
 
+        Writes that append may run beside each other and beside streams, and so may overwrites of
+        different partitions.
+
         Args:
-            df: not streaming; executed once. It may read what it overwrites.
+            df: not streaming; executed once, and once more if ``txn_id`` was written before. It may read
+                what it overwrites.
             mode: ``"append"`` leaves what is there alone. ``"overwrite"`` replaces every data file below
                 the base path, ``"overwrite_partitions"`` those in the buckets that get data: the new
                 files become visible first, then the old ones go, so that readers may see both for a
                 moment, and never neither. ``"error_if_data_exists"`` writes only where there is none.
-            txn_id: your name for this very data, below this path and under this uid. A second call
-                with it, after a crash too, writes nothing and reports ``already_committed``. You vouch that
-                equal ids mean equal data.
+            txn_id: your name for this very data, below this path and under this uid. A second call with it,
+                after a crash too, compares number, columns and values of the rows; if they are equal it
+                writes nothing and reports ``already_committed``.
+            partitions: with ``mode="overwrite_partitions"``, those that are replaced even if no row is for
+                them, as ``[{"day": "2026-01-01"}]`` or bucket ids: a day without rows becomes empty.
+            on_repeated_txn: what becomes of a ``txn_id`` that comes back with other data: ``"raise"``
+                refuses it, ``"replace"`` replaces the files of the earlier write, ``"skip"`` keeps them and
+                does not look at the data.
 
         Raises:
+            RepeatedTxnError: see ``txn_id``; nothing was written.
+            ConcurrentDriverError: ``PARTITION_CONFLICT``, another write has replaced some of the same
+                partitions meanwhile; nothing became visible.
+            CleanupError: everything is visible, but some replaced files could not be removed yet; raised by
+                the first write that meets them, later ones try again.
             FilesinkError: nothing became visible, or, if the epoch had been decided, ``recover()``
                 carries it through.
         """
         chosen = choice(SaveMode, mode, "mode")
+        repeated = choice(OnRepeatedTxn, on_repeated_txn, "on_repeated_txn")
         self._read_settings(data_frame(df, "write"))
         ordered = self._builder.in_order()(df)
-        return report_of(self._engine.write(ordered, mode=chosen, txn_id=txn_id))
+        emptied = buckets_named(partitions, self._builder.assigner, ordered.columns if partitions else ())
+        if emptied and chosen is not SaveMode.OVERWRITE_PARTITIONS:
+            raise ConfigError(
+                f"partitions= goes with mode='overwrite_partitions', got mode={mode!r}", code="CONFLICT"
+            )
+        outcome = self._engine_for(emptied, repeated).write(ordered, mode=chosen, txn_id=txn_id)
+        report = report_of(outcome)
+        if outcome.newly_left:
+            raise _not_removed(report)
+        return report
+
+    def _engine_for(
+        self, emptied: frozenset[str], repeated: OnRepeatedTxn
+    ) -> SparkEngine[HeldFile, Committable, Announced]:
+        """The engine, or one for a single write that was asked for something of its own."""
+        if not emptied and repeated is OnRepeatedTxn.RAISE:
+            return self._engine
+        epochs = replace(self._builder.epochs, on_repeated_txn=repeated)
+        return SparkEngine(
+            replace(self._tiers, emptied=emptied), replace(self._engine.options, epochs=epochs)
+        )
 
     def start(
         self,
@@ -501,6 +547,17 @@ class FileSink:
     def _maintenance(self, announce: Announce = Announce.RAISE) -> Maintenance:
         check_written(self._address, self._tiers.uid)
         return Maintenance(self._tiers, clock=self._engine.clock, ids=self._engine.ids, announce=announce)
+
+
+def _not_removed(report: EpochReport) -> CleanupError:
+    shown = ", ".join(f"'{path}'" for path in report.not_removed[:3])
+    return CleanupError(
+        f"the write is complete, all of its {report.rows:,} rows are visible, and {len(report.not_removed)} "
+        f"files that they replace could not be removed, such as {shown}: readers see old rows beside the new "
+        "ones. The log has the reasons. Later overwrites try again; or remove them by hand. Do not repeat "
+        "this write",
+        code="NOT_REMOVED",
+    )
 
 
 def _refuse_other_kind(value: object, other: type | tuple[type, ...], where: str, right: str) -> None:

@@ -86,6 +86,11 @@ class SparkEngine(Generic[S, C, A]):
         )
 
     @property
+    def options(self) -> EngineOptions:
+        """How the sink is driven."""
+        return self._options
+
+    @property
     def clock(self) -> Clock:
         """The driver's clock."""
         return self._options.clock
