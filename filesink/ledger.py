@@ -278,6 +278,11 @@ class Ledger:
             ) from failed
         return standing
 
+    def last_slot(self) -> int:
+        """The newest slot that is decided; -1 for a new chain."""
+        listing = self.directory.listing()
+        return max([listing.folded_to(), *listing.records[-1:]])
+
     def is_void(self, slot: int) -> bool:
         """Whether ``slot`` has been folded away."""
         return self.directory.listing().has_folded(slot)

@@ -7,7 +7,7 @@ at, or that of the sink's uid.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import replace
 from enum import Enum
@@ -29,7 +29,16 @@ from filesink.replay import EpochOptions
 from filesink.report import EpochReport, RecoveryReport, SweepPlan, report_of
 from filesink.retraction import Retraction
 from filesink.storage.probes import store_ms
-from filesink.sweep import NOT_SWEPT, Chain, Hidden, Leftover, hidden_files, leftovers
+from filesink.sweep import (
+    NOT_SWEPT,
+    Chain,
+    Finished,
+    Hidden,
+    Leftover,
+    all_files,
+    check_tail,
+    leftovers,
+)
 
 log = logging.getLogger("filesink")
 
@@ -127,18 +136,35 @@ class Maintenance:
         So whoever removes one at a time takes none away that a driver has decided on meanwhile.
         """
         seen: dict[str, list[Hidden]] = {}
-        for file in hidden_files(self._store):
-            seen.setdefault(file.tag, []).append(file)
+        newest: dict[str, Finished] = {}
+        for file in all_files(self._store):
+            match file:
+                case Hidden():
+                    seen.setdefault(file.tag, []).append(file)
+                case Finished() if file.tag not in newest or newest[file.tag].slot < file.slot:
+                    newest[file.tag] = file
+                case _:
+                    pass
         ledgers = self._ledgers()
         oldest = None
         if older_than_ms is not None and (seen or ledgers):
             oldest = now_ms() - older_than_ms
-        _leave_shared(seen, ledgers)
+        _leave_shared(seen, newest, ledgers)
         for ledger in ledgers:
-            files = [*seen.pop(sink_tag(ledger.sink_id), ()), *_unfinished(ledger)]
-            if files:
-                yield from leftovers(self._chain(ledger, oldest), files)
+            tag = sink_tag(ledger.sink_id)
+            files = [*seen.pop(tag, ()), *_unfinished(ledger)]
+            if tag in newest or files:
+                yield from self._dead_of(ledger, files, newest.get(tag), oldest)
         yield from self._dead_without_chain(seen, oldest)
+
+    def _dead_of(
+        self, ledger: Ledger, files: Sequence[Hidden], newest: Finished | None, oldest: int | None
+    ) -> Iterator[Leftover]:
+        chain = self._chain(ledger, oldest)
+        if not ledger.is_open:
+            ours = [file for file in files if not file.path.startswith(ledger.directory.path)]
+            check_tail(chain, [*ours, *([newest] if newest else [])], decided=ledger.last_slot())
+        yield from leftovers(chain, files)
 
     def _dead_without_chain(self, seen: dict[str, list[Hidden]], oldest: int | None) -> Iterator[Leftover]:
         """Of files that bear the tag of a batch write, or of a sink that has no ledger here."""
@@ -293,13 +319,18 @@ def _is_taken_back(retraction: Retraction, ledger: Ledger, record: EpochRecord, 
     return True
 
 
-def _leave_shared(seen: dict[str, list[Hidden]], ledgers: Iterable[Ledger]) -> None:
+def _leave_shared(
+    seen: dict[str, list[Hidden]], newest: dict[str, Finished], ledgers: Iterable[Ledger]
+) -> None:
     """Take the files out of ``seen`` whose tag is that of two sinks: nobody knows whose they are."""
     found: dict[str, list[str]] = {}
     for ledger in ledgers:
         found.setdefault(sink_tag(ledger.sink_id), []).append(ledger.sink_id)
     for tag, ids in found.items():
-        if len(ids) > 1 and seen.pop(tag, None):
+        if len(ids) > 1:
+            newest.pop(tag, None)
+        if len(ids) > 1 and tag in seen:
+            del seen[tag]
             log.warning(NOT_SWEPT, ids[0], ", ".join(ids[1:]))
 
 

@@ -12,13 +12,17 @@ slot, and then that of the file: a sink that was merely idle may be at work agai
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 
-from filesink.naming import LEDGER_ROOT, is_data, join, name_of, parent, parse_ours, sink_tag
+from filesink.errors import StateCorruptError
+from filesink.naming import LEDGER_ROOT, is_data, join, name_of, parent, parse_ours, parse_part, sink_tag
 from filesink.storage.api import Entry, Kind, Store
 
 NOT_SWEPT = "sink %s: its files bear the same tag as those of %s, so none of them is swept"
+log = logging.getLogger("filesink")
+
 _AT_A_TIME = 64  # directories listed together, in so far as the store runs several requests at a time
 
 
@@ -31,6 +35,15 @@ class Hidden:
     slot: int
     size: int
     mtime_ms: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finished:
+    """A part file that readers see: whose it is, and the slot that its name tells."""
+
+    path: str
+    tag: str
+    slot: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,14 +100,61 @@ def hidden_files(store: Store, directories: Iterable[str] | None = None) -> Iter
     """
     for directory, entries in walk(store, directories):
         for entry in entries:
-            if entry.kind is Kind.FILE and (name := parse_ours(entry.name)):
-                yield Hidden(
-                    path=join(directory, entry.name),
-                    tag=name.tag,
-                    slot=name.slot,
-                    size=entry.size,
-                    mtime_ms=entry.mtime_ms,
+            if (file := _hidden(directory, entry)) is not None:
+                yield file
+
+
+def all_files(store: Store) -> Iterator[Hidden | Finished]:
+    """Every file of any filesink that belongs to this base path, hidden or not."""
+    for directory, entries in walk(store):
+        for entry in entries:
+            if (file := _hidden(directory, entry)) is not None:
+                yield file
+            elif entry.kind is Kind.FILE and (name := parse_part(entry.name)):
+                yield Finished(path=join(directory, entry.name), tag=name.tag, slot=name.slot)
+
+
+def _hidden(directory: str, entry: Entry) -> Hidden | None:
+    name = parse_ours(entry.name) if entry.kind is Kind.FILE else None
+    if name is None:
+        return None
+    return Hidden(
+        path=join(directory, entry.name),
+        tag=name.tag,
+        slot=name.slot,
+        size=entry.size,
+        mtime_ms=entry.mtime_ms,
+    )
+
+
+def check_tail(chain: Chain, files: Iterable[Hidden | Finished], *, decided: int) -> None:
+    """Look whether a file tells that its chain was longer than it is: records were lost, and their marks.
+
+    One that readers see is only a hint, told in the log: somebody may have begun anew beside old data, or
+    copied files here.
+
+    Args:
+        chain: read after ``files`` were seen.
+        files: with the tag of ``chain``.
+        decided: its newest slot.
+
+    Raises:
+        StateCorruptError: ``LOST_TAIL``; a hidden file tells.
+    """
+    for file in files:
+        # Files for a slot are made when the one before it is decided, and seen when it is decided itself.
+        if file.slot > decided + isinstance(file, Hidden):
+            what = (
+                f"'{file.path}' was made for epoch {file.slot} of sink '{chain.sink_id}', and its ledger "
+                f"ends with epoch {decided}: its newest records may be lost"
+            )
+            if isinstance(file, Hidden):
+                raise StateCorruptError(
+                    f"{what}. Nothing was removed. Bring the directory of the ledger back from a backup; or "
+                    "remove this file, if the sink was begun anew",
+                    code="LOST_TAIL",
                 )
+            log.warning("%s. Unless the sink was begun anew beside old data, restore its ledger", what)
 
 
 def walk(store: Store, directories: Iterable[str] | None = None) -> Iterator[tuple[str, list[Entry]]]:

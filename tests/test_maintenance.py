@@ -1149,3 +1149,32 @@ def test_a_sweep_of_nothing_makes_nothing():
     world = World()
     world.maintenance().sweep(WEEK)
     assert world.files.files == {}
+
+
+def test_a_chain_that_was_longer_is_not_swept():
+    """Newest records and their marks are lost, as from an old backup: a hidden file bears witness."""
+    world = World(plan=plan_of(policy=keep_open()))
+    for batch in range(4):
+        world.driver().run(micro_batch(batch), world.job(records(f"{batch}")))
+    for slot in (1, 2, 3):
+        for kind in ("record", "complete"):
+            del world.files.files[f"_filesink/uid-u/{slot:012d}.{kind}"]
+    held = world.hidden()
+    for call in (lambda: world.maintenance().recover(Lost.RAISE, None), lambda: world.maintenance().sweep(1)):
+        with pytest.raises(StateCorruptError, match="its ledger ends with epoch 0") as raised:
+            call()
+        assert raised.value.code == "LOST_TAIL"
+    assert world.hidden() == held
+
+
+def test_a_sink_that_was_begun_anew_beside_old_data_is_told_of_them(caplog):
+    """Visible files of a longer chain are a hint, and no more."""
+    world = World()
+    for batch in range(3):
+        world.driver().run(micro_batch(batch), world.job(records(f"{batch}")))
+    for path in [path for path in world.files.files if path.startswith("_filesink/")]:
+        del world.files.files[path]
+    world.driver().run(micro_batch(0), world.job(records("new")))
+    world.maintenance().recover(Lost.RAISE, None)
+    assert "its newest records may be lost" in caplog.text
+    assert world.rows() == ["0", "1", "2", "new"]
