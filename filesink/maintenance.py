@@ -234,7 +234,8 @@ def _leave_shared(seen: dict[str, list[Hidden]], ledgers: Iterable[Ledger]) -> N
     for ledger in ledgers:
         found.setdefault(sink_tag(ledger.sink_id), []).append(ledger.sink_id)
     for tag, ids in found.items():
-        if len(ids) > 1 and seen.pop(tag, None):
+        if len(ids) > 1 and tag in seen:
+            del seen[tag]
             log.warning(NOT_SWEPT, ids[0], ", ".join(ids[1:]))
 
 
