@@ -69,8 +69,9 @@ def weighed(df: DataFrame, function: Batches) -> tuple[DataFrame, Batches]:
     if not sizes or _is_added_up(df):
         return df, function
     size = " + ".join(f"coalesce(bigint(octet_length({value})), 0L)" for value in sizes)
-    weight = f"least(({size}) div {MOST // _rows(df)}, {_rows(df)})"
-    fillers = f"if({weight} > 0, concat(array(false), array_repeat(true, int({weight}))), null)"
+    short = MOST // _rows(df)
+    weight = f"int(least(({size}) div {short}, {_rows(df)}))"
+    fillers = f"if({size} < {short}, null, concat(array(false), array_repeat(true, {weight})))"
     columns = [_emptied(field.dataType, _quoted(field.name)) for field in df.schema]
     weighed = df.selectExpr("*", f"explode_outer({fillers}) AS {_FILLER}").selectExpr(*columns, _FILLER)
     return weighed, _without_fillers(function, [field.nullable for field in df.schema])

@@ -12,7 +12,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from pyspark.errors import StreamingQueryException
 
+from filesink.errors import StorageError
+from filesink.spark.job import typed
 from filesink.spark.streams import QueryRun, current_ids, ended_by_itself, is_active, open_run
 from tests.spark import inputs
 from tests.spark.checkpoints import forget
@@ -86,6 +89,26 @@ def test_the_offsets_of_a_batch_stand_before_it_runs_and_stay_the_same(
     assert watched.batches[2] == watched.batches[1]
     assert watched.runs[2].ids.query_id == watched.runs[1].ids.query_id
     assert watched.runs[2].ids.run_id != watched.runs[1].ids.run_id
+
+
+def test_an_offset_log_that_cannot_be_read_is_told(spark: SparkSession, tmp_path: Path) -> None:
+    """A damaged entry is an error of ours that names it, with what Java says, and no raw one of Java's."""
+
+    class Damaging(Watched):
+        """Damages the entry of each batch before it is read."""
+
+        def _look(self, df: DataFrame, batch_id: int) -> None:
+            checksum = self.checkpoint / "offsets" / f".{batch_id}.crc"
+            checksum.write_bytes(checksum.read_bytes()[:-4] + b"none")
+            super()._look(df, batch_id)
+
+    with pytest.raises(
+        StreamingQueryException, match=r"filesink\.errors\.StorageError: \[OFFSET_LOG\]"
+    ) as raised:
+        Damaging(spark, tmp_path).run()
+    ours = typed(raised.value)
+    assert isinstance(ours, StorageError)
+    assert "offsets/0' cannot be read: org.apache.hadoop.fs.ChecksumException" in ours.message
 
 
 def asleep(batches):
