@@ -8,6 +8,7 @@ Rules:
 2. Nothing is ever replaced. A claim stays, however old: that is what a ``txn_id`` is for.
 3. A claim that says ``TakenBack`` has the nonce of the record that is void, which never claims again.
    The next write may.
+4. Whoever goes on because of a claim has made its name durable: its driver may have died before it did.
 """
 
 from __future__ import annotations
@@ -50,7 +51,7 @@ class Claims:
 
     def standing(self) -> EpochRecord | None:
         """The record that the ``txn_id`` stands for; ``None`` if there is none, or it was taken back."""
-        claims = list(self._all())
+        claims = self._durable()
         newest = claims[-1] if claims else None
         return None if newest is None or isinstance(newest.cause, TakenBack) else newest
 
@@ -58,7 +59,7 @@ class Claims:
         """Whether the ``txn_id`` stands for ``record``, now or since an earlier call. Replayable."""
         supersedes = record.cause.supersedes if isinstance(record.cause, BatchWrite) else ""
         while True:
-            claims = list(self._all())
+            claims = self._durable()
             if any(one.nonce == record.nonce for one in claims):
                 return not any(
                     one.nonce == record.nonce and isinstance(one.cause, TakenBack) for one in claims
@@ -77,7 +78,7 @@ class Claims:
             committables=EMPTY, announcement=EMPTY, waiting=EMPTY, schema=EMPTY, states={},
         )  # fmt: skip
         while True:
-            claims = list(self._all())
+            claims = self._durable()
             if any(one.nonce == undone.nonce and isinstance(one.cause, TakenBack) for one in claims):
                 return
             newest = claims[-1] if claims else None
@@ -92,6 +93,13 @@ class Claims:
     def _put(self, number: int, record: EpochRecord) -> None:
         """Put a claim unless another one stands there: whoever calls looks again."""
         self._store.put_if_absent(self._path(number), record.to_bytes())
+
+    def _durable(self) -> list[EpochRecord]:
+        """All claims, which no power cut takes any more."""
+        claims = list(self._all())
+        if claims:
+            self._store.sync_directories([self._directory])
+        return claims
 
     def _all(self) -> Iterator[EpochRecord]:
         for number in count():

@@ -52,6 +52,7 @@ def run_seed(seed: int, trace: Callable[[str], None] | None = None) -> Result:
     )
     scenario = with_overwrites(scenario, Random(f"overwrites {seed}"))
     scenario = with_tidying(scenario, Random(f"tidying {seed}"))
+    scenario = with_crowds(scenario, Random(f"crowds {seed}"))
     if shape.announce_after_ms is not None:
         plan = MetastoreTrouble(announcing, scenario.plan, faults=announcing.choice((0, 1, 3, 20)))
         scenario = replace(scenario, plan=plan)
@@ -97,6 +98,14 @@ def with_tidying(scenario: Scenario, random: Random) -> Scenario:
         shape = replace(shape, format="json")
     trouble = replace(scenario.trouble, tidies=0.7)
     return replace(scenario, shape=shape, trouble=trouble, pace=random.choice((0, 2, 2, 10)))
+
+
+def with_crowds(scenario: Scenario, random: Random) -> Scenario:
+    """One history in eight has three batch jobs at once, some of which append, closely interleaved."""
+    if random.random() >= 1 / 8 or scenario.shape.dead_letters:
+        return scenario
+    trouble = replace(scenario.trouble, crowds=0.7)
+    return replace(scenario, trouble=trouble, pace=random.choice((2, 2, 3, 10)))
 
 
 @dataclass(slots=True)

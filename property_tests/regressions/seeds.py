@@ -15,5 +15,6 @@ SEEDS: dict[int, str] = {
     5000013558: "the late twin of a merge met inputs that were gone, and raised what is no error of ours",
     70070002122: "a failed attempt at a merge removed, late, what another had made under the same name",
     75010017790: "what was held and lost was not given up if a late completion came between two looks",
+    436: "a claim that another driver left was published by before its name was durable: written again",
     1232: "a driver that came late won a slot that had been folded away",
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+from collections.abc import Callable
 from dataclasses import replace
 from random import Random
 
@@ -149,6 +150,10 @@ def test_what_is_swept_from_a_ledger_does_not_come_back() -> None:
     assert world.disk.find(LEFT) is None
 
 
+def claiming(cause: BatchWrite) -> EpochRecord:
+    return replace(record(0), sink_id="exclusive", cause=cause)
+
+
 def test_the_claims_of_a_txn_id_are_swept_by_both_who_write_and_who_ask() -> None:
     """No epoch of its own will; and who comes late may die beside a record that stands."""
     world, store = machine(Plan())
@@ -156,11 +161,26 @@ def test_the_claims_of_a_txn_id_are_swept_by_both_who_write_and_who_ask() -> Non
     cause = BatchWrite(txn_id="t", remembered_in="txn-1", writer="batch-1")
     store.put_if_absent(f"{CLAIMS}/other", b"")  # the directory is there
     leave(world, CLAIM_LEFT)
-    assert is_valid(replace(record(0), sink_id="exclusive", cause=cause), ledger)
+    assert is_valid(claiming(cause), ledger)
     assert world.disk.find(CLAIM_LEFT) is None
     leave(world, CLAIM_LEFT)
     assert find_write(cause, ledger) is not None
     assert world.disk.find(CLAIM_LEFT) is None
+
+
+@pytest.mark.parametrize("ask", [find_write, lambda cause, ledger: is_valid(claiming(cause), ledger)])
+def test_whoever_goes_on_because_of_a_claim_finds_it_after_a_power_cut(
+    ask: Callable[[BatchWrite, Ledger], object],
+) -> None:
+    """A claim whose maker died before its name was durable stays once it was seen, or it is written again."""
+    world, store = machine(Plan())
+    ledger = Ledger(store, "exclusive")
+    cause = BatchWrite(txn_id="t", remembered_in="txn-1", writer="batch-1")
+    assert is_valid(claiming(cause), ledger)
+    world.disk.directory(CLAIMS).synced.pop("000000.claim")
+    assert ask(cause, ledger)
+    world.disk.cut(Cut.WEAK, Random(1))
+    assert find_write(cause, ledger) is not None
 
 
 @pytest.mark.parametrize("mode", CRASHES)

@@ -19,8 +19,8 @@ EPOCHS = (
     Mutant(
         "the record of the slot before is not waited for",
         _EPOCH,
-        "            self._publisher.publish(head.record, Decider.EARLIER_DRIVER)\n            head = replace(head, complete=True)",
-        "            head = replace(head, complete=True)",
+        "            self._carry_through(head.record)\n            head = self.ledger.head()\n",
+        "            head = replace(head, complete=True)\n",
     ),
     Mutant(
         "a lost slot counts as won",
@@ -31,7 +31,7 @@ EPOCHS = (
     Mutant(
         "a void slot counts as won",
         _EPOCH,
-        "        if not self.ledger.counts(epoch.slot):\n",
+        "        if not self.ledger.is_open and not self.ledger.counts(record.slot):\n",
         "        if False:\n",
     ),
     Mutant(
@@ -82,8 +82,8 @@ EPOCHS = (
     Mutant(
         "a replay is skipped and not drained",
         _EPOCH,
-        "            check_rows(decided, cause.batch_id, count_rows(), self._options.on_replay_mismatch)\n",
-        "",
+        "        return self._outcome_of(decided, cause, job.count_rows(), job.digest())\n",
+        "        return self._outcome_of(decided, cause, decided.rows, decided.digest)\n",
     ),
     Mutant(
         "a replay writes again",

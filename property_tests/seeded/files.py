@@ -32,7 +32,7 @@ FILES = (
     Mutant(
         "inputs of a merge stay",
         _COMMITTER,
-        "        self._discard(file.path for file in discards)\n",
+        "        self._runner.run(self._discard_or_leave, [file.path for file in discards])\n",
         "",
     ),
     Mutant(

@@ -19,8 +19,8 @@ LEDGER = (
     Mutant(
         "a record that exists is taken for the driver's own",
         _LEDGER,
-        "return record if result is PutResult.CREATED else self._require(record.slot)",
-        "return record",
+        "            return record\n        return self.read(record.slot)\n",
+        "            return record\n        return record\n",
     ),
     Mutant(
         "an unknown outcome of decide counts as decided",
@@ -37,14 +37,14 @@ LEDGER = (
     Mutant(
         "a record that another driver left is not made durable",
         _LEDGER,
-        "        self.directory.sync()\n        return Head",
-        "        return Head",
+        "        self.directory.sync()\n        record = self._require(slot)\n",
+        "        record = self._require(slot)\n",
     ),
     Mutant(
         "the newest record counts as complete",
         _LEDGER,
-        "complete=slot in listing.complete)",
-        "complete=True)",
+        "            return Head(record=record, complete=False)\n",
+        "            return Head(record=record, complete=True)\n",
     ),
     Mutant(
         "records are never folded away",
@@ -65,7 +65,7 @@ LEDGER = (
         'if slot < mark or (slot == mark and kind != "mark")',
         "if slot <= mark",
     ),
-    Mutant("too many records are folded away", _LEDGER, "if (seen >= keep or kept", "if (seen >= 0 or kept"),
+    Mutant("too many records are folded away", _LEDGER, "is_due and (seen >= keep or", "is_due and (seen >= 0 or"),
     Mutant(
         "a folded slot is not void",
         _LEDGER,
@@ -81,20 +81,20 @@ LEDGER = (
     Mutant(
         "an epoch is not marked complete",
         "filesink/publisher.py",
-        "        self._ledger.complete(record.slot)\n",
+        "        self._ledger.complete(record, left=self.left)\n",
         "",
     ),
     Mutant(
         "an epoch is marked complete before it is published",
         "filesink/publisher.py",
-        "        self._until_done(self._committer, self._committer.commit, committables, record.slot)\n        self.announce(record, decider)\n        remember(record, self._ledger)\n        self._ledger.complete(record.slot)\n",
-        "        self._ledger.complete(record.slot)\n        self._until_done(self._committer, self._committer.commit, committables, record.slot)\n        self.announce(record, decider)\n        remember(record, self._ledger)\n",
+        "        kept = self._until_done(\n",
+        "        self._ledger.complete(record)\n        kept = self._until_done(\n",
     ),
     Mutant(
         "a commit that asks for a retry counts as done",
         "filesink/publisher.py",
-        '                raise _gave_up(slot, left, values, first, code="RETRIES") from first\n',
-        "                return\n",
+        "                raise _gave_up(slot, left, values, first, code=code) from first\n",
+        "                del code\n                return []\n",
     ),
     Mutant(
         "what a patient driver finds made counts as its own",

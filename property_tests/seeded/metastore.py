@@ -15,14 +15,14 @@ METASTORE = (
     Mutant(
         "partitions are announced before their files",
         _PUBLISHER,
-        "        self._until_done(self._committer, self._committer.commit, committables, record.slot)\n        self.announce(record, decider)\n",
-        "        self.announce(record, decider)\n        self._until_done(self._committer, self._committer.commit, committables, record.slot)\n",
+        "        kept = self._until_done(\n",
+        "        self.announce(record, decider)\n        kept = self._until_done(\n",
     ),
     Mutant(
         "an epoch is complete before it is announced",
         _PUBLISHER,
-        "        self.announce(record, decider)\n        remember(record, self._ledger)\n        self._ledger.complete(record.slot)\n",
-        "        remember(record, self._ledger)\n        self._ledger.complete(record.slot)\n        self.announce(record, decider)\n",
+        "        self.announce(record, decider)\n        remember(record, self._ledger)\n",
+        "        self._ledger.complete(record, left=self.left)\n        self.announce(record, decider)\n        remember(record, self._ledger)\n",
     ),
     Mutant(
         "what an earlier driver has decided is not announced",

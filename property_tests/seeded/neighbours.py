@@ -11,8 +11,8 @@ NEIGHBOURS = (
     Mutant(
         "a batch write with a txn_id is written again",
         "filesink/replay.py",
-        "        case BatchWrite(txn_id=txn_id) if txn_id:\n",
-        "        case BatchWrite(txn_id=txn_id) if not txn_id:\n",
+        "        case BatchWrite(remembered_in=name) if name:\n",
+        "        case BatchWrite(remembered_in=name) if not name:\n",
     ),
     Mutant(
         "an abort after a failed commit removes what is decided",
@@ -47,7 +47,7 @@ NEIGHBOURS = (
     Mutant(
         "what was written before records were folded away is forgotten",
         _IDENTITY,
-        "        if earlier is None and batch.batch_id > 0 and ledger.has_folded():\n",
-        "        if earlier is None and batch.batch_id < 0:\n",
+        "known = MicroBatch(query_id=query_id, batch_id=head.record.queries[query_id], fingerprint=\"\")",
+        "known = None",
     ),
 )

@@ -15,6 +15,7 @@ _LISTED = """        files = [
 """
 _UNFINISHED = "        unfinished = self._unfinished(epoch.sink_id)\n"
 _PUBLISHER = "filesink/publisher.py"
+_TRANSACTIONS = "filesink/transactions.py"
 
 OVERWRITES = (
     Mutant(
@@ -26,8 +27,8 @@ OVERWRITES = (
     Mutant(
         "replaced files stay",
         _COMMITTER,
-        "        left += self._remove(replaced)\n",
-        "",
+        "        return self._remove(replaced)\n",
+        "        return []\n",
     ),
     Mutant(
         "the removal of a replaced file is not synced",
@@ -50,8 +51,8 @@ OVERWRITES = (
     Mutant(
         "files of an epoch that is not complete are replaced",
         _REPLACING,
-        "        replaced = [file for file in files if name_of(file.path) not in unfinished]\n",
-        "        replaced = files\n        del unfinished\n",
+        "            if name_of(file.path) not in unfinished and (only is None or name_of(file.path) in only)\n",
+        "            if only is None or name_of(file.path) in only\n",
     ),
     Mutant(
         "ledgers are read before the files are listed",
@@ -86,19 +87,19 @@ OVERWRITES = (
     Mutant(
         "overwrites do not exclude each other",
         "filesink/identity.py",
-        "    return EXCLUSIVE, BatchWrite(",
-        '    return f"{EXCLUSIVE}-{ids.uuid()}", BatchWrite(',
+        "    return append_sink_id(uid) if mode is SaveMode.APPEND else EXCLUSIVE, cause\n",
+        '    return append_sink_id(uid) if mode is SaveMode.APPEND else f"{EXCLUSIVE}-{ids.uuid()}", cause\n',
     ),
     Mutant(
-        "the txn_id of an overwrite is not remembered",
-        _PUBLISHER,
-        "        remember(record, self._ledger)\n",
-        "",
+        "the txn_id of a batch write is not claimed",
+        _TRANSACTIONS,
+        "            is_ours = claims.claim(record)\n",
+        "            is_ours = True\n",
     ),
     Mutant(
-        "a txn_id is remembered after its epoch is complete",
+        "a txn_id is claimed after its files are visible",
         _PUBLISHER,
-        "        remember(record, self._ledger)\n        self._ledger.complete(record.slot)\n",
-        "        self._ledger.complete(record.slot)\n        remember(record, self._ledger)\n",
+        "        if not is_valid(record, self._ledger):\n",
+        "        self._carry_out(record, committables, decider)\n        if not is_valid(record, self._ledger):\n",
     ),
 )

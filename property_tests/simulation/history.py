@@ -20,6 +20,7 @@ from filesink.replay import EpochOptions
 from property_tests.simulation import epilogue
 from property_tests.simulation.bucket import Bucket
 from property_tests.simulation.clock import SimClock, SimIds
+from property_tests.simulation.crowd import Crowd
 from property_tests.simulation.disk import Cut
 from property_tests.simulation.fake_spark import Checkpoint, Driver
 from property_tests.simulation.foreign import plant_foreign_files
@@ -171,6 +172,7 @@ class History:
             (lambda _: self.operate("sweep"), trouble.operator),
             (lambda _: self.overwrites.beside(), trouble.overwrites),
             (lambda _: self.tidying.beside(), trouble.tidies),
+            (lambda _: Crowd(self, self.overwrites).come(), trouble.crowds),
         ):
             if self.machine.chance(probability):
                 moment = self.world.operations + self.random.randrange(300)

@@ -29,6 +29,7 @@ class Trouble:
     second_driver: float = 0.0
     operator: float = 0.0
     overwrites: float = 0.0  # batch jobs that replace files
+    crowds: float = 0.0  # three batch jobs at once, some of which append
     tidies: float = 0.0  # offline compaction
     overwrites_end: float = 0.7  # as does offline compaction, before the query goes on
     workers_die: float = 0.5  # with their driver

@@ -1,4 +1,4 @@
-"""Processes that replace files while a query goes on: batch jobs in any mode but append.
+"""Batch jobs while a query goes on, in any mode; most of them replace files.
 
 Each write has a ``txn_id`` and is started again until it has succeeded, as a scheduler would.
 """
@@ -83,12 +83,15 @@ class Overwriter:
         options = EpochOptions(keep_batches=self._keep)
         loop = EpochLoop(self._sink, self._sink.open_ledger(sink_id), ports=ports, options=options)
         outcome = loop.run(cause, SimJob(self, write.rows, run_id=""))
-        machine.observer.replacements.check_success(write.txn_id, write.rows)
+        if write.mode is SaveMode.APPEND:
+            machine.observer.check_success({"sink": sink_id, "slot": outcome.slot}, write.rows)
+        else:
+            machine.observer.replacements.check_success(write.txn_id, write.rows)
         return outcome
 
 
 class Overwrites:
-    """All writes of a history that replace files.
+    """All batch writes of a history.
 
     Args:
         history: whose; its observer learns of their rows.
@@ -102,13 +105,17 @@ class Overwrites:
         history.observer.sources.append(self.source)
 
     def start_one(self) -> Overwriter:
-        """A new write, beside whatever runs."""
+        """A new write that replaces files, beside whatever runs."""
+        return self.run(self.new_write())
+
+    def new_write(self, mode: SaveMode | None = None) -> Write:
+        """New rows for a write that nobody has begun; in any mode that replaces files if none is given."""
         random, number = self._history.random, len(self._writes)
-        name = f"{'wxyz'[number // 10]}{number % 10}"  # two characters that no other batch has
+        name = f"{'wxyzuv'[number // 10]}{number % 10}"  # two characters that no other batch has
         self.source.add_batch(name, self._history.scenario.shape.rows, random)
         rows = self.source.batches[-1]
-        self._writes.append(Write(txn_id=f"txn{number}", mode=random.choice(_MODES), rows=rows))
-        return self._run(self._writes[-1])
+        self._writes.append(Write(txn_id=f"txn{number}", mode=mode or random.choice(_MODES), rows=rows))
+        return self._writes[-1]
 
     def beside(self) -> None:
         """One or two writes while the query runs; they may outlive it."""
@@ -126,12 +133,12 @@ class Overwrites:
         writes = list(self._writes)
         self._history.random.shuffle(writes)
         for write in writes:
-            self._finish(self._run(write))
+            self._finish(self.run(write))
         self._history.metastore.carry_out_late(sys.maxsize)
         self._finish(self.start_one())  # removes what those before it have left
         self._check_statistics()
         before = epilogue.picture(self._history)
-        again = self._finish(self._run(self._history.random.choice(writes)))
+        again = self._finish(self.run(self._history.random.choice(writes)))
         if not again.replayed or epilogue.picture(self._history) != before:
             self._history.world.fail("I9: a write with a txn_id was repeated")
         files = all_files(self._history.world.disk.root)
@@ -163,7 +170,8 @@ class Overwrites:
         if plan.path and history.world.disk.find(plan.path) is None:
             history.world.fail(f"I15: {plan.path} was changed by somebody else and removed")
 
-    def _run(self, write: Write) -> Overwriter:
+    def run(self, write: Write) -> Overwriter:
+        """A process that is at ``write``; an earlier one may have been, too."""
         history = self._history
         keep = history.scenario.shape.keep_batches
         process = Overwriter(history.machine, history.sink, source=self.source, write=write, keep=keep)
