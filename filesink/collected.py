@@ -63,7 +63,7 @@ class CollectedEpochs(EpochLoop[S, C, A]):
         """
         with self._lock:
             head, decided = self._look(cause)
-            gathered = self._gather(head, results)
+            gathered = self._gather(cause, head, results)
             if decided is not None:
                 self._publisher.discard(gathered.reported)
                 return self._outcome_of(decided, cause, gathered.rows, "")
@@ -85,20 +85,24 @@ class CollectedEpochs(EpochLoop[S, C, A]):
                 raise overtaken(epoch)
             return self._outcome_of(decided, cause, gathered.rows, "")
 
-    def _gather(self, head: Head | None, results: Sequence[bytes]) -> Gathered[S, C]:
+    def _gather(
+        self, cause: MicroBatch | BatchWrite, head: Head | None, results: Sequence[bytes]
+    ) -> Gathered[S, C]:
         """Tasks were given no state here, so what they report of it is new and replaces nothing."""
-        gathered = gather(self._sink, {}, results, Losers.POSSIBLE, sink_id=self.ledger.sink_id)
+        files_of = tag_of(cause, self.ledger.sink_id)
+        gathered = gather(self._sink, {}, results, Losers.POSSIBLE, sink_id=files_of)
         states = {} if head is None else states_of(self._sink, head.record.states)
         for subtask, new in gathered.prepared.states.items():
             states[subtask] = [*states.get(subtask, ()), *new]
         return replace(gathered, prepared=Prepared(gathered.prepared.committables, states))
 
-    def abort(self, results: Sequence[bytes | None]) -> None:
+    def abort(self, results: Sequence[bytes | None], *, files_of: str) -> None:
         """Discard what tasks have reported, unless ``commit`` may have been called with it.
 
         Args:
             results: one per partition, ``None`` for a task without. ``commit`` is called only with all
                 of them, and discards by itself what it knows to be undecided.
+            files_of: see ``tag_of``.
 
         A record whose creation has failed may still appear: a server may carry out late what it has
         answered with an error. So what was handed to ``commit`` is left to the sweep of the next epoch.
@@ -106,7 +110,7 @@ class CollectedEpochs(EpochLoop[S, C, A]):
         if None in results:
             reported = [result for result in results if result is not None]
             with self._lock:
-                found = gather(self._sink, {}, reported, Losers.POSSIBLE, sink_id=self.ledger.sink_id)
+                found = gather(self._sink, {}, reported, Losers.POSSIBLE, sink_id=files_of)
                 self._publisher.discard(found.reported)
 
 
@@ -130,9 +134,10 @@ def slot_for(
     if find_decided(cause, head, ledger, options) is not None:
         return None
     next_schema(sink, schema, cause=cause, head=head, ledger=ledger)
-    if head is None:
-        check_tag(tag_of(cause, ledger.sink_id), ledger)
-    if isinstance(cause, BatchWrite) and cause.writer:
+    writer = cause.writer if isinstance(cause, BatchWrite) else ""
+    if writer or head is None:
+        check_tag(writer or ledger.sink_id, ledger)
+    if writer:
         return 0
     return 0 if head is None else head.record.slot + 1
 

@@ -126,7 +126,10 @@ class Ledger:
         data = self._store.read(path)
         if data is None:
             raise _vanished(path)
-        return completion_of(record, data, where=path)
+        found = completion_of(record, data, where=path)
+        if found.left.data:
+            self._check(replace(record, committables=found.left), path)
+        return found
 
     def with_patience(self, clock: Clock) -> Ledger:
         """The same chain, for a driver that waits where trying again may help; see ``PatientStore``."""

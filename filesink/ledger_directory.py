@@ -78,9 +78,12 @@ def ledger_ids(store: Store) -> list[str]:
     No sink has another name than ``identity`` gives: what lies in other directories decides nothing.
     """
     entries = store.list(LEDGER_ROOT)
-    return sorted(
-        entry.name for entry in entries if entry.kind is Kind.DIRECTORY and _SINK_ID.fullmatch(entry.name)
-    )
+    return sorted(entry.name for entry in entries if entry.kind is Kind.DIRECTORY and is_sink_id(entry.name))
+
+
+def is_sink_id(name: str) -> bool:
+    """Whether a ledger may have this name."""
+    return _SINK_ID.fullmatch(name) is not None
 
 
 def twins(store: Store, sink_id: str) -> list[str]:

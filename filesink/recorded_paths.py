@@ -41,6 +41,7 @@ from filesink.errors import SecurityError, StateCorruptError
 from filesink.framing import is_plain
 from filesink.identity import EXCLUSIVE
 from filesink.ledger import COMPACTION
+from filesink.ledger_directory import is_sink_id
 from filesink.naming import (
     LEDGER_ROOT,
     is_data,
@@ -189,7 +190,9 @@ def _authors(record: EpochRecord) -> Authors:
 
 
 def _check_cause(record: EpochRecord) -> None:
-    """What leads to other records: a copy made of this one, and the one that it takes back."""
+    """What leads to other records: its chain, the claims of a txn_id, and the one that it takes back."""
+    if not is_sink_id(record.sink_id):
+        raise SecurityError(f"'{shown(record.sink_id)}' is no name of a ledger", code="FOREIGN_FILE")
     match record.cause:
         case BatchWrite(remembered_in=name) if name and not _MEMORY.fullmatch(name):
             raise SecurityError(f"ledger '{shown(name)}' is not that of a txn_id", code="FOREIGN_FILE")

@@ -48,7 +48,7 @@ class Engine:
         return self._loop().commit(cause, results, slot=slot, schema=self.schema)
 
     def abort(self, results):
-        self._loop().abort(results)
+        self._loop().abort(results, files_of=self.world.sink_id)
 
     def _loop(self):
         world = self.world

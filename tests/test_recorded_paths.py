@@ -18,6 +18,7 @@ from filesink.committables import (
     SupersededFile,
     UndoneFile,
 )
+from filesink.completion import Completion
 from filesink.epoch_record import BatchWrite, OfflineCompaction, Section, TakenBack, Upkeep
 from filesink.errors import SecurityError, StateCorruptError
 from filesink.file_tiers import check
@@ -30,8 +31,8 @@ from filesink.ports import Losers, Ports, SerialRunner
 from filesink.replay import EpochOptions
 from filesink.save_mode import SaveMode
 from filesink.storage.staged import PendingUpload, UploadedPart
-from filesink.task import TaskResult
-from tests.fakes import World, held, keep_open, micro_batch, plan_of, records, staged
+from filesink.task import TaskResult, WriteTask
+from tests.fakes import SCHEMA, World, held, keep_open, micro_batch, plan_of, records, staged
 
 ATTEMPT = "00000000-0000-4000-8000-000000000001"
 
@@ -315,10 +316,40 @@ def test_nothing_is_discarded_for_a_task(world):
     ports = Ports(clock=world.clock, ids=world.ids, runner=SerialRunner())
     loop = CollectedEpochs(world.tiers(), world.ledger(), ports=ports, options=EpochOptions())
     with pytest.raises(SecurityError):
-        loop.abort([reported(pending(part(), "b/data.csv")), None])
+        loop.abort([reported(pending(part(), "b/data.csv")), None], files_of="uid-u")
     assert "b/data.csv" in world.files.files
 
 
 def test_an_upkeep_record_that_carries_a_file_to_replace_is_read(world):
     """What could not be removed may be tried again by any epoch that is not a stream's own."""
     checked(world, replaced("b/data.csv"), cause=Upkeep())
+
+
+def test_what_could_not_be_removed_is_checked_as_well(world):
+    """The mark of an epoch names files that the next one removes: by hand, it could name any."""
+    ledger = world.ledger(EXCLUSIVE)
+    write = BatchWrite(mode=SaveMode.OVERWRITE, writer="batch-1")
+    world.driver(EXCLUSIVE).run(write, world.job(records("1", bucket="c")))
+    record = ledger.head().record
+    mark = f"_filesink/{EXCLUSIVE}/{record.slot:012d}.complete"
+    for file in (DiscardFile(path=hidden(sink_id="uid-v")), replaced("_delta_log/0.json")):
+        left = Section.of(CommittableCodec(), [file])
+        world.files.files[mark].content = Completion(nonce=record.nonce, left=left).to_bytes()
+        with pytest.raises(SecurityError, match=mark):
+            ledger.head()
+
+
+def test_a_batch_write_reports_files_of_its_own_tag(world):
+    """Not of that of its chain; others are refused, in a commit and in an abort."""
+    world = World()
+    cause = BatchWrite(writer="batch-1")
+    ports = Ports(clock=world.clock, ids=world.ids, runner=SerialRunner())
+    loop = CollectedEpochs(world.tiers(), world.ledger("appends"), ports=ports, options=EpochOptions())
+    task = WriteTask(sink=world.tiers(), sink_id="batch-1", slot=0, driver_ms=0, time_zone="UTC")
+    results = [task.run_with(0, 0, [records("1")], clock=world.clock, ids=world.ids)]
+    with pytest.raises(SecurityError):
+        loop.abort([*results, None], files_of="appends")
+    with pytest.raises(SecurityError):
+        loop.commit(replace(cause, writer="batch-2"), results, slot=0, schema=SCHEMA)
+    loop.commit(cause, results, slot=0, schema=SCHEMA)
+    assert world.rows() == ["1"]

@@ -114,10 +114,10 @@ class Door:
         with closing(self._loop(sink_id)) as loop:
             loop.commit(cause, [report.result for report in reports], slot=slot, schema=self.schema)
 
-    def abort(self, sink_id: str, reports: Sequence[Report | None]) -> None:
+    def abort(self, sink_id: str, reports: Sequence[Report | None], *, files_of: str) -> None:
         """Discard what tasks have reported, unless commit has been tried. Called on the driver."""
         with closing(self._loop(sink_id)) as loop:
-            loop.abort([None if report is None else report.result for report in reports])
+            loop.abort([None if report is None else report.result for report in reports], files_of=files_of)
 
     def _loop(self, sink_id: str) -> CollectedEpochs[HeldFile, Committable, Announced]:
         ledger = self.sink.open_ledger(sink_id).with_patience(SystemClock())
@@ -170,7 +170,8 @@ class BatchWriter(DataSourceArrowWriter):
 
     def abort(self, messages: list[WriterCommitMessage | None]) -> None:
         """Called after a task or ``commit`` has failed; ``None`` stands for a task without result."""
-        self._door.abort(self._sink_id, _reports(messages))
+        files_of = tag_of(self._cause, self._sink_id)
+        self._door.abort(self._sink_id, _reports(messages), files_of=files_of)
 
 
 class StreamWriter(DataSourceStreamArrowWriter):
@@ -204,7 +205,8 @@ class StreamWriter(DataSourceStreamArrowWriter):
         reports = _reports(messages)
         known = next((report for report in reports if report is not None), None)
         if known is not None:
-            self._door.abort(self._sink_id(known.query_id), reports)
+            sink_id = self._sink_id(known.query_id)
+            self._door.abort(sink_id, reports, files_of=sink_id)
 
     def _sink_id(self, query_id: str) -> str:
         return stream_sink_id(self._door.sink.uid, query_id)

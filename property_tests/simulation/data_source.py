@@ -93,7 +93,7 @@ class DataSourceDriver(Driver):
         raise error or SparkError("the process that commits has died")
 
     def _abort(self, messages: list[Message]) -> None:
-        self._epochs().abort([result for _, result in messages])
+        self._epochs().abort([result for _, result in messages], files_of=_sink_id(self))
 
     def _epochs(self) -> CollectedEpochs[object, object, object]:
         machine = self.machine
