@@ -9,7 +9,7 @@ import pytest
 from filesink import ConfigError, FileSink
 from filesink.epoch_record import BatchWrite
 from filesink.file_tiers import StoreAddress
-from filesink.identity import EXCLUSIVE, batch_sink_id
+from filesink.identity import EXCLUSIVE, txn_name
 from filesink.naming import HiddenName, sink_tag
 from filesink.save_mode import SaveMode
 from filesink.storage.open import open_store
@@ -98,7 +98,7 @@ def test_a_sink_that_has_begun_is_no_mistake(tmp_path, call, uid):
 
 def test_named_writes_are_of_their_uid(tmp_path):
     """A sink that has only written under names of its user's is known by their records."""
-    write(tmp_path, batch_sink_id("mine", "t", SystemIds()), BatchWrite(txn_id="t"))
+    write(tmp_path, txn_name("mine", "t"), BatchWrite(txn_id="t"))
     assert sink_of(tmp_path, "mine").recover().published == ()
     assert "batch writes with a txn_id" in refusal("recover", tmp_path, "main")
 

@@ -17,24 +17,6 @@ from tests.wrong_types import WRONG, Call, calls, untyped
 
 #: Arguments of calls that are not right yet, by the room that they belong to.
 NOT_YET = {
-    "buckets": {
-        "BucketAssigner.date_time_bucket_assigner(format_str)",
-        "BucketAssigner.date_time_bucket_assigner(timezone_id)",
-        "BucketAssigner.date_time_bucket_assigner(column)",
-        "BucketAssigner.expression_bucket_assigner(expression)",
-        "BucketAssigner.partition_bucket_assigner(columns)",
-        "PartitionCommit.partition_time(time_zone)",
-    },
-    "metastore": {
-        "FileSink.for_hive_table(table)",
-        "GlueCatalog(catalog_id)",
-        "GlueCatalog(client)",
-        "HiveMetastore(uris)",
-        "MetastorePolicy(table)",
-        "PartitionCommit(policies)",
-        "PartitionCommit.partition_time(extractor)",
-        "SuccessFilePolicy(name)",
-    },
     "formats": {
         "AvroWriterFactory(metadata)",
         "Encoder.avro(metadata)",

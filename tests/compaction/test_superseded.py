@@ -213,7 +213,7 @@ def test_an_input_that_changes_before_its_removal(world, monkeypatch):
 def test_a_crash_leaves_nothing_to_be_read_twice(world, step, monkeypatch):
     """Between decision and end: who asks sees each row once, and recover() carries the rest through."""
 
-    def crash(*_):
+    def crash(*_, **__):
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patched:

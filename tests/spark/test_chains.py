@@ -275,7 +275,8 @@ def two_sinks(monkeypatch: pytest.MonkeyPatch) -> tuple[World, SparkEngine, Spar
     world = World()
     monkeypatch.setattr(SparkEngine, "check", lambda _self, _df: None)
     monkeypatch.setattr(SparkEngine, "_job", lambda _self, df, run_id: world.job(df.records, run_id=run_id))
-    monkeypatch.setattr(engine_module, "SparkRunner", lambda _session: None)
+    monkeypatch.setattr(engine_module, "check_frame", lambda _df: None)
+    monkeypatch.setattr(engine_module, "SparkRunner", lambda _session, _name: None)
     return world, SparkEngine(world.tiers()), SparkEngine(world.tiers())
 
 
@@ -284,7 +285,7 @@ def test_two_sinks_of_one_uid_may_write_in_turns(two_sinks):
     world, one, other = two_sinks
     for number in range(6):
         sink = other if number % 2 else one
-        assert sink.write(frame(str(number))).cause == BatchWrite()
+        assert isinstance(sink.write(frame(str(number))).cause, BatchWrite)
     assert world.rows() == ["0", "1", "2", "3", "4", "5"]
 
 
@@ -310,7 +311,7 @@ class Stream:
         self.session = Session()
         self.run = "run-1"
         self.opened: list[Session] = []
-        monkeypatch.setattr(engine_module, "_require_classic", lambda _df: None)
+        monkeypatch.setattr(engine_module, "check_frame", lambda _df: None)
         monkeypatch.setattr(engine_module, "current_ids", lambda _df: run_of(QUERY, self.run))
         monkeypatch.setattr(engine_module, "open_run", self._open_run)
         monkeypatch.setattr(engine_module, "SparkRunner", self._runner)
@@ -321,7 +322,7 @@ class Stream:
     def _open_run(self, _df: object, ids: RunIds) -> SimpleNamespace:
         return SimpleNamespace(ids=ids, micro_batch=micro_batch)
 
-    def _runner(self, session: Session) -> SerialRunner:
+    def _runner(self, session: Session, _name: str) -> SerialRunner:
         self.opened.append(session)
         return SerialRunner()
 
@@ -515,5 +516,5 @@ def test_an_overwrite_closes_what_it_has_opened(two_sinks):
 def test_as_many_batches_are_kept_as_spark_may_replay(retained, kept):
     """A session that retains more of its log can be sent back further; less never makes us forget."""
     session = SimpleNamespace(conf=SimpleNamespace(get=lambda _name, default: retained or default))
-    loop = engine_module._open(World().tiers(), engine_module.EngineOptions(), CHAIN, session)
+    loop = engine_module._open(World().tiers(), engine_module.EngineOptions(), "name", CHAIN, session)
     assert loop._options.keep_batches == kept
