@@ -7,6 +7,7 @@ import time
 from dataclasses import replace
 from datetime import UTC, datetime
 from decimal import Decimal
+from functools import partial
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
@@ -200,6 +201,19 @@ def test_a_path_that_is_no_base_path_is_refused(tmp_path, below):
     assert compaction.plan(tmp_path, bucket="x").files == 5
     assert compaction.plan(tmp_path, bucket="x/") == compaction.plan(tmp_path, bucket="x")
     assert len(compaction.files(tmp_path, bucket="x")) == len(compaction.files(tmp_path, bucket="x/")) == 5
+
+
+def test_a_directory_that_is_none_is_refused(tmp_path):
+    """A mistyped day must not look like one with nothing to do, or nothing to read."""
+    filled(tmp_path)
+    text = Encoder.simple_string_encoder()
+    for call in (compaction.plan, partial(compaction.compact, form=text), compaction.files):
+        with pytest.raises(ConfigError, match="Did you mean 'x'") as raised:
+            call(tmp_path, bucket="xx")
+        assert raised.value.code == "NO_DIRECTORY"
+        with pytest.raises(ConfigError, match="Name one that a sink has written"):
+            call(tmp_path, bucket="day=1/")
+    assert len(names(tmp_path / "x")) == 5
 
 
 def test_there_is_nothing_to_read_before_the_first_epoch(tmp_path):
