@@ -28,7 +28,7 @@ from filesink.file_tiers import StoreAddress
 from filesink.identity import EXCLUSIVE
 from filesink.ledger import COMPACTION, Ledger
 from filesink.ledger_directory import ledger_ids
-from filesink.naming import LEDGER_ROOT, join, name_of, parent
+from filesink.naming import LEDGER_ROOT, join, parent
 from filesink.storage.api import Entry, Kind, Store
 from filesink.storage.base_path import check_base_path, has_no_bytes
 from filesink.sweep import visible
@@ -93,7 +93,7 @@ def written(address: StoreAddress, bucket: object) -> Store:
             address, advice="Pass the base path of the sink; for one directory below it, name that as bucket"
         )
     if checked and not store.list(checked.removesuffix("/")):
-        beside, name = parent(checked.removesuffix("/")), name_of(checked.removesuffix("/"))
+        beside, _, name = checked.removesuffix("/").rpartition("/")
         names = [entry.name for entry in store.list(beside) if entry.kind is Kind.DIRECTORY]
         like = [join(beside, found) for found in get_close_matches(name, names)]
         raise ConfigError(
