@@ -74,10 +74,10 @@ def plan(
         storage_options: of the store, as ``with_storage_options`` takes them.
 
     Raises:
-        ConfigError: ``BAD_VALUE``; ``NO_SINK``, this is not the base path of one.
+        ConfigError: ``BAD_VALUE``; ``NO_SINK``, this is not the base path of one; ``NO_DIRECTORY``.
     """
     address = StoreAddress(base_path=check_base_path(base_path), storage_options=storage_options or {})
-    return _plan(written(address), check_bucket(bucket), _size(target_size), SystemClock().now_ms())
+    return _plan(written(address, bucket), bucket, _size(target_size), SystemClock().now_ms())
 
 
 def compact(
@@ -106,7 +106,7 @@ def compact(
 
     Raises:
         ConfigError: ``COMPACTION``, files of this format cannot be merged afterwards; ``BAD_VALUE``;
-            ``NO_SINK``, this is not the base path of one.
+            ``NO_SINK``, this is not the base path of one; ``NO_DIRECTORY``.
         CompactionError: ``SCHEMA`` or ``INPUT``, files of a directory do not fit together or cannot be
             read: they stay as they are, and all others were merged. Any other code: nothing was changed.
         ConcurrentDriverError: an overwriting write, or another call, is at work.
@@ -119,7 +119,7 @@ def compact(
         target_size=_size(target_size),
         grace_ms=parse_duration_ms(reader_grace, name="reader_grace", least=0),
     )
-    written(address)
+    written(address, bucket)
     ports = Ports(clock=SystemClock(), ids=SystemIds(), runner=ThreadRunner(_AT_ONCE))
     outcome = tiers.compact(ports)
     return None if outcome is None else report_of(outcome)

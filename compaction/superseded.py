@@ -17,6 +17,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
@@ -55,11 +56,11 @@ def files(
         storage_options: of the store, as ``with_storage_options`` takes them.
 
     Raises:
-        ConfigError: ``NO_SINK``, this is not the base path of one.
+        ConfigError: ``NO_SINK``, this is not the base path of one; ``NO_DIRECTORY``, there is no such bucket.
     """
     checked = check_base_path(base_path)
-    store = written(StoreAddress(base_path=checked, storage_options=storage_options or {}))
-    return [f"{checked}/{path}" for path in current(store, check_bucket(bucket))]
+    store = written(StoreAddress(base_path=checked, storage_options=storage_options or {}), bucket)
+    return [f"{checked}/{path}" for path in current(store, bucket)]
 
 
 def check_bucket(bucket: object) -> str | None:
@@ -77,19 +78,33 @@ def check_bucket(bucket: object) -> str | None:
     return bucket
 
 
-def written(address: StoreAddress) -> Store:
+def written(address: StoreAddress, bucket: object) -> Store:
     """The store, if a sink has written there; nothing else may get a ledger, or be read by one.
 
     One in the directory of a bucket would make it a base path of its own, hidden from its sink for ever.
-    What is superseded there is known above it only.
+    What is superseded there is known above it only. A ``bucket`` that is none is refused, too.
 
     Raises:
-        ConfigError: ``NO_SINK``.
+        ConfigError: ``NO_SINK``, ``NO_DIRECTORY`` or ``BAD_VALUE``.
     """
+    checked = check_bucket(bucket)
     store = address()
     if not ledger_ids(store):
         raise nothing_at(
             address, advice="Pass the base path of the sink; for one directory below it, name that as bucket"
+        )
+    if checked and not store.list(checked.removesuffix("/")):
+        beside, _, name = checked.removesuffix("/").rpartition("/")
+        names = [entry.name for entry in store.list(beside) if entry.kind is Kind.DIRECTORY]
+        like = [join(beside, found) for found in get_close_matches(name, names)]
+        raise ConfigError(
+            f"there is no directory '{checked}' with files below '{address.base_path}'; nothing was changed. "
+            + (
+                f"Did you mean {' or '.join(map(repr, like))}?"
+                if like
+                else "Name one that a sink has written"
+            ),
+            code="NO_DIRECTORY",
         )
     return store
 

@@ -46,7 +46,7 @@ def check_written(address: StoreAddress, uid: str | None) -> None:
             raise _no_such_uid(address, ids, uid, "no sink with uid")
         log.warning(
             "'%s': no sink with uid '%s' has appended or streamed here, so only overwrites are looked after; "
-            "there are %s",
+            "those that have written: %s",
             address.base_path,
             uid,
             _there(ids, uid),
@@ -109,8 +109,8 @@ def _is_write_of(store: Store, sink_id: str, uid: str) -> bool:
 
 def _no_such_uid(address: StoreAddress, ids: Sequence[str], uid: str, what: str) -> ConfigError:
     return ConfigError(
-        f"{what} '{uid}' has written to '{address.base_path}'; there are {_there(ids, uid)}. Nothing was "
-        "done. Pass the uid that it was written with, or the base path where it has written",
+        f"{what} '{uid}' has written to '{address.base_path}'; those that have: {_there(ids, uid)}. Nothing "
+        "was done. Pass the uid that it was written with, or the base path where it has written",
         code="NO_SINK",
     )
 

@@ -7,6 +7,7 @@ import time
 from dataclasses import replace
 from datetime import UTC, datetime
 from decimal import Decimal
+from functools import partial
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
@@ -492,3 +493,16 @@ def test_encrypted_files_are_merged_into_an_encrypted_one(tmp_path):
         assert sorted(n for batch in factory.open_reader(file) for n in batch["n"].to_pylist()) == [1, 2]
     with pytest.raises(OSError, match="encrypted"):
         pq.read_table(path)
+
+
+def test_a_directory_that_is_none_is_refused(tmp_path):
+    """A mistyped day must not look like one with nothing to do, or nothing to read."""
+    filled(tmp_path)
+    text = Encoder.simple_string_encoder()
+    for call in (compaction.plan, partial(compaction.compact, form=text), compaction.files):
+        with pytest.raises(ConfigError, match="Did you mean 'x'") as raised:
+            call(tmp_path, bucket="xx")
+        assert raised.value.code == "NO_DIRECTORY"
+        with pytest.raises(ConfigError, match="Name one that a sink has written"):
+            call(tmp_path, bucket="day=1/")
+    assert len(names(tmp_path / "x")) == 5
