@@ -14,6 +14,7 @@ from filesink.errors import CompactionError, ConfigError
 from filesink.file_format import BulkFormat, FileFormat, RowFormat, code_of
 from filesink.storage.api import Output, Store
 from formats.errors import FormatError
+from formats.limits import own_file
 from formats.parquet import ParquetWriterFactory
 
 _COPY = 1 << 20  # bytes at a time
@@ -124,7 +125,7 @@ def _input(store: Store, form: FileFormat, file: FinishedFile) -> _FinishedInput
             if isinstance(code, ParquetWriterFactory) and code.encryption is None:
                 signature, rows = parquet.describe(stream, file.size)
             else:
-                reader = code.open_reader(stream)
+                reader = code.open_reader(own_file(stream))
                 rows = sum(batch.num_rows for batch in reader)
                 signature = signature_of(reader.schema)
         except FormatError as error:

@@ -19,6 +19,7 @@ from filesink.merging import UNREADABLE
 from formats import columns
 from formats.errors import FormatError
 from formats.evolution import check_readable_as
+from formats.limits import own_file
 from formats.parquet import ParquetWriterFactory
 
 if TYPE_CHECKING:
@@ -120,7 +121,7 @@ def _batches(
 ) -> Iterator[pa.RecordBatch]:
     for file in inputs:
         with file.open() as stream:
-            yield from code.open_reader(stream, schema=schema)
+            yield from code.open_reader(own_file(stream), schema=schema)
 
 
 def _common_schema(inputs: Sequence[InputFile], code: Encoder | BulkWriterFactory) -> pa.Schema:
@@ -129,7 +130,7 @@ def _common_schema(inputs: Sequence[InputFile], code: Encoder | BulkWriterFactor
     for file in inputs:
         if file.signature not in schemas:
             with file.open() as stream:
-                schemas[file.signature] = code.open_reader(stream).schema
+                schemas[file.signature] = code.open_reader(own_file(stream)).schema
     found = _in_one_zone(list(schemas.values()))
     try:
         common = pa.unify_schemas(found, promote_options="permissive")

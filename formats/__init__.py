@@ -9,7 +9,7 @@ from formats.avro import AvroWriterFactory
 from formats.compressed import CompressWriterFactory
 from formats.errors import FormatError, LimitError
 from formats.excel import ExcelWriterFactory
-from formats.limits import BoundedFile, ReadLimits
+from formats.limits import ReadLimits, bounded
 from formats.orc import OrcBulkWriterFactory, OrcIndexes
 from formats.parquet import ParquetWriterFactory
 from formats.parquet_encryption import ParquetEncryption
@@ -21,7 +21,6 @@ __all__ = [
     "ArrowWriterFactory",
     "AvroWriterFactory",
     "BinaryOutput",
-    "BoundedFile",
     "BulkWriter",
     "BulkWriterFactory",
     "CompressWriterFactory",
@@ -38,4 +37,5 @@ __all__ = [
     "RowEncoder",
     "SequenceFileWriterFactory",
     "XmlWriterFactory",
+    "bounded",
 ]

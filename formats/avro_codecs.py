@@ -13,6 +13,7 @@ import pyarrow as pa
 from formats import expanding
 from formats.codec_names import codec_name
 from formats.errors import FormatError
+from formats.limits import Guard
 
 if TYPE_CHECKING:
     from formats.api import Buffer
@@ -62,18 +63,18 @@ class AvroCodec:
             case "xz":
                 return lzma.compress(data, preset=level)
 
-    def expand(self, data: bytes, *, most: int) -> bytes:
-        """What ``compress`` was given, by us or any other writer; never more than ``most`` bytes.
+    def expand(self, data: bytes, *, guard: Guard) -> bytes:
+        """What ``compress`` was given, by us or any other writer; never more than a record may have.
 
         Raises:
-            FormatError: kind ``"value"``; damaged, or larger than ``most``.
+            FormatError: kind ``"value"``; damaged. ``LimitError``: it is larger.
         """
+        most = guard.record
         try:
             expanded = self._expand(data, most + 1)
         except (OSError, EOFError, ValueError, zlib.error, lzma.LZMAError) as error:
             raise FormatError(f"a block is damaged: no {self.name} data", kind="value") from error
-        if len(expanded) > most:
-            raise FormatError(f"a block expands to more than {most} bytes and was refused", kind="value")
+        guard.check_record(len(expanded), "a block")
         return expanded
 
     def _expand(self, data: bytes, most: int) -> bytes:

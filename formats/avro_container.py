@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, BinaryIO, Final
 
 from formats import reading
-from formats.avro_codecs import AvroCodec
 from formats.errors import FormatError
+from formats.limits import Guard
 from formats.varint import varint
 
 if TYPE_CHECKING:
@@ -24,11 +24,8 @@ if TYPE_CHECKING:
 
 MARKER_SIZE: Final = 16
 _MAGIC: Final = b"Obj\x01"
-_MOST_METADATA: Final = 64 << 20  # bytes of one value; a schema is some kilobytes
+_MOST_METADATA: Final = 16 << 20  # bytes of all of it; a schema is some kilobytes
 _MOST_KEYS: Final = 10_000
-# A block is in memory as a whole. One record may need all that Arrow can hold.
-MOST_EXPANDED: Final = 256 << 20
-_MOST_OF_ONE: Final = 2**31 - 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,15 +56,6 @@ def block(count: int, data: Buffer, *, marker: bytes) -> list[Buffer]:
     return [zigzag(count) + zigzag(len(data)), data, marker]
 
 
-def expanded(found: Block, codec: AvroCodec) -> bytes:
-    """The records of a block, within what memory is meant for.
-
-    Raises:
-        FormatError: kind ``"value"``; damaged, or a bomb.
-    """
-    return codec.expand(found.data, most=_MOST_OF_ONE if found.count == 1 else MOST_EXPANDED)
-
-
 def read_header(file: BinaryIO) -> Header:
     """The header of a file, from its first byte on.
 
@@ -77,26 +65,32 @@ def read_header(file: BinaryIO) -> Header:
     if file.read(len(_MAGIC)) != _MAGIC:
         raise FormatError("no Avro file: it does not begin with Avro's mark", kind="value")
     metadata: dict[str, bytes] = {}
+    room = _MOST_METADATA
     while count := _number(file):
         if count < 0:  # a block of the map may say its size
             count, _ = -count, _number(file)
         if len(metadata) + count > _MOST_KEYS:
             raise _damaged()
         for _ in range(count):
-            name = _bytes(file, _MOST_METADATA).decode(errors="replace")
-            metadata[name] = _bytes(file, _MOST_METADATA)
+            key = _bytes(file, room)
+            value = _bytes(file, room - len(key))
+            room -= len(key) + len(value)
+            metadata[key.decode(errors="replace")] = value
     return Header(metadata=metadata, marker=_exactly(file, MARKER_SIZE))
 
 
-def read_blocks(file: BinaryIO, marker: bytes) -> Iterator[Block]:
+def read_blocks(file: BinaryIO, marker: bytes, guard: Guard) -> Iterator[Block]:
     """The blocks from here to the end of the file.
 
     Raises:
-        FormatError: kind ``"value"``; the file ends inside a block, or a marker is missing.
+        FormatError: kind ``"value"``; the file ends inside a block, a marker is missing, or a block is
+            larger than a record may be: it is in memory as a whole.
     """
     while first := file.read(1):
         count = _number(file, first)
-        data = _bytes(file, _MOST_OF_ONE)
+        size = _number(file)
+        guard.check_record(size, "a block")
+        data = _exactly(file, max(size, 0))
         if count < 0 or _exactly(file, MARKER_SIZE) != marker:
             raise _damaged()
         yield Block(count, data)

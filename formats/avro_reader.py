@@ -13,10 +13,11 @@ import pyarrow as pa
 
 from formats import avro_container, avro_types, columns, reading
 from formats.avro_codecs import AvroCodec, AvroCodecName
-from formats.avro_container import Block, Header
+from formats.avro_container import Header
+from formats.avro_items import check_items, damaged
 from formats.avro_layout import require_fastavro, resolved
 from formats.errors import FormatError
-from formats.limits import guard_of
+from formats.limits import Guard, guard_of
 
 _SCHEMA: Final = "avro.schema"
 _CODEC: Final = "avro.codec"
@@ -33,9 +34,15 @@ def open_reader(file: BinaryIO, *, schema: pa.Schema | None) -> pa.RecordBatchRe
         avro = json.loads(header.metadata[_SCHEMA])
     except (KeyError, ValueError, RecursionError) as error:
         raise FormatError("the header of the Avro file has no schema", kind="value") from error
-    found = avro_types.arrow_schema(resolved(avro, kind="value"))
-    records = _Records(header=header, avro=avro_types.without_times(avro), schema=found)
-    return reading.reader(found, lambda: records.batches(file), wanted=schema, guard=guard_of(file))
+    whole = resolved(avro, kind="value")
+    records = _Records(
+        header=header,
+        avro=avro_types.without_times(avro),
+        whole=whole,
+        schema=avro_types.arrow_schema(whole),
+        guard=guard_of(file),
+    )
+    return reading.reader(records.schema, lambda: records.batches(file), wanted=schema, guard=records.guard)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,29 +51,36 @@ class _Records:
 
     header: Header
     avro: Any
+    whole: Any  # without names of types
     schema: pa.Schema
+    guard: Guard
 
     def batches(self, file: BinaryIO) -> Iterator[pa.RecordBatch]:
         name = self.header.metadata.get(_CODEC, b"null").decode(errors="replace")
         codec = AvroCodec(name=cast("AvroCodecName", name))
-        for block in avro_container.read_blocks(file, self.header.marker):
-            data = avro_container.expanded(block, codec)
+        for block in avro_container.read_blocks(file, self.header.marker, self.guard):
+            # One name for all, so that a block is there once before there are records of it.
+            data = codec.expand(block.data, guard=self.guard)
             if block.count > max(len(data), _MOST_EMPTY):
                 raise FormatError("a block claims more records than it can hold", kind="value")
-            yield from self._batches(Block(block.count, data))
+            check_items(self.whole, block.count, data, self.guard)
+            size, count = len(data), block.count
+            del block
+            data = self._framed(count, data)
+            yield from self._batches(count, size, _decoded(io.BytesIO(data)))
 
-    def _batches(self, block: Block) -> Iterator[pa.RecordBatch]:
-        """The records of an expanded block, given to fastavro as a file of its own without codec."""
+    def _framed(self, count: int, data: bytes) -> bytes:
+        """The records of an expanded block as a file of its own without codec."""
         metadata = {_SCHEMA: avro_container.schema_bytes(self.avro)}
         header = Header(metadata=metadata, marker=self.header.marker).to_bytes()
-        framed = avro_container.block(block.count, block.data, marker=self.header.marker)
-        records = _decoded(io.BytesIO(b"".join((header, *framed))))
+        return b"".join((header, *avro_container.block(count, data, marker=self.header.marker)))
+
+    def _batches(self, count: int, size: int, records: Iterator[Any]) -> Iterator[pa.RecordBatch]:
+        """The ``count`` records of a block of ``size`` bytes."""
         fields = sum(1 for _ in columns.walk(self.schema))
-        size = max(len(block.data), _OF_A_FIELD * fields * block.count)
-        rows = reading.rows_per_batch(size, block.count)
-        for start in range(0, block.count, rows):
-            found = list(islice(records, min(rows, block.count - start)))
-            yield self._batch(found)
+        rows = reading.rows_per_batch(max(size, _OF_A_FIELD * fields * count), count)
+        for start in range(0, count, rows):
+            yield self._batch(list(islice(records, min(rows, count - start))))
 
     def _batch(self, records: list[Any]) -> pa.RecordBatch:
         found: Any = pa.array(records, pa.struct(list(self.schema)))
@@ -81,4 +95,4 @@ def _decoded(file: io.BytesIO) -> Iterator[Any]:
     # fastavro says what is wrong in many classes, IndexError and UnicodeDecodeError among them; none
     # of them is passed over.
     except Exception as error:
-        raise FormatError("a block of the Avro file does not fit its schema", kind="value") from error
+        raise damaged() from error

@@ -41,7 +41,7 @@ class LimitError(FormatError):
         where = "" if file == "the file" else f" in '{file}'"
         super().__init__(
             f"{what}{where} is larger than {size} bytes, which is damage or a bomb, or the limit is too low: "
-            f"read it as BoundedFile(file, limits=ReadLimits({limit}=…))",
+            f"read it as bounded(file, limits=ReadLimits({limit}=…))",
             kind="value",
         )
         self.what, self.file, self.limit, self.size = what, file, limit, size

@@ -11,7 +11,7 @@ import posixpath
 import re
 import zipfile
 from collections.abc import Callable, Iterator
-from itertools import islice
+from functools import partial
 from typing import Any, BinaryIO, Final
 
 import pyarrow as pa
@@ -19,7 +19,8 @@ import pyarrow.types as pt
 
 from formats import columns, line_reader, reading
 from formats.errors import FormatError
-from formats.limits import guard_of
+from formats.limits import Guard, guard_of
+from formats.sheet_rows import CheckedSheet
 
 _READ: Final[tuple[Callable[[Any], bool], ...]] = (
     columns.is_text,
@@ -34,7 +35,7 @@ _READ: Final[tuple[Callable[[Any], bool], ...]] = (
 _ESCAPED: Final = re.compile("_x([0-9A-Fa-f]{4})_")  # how cells hold control characters, and such text
 _ROWS: Final = 10_000  # at a time
 _SHEETS: Final = "xl/worksheets"
-_MOST_EXPANDED: Final = 256 << 20  # bytes of what is in memory as a whole: everything but the sheets
+_OF_A_CELL: Final = 16  # bytes of memory, but for its text
 
 
 def open_reader(file: BinaryIO, *, schema: pa.Schema | None) -> pa.RecordBatchReader:
@@ -48,42 +49,62 @@ def open_reader(file: BinaryIO, *, schema: pa.Schema | None) -> pa.RecordBatchRe
                 "and a time with a zone as one without",
                 kind="option",
             )
-    return reading.reader(wanted, lambda: _batches(file, library, wanted), wanted=None, guard=guard_of(file))
+    guard = guard_of(file)
+    return reading.reader(wanted, lambda: _batches(file, library, wanted, guard), wanted=None, guard=guard)
 
 
 def _batches(
-    file: BinaryIO, load_workbook: Callable[..., Any], schema: pa.Schema
+    file: BinaryIO, load_workbook: Callable[..., Any], schema: pa.Schema, guard: Guard
 ) -> Iterator[pa.RecordBatch]:
     source = reading.Source(file)
     # openpyxl says what is wrong in many classes, KeyError and SyntaxError among them; none of them is
     # passed over.
     with source.as_damage("the file is no workbook, damaged or cut off", on=(Exception,)):
-        _check(source)
+        _check(source, guard)
         book = load_workbook(source, read_only=True, data_only=True, keep_links=False)
         for sheet in book.worksheets:
             sheet.reset_dimensions()  # what is beyond a wrong <dimension> would be lost in silence
+            # Nothing public stands between the library and its file.
+            sheet._get_source = partial(CheckedSheet, sheet._get_source, guard)  # noqa: SLF001
             rows = sheet.iter_rows(values_only=True)
             header = next(rows, ())
             places = {_unescaped(name): place for place, name in enumerate(header) if isinstance(name, str)}
-            while found := list(islice(rows, _ROWS)):
+            for found in _some(rows, reading.most_rows(schema, guard), guard):
                 arrays = [_column(found, field, places.get(field.name)) for field in schema]
                 yield pa.RecordBatch.from_arrays(arrays, schema=schema)
 
 
-def _check(source: Any) -> None:
+def _some(rows: Iterator[tuple[Any, ...]], most: int, guard: Guard) -> Iterator[list[tuple[Any, ...]]]:
+    """Rows, so many at a time that they are no burden: a text of all cells is in the file only once."""
+    found: list[tuple[Any, ...]] = []
+    size = 0
+    for row in rows:
+        own = sum(_OF_A_CELL + len(cell) if isinstance(cell, str) else _OF_A_CELL for cell in row)
+        guard.check_record(own, "a row of a sheet")
+        if found and (size + own > min(reading.BATCH_BYTES, guard.record) or len(found) == min(most, _ROWS)):
+            yield found
+            found, size = [], 0
+        found.append(row)
+        size += own
+    if found:
+        yield found
+
+
+def _check(source: Any, guard: Guard) -> None:
     """Refuse a bomb; a member never holds more than the directory of the archive says."""
     source.seek(0)
     with zipfile.ZipFile(source) as archive:
         # What says which members are sheets is read as a whole itself, so it is bounded first.
         beside = {name for name in archive.namelist() if posixpath.dirname(name) == _SHEETS}
-        _check_size(archive, beside)
-        _check_size(archive, beside & _streamed(archive))
+        _check_size(archive, beside, guard)
+        streamed = beside & _streamed(archive)
+        _check_size(archive, streamed, guard)
+        guard.check_file(sum(member.file_size for member in archive.infolist()))
 
 
-def _check_size(archive: zipfile.ZipFile, streamed: set[str]) -> None:
+def _check_size(archive: zipfile.ZipFile, streamed: set[str], guard: Guard) -> None:
     together = sum(member.file_size for member in archive.infolist() if member.filename not in streamed)
-    if together > _MOST_EXPANDED:
-        raise FormatError(f"the workbook expands to more than {_MOST_EXPANDED} bytes", kind="value")
+    guard.check_record(together, "what a workbook has beside its sheets")
 
 
 def _streamed(archive: zipfile.ZipFile) -> set[str]:

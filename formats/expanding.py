@@ -5,13 +5,13 @@ from __future__ import annotations
 import io
 import lzma
 from collections.abc import Iterator
-from typing import Any, BinaryIO, Final, cast
+from typing import Any, BinaryIO, Final
 
 import pyarrow as pa
 
 from formats import reading
 from formats.errors import FormatError
-from formats.limits import BoundedFile, Guard, guard_of
+from formats.limits import Guard, bounded, guard_of
 
 _BLOCK: Final = 256 << 10  # bytes
 _ARROW: Final[dict[str, Any]] = {"gzip": "gzip", "bzip2": "bz2", "zstd": "zstd", "lz4": "lz4"}
@@ -29,7 +29,7 @@ def expanded(file: BinaryIO, codec: str) -> BinaryIO:
     """
     guard = guard_of(file)
     lent: Any = io.BufferedReader(_Expanded(file, codec, guard), _BLOCK)
-    return cast("BinaryIO", BoundedFile(lent, limits=guard.limits, name=guard.name))
+    return bounded(lent, limits=guard.limits, name=guard.name)
 
 
 def cramjam_snappy() -> Any:

@@ -7,9 +7,9 @@ and until then it takes no more memory than about four times the limit of a reco
 
 from __future__ import annotations
 
-import io
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import BinaryIO, Final
+from typing import Any, BinaryIO, Final, cast
 
 from formats.errors import LimitError
 from formats.sizes import parse_size
@@ -17,7 +17,7 @@ from formats.sizes import parse_size
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadLimits:
-    """What a reader takes; see ``BoundedFile``.
+    """What a reader takes; see ``bounded``.
 
     Attributes:
         record: most bytes of one record, or of what a format has to have in memory as a whole: a block of
@@ -44,46 +44,43 @@ class ReadLimits:
         return int(self.record)
 
 
-#: Of every file that is no ``BoundedFile``.
+_LARGEST: Final = 2**31 - 1  # bytes of a value of Arrow's
+#: Of every file that is not ``bounded``.
 DEFAULT_LIMITS: Final = ReadLimits()
 
 
-class BoundedFile(io.RawIOBase):
-    """A file with limits of its own, for any ``open_reader``.
+def bounded(file: BinaryIO, *, limits: ReadLimits, name: str | None = None) -> BinaryIO:
+    """``file`` with limits of its own, for any ``open_reader``.
 
     Args:
         file: stays with its owner.
         limits: for its reader; whoever trusts the file may raise them.
         name: of the file, in messages; ``None`` for its own ``name``, if it has one.
     """
+    return cast("BinaryIO", _Bounded(file, limits, name_of(file) if name is None else name))
 
-    def __init__(self, file: BinaryIO, *, limits: ReadLimits, name: str | None = None) -> None:
+
+class _Bounded:
+    """A file in everything but its limits and its name."""
+
+    def __init__(self, file: BinaryIO, limits: ReadLimits, name: str) -> None:
         self._file = file
         self.limits = limits
-        self.name = name_of(file) if name is None else name
+        self.name = name
 
-    def readable(self) -> bool:
-        """Always."""
-        return True
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._file, name)
 
-    def seekable(self) -> bool:
-        """Always."""
-        return True
-
-    def tell(self) -> int:
-        """See ``io.IOBase.tell``."""
-        return self._file.tell()
-
-    def read(self, size: int = -1, /) -> bytes:
-        """See ``io.RawIOBase.read``."""
-        return self._file.read(size)
-
-    def seek(self, offset: int, whence: int = io.SEEK_SET, /) -> int:
-        """See ``io.IOBase.seek``."""
-        return self._file.seek(offset, whence)
+    def __iter__(self) -> Iterator[bytes]:
+        return iter(self._file)
 
     def close(self) -> None:
         """Never: its owner does."""
+
+
+def own_file(file: BinaryIO) -> BinaryIO:
+    """``file``, of which it is known that we wrote it: any record that could be written can be read."""
+    return bounded(file, limits=ReadLimits(record=_LARGEST))
 
 
 @dataclass(frozen=True, slots=True)

@@ -109,7 +109,7 @@ def _is_no_damage(error: Exception) -> bool:
 def most_rows(schema: pa.Schema, guard: Guard) -> int:
     """How many records of ``schema`` are parsed at a time at most, since even the empty ones take memory."""
     cells = sum(1 for _ in columns.walk(schema))
-    return max(1, min(BATCH_ROWS, min(BATCH_BYTES, guard.record) // (_OF_A_CELL * max(cells, 1))))
+    return max(1, min(BATCH_ROWS, min(BATCH_BYTES, guard.record // 4) // (_OF_A_CELL * max(cells, 1))))
 
 
 def rows_per_batch(size: int, rows: int) -> int:

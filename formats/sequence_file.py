@@ -223,7 +223,7 @@ def _blocks(offsets: columns.Offsets) -> Iterator[tuple[int, int]]:
     """First and number of the records of each block, so large that readers need not take it for a bomb."""
     begin, rows = 0, len(offsets) - 1
     while begin < rows:
-        limit = offsets[begin] + sequence_reader.MOST_EXPANDED
+        limit = offsets[begin] + sequence_reader.MOST_OF_SEVERAL
         end = max(begin + 1, int(np.searchsorted(offsets, limit, side="right")) - 1)
         yield begin, end - begin
         begin = end

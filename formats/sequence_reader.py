@@ -20,17 +20,17 @@ from formats import reading, writables
 from formats.arrow import Column
 from formats.columns import Bytes, Offsets
 from formats.errors import FormatError
-from formats.limits import guard_of
+from formats.limits import Guard, guard_of
 
 ESCAPE: Final = b"\xff\xff\xff\xff"
-#: Most records in a block.
+#: Most records in a block, and most bytes that the writer puts there of several.
 MOST_RECORDS: Final = 1 << 20
+MOST_OF_SEVERAL: Final = 16 << 20
 _VERSION: Final = 6
 _SYNC: Final = 16  # bytes
 _MOST_NAME: Final = 1 << 10  # bytes of the name of a class
 _MOST_METADATA: Final = 1 << 16  # bytes
 _PIECE: Final = 4 << 20  # bytes of records that are read at a time
-_MOST_OF_ONE: Final = 2**31 - 1  # bytes of a value, which is all that Arrow can hold
 _STREAMS: Final[dict[str, Callable[[], Any]]] = {
     "DefaultCodec": zlib.decompressobj,
     "GzipCodec": lambda: zlib.decompressobj(16 + zlib.MAX_WBITS),
@@ -72,17 +72,20 @@ def open_reader(file: BinaryIO, *, key: str, value: str, schema: pa.Schema | Non
         raise FormatError(
             f"the file has no column, or two of the name {value!r}: name both in the factory", kind="option"
         )
-    found = pa.schema(fields)
-    return reading.reader(found, lambda: _batches(file, header, found), wanted=schema, guard=guard_of(file))
+    found, guard = pa.schema(fields), guard_of(file)
+    return reading.reader(found, lambda: _batches(file, header, found, guard), wanted=schema, guard=guard)
 
 
-def _batches(file: BinaryIO, header: _Header, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+def _batches(file: BinaryIO, header: _Header, schema: pa.Schema, guard: Guard) -> Iterator[pa.RecordBatch]:
+    read = _blocks if header.in_blocks else _records
     try:
-        for pieces in _blocks(file, header) if header.in_blocks else _records(file, header):
+        for pieces in read(file, header, guard):
             batch = pa.RecordBatch.from_arrays(_columns(header, *pieces), schema=schema)
             rows = reading.rows_per_batch(batch.nbytes, batch.num_rows)
             for start in range(0, batch.num_rows, rows):
                 yield batch.slice(start, rows)
+    except FormatError:
+        raise
     except (ValueError, EOFError) as error:
         raise FormatError("the SequenceFile is damaged or cut off", kind="value") from error
 
@@ -105,37 +108,43 @@ def _columns(header: _Header, keys: _Cells, values: _Cells) -> list[Column]:
     ]
 
 
-def _blocks(file: BinaryIO, header: _Header) -> Iterator[tuple[_Cells, _Cells]]:
+def _blocks(file: BinaryIO, header: _Header, guard: Guard) -> Iterator[tuple[_Cells, _Cells]]:
     while escape := file.read(len(ESCAPE)):
         if escape != ESCAPE or reading.exactly(file, _SYNC) != header.sync:
             raise ValueError("no block where one should begin")
         count = _vint(file)
-        yield _block_half(file, header, count), _block_half(file, header, count)
+        yield _block_half(file, header, count, guard), _block_half(file, header, count, guard)
 
 
-def _block_half(file: BinaryIO, header: _Header, count: int) -> _Cells:
+def _block_half(file: BinaryIO, header: _Header, count: int, guard: Guard) -> _Cells:
     """Keys or values of a block: their lengths, then themselves."""
     if count > MOST_RECORDS:
         raise ValueError("a block claims too many records")
-    packed = reading.exactly(file, _vint(file))
+    packed = _sized(file, guard)
     sizes = writables.read_vints(_expanded(packed, header.codec, count * writables.LONGEST_VINT), count)
     total = int(sizes.sum())
-    if total > (_MOST_OF_ONE if count == 1 else MOST_EXPANDED):
-        raise ValueError("a block claims too many bytes")
-    data = _expanded(reading.exactly(file, _vint(file)), header.codec, total)
+    guard.check_record(total, "a block")
+    data = _expanded(_sized(file, guard), header.codec, total)
     if len(data) != total:
         raise ValueError("there are fewer bytes than the lengths say")
     return _Cells(np.frombuffer(data, np.uint8), np.cumsum(sizes) - sizes, sizes)
 
 
-def _records(file: BinaryIO, header: _Header) -> Iterator[tuple[_Cells, _Cells]]:
+def _sized(file: BinaryIO, guard: Guard) -> bytes:
+    size = _vint(file)
+    guard.check_record(size, "a block")
+    return reading.exactly(file, size)
+
+
+def _records(file: BinaryIO, header: _Header, guard: Guard) -> Iterator[tuple[_Cells, _Cells]]:
     """As many whole records at a time as a piece of the file holds, and at least one."""
     data, wanted = b"", _PIECE
     while more := _up_to(file, wanted):
         data += more
         heads, end, missing = _heads(data, header.sync)
-        yield from _pairs(data, heads, header.codec)
+        yield from _pairs(data, heads, header.codec, guard)
         data = data[end:]
+        guard.check_record(len(data) + missing)
         wanted = max(_PIECE, missing)
     if data:
         raise EOFError
@@ -178,7 +187,7 @@ def _heads(data: bytes, sync: bytes) -> tuple[list[tuple[int, int, int]], int, i
 
 
 def _pairs(
-    data: bytes, heads: list[tuple[int, int, int]], codec: str | None
+    data: bytes, heads: list[tuple[int, int, int]], codec: str | None, guard: Guard
 ) -> Iterator[tuple[_Cells, _Cells]]:
     if not heads:
         return
@@ -190,7 +199,9 @@ def _pairs(
     values: list[bytes] = []
     size = first = 0
     for number, (_, middle, end) in enumerate(heads, start=1):  # each by itself, as they were compressed
-        values.append(_expanded(data[middle:end], codec, _MOST_OF_ONE))
+        value = _expanded(data[middle:end], codec, guard.record + 1)
+        guard.check_record(len(value))
+        values.append(value)
         size += len(values[-1])
         if size > reading.BATCH_BYTES or number == len(heads):
             part = slice(first, number)

@@ -190,6 +190,9 @@ def _numbers(data: Bytes, starts: Offsets, width: int) -> npt.NDArray[np.signedi
 
 def _gathered(data: Bytes, starts: Offsets, sizes: Offsets) -> Column:
     """A column of binary of the bytes that do not overlap and stand in order."""
+    if len(starts) == 1:  # which may be large
+        value = data[starts[0] : starts[0] + sizes[0]]
+        return ragged.binary(np.array([0, len(value)]), pa.py_buffer(value.data))
     edges = np.zeros(len(data) + 1, np.int8)  # 1 where a value begins, -1 behind it; sums may wrap
     np.add.at(edges, starts, 1)
     np.add.at(edges, starts + sizes, -1)

@@ -8,6 +8,7 @@ import json
 import lzma
 import sys
 import zlib
+from contextlib import nullcontext
 from datetime import UTC, date, datetime
 from decimal import Decimal
 
@@ -17,9 +18,21 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from formats import AvroWriterFactory, Encoder, FormatError, avro_container, ragged
+from formats import (
+    AvroWriterFactory,
+    Encoder,
+    FormatError,
+    LimitError,
+    ReadLimits,
+    avro_container,
+    bounded,
+    ragged,
+)
 from formats.avro_codecs import AvroCodec
 from formats.avro_container import Header
+from formats.limits import guard_of
+
+GUARD = guard_of(io.BytesIO())
 
 CODECS = ["null", "deflate", "snappy", "zstandard", "bzip2", "xz"]
 READABLE = ["null", "deflate", "snappy", "bzip2", "xz"]  # by fastavro without other packages
@@ -80,9 +93,9 @@ def test_the_checksum_of_a_snappy_block_is_looked_at():
     """One of other bytes is damage: expanded alone it would be altered rows."""
     data = b"row" * 9
     block, checksum = bytes(cramjam.snappy.compress_raw(data)), zlib.crc32(data).to_bytes(4)
-    assert AvroCodec().expand(block + checksum, most=99) == data
+    assert AvroCodec().expand(block + checksum, guard=GUARD) == data
     with pytest.raises(FormatError, match="damaged"):
-        AvroCodec().expand(block + zlib.crc32(b"sow" * 9).to_bytes(4), most=99)
+        AvroCodec().expand(block + zlib.crc32(b"sow" * 9).to_bytes(4), guard=GUARD)
 
 
 def test_fastavro_sees_the_values(all_rows):
@@ -362,13 +375,14 @@ def bomb(
     return io.BytesIO(b"".join([header.to_bytes(), *avro_container.block(count, data, marker=b"m" * 16)]))
 
 
-def test_a_block_of_one_record_may_be_as_large_as_that(monkeypatch):
-    """What was written is read, however large: a bound holds for blocks of more records."""
-    monkeypatch.setattr(avro_container, "MOST_EXPANDED", 50)
+def test_a_block_is_as_large_as_a_record_may_be():
+    """It is in memory as a whole."""
     data = AvroCodec(name="deflate").compress(memoryview(b"\x80\x01" + b"x" * 64))
-    assert AvroWriterFactory().open_reader(bomb(1, data)).read_all().to_pylist() == [{"s": "x" * 64}]
-    with pytest.raises(FormatError, match="more than 50 bytes"):
-        AvroWriterFactory().open_reader(bomb(2, data)).read_all()
+    for most, fits in ((66, True), (65, False)):
+        file = bounded(bomb(1, data), limits=ReadLimits(record=most))
+        with nullcontext() if fits else pytest.raises(LimitError, match="a block is larger than 65 bytes"):
+            found = AvroWriterFactory().open_reader(file).read_all()
+            assert found.to_pylist() == [{"s": "x" * 64}]
 
 
 @pytest.mark.parametrize(

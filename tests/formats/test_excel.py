@@ -12,7 +12,7 @@ import openpyxl
 import pyarrow as pa
 import pytest
 
-from formats import ExcelWriterFactory, FormatError, excel_reader
+from formats import ExcelWriterFactory, FormatError, LimitError, ReadLimits, bounded, excel_reader
 
 
 def sheets_of(factory, *batches, schema=None):
@@ -284,16 +284,18 @@ def test_every_cell_is_read_as_text_where_that_is_asked_for():
     assert list(record.values()) == ["true", "7", "0.5", "2024-07-01T12:30:00", "x"]
 
 
-def test_a_bomb_is_refused(monkeypatch):
+def test_a_bomb_is_refused():
     """What would be in memory as a whole has a bound."""
-    monkeypatch.setattr(excel_reader, "_MOST_EXPANDED", 1_000)
     file = file_of(ExcelWriterFactory(), pa.record_batch({"n": [1]}))
-    with pytest.raises(FormatError, match="expands to more") as error:
-        ExcelWriterFactory().open_reader(file, schema=pa.schema([("n", pa.int64())])).read_all()
+    with pytest.raises(LimitError, match="beside its sheets") as error:
+        ExcelWriterFactory().open_reader(
+            bounded(file, limits=ReadLimits(record=1_000)), schema=pa.schema([("n", pa.int64())])
+        ).read_all()
     assert error.value.kind == "value"
 
 
 NUMBERS = pa.schema([("n", pa.int64())])
+LIMITS = ReadLimits(record=200_000)
 SHARED = "application/vnd.openxmlformats-officedocument.spreadsheetml.sharedStrings+xml"
 
 
@@ -359,9 +361,8 @@ HIDDEN = {
 
 
 @pytest.fixture
-def large(monkeypatch):
+def large():
     """A workbook whose only sheet is larger than what may be in memory as a whole."""
-    monkeypatch.setattr(excel_reader, "_MOST_EXPANDED", 200_000)
     file = file_of(ExcelWriterFactory(), pa.record_batch({"n": range(10_000)}))
     with zipfile.ZipFile(file) as archive:
         assert archive.getinfo(FIRST).file_size > 300_000
@@ -371,14 +372,14 @@ def large(monkeypatch):
 @pytest.mark.parametrize("start", ["worksheets/", "/xl/worksheets/"])
 def test_sheets_are_no_bomb(large, start):
     """They are read row by row, wherever the links to them begin."""
-    file = remade(large, [(LINKS, '"worksheets/', f'"{start}')])
+    file = bounded(remade(large, [(LINKS, '"worksheets/', f'"{start}')]), limits=LIMITS)
     assert ExcelWriterFactory().open_reader(file, schema=NUMBERS).read_all().num_rows == 10_000
 
 
 def test_the_first_records_come_before_the_last_are_looked_at(large, monkeypatch):
     """A sheet is never in memory as a whole: what is wrong with its end is found there."""
     monkeypatch.setattr(excel_reader, "_ROWS", 100)
-    file = remade(large, [(FIRST, "</sheetData>", "</other>")])
+    file = bounded(remade(large, [(FIRST, "</sheetData>", "</other>")]), limits=LIMITS)
     reader = ExcelWriterFactory().open_reader(file, schema=NUMBERS)
     assert reader.read_next_batch().num_rows == 100
     with pytest.raises(FormatError) as error:
@@ -389,15 +390,16 @@ def test_the_first_records_come_before_the_last_are_looked_at(large, monkeypatch
 @pytest.mark.parametrize(("replaced", "added"), HIDDEN.values(), ids=HIDDEN.keys())
 def test_a_bomb_among_the_sheets_is_refused(large, replaced, added):
     """Only what is a sheet to all that name it is read row by row."""
-    with pytest.raises(FormatError, match="expands to more") as error:
-        ExcelWriterFactory().open_reader(remade(large, replaced, added), schema=NUMBERS).read_all()
+    file = bounded(remade(large, replaced, added), limits=LIMITS)
+    with pytest.raises(LimitError, match="beside its sheets") as error:
+        ExcelWriterFactory().open_reader(file, schema=NUMBERS).read_all()
     assert error.value.kind == "value"
 
 
 def test_links_to_other_workbooks_are_not_followed(large):
     """One of them may lead to a sheet, which would be in memory as a whole."""
     links = '<externalReferences><externalReference r:id="rId1"/></externalReferences><calcPr'
-    file = remade(large, [("xl/workbook.xml", "<calcPr", links)])
+    file = bounded(remade(large, [("xl/workbook.xml", "<calcPr", links)]), limits=LIMITS)
     assert ExcelWriterFactory().open_reader(file, schema=NUMBERS).read_all().num_rows == 10_000
 
 

@@ -29,6 +29,9 @@ from formats import (
     expanding,
 )
 from formats.avro_codecs import AvroCodec
+from formats.limits import guard_of
+
+GUARD = guard_of(io.BytesIO())
 
 ROWS = pa.record_batch(
     {"n": pa.array(range(60), pa.int32()), "t": [f"row {number} " * (number % 5) for number in range(60)]}
@@ -256,7 +259,7 @@ def test_xz_cannot_ask_for_any_memory():
     data = greedy(lzma.compress(b'"1"\n'))
     assert lzma.decompress(data) == b'"1"\n'
     with pytest.raises(FormatError) as error:
-        AvroCodec(name="xz").expand(data, most=100)
+        AvroCodec(name="xz").expand(data, guard=GUARD)
     assert error.value.kind == "value"
     csv = CompressWriterFactory(encoder=Encoder.csv(), codec="xz")
     with pytest.raises(FormatError) as error:
@@ -270,9 +273,11 @@ MARKER = bytes(range(16))
 def test_an_avro_block_with_another_marker_is_damage():
     """What follows it is not what its writer has put there, however well its records look."""
     good = b"".join(avro_container.block(1, b"record", marker=MARKER))
-    assert [found.data for found in avro_container.read_blocks(io.BytesIO(good), MARKER)] == [b"record"]
+    assert [found.data for found in avro_container.read_blocks(io.BytesIO(good), MARKER, GUARD)] == [
+        b"record"
+    ]
     with pytest.raises(FormatError, match="damaged or cut off"):
-        list(avro_container.read_blocks(io.BytesIO(good[:-1] + b"?"), MARKER))
+        list(avro_container.read_blocks(io.BytesIO(good[:-1] + b"?"), MARKER, GUARD))
 
 
 def test_avro_metadata_that_says_its_size_is_read():

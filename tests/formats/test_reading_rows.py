@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from formats import Encoder, FormatError, csv_records, line_reader
+from formats import Encoder, FormatError, LimitError, ReadLimits, bounded, csv_records, line_reader
 
 JSON = [
     "text",
@@ -159,23 +159,23 @@ def test_nothing_is_read_that_nobody_asked_for(encoder):
     assert file.taken < 10 << 20
 
 
-def test_a_record_beyond_every_bound_is_an_error(monkeypatch):
+def test_a_record_beyond_every_bound_is_an_error():
     """A quote that nobody closes makes no block of the whole file."""
-    monkeypatch.setattr(csv_records, "_LONGEST", 1 << 20)
     file = Slow(b'a,"b\n' + b"c,d\n" * 3_000_000)
-    with pytest.raises(FormatError, match="never closed") as error:
-        RFC.open_reader(file, schema=TWO).read_all()
+    with pytest.raises(LimitError, match="a record is larger than 1048576 bytes") as error:
+        RFC.open_reader(bounded(file, limits=ReadLimits(record="1MiB")), schema=TWO).read_all()
     assert error.value.kind == "value"
     assert file.taken < 4 << 20
 
 
 @pytest.mark.parametrize("encoder", [Encoder.json_lines(), Encoder.simple_string_encoder()], ids=repr)
-def test_a_line_beyond_every_bound_is_an_error(encoder, monkeypatch):
+def test_a_line_beyond_every_bound_is_an_error(encoder):
     """What is no file of lines is not taken into memory as a whole."""
-    monkeypatch.setattr(line_reader, "_LONGEST", 1 << 20)
     file = Slow(b"x" * 12_000_000)
-    with pytest.raises(FormatError, match="longer than") as error:
-        encoder.open_reader(file, schema=pa.schema([("value", pa.string())])).read_all()
+    with pytest.raises(LimitError, match="a line is larger than 1048576 bytes") as error:
+        encoder.open_reader(
+            bounded(file, limits=ReadLimits(record="1MiB")), schema=pa.schema([("value", pa.string())])
+        ).read_all()
     assert error.value.kind == "value"
     assert file.taken < 4 << 20
 

@@ -213,7 +213,7 @@ def test_records_that_expand_a_lot_come_one_by_one():
 @pytest.mark.parametrize("compression", ["none", "record", "block"])
 def test_large_values_are_no_bomb(compression, monkeypatch):
     """Whatever is written is read: one value may be larger than a block, and blocks are cut."""
-    monkeypatch.setattr(sequence_reader, "MOST_EXPANDED", 1 << 20)
+    monkeypatch.setattr(sequence_reader, "MOST_OF_SEVERAL", 1 << 20)
     factory = SequenceFileWriterFactory(compression=compression, block_size="64MiB")
     batch = pa.record_batch({"value": ["x" * (3 << 20), *["y" * (700 << 10)] * 3, *["z"] * 1_000]})
     assert factory.open_reader(file_of(factory, batch)).read_all() == pa.table(batch)

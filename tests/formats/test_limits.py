@@ -1,0 +1,94 @@
+"""Files of strangers: each bomb ends in a typed error, or is read, within four times the limit of a record.
+
+Peak memory is that of a child process which reads one file and nothing else.
+"""
+
+from __future__ import annotations
+
+import pickle
+import subprocess
+import sys
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from formats import AvroWriterFactory, Encoder, FormatError, LimitError, ReadLimits, bounded
+from tests.formats.programs.bombs import BOMBS
+
+LIMIT = 16 << 20  # bytes; less is hidden by what Arrow and the allocator need for themselves
+
+
+@pytest.mark.parametrize("name", BOMBS)
+def test_a_bomb_takes_no_more_than_four_limits(name: str, tmp_path: Path) -> None:
+    """Whatever a record claims, or becomes: memory stays bounded, and the error names the file."""
+    run("make", name, tmp_path)
+    outcome, message, peak = run("read", name, tmp_path).rstrip("\n").split("\t")
+    assert outcome == BOMBS[name].outcome, (outcome, message)
+    if outcome == "LimitError":
+        assert f"'{name}'" in message
+    assert int(peak) <= 4 * LIMIT, f"{int(peak) / LIMIT:.1f} times the limit"
+
+
+def run(what: str, name: str, directory: Path) -> str:
+    """What the program prints, in a process of its own."""
+    program = [sys.executable, "-m", "tests.formats.programs.bombs", what, name, str(LIMIT)]
+    program.append(str(directory / "bomb"))
+    done = subprocess.run(program, capture_output=True, text=True, check=True)  # noqa: S603 - our own
+    return done.stdout
+
+
+def test_an_error_says_which_limit_and_how_to_raise_it() -> None:
+    """And crosses processes as what it is; a trusted file is read with more."""
+    schema = pa.schema([("value", pa.string())])
+    encoder = Encoder.simple_string_encoder()
+    file = bounded(pa.BufferReader(b"x" * 3000 + b"\n"), limits=ReadLimits(record="2KiB"), name="a.txt")
+    with pytest.raises(LimitError, match=r"a line in 'a\.txt' is larger than 2048 bytes.*record=") as raised:
+        encoder.open_reader(file, schema=schema).read_all()
+    error = pickle.loads(pickle.dumps(raised.value))  # noqa: S301 - our own
+    assert (error.kind, error.file, error.limit, error.size) == ("value", "a.txt", "record", 2048)
+    assert str(error) == str(raised.value)
+    trusted = bounded(pa.BufferReader(b"x" * 3000 + b"\n"), limits=ReadLimits(record="4KiB"))
+    assert encoder.open_reader(trusted, schema=schema).read_all().num_rows == 1
+
+
+@pytest.mark.parametrize("code", [Encoder.simple_string_encoder(), Encoder.json_lines(), Encoder.csv()])
+def test_a_file_has_a_limit_of_its_own(code: Encoder) -> None:
+    """Of all records together, where one is asked for."""
+    schema = pa.schema([("value", pa.string())])
+    line = b'{"value":"abcdefgh"}\n' if code.extension == ".json" else b"abcdefgh\n"
+    for count, most in ((100, "1MiB"), (100_000, "512KiB")):
+        file = bounded(pa.BufferReader(line * count), limits=ReadLimits(file=most))
+        if most == "1MiB":
+            assert code.open_reader(file, schema=schema).read_all().num_rows == count
+            continue
+        with pytest.raises(LimitError, match=r"file=") as raised:
+            code.open_reader(file, schema=schema).read_all()
+        assert raised.value.limit == "file"
+
+
+@pytest.mark.parametrize("options", [{"record": 0}, {"record": "x"}, {"file": "-1"}, {"record": None}])
+def test_limits_are_sizes(options: dict) -> None:
+    """Bytes, or text with a unit."""
+    with pytest.raises(FormatError) as raised:
+        ReadLimits(**options)
+    assert raised.value.kind == "option"
+
+
+def test_large_arrays_of_avro_that_fit_are_read() -> None:
+    """Items are counted where bytes do not bound them well enough, and what is counted may fit."""
+    batch = pa.record_batch({"a": pa.array([list(range(2000)), None, []], pa.list_(pa.int64()))})
+    factory = AvroWriterFactory(compression="null")
+    output = pa.BufferOutputStream()
+    writer = factory.create(output, batch.schema)
+    writer.write(batch)
+    writer.finish()
+    data = output.getvalue()
+    for record, fits in (("1MiB", True), ("100KB", True), ("20KB", False)):
+        file = bounded(pa.BufferReader(data), limits=ReadLimits(record=record))
+        try:
+            assert factory.open_reader(file).read_all().to_pylist() == batch.to_pylist()
+        except LimitError:
+            assert not fits
+        else:
+            assert fits
