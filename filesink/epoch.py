@@ -218,7 +218,7 @@ class EpochLoop(Generic[S, C, A]):
         # An earlier driver, or an epoch of this one that failed, may have left files anywhere.
         self._clean, self._fresh = self._fresh, False
         head = self.ledger.head()
-        if head is not None and not head.complete:
+        while head is not None and not head.complete:  # others may go on as soon as one is
             self._carry_through(head.record)
             head = self.ledger.head()
         return head

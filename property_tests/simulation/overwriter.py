@@ -136,6 +136,8 @@ class Overwrites:
             self._finish(self.run(write))
         self._history.metastore.carry_out_late(sys.maxsize)
         self._finish(self.start_one())  # removes what those before it have left
+        if any(write.mode is SaveMode.APPEND for write in writes):
+            self._finish(self.run(self.new_write(SaveMode.APPEND)))  # carries through, or voids, what is stuck
         self._check_statistics()
         before = epilogue.picture(self._history)
         again = self._finish(self.run(self._history.random.choice(writes)))
