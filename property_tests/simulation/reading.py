@@ -143,6 +143,14 @@ def read_record(path: str, inode: Inode) -> Record:
     )
 
 
+def read_completion(inode: Inode) -> tuple[str, frozenset[str]]:
+    """What a completion says: the nonce of its record, and paths that are still to be removed."""
+    _, _, payload = bytes(inode.data).partition(b"\n")
+    head, _, left = payload.partition(b"\n")
+    nonce: str = json.loads(head)["nonce"]
+    return nonce, frozenset(entry["path"] for entry in json.loads(left or b"[]"))
+
+
 def staged_path(entry: dict[str, Any]) -> str:
     """The hidden path of what an entry of a record names; that of an upload is no file's."""
     staged: dict[str, str] = entry["staged"]

@@ -127,7 +127,9 @@ class Service:
         record = chain.records.get(slot)
         if record is None:
             return
-        emptied = _buckets(record.replaced) - _buckets(record.pending)
+        # What an epoch could not remove is no news when a later one can: only its statistics are old.
+        replaced = record.replaced - self.observer.replacements.ever_left
+        emptied = _buckets(replaced) - _buckets(record.pending)
         for bucket in emptied - record.announced:
             self.world.fail(f"I12: slot {slot} has emptied {bucket!r} and does not announce it")
         for bucket in record.announced - emptied:
