@@ -29,7 +29,7 @@ from compaction.superseded import check_bucket, outstanding, written
 from compaction.swap import CompactionPlan, Swap
 from filesink.api import PreCommitStage
 from filesink.buckets import BucketAssigner
-from filesink.committables import Committable, CommittableCodec, HeldFile, PendingFile
+from filesink.committables import Committable, CommittableCodec, HeldFile, PendingFile, ReplacedFile
 from filesink.committer import VerifyStage
 from filesink.durations import parse_duration_ms
 from filesink.epoch import EpochLoop, Outcome
@@ -221,13 +221,17 @@ class Complete:
     Attributes:
         slots: tag of each chain to its newest slot that is.
         publishing: names of the files of batch writes that are at work; their tags are those of no chain.
+        left: names of files that are replaced and could not be removed yet: their rows must not come back.
     """
 
     slots: Mapping[str, int]
     publishing: frozenset[str]
+    left: frozenset[str] = frozenset()
 
     def has(self, name: str, part: PartName) -> bool:
         """Whether the file ``name``, of which ``part`` is told, does."""
+        if name in self.left:
+            return False
         if part.tag in self.slots:
             return part.slot <= self.slots[part.tag]
         return part.slot == 0 and name not in self.publishing
@@ -236,16 +240,20 @@ class Complete:
 def _complete(store: Store) -> Complete:
     slots: dict[str, int] = {}
     publishing: set[str] = set()
+    left: set[str] = set()
+    codec = CommittableCodec()
     for sink_id in ledger_ids(store):
         ledger = Ledger(store, sink_id)
         if not ledger.is_open:
             head, tag = ledger.newest(), sink_tag(sink_id)
             finished = -1 if head is None else head.finished_slot
             slots[tag] = min(finished, slots.get(tag, finished))
+            files = head.left.decode(codec) if head is not None and head.left.data else []
+            left |= {name_of(file.path) for file in files if isinstance(file, ReplacedFile)}
         for record in ledger.publishing():
-            files = record.committables.decode(CommittableCodec())
+            files = record.committables.decode(codec)
             publishing |= {name_of(file.target) for file in files if isinstance(file, PendingFile)}
-    return Complete(slots=slots, publishing=frozenset(publishing))
+    return Complete(slots=slots, publishing=frozenset(publishing), left=frozenset(left))
 
 
 def _packed(files: list[FinishedFile], target_size: int) -> Iterator[list[FinishedFile]]:

@@ -218,7 +218,7 @@ class EpochLoop(Generic[S, C, A]):
         # An earlier driver, or an epoch of this one that failed, may have left files anywhere.
         self._clean, self._fresh = self._fresh, False
         head = self.ledger.head()
-        if head is not None and not head.complete:
+        while head is not None and not head.complete:  # others may go on as soon as one is
             self._carry_through(head.record)
             head = self.ledger.head()
         return head
@@ -276,7 +276,7 @@ class EpochLoop(Generic[S, C, A]):
         record = None
         try:
             record = self._record(epoch, head, cause, gathered, schema)
-            record, standing = self._decide(epoch, record)
+            record, standing = self._decide(epoch, record, self._left_by(head))
         except CommitStateUnknown:
             raise  # what stands in the slot may be our own record
         except Exception as error:  # raised again; nothing is discarded unless the slot is free for sure
@@ -306,10 +306,13 @@ class EpochLoop(Generic[S, C, A]):
             newly_left=[one for one in remaining if one not in before],
         )
 
-    def _decide(self, epoch: EpochContext, record: EpochRecord) -> tuple[EpochRecord, EpochRecord]:
+    def _decide(
+        self, epoch: EpochContext, record: EpochRecord, carried: Sequence[C]
+    ) -> tuple[EpochRecord, EpochRecord]:
         """``record`` in the slot that was tried last, and what stands there.
 
         A batch write whose slot is taken goes on to the next one, with its files at hand: they are its own.
+        ``carried`` is what an earlier epoch has left, and whoever comes next has to remove.
         """
         if self.ledger.is_open:
             placed = self.ledger.append(record)
@@ -328,15 +331,25 @@ class EpochLoop(Generic[S, C, A]):
                 if found is None:  # folded away meanwhile
                     return record, standing
                 taken.append(found)
-            record = self._again(epoch, newest, record, taken)
+            record = self._again(epoch, newest, record, taken, carried)
+            carried = [*carried, *self._left_by(newest)]
 
     def _again(
-        self, epoch: EpochContext, head: Head, record: EpochRecord, taken: Sequence[EpochRecord]
+        self,
+        epoch: EpochContext,
+        head: Head,
+        record: EpochRecord,
+        taken: Sequence[EpochRecord],
+        carried: Sequence[C],
     ) -> EpochRecord:
         """``record`` as it may follow ``head``, although ``taken`` came before it; raises if it may not."""
         codec = self._sink.committable_codec
-        prepared: Prepared[S, C] = Prepared(record.committables.decode(codec), {})
-        others = [one.committables.decode(codec) for one in taken]
+        # What is carried is nobody's own: two that both have it need not be in each other's way.
+        ours, *others = (
+            [one for one in found.committables.decode(codec) if one not in carried]
+            for found in (record, *taken)
+        )
+        prepared: Prepared[S, C] = Prepared(ours, {})
         for stage in self._stages:
             prepared = stage.follow(epoch, prepared, others)
         waiting = self._publisher.waiting(head.record.waiting)

@@ -56,12 +56,13 @@ class GivingUp:
     def publish_the_rest(self, ledger: Ledger, record: EpochRecord) -> tuple[Outcome[Committable], int]:
         """Publish what is left of an epoch that is decided and not complete; also the rows given up."""
         committer = self._tiers.create_committer()
-        committables = record.committables.decode(self._tiers.committable_codec)
+        codec = self._tiers.committable_codec
+        committables = record.committables.decode(codec)
         lost = [file for file in committables if isinstance(file, PendingFile) and self._is_lost(file)]
         stay = _still_needed(committables, {file.target for file in lost})
         there = [file for file in committables if file not in lost and file not in stay]
         left = committer.commit(there)
-        if left:
+        if not all(map(committer.may_wait, left)):
             raise StorageError(
                 f"{len(left)} files could not be published; call recover() again", code="RETRY"
             )
@@ -69,7 +70,7 @@ class GivingUp:
         publisher.announce(record, Decider.EARLIER_DRIVER)
         publisher.close()
         remember(record, ledger)
-        ledger.complete(record)
+        ledger.complete(record, left=Section.of(codec, left) if left else EMPTY)
         outcome = Outcome(
             slot=record.slot, cause=record.cause, rows=record.rows, committables=there, replayed=True
         )
@@ -133,7 +134,7 @@ class GivingUp:
             states={subtask: section for subtask, section in sections.items() if section.data},
         )
         ledger.go_on_with(following)
-        ledger.complete(following)
+        ledger.complete(following, left=ledger.left_before(following.slot))
 
     def _is_lost(self, file: PendingFile) -> bool:
         return self._store.is_lost(file.staged, file.target)

@@ -310,6 +310,13 @@ class Ledger:
         mark = Completion(nonce=record.nonce, left=left, end=end)
         self._store.put_if_absent(self.directory.path_of(record.slot, "complete"), mark.to_bytes())
 
+    def left_before(self, slot: int) -> Section:
+        """What the epoch before ``slot`` could not remove, for one in ``slot`` that removes nothing."""
+        before = None if self.is_open or not slot else self.read(slot - 1)
+        if before is None or before.slot not in self.directory.listing().complete:
+            return EMPTY
+        return self._completion(before).left
+
     def find(self, query_id: str, batch_id: int) -> EpochRecord | None:
         """The record of a micro-batch, if it is still kept."""
         for record in self.newest_first():

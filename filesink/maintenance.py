@@ -178,8 +178,10 @@ class Maintenance:
         """Every batch write whose record is kept: its files bear a tag of its own."""
         for ledger in self._ledgers():
             if ledger.is_open or ledger.sink_id == EXCLUSIVE:
+                records = list(ledger.newest_first())
+                # Asked afterwards: one that is decided between the two looks is no leftover of a write.
                 unfinished = {record.slot for record in ledger.publishing()}
-                for record in ledger.newest_first():
+                for record in records:
                     if record.files_of != record.sink_id:
                         is_done = record.slot not in unfinished
                         named = frozenset() if is_done else _named(self._tiers, record)

@@ -98,7 +98,7 @@ class Publisher(Generic[S, C, A]):
         committables = record.committables.decode(self._sink.committable_codec)
         if not is_valid(record, self._ledger):
             self.discard(committables, record.announcement)
-            self._ledger.complete(record)
+            self._ledger.complete(record, left=self._ledger.left_before(record.slot))
             return None
         if decider is Decider.EARLIER_DRIVER:
             self._committer.restore()

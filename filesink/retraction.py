@@ -118,6 +118,9 @@ class Retraction:
             for file in committables
             if isinstance(file, PendingFile) and file.staged.path not in lost
         ]
+        codec = self._tiers.committable_codec
+        left = ledger.left_before(record.slot)
+        kept_on = left.decode(codec) if left.data else []
         return EpochRecord(
             slot=record.slot + 1,
             nonce=self._ports.ids.uuid(),
@@ -128,9 +131,7 @@ class Retraction:
             last_batch=None if before is None else before.last_batch,
             decided_ms=self._ports.clock.now_ms(),
             rows=0,
-            committables=Section.of(
-                self._tiers.committable_codec, [*undone, *(DiscardFile(path=path) for path in copies)]
-            ),
+            committables=Section.of(codec, [*undone, *(DiscardFile(path=path) for path in copies), *kept_on]),
             waiting=EMPTY if before is None else before.waiting,
             schema=EMPTY if before is None else before.schema,
             queries={}

@@ -53,6 +53,7 @@ def run_seed(seed: int, trace: Callable[[str], None] | None = None) -> Result:
     scenario = with_overwrites(scenario, Random(f"overwrites {seed}"))
     scenario = with_tidying(scenario, Random(f"tidying {seed}"))
     scenario = with_crowds(scenario, Random(f"crowds {seed}"))
+    scenario = with_refusals(scenario, Random(f"refusals {seed}"))
     if shape.announce_after_ms is not None:
         plan = MetastoreTrouble(announcing, scenario.plan, faults=announcing.choice((0, 1, 3, 20)))
         scenario = replace(scenario, plan=plan)
@@ -106,6 +107,15 @@ def with_crowds(scenario: Scenario, random: Random) -> Scenario:
         return scenario
     trouble = replace(scenario.trouble, crowds=0.7)
     return replace(scenario, trouble=trouble, pace=random.choice((2, 2, 3, 10)))
+
+
+def with_refusals(scenario: Scenario, random: Random) -> Scenario:
+    """In one history in eight nobody may remove old files for a while; most of these overwrite some."""
+    if random.random() >= 1 / 8 or scenario.shape.dead_letters:
+        return scenario
+    overwrites = random.choice((scenario.trouble.overwrites, 0.8, 0.8))
+    trouble = replace(scenario.trouble, forbids=0.8, overwrites=overwrites)
+    return replace(scenario, trouble=trouble)
 
 
 @dataclass(slots=True)

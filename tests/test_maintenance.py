@@ -609,6 +609,35 @@ def test_sweep_spares_what_is_decided_while_it_looks():
     assert world.rows() == ["1", "2"]
 
 
+@pytest.mark.parametrize("mode", [SaveMode.APPEND, SaveMode.OVERWRITE])
+@pytest.mark.parametrize("look", range(1, 7))
+def test_sweep_spares_what_a_batch_write_decides_between_two_looks(look, mode):
+    """Its files bear a tag of its own: the record that is found later tells nothing of an end."""
+    world = World()
+
+    def write(rows):
+        sink_id, cause = batch_write(mode, world.uid, "", world.ids)
+        return lambda: world.driver(sink_id).run(cause, world.job(records(rows)))
+
+    write("1")()
+    dies_at(world, "publish", "", write("2"))
+    (path,) = (path for path in world.files.files if path.endswith("000000000001.record"))
+    record = world.files.files.pop(path)
+    looks = []
+
+    def decide(operation, directory):
+        looks.extend([directory] if (operation, directory) == ("list", path.rpartition("/")[0]) else [])
+        if len(looks) == look:
+            world.files.files.setdefault(path, record)
+
+    world.fault = decide
+    assert world.maintenance().sweep(WEEK).files == ()
+    world.files.files.setdefault(path, record)
+    world.fault = lambda _operation, _path: None
+    world.maintenance().recover(Lost.RAISE, None)
+    assert world.rows() == (["1", "2"] if mode is SaveMode.APPEND else ["2"])
+
+
 @pytest.mark.parametrize("first_decide", ["never tried", "failed"])
 def test_sweep_of_a_sink_that_never_decided(first_decide):
     """Without a record the file's own age is the judge, and what is left in its ledger goes too."""

@@ -16,5 +16,6 @@ SEEDS: dict[int, str] = {
     70070002122: "a failed attempt at a merge removed, late, what another had made under the same name",
     75010017790: "what was held and lost was not given up if a late completion came between two looks",
     436: "a claim that another driver left was published by before its name was durable: written again",
+    1114: "a slot was decided although the one before it, which came meanwhile, was not complete",
     1232: "a driver that came late won a slot that had been folded away",
 }

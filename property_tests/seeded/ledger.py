@@ -65,7 +65,9 @@ LEDGER = (
         'if slot < mark or (slot == mark and kind != "mark")',
         "if slot <= mark",
     ),
-    Mutant("too many records are folded away", _LEDGER, "is_due and (seen >= keep or", "is_due and (seen >= 0 or"),
+    Mutant(
+        "too many records are folded away", _LEDGER, "is_due and (seen >= keep or", "is_due and (seen >= 0 or"
+    ),
     Mutant(
         "a folded slot is not void",
         _LEDGER,

@@ -47,7 +47,7 @@ NEIGHBOURS = (
     Mutant(
         "what was written before records were folded away is forgotten",
         _IDENTITY,
-        "known = MicroBatch(query_id=query_id, batch_id=head.record.queries[query_id], fingerprint=\"\")",
+        'known = MicroBatch(query_id=query_id, batch_id=head.record.queries[query_id], fingerprint="")',
         "known = None",
     ),
 )

@@ -95,7 +95,7 @@ class Crowd:
         buckets = {self._overwrites.source.buckets[row] for row in member.write.rows}
         others = [record for slot, record in chain.records.items() if slot > member.slot]
         if not any(buckets & _touched(record) for record in others):
-            world.fail(f"I18: {member.write.txn_id} was told of another write in its partitions: there is none")
+            world.fail(f"I18: {member.write.txn_id} was told of a write in its partitions: there is none")
 
     def _newest_slot(self) -> int:
         chain = self._history.observer.chains.get(EXCLUSIVE)

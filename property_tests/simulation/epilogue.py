@@ -17,7 +17,7 @@ from filesink.errors import (
     ReplayMismatchError,
     StagedDataLost,
 )
-from property_tests.simulation import another_query, away, lost_files
+from property_tests.simulation import another_query, away, forbidden, lost_files, tampering
 from property_tests.simulation.bucket import DAY_MS, Bucket
 from property_tests.simulation.disk import Disk
 from property_tests.simulation.faults import Fault, Mode
@@ -49,6 +49,17 @@ def ask(history: History) -> None:
         another_query.comes(history)
     elif which >= 0.9 and history.machine.bucket is None and history.sink.publishing is None:
         away.goes(history)
+
+
+def ask_more(history: History) -> None:
+    """Of some whose files are all as they were: by a source of chance of its own."""
+    which = Random(f"more {history.world.operations}").random()
+    if history.machine.spoiled:
+        return
+    if which < 0.2:
+        tampering.meets(history)
+    elif which < 0.4 and history.overwrites.processes:
+        forbidden.comes(history)
 
 
 def replays(history: History) -> None:

@@ -145,6 +145,10 @@ class Driver:
             machine.world.now_ms += machine.world.random.choice((0, 10, 1000))
             if machine.chance(machine.trouble.clock_jumps):
                 machine.world.now_ms += machine.world.random.choice((-3_600_000, 3_600_000))
+        self._end(loop)
+
+    def _end(self, loop: EpochLoop[Any, Any, Any]) -> None:
+        """The input has ended."""
         loop.finish()
 
     def _offer_unfit(self, cause: MicroBatch, rows: list[str], run_id: str) -> Outcome[Any] | None:

@@ -23,6 +23,7 @@ from property_tests.simulation.clock import SimClock, SimIds
 from property_tests.simulation.crowd import Crowd
 from property_tests.simulation.disk import Cut
 from property_tests.simulation.fake_spark import Checkpoint, Driver
+from property_tests.simulation.forbidden import Forbidden
 from property_tests.simulation.foreign import plant_foreign_files
 from property_tests.simulation.machine import Address, Machine, Trouble
 from property_tests.simulation.neighbours import Neighbour, Neighbours
@@ -129,6 +130,7 @@ class History:
                 if self.world.violation is None:
                     self._peace()
                     epilogue.ask(self)
+                    epilogue.ask_more(self)
             except Violation as violation:
                 self.world.violation = violation
             finally:
@@ -167,6 +169,7 @@ class History:
         """Until the driver ends. Meanwhile a second one may come, or an operator, or the JVM may die."""
         trouble = self.machine.trouble
         for event, probability in (
+            (lambda _: Forbidden.for_a_while(self), trouble.forbids),
             (self._orphan, trouble.jvm_dies),
             (lambda _: self.clone(), trouble.second_driver),
             (lambda _: self.operate("sweep"), trouble.operator),

@@ -19,6 +19,7 @@ from property_tests.simulation.reading import (
     Seen,
     all_files,
     is_hidden,
+    read_completion,
     read_record,
     read_staged,
     staged_path,
@@ -59,13 +60,13 @@ class Observer:
         self.uploads: UploadWatch | None = None  # of an object store, whose objects are files here
         self.replacements = Replacements(self)
         self.superseded = Superseded(self)
-        self._looks = True
+        self.looks = True
         world.watch = self.look
         world.on_cut = lambda: look_after_power_cut(self)
 
     def look_away(self) -> None:
         """Check nothing any more: an epoch is going to be taken back."""
-        self._looks = False
+        self.looks = False
         self.chains.clear()
         self.world.watch = lambda _process, _operation, _path: None
         self.world.on_cut = lambda: None
@@ -213,7 +214,7 @@ class Observer:
             if sink == EXCLUSIVE and slot > chain.mark:
                 self.replacements.decided(process, chain.records[slot])
         elif kind == "complete":
-            self._completed(chain, slot)
+            self._completed(chain, slot, found[0])
         else:
             if slot not in chain.complete:
                 self.world.fail(f"I5: slot {slot} is folded away and not complete")
@@ -270,14 +271,19 @@ class Observer:
         if self.world.disk.find_synced(path) is not inode:
             self.world.fail(f"I1: {what}, {path}, has a name that is not durable")
 
-    def _completed(self, chain: Chain, slot: int) -> None:
+    def _completed(self, chain: Chain, slot: int, path: str) -> None:
         record = chain.records.get(slot)
         if record is None:
             # A driver that went to sleep while it published may wake up after others have folded the slot.
             if slot > chain.mark:
                 self.world.fail(f"I9: slot {slot} is complete without a record")
             return
+        nonce, left = read_completion(self.world.disk.file(path))
+        if nonce != record.nonce:
+            self.world.fail(f"I9: {path} is that of another record")
         if self.is_void(record):
+            if self.replacements.is_forgotten(record, left):
+                self.world.fail(f"I15: {path} forgets what the epochs before it have left")
             chain.complete.add(slot)
             return
         for target in record.pending:
@@ -285,7 +291,8 @@ class Observer:
                 self.world.fail(f"I1: slot {slot} is complete and {target} is not visible")
             if target in self.visible:
                 self._check_durable(target, self.visible[target].inode, "a published file")
-        self.replacements.completed(record)
+        if record.path.startswith(f"_filesink/{EXCLUSIVE}/"):
+            self.replacements.completed(record, left)
         chain.complete.add(slot)
         self.on_complete(chain, slot)
 
@@ -344,9 +351,9 @@ class Observer:
 
     def check_success(self, cause: dict[str, Any], rows: list[str]) -> None:
         """I1 and I8 for a micro-batch that was reported as done: each row visible or held, once."""
-        there = self.rows.keys() | self.replacements.rows if self._looks else set(rows)
+        there = self.rows.keys() | self.replacements.rows if self.looks else set(rows)
         own, slot = self.chains.get(cause["sink"], Chain()), cause["slot"]
-        if self._looks and slot not in own.complete and slot > own.mark:
+        if self.looks and slot not in own.complete and slot > own.mark:
             self.world.fail(f"I8: {cause} is reported as done and not complete")
         for chain in self.chains.values():
             newest = chain.newest()
@@ -364,7 +371,7 @@ class Observer:
 
     def check_no_garbage(self, driver: Process, slot: int) -> None:
         """I6 for a driver that nothing has happened to: attempts that lost have left nothing."""
-        if not self._looks:
+        if not self.looks:
             return
         if self.uploads is not None:
             self.uploads.check_no_garbage(driver, slot)

@@ -136,6 +136,8 @@ class Overwrites:
             self._finish(self.run(write))
         self._history.metastore.carry_out_late(sys.maxsize)
         self._finish(self.start_one())  # removes what those before it have left
+        if any(write.mode is SaveMode.APPEND for write in writes):
+            self._finish(self.run(self.new_write(SaveMode.APPEND)))  # sees to what is stuck
         self._check_statistics()
         before = epilogue.picture(self._history)
         again = self._finish(self.run(self._history.random.choice(writes)))
@@ -159,6 +161,10 @@ class Overwrites:
         noted = files.get(found["directory"] + found["name"])
         jumps = self._history.scenario.trouble.clock_jumps > 0  # then times tell nothing
         return jumps or (noted is not None and noted.mtime_ns < files[path].mtime_ns)
+
+    def succeed(self) -> Outcome[Committable]:
+        """One more write that replaces files; in peace."""
+        return self._finish(self.start_one())
 
     def edited(self) -> None:
         """Somebody replaces a file, under its own name, that is about to be removed: it stays (I15)."""

@@ -113,10 +113,7 @@ def all_files(root: Directory, prefix: str = "") -> dict[str, Inode]:
 
 def read_record(path: str, inode: Inode) -> Record:
     """A record taken apart by hand: a line of frame, a line of JSON, then the sections."""
-    frame, _, payload = bytes(inode.data).partition(b"\n")
-    if b" zlib " in frame:
-        payload = zlib.decompress(payload)
-    head_line, _, body = payload.partition(b"\n")
+    head_line, _, body = _payload(inode).partition(b"\n")
     head = json.loads(head_line)
     sections: dict[str, bytes] = {}
     for name, _, length in head["sections"]:
@@ -141,6 +138,18 @@ def read_record(path: str, inode: Inode) -> Record:
         ),
         announced=frozenset(entry["bucket"] for entry in announced if entry["kind"] == "partition"),
     )
+
+
+def read_completion(inode: Inode) -> tuple[str, frozenset[str]]:
+    """What a completion says: the nonce of its record, and paths that are still to be removed."""
+    head, _, left = _payload(inode).partition(b"\n")
+    nonce: str = json.loads(head)["nonce"]
+    return nonce, frozenset(entry["path"] for entry in json.loads(left or b"[]"))
+
+
+def _payload(inode: Inode) -> bytes:
+    frame, _, payload = bytes(inode.data).partition(b"\n")
+    return zlib.decompress(payload) if b" zlib " in frame else payload
 
 
 def staged_path(entry: dict[str, Any]) -> str:

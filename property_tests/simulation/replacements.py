@@ -22,7 +22,8 @@ class Replacements:
     """Belongs to one observer.
 
     ``rows`` are those of files that were replaced and are gone, ``files`` all that a record has named,
-    ``edited`` those that somebody has put others in the place of; ``copies`` are ledgers that only
+    ``edited`` those that somebody has put others in the place of, ``left`` what the newest complete epoch
+    could not remove; ``copies`` are ledgers that only
     remember an offline compaction.
     """
 
@@ -30,6 +31,8 @@ class Replacements:
         self.rows: set[str] = set()
         self.files: set[str] = set()
         self.edited: set[str] = set()
+        self.left: frozenset[str] = frozenset()
+        self.ever_left: set[str] = set()
         self.copies: set[str] = set()
         self._observer = observer
         self._world = observer.world
@@ -39,18 +42,24 @@ class Replacements:
 
     def begin(self, process: Process) -> None:
         """A write begins: what is there now and belongs to a complete epoch must go."""
-        self._before[process] = {name for name in self._observer.visible if self.is_settled(name)}
+        if self._observer.looks:
+            self._before[process] = self._settled()
+
+    def _settled(self) -> set[str]:
+        return {name for name in self._observer.visible if self.is_settled(name)}
 
     def decided(self, process: Process, record: Record) -> None:
         """Check what a record of the exclusive ledger names."""
         self.files |= record.replaced
+        if self.left - record.replaced:
+            self._fail(f"I15: slot {record.slot} forgets {min(self.left - record.replaced)}, which is left")
         if record.cause["kind"] == CAUSE:
             self._observer.superseded.decided(record)
             return
         self._txns[record.cause["txn_id"]] = record.slot
         buckets = {target.rpartition("/")[0] for target in record.pending}
         everywhere = record.cause["mode"] == "overwrite"
-        for name in record.replaced:
+        for name in record.replaced - self.left:
             if name not in self._observer.visible:
                 self._fail(f"I15: slot {record.slot} replaces {name}, which no reader sees")
             if not self.is_settled(name):
@@ -85,7 +94,7 @@ class Replacements:
     def is_named(self, name: str) -> bool:
         """Whether the newest record lets a power cut take a file."""
         record = self._newest()
-        return record is not None and name in record.replaced
+        return record is not None and (name in record.replaced or name in self.left)
 
     def appeared(self, name: str, rows: list[str]) -> None:
         """A file is seen: a removal that was not durable may be undone, unless the epoch was complete."""
@@ -93,14 +102,22 @@ class Replacements:
             self._fail(f"I15: {name} was replaced and is back")
         self.rows.difference_update(rows)
 
-    def completed(self, record: Record) -> None:
-        """Everything that a complete epoch replaces is gone, and does not come back."""
-        for name in record.replaced - self.edited:
+    def completed(self, record: Record, left: frozenset[str]) -> None:
+        """Everything that a complete epoch replaces is gone, and does not come back, but for what is left."""
+        if left - record.replaced:
+            self._fail(f"I15: slot {record.slot} has left {min(left - record.replaced)}, which stays")
+        self.left = left
+        self.ever_left |= left
+        for name in record.replaced - self.edited - left:
             if name in self._observer.visible:
                 self._fail(f"I15: slot {record.slot} is complete and {name} is still there")
             if self._world.disk.find_synced(name) is not None:
                 self._fail(f"I15: slot {record.slot} is complete and a power cut brings {name} back")
             self._finished.add(name)
+
+    def is_forgotten(self, record: Record, left: frozenset[str]) -> bool:
+        """Whether an epoch that does nothing says that nothing is left, though something was."""
+        return bool(record.path.startswith(f"_filesink/{EXCLUSIVE}/") and left != self.left)
 
     def taken_back(self, record: Record) -> None:
         """A power cut has taken a record that was not complete."""
@@ -108,6 +125,8 @@ class Replacements:
 
     def check_success(self, txn_id: str, rows: list[str]) -> None:
         """A write was reported as done: it is decided, and its rows are there, or replaced since then."""
+        if not self._observer.looks:
+            return
         if txn_id not in self._txns:
             self._fail(f"I8: {txn_id} is reported as done and not decided")
         missing = [row for row in rows if row not in self._observer.rows and row not in self.rows]

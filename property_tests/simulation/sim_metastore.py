@@ -127,8 +127,10 @@ class Service:
         record = chain.records.get(slot)
         if record is None:
             return
+        # What an epoch could not remove is no news when a later one can: only its statistics are old.
+        news = _buckets(record.replaced - self.observer.replacements.ever_left)
         emptied = _buckets(record.replaced) - _buckets(record.pending)
-        for bucket in emptied - record.announced:
+        for bucket in (emptied & news) - record.announced:
             self.world.fail(f"I12: slot {slot} has emptied {bucket!r} and does not announce it")
         for bucket in record.announced - emptied:
             if bucket not in self.registered:

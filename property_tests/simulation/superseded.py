@@ -29,14 +29,15 @@ class Superseded:
     def decided(self, record: Record) -> None:
         """Check what a record names: settled files, whose rows are in the new ones."""
         observer = self._observer
-        for name in _named(record):
+        left = observer.replacements.left  # by an epoch before, be it an overwrite
+        for name in _named(record) - left:
             if name not in observer.visible:
                 observer.world.fail(f"I17: slot {record.slot} merges {name}, which no reader sees")
             if not observer.replacements.is_settled(name):
                 observer.world.fail(
                     f"I17: slot {record.slot} merges {name}, whose epoch is not complete for good"
                 )
-        before = self._rows(self.left_out())
+        before = self._rows(self.left_out() | left)
         self._records[record.slot] = record
         after = self._rows(_named(record))
         for entry in record.pending.values():

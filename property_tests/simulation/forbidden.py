@@ -1,0 +1,76 @@
+"""For a while, or until peace, nobody may remove what is only to be cleaned away.
+
+Refused are removals of visible files and of the inputs of merges. No epoch may fail for that.
+"""
+
+from __future__ import annotations
+
+import errno
+from typing import TYPE_CHECKING
+
+from property_tests.simulation.faults import Fault, Mode
+from property_tests.simulation.reading import is_hidden
+from property_tests.simulation.world import Plan
+
+if TYPE_CHECKING:
+    from property_tests.simulation.history import History
+
+_WHILES = (100, 400, 10**9)  # calls
+_REMOVALS = {"unlink": errno.EPERM, "delete": 403}
+
+
+class Forbidden(Plan):
+    """What another plan does, and removals that are refused.
+
+    Args:
+        history: whose observer knows what was merged.
+        plan: the other one; ``None`` for one that lets all go well.
+        calls: how long; for ever by default.
+    """
+
+    def __init__(self, history: History, plan: Plan | None = None, *, calls: int = 10**9) -> None:
+        self._history = history
+        self._plan = plan or Plan()
+        self._end = history.world.operations + calls
+        self._is_mine = False
+
+    @staticmethod
+    def for_a_while(history: History) -> None:
+        """From now on, on top of what goes wrong anyway."""
+        calls = history.random.choice(_WHILES)
+        history.world.plan = Forbidden(history, history.world.plan, calls=calls)
+
+    def fault(self, operation: str, path: str, number: int) -> Fault | None:
+        """See ``Plan.fault``."""
+        found = self._plan.fault(operation, path, number)
+        self._is_mine = found is None and operation in _REMOVALS and number < self._end and self._waits(path)
+        return Fault(Mode.ERROR, _REMOVALS[operation]) if self._is_mine else found
+
+    def is_sticky(self) -> bool:
+        """See ``Plan.is_sticky``."""
+        return not self._is_mine and self._plan.is_sticky()
+
+    def make_room(self) -> None:
+        """See ``Plan.make_room``."""
+        self._plan.make_room()
+
+    def _waits(self, path: str) -> bool:
+        if not is_hidden(path):
+            return True
+        chains = self._history.observer.chains.values()
+        return any(path in record.discards for chain in chains for record in chain.records.values())
+
+
+def comes(history: History) -> None:
+    """In peace: an overwrite is done all the same, says what it left, and the next one removes that (I15)."""
+    world, replaced = history.world, history.observer.replacements
+    world.plan = Forbidden(history)
+    for _ in range(history.random.randint(1, 2)):
+        process = history.overwrites.succeed()
+        left = {getattr(one, "path", "") for one in process.left}
+        if left != replaced.left or not left <= set(history.observer.visible):
+            world.fail(f"I15: {sorted(left)} are said to be left, on record are {sorted(replaced.left)}")
+    world.plan = None
+    if history.overwrites.succeed().left or replaced.left:
+        world.fail(f"I15: everything may be removed, and {sorted(replaced.left)} are left")
+    history.observer.look_at_all()

@@ -1,0 +1,222 @@
+"""Somebody removes, copies, cuts, flips or swaps a file of a ledger at peace; and people go on.
+
+Whoever goes on either succeeds or hears of it by a typed error. Meanwhile no row may be there twice, and
+none may go; and when the file is put back, everything that was begun comes to its end, each row once.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from random import Random
+from typing import TYPE_CHECKING, Any
+
+from filesink.epoch import EpochLoop
+from filesink.errors import FilesinkError
+from filesink.maintenance import Lost
+from filesink.replay import EpochOptions
+from filesink.save_mode import SaveMode
+from property_tests.simulation.fake_spark import Driver
+from property_tests.simulation.jobs import SparkError
+from property_tests.simulation.lost_files import Calm, Operator, rows_shown
+from property_tests.simulation.reading import all_files
+from property_tests.simulation.world import Process
+
+if TYPE_CHECKING:
+    from property_tests.simulation.history import History
+    from property_tests.simulation.overwriter import Write
+
+_FILES = re.compile(r"_filesink/([^/]+|_txns/[^/]+)/([0-9]+)\.(record|complete|mark|claim)")
+_WEEK_MS = 7 * 24 * 3600 * 1000
+
+
+class Leaving(Driver):
+    """A query that is stopped before its input has ended: parts stay open."""
+
+    def _end(self, loop: EpochLoop[Any, Any, Any]) -> None:
+        del loop
+
+
+@dataclass(slots=True)
+class Change:
+    """What was done to one file; ``before`` are the bytes of each path that it has changed."""
+
+    what: str
+    before: dict[str, bytes | None]
+    after: dict[str, bytes | None]
+
+
+def meets(history: History) -> None:
+    """Tamper, go on in some order, restore, and count."""
+    random, shape = history.random, history.scenario.shape
+    causes = [record.cause for record in history.observer.chains["uid-s"].records.values()]
+    came = any(cause.get("query_id", "q") != "q" for cause in causes)
+    if came or shape.dead_letters or shape.server is not None or shape.announce_after_ms is not None:
+        return
+    _stop_in_the_middle(history)
+    history.observer.look_away()
+    history.machine.spoiled = True
+    history.world.plan = Calm()
+    expected = {row for batch in history.source.batches for row in batch}
+    expected = (expected & _held(history)) | rows_shown(history).keys()
+    writes = [history.overwrites.new_write(SaveMode.APPEND) for _ in range(2)]
+    _try(history, writes[0])
+    expected |= set(writes[0].rows)
+    change = _tamper(history, random)
+    if change is None:
+        return
+    steps: list[Callable[[], Exception | None]] = [partial(_query, history)]
+    steps += [partial(_operate, history, what) for what in ("recover", "sweep")]
+    steps += [partial(_try, history, write) for write in writes]
+    for step in random.sample(steps, random.randint(1, len(steps))):
+        step()
+        _check(history, expected, change)
+    _restore(history, change)
+    error = _operate(history, "recover") or _query(history)
+    for write in writes:
+        error = error or _try(history, write)
+        expected |= set(write.rows)
+    if error is not None:
+        history.world.fail(f"D24: {change.what} is restored, and there is {type(error).__name__}: {error}")
+    _check(history, expected, change)
+    if missing := expected - rows_shown(history).keys():
+        history.world.fail(f"D24: after {change.what} {len(missing)} rows are missing, as {min(missing)}")
+
+
+def _stop_in_the_middle(history: History) -> None:
+    """So that there is something held."""
+    history.one_more_batch("95")
+    driver = Leaving(
+        history.machine,
+        history.sink,
+        source=history.source,
+        checkpoint=history.checkpoint,
+        options=EpochOptions(keep_batches=history.scenario.shape.keep_batches),
+        number=len(history.drivers),
+    )
+    history.drivers.append(driver)
+    driver.start()
+    history.until(lambda: driver.ended)
+    history.end_process(driver, workers=True)
+
+
+def _held(history: History) -> set[str]:
+    return set(history.source.batches[-1])
+
+
+def _check(history: History, expected: set[str], change: Change) -> None:
+    """No row twice, and none gone that readers have seen."""
+    shown = rows_shown(history)
+    doubled = [row for row, times in shown.items() if times > 1]
+    if doubled:
+        history.world.fail(f"D24: after {change.what} row {doubled[0]} is there twice")
+    gone = expected - shown.keys() - _held(history)
+    if gone:
+        history.world.fail(f"D24: after {change.what} row {min(gone)} is gone")
+
+
+# --- what is done to a file
+
+
+def _tamper(history: History, random: Random) -> Change | None:
+    disk = history.world.disk
+    files = {name: bytes(one.data) for name, one in all_files(disk.root).items() if _FILES.fullmatch(name)}
+    if not files:
+        return None
+    chosen = random.choice(sorted(files))
+    change = _drawn(chosen, files, random)
+    for name, data in change.after.items():
+        _put(history, name, data)
+    return change
+
+
+def _drawn(chosen: str, files: dict[str, bytes], random: Random) -> Change:
+    data, kind = files[chosen], chosen.rpartition(".")[2]
+    number = random.randrange(len(data)) if data else 0
+    flipped = data[:number] + bytes([data[number] ^ 1 << random.randrange(8)]) if data else b"x"
+    flipped += data[number + 1 :]
+    alike = sorted(name for name in files if name.endswith(kind) and name != chosen)
+    other = random.choice(alike) if alike else _next_slot(chosen)
+    copied = random.choice((other, _next_slot(chosen), _in(other, chosen)))
+    what, after = random.choice(
+        (
+            (f"{chosen} was removed", {chosen: None}),
+            (f"{chosen} was cut", {chosen: data[:number]}),
+            (f"{chosen} was flipped at {number}", {chosen: flipped}),
+            (f"{chosen} was copied to {copied}", {copied: data}),
+            (f"{chosen} and {other} were swapped", {chosen: files.get(other), other: data}),
+        )
+    )
+    return Change(what, {name: files.get(name) for name in after}, dict(after))
+
+
+def _next_slot(name: str) -> str:
+    above, _, file = name.rpartition("/")
+    slot, _, kind = file.partition(".")
+    return f"{above}/{int(slot) + 1:0{len(slot)}d}.{kind}"
+
+
+def _in(other: str, name: str) -> str:
+    """``name`` in the directory of ``other``."""
+    return f"{other.rpartition('/')[0]}/{name.rpartition('/')[2]}"
+
+
+def _restore(history: History, change: Change) -> None:
+    """Bring back what is not as it was; what the product has put there meanwhile stays."""
+    for name, data in change.before.items():
+        node = all_files(history.world.disk.root).get(name)
+        now = None if node is None else bytes(node.data)
+        if now == change.after[name]:
+            _put(history, name, data)
+
+
+def _put(history: History, name: str, data: bytes | None) -> None:
+    disk = history.world.disk
+    if name in all_files(disk.root):
+        disk.unlink(name)
+    if data is not None:
+        now = history.world.now_ms * 1_000_000
+        handle = disk.create(name, None, now)
+        disk.write(handle, data, now)
+        disk.fsync(handle)
+        disk.close(handle)
+    disk.fsync_directory(name.rpartition("/")[0])
+    disk.changed.clear()
+
+
+# --- who goes on
+
+
+def _query(history: History) -> Exception | None:
+    driver = history.start()
+    history.until(lambda: driver.ended)
+    history.end_process(driver, workers=True)
+    return driver.error
+
+
+def _try(history: History, write: Write) -> Exception | None:
+    process = history.overwrites.run(write)
+    history.until(lambda: process.ended)
+    return process.error
+
+
+def _operate(history: History, what: str) -> Exception | None:
+    """Of an operator who reads what is raised."""
+    process, raised = Process(f"tamper-{what}"), list[Exception]()
+
+    def work() -> None:
+        try:
+            if what == "sweep":
+                Operator(history).sweep(_WEEK_MS)
+            else:
+                Operator(history).recover(Lost.RAISE, None)
+        except (FilesinkError, SparkError) as error:
+            raised.append(error)
+        except Exception as error:  # noqa: BLE001 - this is the check
+            history.world.fail(f"I8: {what} raises {type(error).__name__}: {error}")
+
+    actor = history.world.spawn(process.name, process, work)
+    history.until(lambda: actor.done or process.dead)
+    return raised[0] if raised else None
