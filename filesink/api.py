@@ -99,8 +99,9 @@ class WriterContext:
     """What a writer knows of the task it runs in.
 
     Attributes:
-        sink_id: the sink's identity in its ledger.
-        epoch: the slot of the ledger that this epoch is meant for.
+        sink_id: the sink's identity in its ledger; of a batch write an id that is made for it alone.
+        epoch: the slot of the ledger that this epoch is meant for; of a batch write 0, since it has no slot
+            before it is decided. Unique is ``sink_id`` with ``epoch``.
         subtask_index: Spark's partition id, from 0. A replay may come with other partitions.
         number_of_parallel_subtasks: how many tasks there are; ``None`` where the engine cannot
             know (Spark does not tell a Python task).
@@ -195,6 +196,7 @@ class EpochContext:
     """The epoch a stage works for: its slot, the driver's time (ms), and whether input has ended.
 
     Attributes:
+        sink_id: as ``WriterContext.sink_id``; so is ``slot`` as its ``epoch``.
         runner: runs larger pieces of work where there is room for them.
         waiting: what the aggregated committer has put off in earlier epochs.
         clock: for measuring and waiting only; what is decided follows from ``now_ms``.

@@ -148,6 +148,7 @@ def _codes_in_sources() -> Iterator[tuple[str, str]]:
     yield from (("StorageError", code) for code in os_errors._ADVICE)
     yield from (("StorageError", code) for code in s3_errors._ADVICE if code != EXISTS)
     trees = [ast.parse(file.read_text()) for file in _sources()]
+    yield from (("", code) for tree in trees for code in _chosen_codes(tree))
     makers = dict(maker for tree in trees for maker in _makers(tree))
     for call in (node for tree in trees for node in ast.walk(tree) if isinstance(node, ast.Call)):
         name = call.func.id if isinstance(call.func, ast.Name) else ""
@@ -158,6 +159,14 @@ def _codes_in_sources() -> Iterator[tuple[str, str]]:
         for value in values:
             if isinstance(value, ast.Constant) and isinstance(value.value, str):
                 yield kind, value.value
+
+
+def _chosen_codes(tree: ast.AST) -> Iterator[str]:
+    """What a variable ``code`` may be."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Assign) and [ast.unparse(target) for target in node.targets] == ["code"]:
+            branches = [node.value.body, node.value.orelse] if isinstance(node.value, ast.IfExp) else []
+            yield from (str(one.value) for one in branches if isinstance(one, ast.Constant))
 
 
 def _makers(tree: ast.AST) -> Iterator[tuple[str, str]]:
