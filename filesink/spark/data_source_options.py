@@ -32,7 +32,8 @@ from formats.api import Encoder
 _OWN = (
     "path", "format", "bucketColumns", "bucketColumnsInFile", "bucketTimeFormat", "bucketTimeColumn",
     "timeZone", "partSize", "maxRows", "partPrefix", "partSuffix", "uid", "txnId", "onNewQuery",
-    "onReplayMismatch", "onOtherLayout", "partitionOverwriteMode", "table", "metastore", "createTable", "onNewColumns",
+    "onReplayMismatch", "onOtherLayout", "partitionOverwriteMode", "table", "metastore", "createTable",
+    "onNewColumns",
 )  # fmt: skip
 #: Every option of ours, as users spell it.
 NAMES = (*_OWN, *FORMAT_OPTIONS)
