@@ -12,7 +12,7 @@ Rules:
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -22,6 +22,7 @@ from filesink.errors import StateCorruptError, StorageError
 from filesink.framing import check_field, frame, from_json, to_json, unframe
 from filesink.naming import LEDGER_ROOT
 from filesink.storage.api import PutResult, Store
+from filesink.sweep import Leftover
 
 VERSION: Final = 1
 _DIRECTORY: Final = f"{LEDGER_ROOT}/_layout"
@@ -71,8 +72,7 @@ class Layouts:
             StateCorruptError, StateVersionError: the file cannot be read; they name it.
         """
         names = [entry.name for entry in self._store.list(_DIRECTORY)]
-        numbers = [int(found[1]) for name in names if (found := _FILE.fullmatch(name))]
-        number = max(numbers, default=-1)
+        number = _newest(names)
         data = None if number < 0 else self._store.read(_path(number))
         if number >= 0 and data is None:
             raise StateCorruptError(f"{_path(number)} vanished while it was being read", code="VANISHED")
@@ -80,8 +80,26 @@ class Layouts:
         return Noted(number, () if data is None else _from_bytes(data, where=_path(number)))
 
     def is_newest(self, number: int) -> bool:
-        """Whether nothing has been put after the file with this number."""
+        """Whether nothing has been put after the file with this number, which stays even if power fails."""
+        # Its driver may have died between making the name and the sync of the directory.
+        self._store.sync_directories([_DIRECTORY])
         return self._store.read(_path(number + 1)) is None
+
+    def dead(self, oldest: int | None) -> Iterator[Leftover]:
+        """What crashes inside ``put`` have left: for numbers that are taken, or from before ``oldest``.
+
+        Args:
+            oldest: milliseconds since 1970 UTC, by the clock of the store; ``None`` where age tells nothing.
+        """
+        entries = self._store.list(_DIRECTORY)
+        newest = _newest([entry.name for entry in entries])
+        for entry in entries:
+            if found := _UNFINISHED.match(entry.name):
+                path = f"{_DIRECTORY}/{entry.name}"
+                if int(found[1]) <= newest:
+                    yield Leftover(path=path, size=entry.size, reason=f"layout {int(found[1])} is there")
+                elif oldest is not None and entry.mtime_ms < oldest:
+                    yield Leftover(path=path, size=entry.size, reason="it has not changed for a long time")
 
     def put(self, number: int, layouts: Sequence[Layout]) -> bool:
         """Have ``layouts`` count from now on; false if another file has this number."""
@@ -106,6 +124,11 @@ class Layouts:
             self._store.discard(f"{_DIRECTORY}/{name}")
         if dead:
             self._store.sync_directories([_DIRECTORY])
+
+
+def _newest(names: Sequence[str]) -> int:
+    """The number that counts; -1 without one."""
+    return max((int(found[1]) for name in names if (found := _FILE.fullmatch(name))), default=-1)
 
 
 def _path(number: int) -> str:

@@ -20,6 +20,7 @@ from filesink.errors import IdentityError, StagedDataLost
 from filesink.file_tiers import FileTiers, chain_of
 from filesink.giving_up import GivingUp
 from filesink.identity import EXCLUSIVE, OF_STREAMS, append_sink_id, stream_sink_id, txn_name
+from filesink.layouts import Layouts
 from filesink.ledger import APPENDS, Ledger
 from filesink.ledger_directory import ledger_ids
 from filesink.metastore.announcements import Announced
@@ -139,6 +140,7 @@ class Maintenance:
             if files:
                 yield from leftovers(self._chain(ledger, oldest), files)
         yield from self._dead_without_chain(seen, oldest)
+        yield from Layouts(self._store).dead(oldest)
 
     def _dead_without_chain(self, seen: dict[str, list[Hidden]], oldest: int | None) -> Iterator[Leftover]:
         """Of files that bear the tag of a batch write, or of a sink that has no ledger here."""

@@ -404,6 +404,17 @@ def test_half_put_names_are_swept():
     assert not [path for path in world.files.files if "/." in path]
 
 
+def test_half_put_names_of_the_next_number_are_swept_by_age():
+    """Nobody may ever put that number: then only age tells."""
+    world = parquet()
+    write(world)
+    path = "_filesink/_layout/.000001.layout.put.y"
+    world.files.make(path, b"half")
+    assert world.maintenance().plan_sweep(10).files == ()
+    world.clock.now += 60_000
+    assert [file.path for file in world.maintenance().sweep(10).files] == [path]
+
+
 def test_a_directory_of_an_earlier_release_takes_the_first_layout():
     """Nobody has noted what is there, so the first one to write says."""
     world = parquet()

@@ -9,8 +9,8 @@ import pytest
 from pyspark.errors import StreamingQueryException
 
 import filesink
-from filesink import Encoder, FileSink, SchemaError
-from formats import ParquetWriterFactory
+from filesink import FileSink, SchemaError
+from formats import Encoder, ParquetWriterFactory
 from tests.spark import outside
 
 if TYPE_CHECKING:
