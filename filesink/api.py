@@ -206,6 +206,7 @@ class EpochContext:
         mode: that of a batch write; anything else appends.
         replaces: see ``EpochRecord``.
         supersedes: committables of an earlier write, whose place this one takes.
+        schema: columns of the input; ``None`` for an epoch without.
     """
 
     sink_id: str
@@ -221,6 +222,7 @@ class EpochContext:
     mode: SaveMode = SaveMode.APPEND
     replaces: Mapping[str, int] = field(default_factory=dict)
     supersedes: Sequence[Any] = ()
+    schema: pa.Schema | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

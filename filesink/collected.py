@@ -67,7 +67,7 @@ class CollectedEpochs(EpochLoop[S, C, A]):
             if decided is not None:
                 self._publisher.discard(gathered.reported)
                 return self._outcome_of(decided, cause, gathered.rows, "")
-            epoch = self._begin(head, cause, Input.ENDED)
+            epoch = replace(self._begin(head, cause, Input.ENDED), schema=schema)
             if slot != epoch.slot:
                 self._publisher.discard(gathered.reported)
                 raise ConcurrentDriverError(

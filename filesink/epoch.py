@@ -177,7 +177,8 @@ class EpochLoop(Generic[S, C, A]):
         if decided is not None:
             return self._replay(decided, cause, job)
         schema = next_schema(self._sink, job.schema, cause=cause, head=head, ledger=self.ledger)
-        epoch = self._begin(head, cause, Input.ENDED if isinstance(cause, BatchWrite) else Input.GOES_ON)
+        source = Input.ENDED if isinstance(cause, BatchWrite) else Input.GOES_ON
+        epoch = replace(self._begin(head, cause, source), schema=job.schema)
         for stage in self._stages:
             stage.begin(epoch)
         gathered = self._write(epoch, head, job)

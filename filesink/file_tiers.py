@@ -19,6 +19,7 @@ from filesink.committer import FileCommitter, VerifyStage
 from filesink.event_time import check_time_column
 from filesink.file_format import RowFormat
 from filesink.held_rows import CountHeldRows
+from filesink.layout_guard import Guarded, GuardLayout, OnOtherLayout
 from filesink.ledger import Ledger
 from filesink.ledger_directory import twins
 from filesink.merging import SinkFiles
@@ -80,6 +81,7 @@ class FileTiers(Sink[HeldFile, Committable, Announced]):
         emptied: buckets that an overwrite of partitions replaces although no record may be for them.
         skip: told of each partition that cannot be announced, which then fails nothing; see
             ``recover(announce="skip")``.
+        on_other_layout: what becomes of an epoch whose files do not go with those that are there.
     """
 
     address: Callable[[], Store]
@@ -89,6 +91,7 @@ class FileTiers(Sink[HeldFile, Committable, Announced]):
     compaction: Compaction | Waiting = Waiting.REFUSED
     emptied: Collection[str] = ()
     skip: Callable[[str], object] | None = None
+    on_other_layout: OnOtherLayout = OnOtherLayout.REFUSE
     save_modes: ClassVar[Collection[SaveMode]] = tuple(SaveMode)
 
     def __getstate__(self) -> dict[str, Any]:
@@ -117,13 +120,24 @@ class FileTiers(Sink[HeldFile, Committable, Announced]):
         return None if self.publishing is None else PartitionCommitter(self.publishing.commit, self._site)
 
     def pre_commit_stages(self) -> Sequence[PreCommitStage[HeldFile, Committable]]:
-        """Close what is due, put it together, name what it replaces, look at every new file, then count."""
+        """Close what is due, put it together, name what it replaces, look at every new file, count, guard."""
         files = SinkFiles(open_store=self.address, format=self.plan.format, names=self.plan.names)
         replace = ReplaceFiles(self.address(), self.open_ledger, buckets=self.emptied)
         first = [] if self.publishing is None else [CloseDuePartitions(self.publishing.commit)]
         able = RequireRemoval(self.address())
-        last = (VerifyStage(self.address()), CountHeldRows())
+        last = (VerifyStage(self.address()), CountHeldRows(), self._guard())
         return (able, *first, CloseParts(self.plan.policy), self._merging(files), replace, *last)
+
+    def _guard(self) -> GuardLayout:
+        in_path = self.plan.assigner.partition_columns()
+        guarded = Guarded(
+            format=self.plan.format,
+            names=self.plan.names,
+            partitions=partition_columns(self.plan.assigner),
+            in_files=lambda schema: _without(schema, in_path),
+            on_other=self.on_other_layout,
+        )
+        return GuardLayout(self.address(), self.open_ledger, guarded)
 
     def _merging(self, files: SinkFiles) -> PreCommitStage[HeldFile, Committable]:
         match self.compaction:

@@ -20,6 +20,7 @@ from filesink.errors import IdentityError, StagedDataLost
 from filesink.file_tiers import FileTiers, chain_of
 from filesink.giving_up import GivingUp
 from filesink.identity import EXCLUSIVE, OF_STREAMS, append_sink_id, stream_sink_id, txn_name
+from filesink.layouts import Layouts
 from filesink.ledger import APPENDS, Ledger
 from filesink.ledger_directory import ledger_ids
 from filesink.metastore.announcements import Announced
@@ -156,6 +157,7 @@ class Maintenance:
             if tag in newest or files:
                 yield from self._dead_of(ledger, files, newest.get(tag), oldest)
         yield from self._dead_without_chain(seen, oldest)
+        yield from Layouts(self._store).dead(oldest)
 
     def _dead_of(
         self, ledger: Ledger, files: Sequence[Hidden], newest: Finished | None, oldest: int | None

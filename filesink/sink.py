@@ -32,6 +32,7 @@ from filesink.file_format import BulkFormat, FileFormat, RowFormat, check_suffix
 from filesink.file_tiers import FileTiers, Publishing, StoreAddress
 from filesink.hive_tables import assigner_of, find_table, format_of
 from filesink.identity import OnNewQuery, check_uid
+from filesink.layout_guard import OnOtherLayout
 from filesink.maintenance import Announce, Lost, Maintenance
 from filesink.merging import SinkFiles
 from filesink.metastore.announcements import Announced
@@ -78,6 +79,7 @@ class FileSinkBuilder:
     dead_letters: DeadLetters | None = None
     compaction: Compaction | Waiting = Waiting.REFUSED
     partition_commit: PartitionCommit | None = None
+    other_layout: OnOtherLayout = OnOtherLayout.REFUSE
     in_order: Callable[[], Callable[[DataFrame], DataFrame]] = lambda: lambda df: df
 
     def with_bucket_assigner(self, assigner: BucketAssigner) -> FileSinkBuilder:
@@ -158,6 +160,16 @@ class FileSinkBuilder:
         chosen = choice(OnNewQuery, action, "on_new_query")
         return replace(self, epochs=replace(self.epochs, on_new_query=chosen))
 
+    def on_other_layout(self, action: Literal["refuse", "allow"]) -> FileSinkBuilder:
+        """Say what happens to a write whose files do not go with those below the base path.
+
+        They go together if they are of one format, end alike, lie in the same partition columns, and have
+        one type, or one that another holds all values of, for each column; whoever has written them.
+        ``"refuse"`` (default) raises ``SchemaError`` (``OTHER_LAYOUT``) before anything is visible;
+        ``"allow"`` writes beside them, and leaves it at that: the next sink is refused as before.
+        """
+        return replace(self, other_layout=choice(OnOtherLayout, action, "on_other_layout"))
+
     def on_replay_mismatch(self, action: Literal["raise", "keep_first"]) -> FileSinkBuilder:
         """Say what happens when a committed micro-batch comes back with another number of rows.
 
@@ -207,6 +219,7 @@ class FileSinkBuilder:
             uid=self.uid,
             publishing=None if commit is None else Publishing(commit=commit, base_path=self.base_path),
             compaction=self.compaction,
+            on_other_layout=self.other_layout,
         )
 
     def write(self, *_: object, **__: object) -> NoReturn:

@@ -633,7 +633,7 @@ def test_many_writes_leave_few_files_and_cost_what_the_first_cost(world):
     after = calls(recover), calls(overwrite), calls(lambda: write(world, "append", "1", txn_id="two"))
     assert all(late <= 1.5 * early for early, late in zip(before, after, strict=True)), (before, after)
     ledgers = {path.split("/")[1] for path in world.files.files if path.startswith("_filesink/")}
-    assert ledgers == {"appends-u", "exclusive", "_txns"}
+    assert ledgers == {"appends-u", "exclusive", "_layout", "_txns"}
 
 
 def test_an_append_looks_into_no_other_partition(world):

@@ -32,7 +32,8 @@ from formats.api import Encoder
 _OWN = (
     "path", "format", "bucketColumns", "bucketColumnsInFile", "bucketTimeFormat", "bucketTimeColumn",
     "timeZone", "partSize", "maxRows", "partPrefix", "partSuffix", "uid", "txnId", "onNewQuery",
-    "onReplayMismatch", "partitionOverwriteMode", "table", "metastore", "createTable", "onNewColumns",
+    "onReplayMismatch", "onOtherLayout", "partitionOverwriteMode", "table", "metastore", "createTable",
+    "onNewColumns",
 )  # fmt: skip
 #: Every option of ours, as users spell it.
 NAMES = (*_OWN, *FORMAT_OPTIONS)
@@ -200,7 +201,8 @@ def _with_identity(given: Texts, builder: FileSinkBuilder) -> FileSinkBuilder:
     if uid is not None:
         builder = builder.with_uid(uid)
     builder = builder.on_new_query(cast("Any", given.get("onNewQuery", "refuse")))
-    return builder.on_replay_mismatch(cast("Any", given.get("onReplayMismatch", "raise")))
+    builder = builder.on_replay_mismatch(cast("Any", given.get("onReplayMismatch", "raise")))
+    return builder.on_other_layout(cast("Any", given.get("onOtherLayout", "refuse")))
 
 
 def _check_names(options: Mapping[str, str]) -> None:

@@ -6,6 +6,7 @@ from property_tests.seeded.mutant import Mutant
 
 _IDENTITY = "filesink/identity.py"
 _COLLECTED = "filesink/collected.py"
+_GUARD = "filesink/layout_guard.py"
 
 NEIGHBOURS = (
     Mutant(
@@ -49,5 +50,29 @@ NEIGHBOURS = (
         _IDENTITY,
         'known = MicroBatch(query_id=query_id, batch_id=head.record.queries[query_id], fingerprint="")',
         "known = None",
+    ),
+    Mutant(
+        "layout: files of other endings are let in",
+        _GUARD,
+        "    if there.suffix != new.suffix:\n",
+        "    if there.format != new.format:\n",
+    ),
+    Mutant(
+        "layout: nobody puts it",
+        _GUARD,
+        "            elif self._layouts.put(seen.number + 1, wanted):\n",
+        "            else:\n",
+    ),
+    Mutant(
+        "layout: every path begins anew",
+        _GUARD,
+        "        return next(visible(self._store), None) is None\n",
+        "        return True\n",
+    ),
+    Mutant(
+        "layout: what a driver that died has left beside it stays",
+        "filesink/layouts.py",
+        "        dead = [name for name, match in found if match and int(match[1]) <= newest]\n",
+        "        dead = [name for name, match in found if match and int(match[1]) < 0]\n",
     ),
 )

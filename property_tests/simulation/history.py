@@ -17,7 +17,7 @@ from filesink.identity import OnNewQuery
 from filesink.maintenance import Lost, Maintenance
 from filesink.naming import parse_ours, upload_path
 from filesink.replay import EpochOptions
-from property_tests.simulation import epilogue
+from property_tests.simulation import epilogue, intruder
 from property_tests.simulation.bucket import Bucket
 from property_tests.simulation.clock import SimClock, SimIds
 from property_tests.simulation.crowd import Crowd
@@ -129,6 +129,7 @@ class History:
             try:
                 if self.world.violation is None:
                     self._peace()
+                    intruder.comes(self)
                     epilogue.ask(self)
                     epilogue.ask_more(self)
             except Violation as violation:
