@@ -46,9 +46,13 @@ def check_frame(df: object) -> None:
         )
 
 
+def _is_text(value: object) -> bool:
+    return isinstance(value, str) and bool(value.strip()) and not _SURROGATE.search(value)
+
+
 def check_txn_id(txn_id: object) -> None:
     """Raise ``ConfigError`` unless a txn_id is one; a record that has a number there is never read again."""
-    if txn_id is not None and not (isinstance(txn_id, str) and txn_id and not _SURROGATE.search(txn_id)):
+    if txn_id is not None and not _is_text(txn_id):
         raise ConfigError(
             "txn_id must be text, such as '2026-01', that is not empty and has no lone surrogate, or left "
             f"out; got {repr(txn_id)[:40]}, a value of type {type(txn_id).__name__}",
@@ -64,7 +68,7 @@ def check_stream(checkpoint_location: object, query_name: object) -> None:
             f"{repr(checkpoint_location)[:40]}",
             code="CHECKPOINT",
         )
-    if query_name is not None and not (isinstance(query_name, str) and query_name):
+    if query_name is not None and not _is_text(query_name):
         raise ConfigError(
             f"query_name must be text that is not empty, or left out; got {repr(query_name)[:40]}",
             code="BAD_VALUE",
@@ -86,14 +90,14 @@ def spark_trigger(trigger: dict[str, Any]) -> dict[str, Any]:
     unknown = sorted(set(trigger) - set(_TRIGGERS))
     if unknown:
         raise ConfigError(
-            f"trigger {unknown[0]!r} cannot be used: only micro-batches are exactly-once. Use "
-            "processing_time='10 seconds', available_now=True or once=True",
+            f"trigger {unknown[0]!r} cannot be used: only micro-batches are exactly-once, and the names are "
+            "Python's. Use processing_time='10 seconds', available_now=True or once=True",
             code="TRIGGER",
         )
     if len(trigger) > 1:
         raise ConfigError("give one trigger only: " + ", ".join(sorted(trigger)), code="TRIGGER")
     for name, value in trigger.items():
-        if not (isinstance(value, str) and value.strip() if name == "processing_time" else value is True):
+        if not (_is_text(value) if name == "processing_time" else value is True):
             wanted = "text, such as '10 seconds'" if name == "processing_time" else "True, or left out"
             raise ConfigError(f"trigger {name} must be {wanted}; got {repr(value)[:40]}", code="TRIGGER")
     return {_TRIGGERS[name]: value for name, value in trigger.items()} or {"processingTime": "0 seconds"}
