@@ -1,12 +1,14 @@
 """Whose write a ``txn_id`` stands for: numbered files, created if absent, of which the newest counts.
 
     _filesink/_txns/<hash of uid and txn_id>/<n>.claim
+                                             <n>.done      its files are visible
 
 Rules:
 1. A record is claimed when it is durable, by its own driver or by whoever carries it through. So of two
    writes of one ``txn_id`` one is published, in whatever order their drivers wake and die.
 2. Nothing is ever replaced. A claim stays, however old: that is what a ``txn_id`` is for.
-3. A claim that says ``TakenBack`` has the nonce of the record that is void, which never claims again.
+3. Where a claim is missing and its ``.done`` is there, something was removed: the write is not new.
+4. A claim that says ``TakenBack`` has the nonce of the record that is void, which never claims again.
    The next write may.
 4. Whoever goes on because of a claim has made its name durable: its driver may have died before it did.
 """
@@ -17,12 +19,14 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from itertools import count
+from typing import Literal
 
 from filesink.epoch_record import EMPTY, BatchWrite, EpochRecord, TakenBack
+from filesink.errors import StateCorruptError
 from filesink.naming import LEDGER_ROOT
 from filesink.storage.api import Store
 
-_UNFINISHED = re.compile(r"\.([0-9]{6})\.claim\.")
+_UNFINISHED = re.compile(r"\.([0-9]{6})\.(?:claim|done)\.")
 
 
 class Claims:
@@ -70,6 +74,13 @@ class Claims:
                 return False
             self._put(len(claims), record)
 
+    def done(self, record: EpochRecord) -> None:
+        """Note that the files of ``record`` are visible, if the ``txn_id`` stands for it. Replayable."""
+        for number, claim in enumerate(self._all()):
+            if claim.nonce == record.nonce and not isinstance(claim.cause, TakenBack):
+                self._store.put_if_absent(self._path(number, "done"), b"")
+        self.sweep()
+
     def take_back(self, undone: EpochRecord) -> None:
         """Have ``undone`` claim nothing any more, whether it has or not. Replayable."""
         void = replace(
@@ -106,10 +117,21 @@ class Claims:
             path = self._path(number)
             data = self._store.read(path)
             if data is None:
+                self._check_lost(number)
                 return
             record = EpochRecord.from_bytes(data, where=path)
             self._check(record, path)
             yield record
 
-    def _path(self, number: int) -> str:
-        return f"{self._directory}/{number:06d}.claim"
+    def _check_lost(self, number: int) -> None:
+        path = self._path(number, "done")
+        if self._store.read(path) is not None:
+            raise StateCorruptError(
+                f"{path} says that a txn_id was written, and its claim is not there: written again, its rows "
+                "would be there twice. Nothing was written. Bring the directory back from a backup; only if "
+                "those rows are not visible, remove this file",
+                code="NO_RECORD",
+            )
+
+    def _path(self, number: int, kind: Literal["claim", "done"] = "claim") -> str:
+        return f"{self._directory}/{number:06d}.{kind}"

@@ -31,7 +31,7 @@ class RequireRemoval(PreCommitStage[HeldFile, Committable]):
 
     def begin(self, epoch: EpochContext) -> None:
         """See ``PreCommitStage.begin``."""
-        if epoch.mode in {SaveMode.OVERWRITE, SaveMode.OVERWRITE_PARTITIONS}:
+        if epoch.supersedes or epoch.mode in {SaveMode.OVERWRITE, SaveMode.OVERWRITE_PARTITIONS}:
             check_removal(self._store, f"mode '{epoch.mode.value}'")
 
     def prepare(

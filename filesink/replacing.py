@@ -16,7 +16,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 
 from filesink.api import EpochContext, PreCommitStage, Prepared
 from filesink.committables import Committable, CommittableCodec, HeldFile, PendingFile, ReplacedFile
-from filesink.errors import ConcurrentDriverError, ConfigError, SecurityError
+from filesink.errors import ConcurrentDriverError, ConfigError, RepeatedTxnError, SecurityError
 from filesink.ledger import Ledger
 from filesink.naming import is_data, name_of, parent
 from filesink.save_mode import SaveMode
@@ -105,6 +105,8 @@ class ReplaceFiles(PreCommitStage[HeldFile, Committable]):
             ReplacedFile(path=path, size=entry.size, version=entry.version)
             for path, entry in _data(self._store, directories)
         ]
+        if only is not None:
+            _check_there(only, {name_of(file.path) for file in files})
         unfinished = self._unfinished(epoch.sink_id)
         # By its own name, of which there is one only: a directory has several where case makes no difference.
         replaced = [
@@ -126,6 +128,19 @@ class ReplaceFiles(PreCommitStage[HeldFile, Committable]):
             # would look for its files. It must not, once they are removed.
             ledger.directory.sync()
         return found
+
+
+def _check_there(targets: Collection[str], there: Collection[str]) -> None:
+    """Raise unless all files of the write that is to be replaced are there: else its rows are elsewhere."""
+    gone = sorted(set(targets) - set(there))
+    if gone:
+        raise RepeatedTxnError(
+            f"{len(gone)} of {len(targets)} files of the earlier write are not there any more, such as "
+            f"'{gone[0]}': they were overwritten, or merged by offline compaction, so they cannot be "
+            "replaced alone. Nothing became visible. Replace their partitions with mode='overwrite_partitions' under "
+            "another txn_id, or keep what is there with on_repeated_txn='skip'",
+            code="FILES_GONE",
+        )
 
 
 def _data(store: Store, directories: Iterable[str] | None = None) -> Iterator[tuple[str, Entry]]:

@@ -180,12 +180,6 @@ class Retraction:
         return sorted(merged | replaced)
 
 
-def _queries_of(before: EpochRecord | None, ledger: Ledger) -> Mapping[str, int]:
-    if before is None:
-        return {}
-    return queries_of(before.cause, Head(record=before, complete=True), ledger)
-
-
 def replaced_and_gone(store: Store, committables: Sequence[Committable]) -> set[str]:
     """Files that the epoch replaces and that are not there any more."""
     replaced = _replaced(committables)

@@ -61,6 +61,8 @@ def remember(record: EpochRecord, ledger: Ledger) -> None:
                 _forget(undone, ledger)
         case BatchWrite(remembered_in=name, writer="") if name:  # decided by an earlier release
             ledger.claims(name).claim(record)
+        case BatchWrite(remembered_in=name) if name:
+            ledger.claims(name).done(record)
         case _:
             pass
 

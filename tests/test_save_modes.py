@@ -16,6 +16,7 @@ from filesink.errors import (
     IdentityError,
     RepeatedTxnError,
     SecurityError,
+    StateCorruptError,
     StateError,
     StorageError,
 )
@@ -532,6 +533,30 @@ def test_a_later_write_takes_the_place_of_an_earlier_one(world):
     with pytest.raises(RepeatedTxnError):
         world.driver(late).run(again, world.job(records("4", "5")))
     assert world.rows() == ["3", "other"]
+
+
+def test_a_write_whose_files_were_replaced_since_cannot_be_replaced(world):
+    """Its rows may be in other files, as after offline compaction: they would be there twice."""
+    write(world, "append", "1", bucket="a", txn_id="day")
+    write(world, "overwrite_partitions", "1 elsewhere", bucket="a")
+    _, cause = batch_write(SaveMode.APPEND, world.uid, "day", world.ids)
+    earlier = find_write(cause, world.ledger())
+    sink_id, newer = superseding(cause, earlier.nonce, world.ids)
+    with pytest.raises(RepeatedTxnError, match="not there any more") as raised:
+        world.driver(sink_id).run(newer, world.job(records("2", bucket="a")))
+    assert raised.value.code == "FILES_GONE"
+    assert world.rows() == ["1 elsewhere"]
+
+
+def test_a_claim_that_was_removed_is_missed(world):
+    """Its ``.done`` bears witness: the write is not new, and its rows are not written again."""
+    write(world, "append", "1", txn_id="day")
+    for path in [path for path in world.files.files if path.endswith(".claim")]:
+        del world.files.files[path]
+    with pytest.raises(StateCorruptError) as raised:
+        write(world, "append", "1", txn_id="day")
+    assert raised.value.code == "NO_RECORD"
+    assert world.rows() == ["1"]
 
 
 @pytest.mark.parametrize("uid", ["u", None])

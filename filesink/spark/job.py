@@ -72,6 +72,8 @@ class SparkWriteJob:
     def write(self, task: Task) -> list[bytes]:
         """See ``WriteJob.write``."""
         slot = _slot_of(task)
+        if not self.run_id:  # it has no epoch yet
+            return self._run(_one_result(task), ", a batch write")
         return self._run(_one_result(task), "" if slot is None else f", epoch {slot}")
 
     def count_rows(self) -> int:

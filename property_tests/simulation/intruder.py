@@ -1,4 +1,4 @@
-"""Somebody writes files of another layout below the base path, at peace: refused, and it changes nothing (I14)."""
+"""Somebody writes files of another layout below the base path, at peace: refused, nothing changes (I14)."""
 
 from __future__ import annotations
 

@@ -48,12 +48,12 @@ def test_jobs_and_log_name_the_sink_and_the_epoch(
             assert context.getLocalProperty(DESCRIPTION) == "the daily load"
         finally:
             context.setLocalProperty(DESCRIPTION, None)  # type: ignore[arg-type] # takes it away
-    assert f"filesink {tmp_path}, epoch 0" in descriptions(spark)
-    assert f"filesink {tmp_path}, epoch 1; the daily load" in descriptions(spark)
+    assert f"filesink {tmp_path}, a batch write" in descriptions(spark)
+    assert f"filesink {tmp_path}, a batch write; the daily load" in descriptions(spark)
     lines = [record.getMessage() for record in caplog.records if record.levelno == logging.INFO]
     assert [line.partition(" rows")[0] for line in lines] == [
-        f"filesink {tmp_path}: epoch 0: committed 3",
-        f"filesink {tmp_path}: epoch 1: committed 4",
+        f"filesink {tmp_path}: epoch 0: 3",
+        f"filesink {tmp_path}: epoch 1: 4",
     ]
 
 
@@ -75,7 +75,7 @@ def test_a_stream_has_a_line_for_each_batch_and_one_for_its_end(
         query.awaitTermination()
     assert repr(query) == f"<SinkQuery filesink {tmp_path / 'out'}, query flights: ended>"
     epochs = [record.getMessage() for record in caplog.records if ": epoch " in record.getMessage()]
-    assert [line.partition(": committed")[0] for line in epochs] == [
+    assert [line.rpartition(": ")[0].rpartition(": ")[0] for line in epochs] == [
         f"filesink {tmp_path / 'out'}: epoch {what}" for what in ("0, batch 0", "1, batch 1", "2")
     ]
     ours = [
