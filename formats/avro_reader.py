@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any, BinaryIO, Final, cast
@@ -66,8 +67,20 @@ class _Records:
             check_items(self.whole, block.count, data, self.guard)
             size, count = len(data), block.count
             del block
+            if count == 1:  # which may be large, and fastavro would copy it
+                record = self._single(data)
+                del data
+                yield self._batch([record])
+                continue
             data = self._framed(count, data)
             yield from self._batches(count, size, _decoded(io.BytesIO(data)))
+
+    def _single(self, data: bytes) -> Any:
+        """The only record of a block."""
+        from fastavro import schemaless_reader
+
+        with _fitting():
+            return schemaless_reader(io.BytesIO(data), self.avro, None)
 
     def _framed(self, count: int, data: bytes) -> bytes:
         """The records of an expanded block as a file of its own without codec."""
@@ -90,8 +103,14 @@ class _Records:
 def _decoded(file: io.BytesIO) -> Iterator[Any]:
     from fastavro import reader
 
-    try:
+    with _fitting():
         yield from reader(file)
+
+
+@contextmanager
+def _fitting() -> Iterator[None]:
+    try:
+        yield
     # fastavro says what is wrong in many classes, IndexError and UnicodeDecodeError among them; none
     # of them is passed over.
     except Exception as error:
