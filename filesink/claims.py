@@ -19,9 +19,11 @@ from dataclasses import replace
 from itertools import count
 
 from filesink.epoch_record import EMPTY, BatchWrite, EpochRecord, TakenBack
+from filesink.errors import StateCorruptError
 from filesink.naming import LEDGER_ROOT
 from filesink.storage.api import Store
 
+_CLAIM = re.compile(r"([0-9]{6})\.claim")
 _UNFINISHED = re.compile(r"\.([0-9]{6})\.claim\.")
 
 
@@ -37,6 +39,7 @@ class Claims:
     def __init__(self, store: Store, name: str, *, check: Callable[[EpochRecord, str], object]) -> None:
         self._store = store
         self._check = check
+        self._name = name
         self._directory = f"{LEDGER_ROOT}/_txns/{name}"
 
     def sweep(self) -> None:
@@ -102,14 +105,41 @@ class Claims:
         return claims
 
     def _all(self) -> Iterator[EpochRecord]:
-        for number in count():
+        for number in range(self._count()):
             path = self._path(number)
             data = self._store.read(path)
             if data is None:
-                return
+                raise self._gap(number)
             record = EpochRecord.from_bytes(data, where=path)
             self._check(record, path)
+            if isinstance(record.cause, BatchWrite) and record.cause.remembered_in != self._name:
+                raise StateCorruptError(
+                    f"{path} is a claim of '{record.cause.remembered_in}': it was copied here. Nothing was "
+                    "published or removed. Restore the directory from a backup",
+                    code="FOREIGN",
+                )
             yield record
+
+    def _count(self) -> int:
+        """How many there are, if none is missing."""
+        numbers = self._numbers()
+        if len(numbers) <= max(numbers, default=-1):
+            numbers = self._numbers()  # while a listing went on one may have been made, and the next
+        missing = next(number for number in count() if number not in numbers)
+        if missing < len(numbers):
+            raise self._gap(missing)
+        return missing
+
+    def _numbers(self) -> set[int]:
+        names = (entry.name for entry in self._store.list(self._directory))
+        return {int(match[1]) for name in names if (match := _CLAIM.fullmatch(name))}
+
+    def _gap(self, number: int) -> StateCorruptError:
+        return StateCorruptError(
+            f"{self._path(number)} is gone, and a later claim is there: without it the same rows could be "
+            "written twice. Nothing was published or removed. Restore the directory from a backup",
+            code="GAP",
+        )
 
     def _path(self, number: int) -> str:
         return f"{self._directory}/{number:06d}.claim"
