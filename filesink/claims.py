@@ -26,6 +26,7 @@ from filesink.errors import StateCorruptError
 from filesink.naming import LEDGER_ROOT
 from filesink.storage.api import Store
 
+_FILE = re.compile(r"([0-9]{6})\.(claim|done)")
 _UNFINISHED = re.compile(r"\.([0-9]{6})\.(?:claim|done)\.")
 
 
@@ -41,6 +42,7 @@ class Claims:
     def __init__(self, store: Store, name: str, *, check: Callable[[EpochRecord, str], object]) -> None:
         self._store = store
         self._check = check
+        self._name = name
         self._directory = f"{LEDGER_ROOT}/_txns/{name}"
 
     def sweep(self) -> None:
@@ -113,25 +115,45 @@ class Claims:
         return claims
 
     def _all(self) -> Iterator[EpochRecord]:
-        for number in count():
+        for number in range(self._count()):
             path = self._path(number)
             data = self._store.read(path)
             if data is None:
-                self._check_lost(number)
-                return
+                raise self._gap(number)
             record = EpochRecord.from_bytes(data, where=path)
             self._check(record, path)
+            if isinstance(record.cause, BatchWrite) and record.cause.remembered_in != self._name:
+                raise StateCorruptError(
+                    f"{path} is a claim of '{record.cause.remembered_in}': it was copied here. Nothing was "
+                    "published or removed. Restore the directory from a backup",
+                    code="FOREIGN",
+                )
             yield record
 
-    def _check_lost(self, number: int) -> None:
-        path = self._path(number, "done")
-        if self._store.read(path) is not None:
-            raise StateCorruptError(
-                f"{path} says that a txn_id was written, and its claim is not there: written again, its rows "
-                "would be there twice. Nothing was written. Bring the directory back from a backup; only if "
-                "those rows are not visible, remove this file",
-                code="NO_RECORD",
-            )
+    def _count(self) -> int:
+        """How many there are, if none is missing."""
+        claims, done = self._numbers()
+        if claims != set(range(len(claims))) or not done <= claims:
+            claims, done = self._numbers()  # while a listing went on one may have been made, and the next
+        missing = next(number for number in count() if number not in claims)
+        if missing < len(claims) or not done <= claims:
+            raise self._gap(missing)
+        return missing
+
+    def _numbers(self) -> tuple[set[int], set[int]]:
+        """Of claims, and of those whose files are visible."""
+        names = (entry.name for entry in self._store.list(self._directory))
+        found = [(int(match[1]), match[2]) for name in names if (match := _FILE.fullmatch(name))]
+        claims, done = ({number for number, kind in found if kind == one} for one in ("claim", "done"))
+        return claims, done
+
+    def _gap(self, number: int) -> StateCorruptError:
+        return StateCorruptError(
+            f"{self._path(number)} is gone, and a later claim is there, or the mark that its rows are visible: "
+            "without it the same rows could be written twice. Nothing was published or removed. Restore the "
+            "directory from a backup",
+            code="GAP",
+        )
 
     def _path(self, number: int, kind: Literal["claim", "done"] = "claim") -> str:
         return f"{self._directory}/{number:06d}.{kind}"

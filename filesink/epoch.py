@@ -228,7 +228,7 @@ class EpochLoop(Generic[S, C, A]):
         """A new epoch. Until it has succeeded, nothing is known of the chain any more."""
         self._head = None
         self._runner = NotedRunner(self._ports.runner)
-        self._stuck = frozenset(self.ledger.half_done()) if self.ledger.is_open else frozenset()
+        self._stuck = self._half_done()
         writer = cause.writer if isinstance(cause, BatchWrite) else ""
         if writer or head is None:
             check_tag(writer or self.ledger.sink_id, self.ledger)
@@ -245,6 +245,11 @@ class EpochLoop(Generic[S, C, A]):
             replaces=replaced_chains(cause, self.ledger),
             supersedes=self._superseded_by(cause),
         )
+
+    def _half_done(self) -> frozenset[int]:
+        """Slots of an open chain. Their records are read: one that cannot be believed stops everybody."""
+        slots = self.ledger.half_done() if self.ledger.is_open else ()
+        return frozenset(slot for slot in slots if self.ledger.read(slot) is not None)
 
     def _superseded_by(self, cause: Cause) -> Sequence[C]:
         """What an earlier write of the same txn_id has committed, if ``cause`` takes its place."""
@@ -486,15 +491,15 @@ class EpochLoop(Generic[S, C, A]):
 
     def _unstick(self) -> None:
         """Carry through what was half done all the while: its driver is dead, or slow, which does no harm."""
-        for record in self.ledger.unfinished() if self._stuck else ():
-            if record.slot in self._stuck:
-                try:
+        try:
+            for record in self.ledger.unfinished() if self._stuck else ():
+                if record.slot in self._stuck:
                     self._carry_through(record)
-                except FilesinkError as error:  # it stays decided, and recover() raises the same
-                    log.warning(
-                        "sink %s: epoch %d of another write is decided and cannot be published: %s",
-                        record.sink_id, record.slot, error,
-                    )  # fmt: skip
+        except FilesinkError as error:  # they stay decided, and recover() raises the same
+            log.warning(
+                "sink %s: epochs of other writes are decided and cannot be published: %s",
+                self.ledger.sink_id, error,
+            )  # fmt: skip
 
 
 def _kept(head: Head | None) -> Mapping[int, Section]:

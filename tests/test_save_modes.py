@@ -555,7 +555,7 @@ def test_a_claim_that_was_removed_is_missed(world):
         del world.files.files[path]
     with pytest.raises(StateCorruptError) as raised:
         write(world, "append", "1", txn_id="day")
-    assert raised.value.code == "NO_RECORD"
+    assert raised.value.code == "GAP"
     assert world.rows() == ["1"]
 
 

@@ -10,7 +10,7 @@ from random import Random
 import pytest
 
 from filesink.epoch_record import BatchWrite, EpochRecord, Section, Upkeep
-from filesink.errors import CommitStateUnknown, FilesinkError
+from filesink.errors import CommitStateUnknown, FilesinkError, StateCorruptError
 from filesink.ledger import Ledger
 from filesink.ports import SerialRunner
 from filesink.storage.local import LocalStore
@@ -226,3 +226,18 @@ def test_a_record_that_may_still_appear_is_not_said_to_be_undecided(seed: int) -
     for late in world.late.due(10**9):
         world.carry_out(late)
     assert ("000000000000.record" in ledger_directory(world).entries) is believed
+
+
+def test_a_claim_that_is_missing_or_of_another_txn_id_stops_whoever_asks() -> None:
+    """Believed, the one would have rows written twice, and the other not at all."""
+    world, store = machine(Plan())
+    ledger = Ledger(store, "exclusive")
+    cause = BatchWrite(txn_id="t", remembered_in="txn-1", writer="batch-1")
+    assert is_valid(claiming(cause), ledger)
+    data = bytes(world.disk.file(f"{CLAIMS}/000000.claim").data)
+    for path, code in ((f"{CLAIMS}/000002.claim", "GAP"), ("_filesink/_txns/txn-2/000000.claim", "FOREIGN")):
+        store.put_if_absent(path, data)
+        name = path.split("/")[2]
+        with pytest.raises(StateCorruptError) as caught:
+            find_write(replace(cause, remembered_in=name), ledger)
+        assert caught.value.code == code

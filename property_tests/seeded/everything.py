@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from property_tests.seeded.batch_writes import BATCH_WRITES
 from property_tests.seeded.compaction import COMPACTION
 from property_tests.seeded.epochs import EPOCHS
 from property_tests.seeded.files import FILES
@@ -24,5 +25,6 @@ MUTANTS: tuple[Mutant, ...] = (
     *METASTORE,
     *NEIGHBOURS,
     *OVERWRITES,
+    *BATCH_WRITES,
     *RECOVERY,
 )

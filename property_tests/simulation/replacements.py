@@ -88,7 +88,7 @@ class Replacements:
             inode = self._world.disk.find(target)
             if inode is None or self._world.disk.find_synced(target) is not inode:
                 self._fail(f"I15: {name} is gone before {target} is there for good")
-        if record.cause["kind"] == CAUSE:
+        if record.cause["kind"] == CAUSE and name not in self.ever_left:
             self._observer.superseded.check_removed(name)
 
     def is_named(self, name: str) -> bool:

@@ -140,9 +140,11 @@ def _drawn(chosen: str, files: dict[str, bytes], random: Random) -> Change:
     alike = sorted(name for name in files if name.endswith(kind) and name != chosen)
     other = random.choice(alike) if alike else _next_slot(chosen)
     copied = random.choice((other, _next_slot(chosen), _in(other, chosen)))
+    # That the only claim of a txn_id is gone nobody can tell from a txn_id that is new.
+    removed = _next_slot(chosen) if kind == "claim" else chosen
     what, after = random.choice(
         (
-            (f"{chosen} was removed", {chosen: None}),
+            (f"{removed} was removed", {removed: None}),
             (f"{chosen} was cut", {chosen: data[:number]}),
             (f"{chosen} was flipped at {number}", {chosen: flipped}),
             (f"{chosen} was copied to {copied}", {copied: data}),

@@ -1,0 +1,156 @@
+"""Defects of batch writes that go on side by side: open chains, claims, completions, what cannot be removed."""
+
+# ruff: noqa: E501 - a snippet is compared more easily if its lines are not broken
+
+from __future__ import annotations
+
+from property_tests.seeded.mutant import Mutant
+
+_CLAIMS = "filesink/claims.py"
+_EPOCH = "filesink/epoch.py"
+_IDENTITY = "filesink/identity.py"
+_LEDGER = "filesink/ledger.py"
+_MAINTENANCE = "filesink/maintenance.py"
+_PUBLISHER = "filesink/publisher.py"
+_REPLACING = "filesink/replacing.py"
+
+BATCH_WRITES = (
+    Mutant(
+        "a slot of an open chain that was taken counts as won",
+        _LEDGER,
+        "                placed.nonce != record.nonce\n",
+        "                placed.nonce == ''\n",
+    ),
+    Mutant(
+        "a void slot of an open chain counts as won",
+        _LEDGER,
+        "            if self.counts(placed.slot):\n                return placed\n",
+        "            return placed\n",
+    ),
+    Mutant(
+        "an open chain is folded past a slot that is not done",
+        _LEDGER,
+        "            is_due = slot <= settled if self.is_open else slot in listing.complete\n",
+        "            is_due = slot in listing.complete and settled >= -1\n",
+    ),
+    Mutant(
+        "of an open chain only the newest epoch is carried through",
+        _LEDGER,
+        "            return listing.unfinished()\n",
+        "            return listing.unfinished()[-1:]\n",
+    ),
+    Mutant(
+        "completions without a record are accepted",
+        _LEDGER,
+        "        if strays := listing.strays():\n",
+        "        if strays := listing.strays()[:0]:\n",
+    ),
+    Mutant(
+        "a completion names another record",
+        _LEDGER,
+        "        mark = Completion(nonce=record.nonce, left=left, end=end)\n",
+        '        mark = Completion(nonce="", left=left, end=end)\n',
+    ),
+    Mutant(
+        "a claim that another driver left is not made durable",
+        _CLAIMS,
+        "            self._store.sync_directories([self._directory])\n        return claims\n",
+        "            pass\n        return claims\n",
+    ),
+    Mutant(
+        "a claim is taken from whoever has it",
+        _CLAIMS,
+        "            if not is_free and (newest is None or newest.nonce != supersedes):\n                return False\n",
+        "            del is_free, supersedes\n",
+    ),
+    Mutant(
+        "a claim that was put is the newest whatever stands before it",
+        _CLAIMS,
+        "            self._put(len(claims), record)\n\n    def take_back",
+        "            self._put(len(claims), record)\n            return True\n\n    def take_back",
+    ),
+    Mutant(
+        "files of a batch write bear the tag of its chain",
+        _EPOCH,
+        "            sink_id=writer or self.ledger.sink_id,\n            slot=0 if writer else _next_slot(head),\n",
+        "            sink_id=self.ledger.sink_id,\n            slot=0 if writer else _next_slot(head),\n",
+    ),
+    Mutant(
+        "an overwrite that has lost its slot does not look again",
+        _EPOCH,
+        "            prepared = stage.follow(epoch, prepared, others)\n",
+        "            del stage\n",
+    ),
+    Mutant(
+        "overwrites of the same partition follow each other",
+        _REPLACING,
+        "        if both := sorted(ours & theirs):\n",
+        "        if both := sorted(ours & theirs)[:0]:\n",
+    ),
+    Mutant(
+        "overwrites of any partitions are in each other's way",
+        _REPLACING,
+        "        if both := sorted(ours & theirs):\n",
+        "        if both := sorted(ours | theirs):\n",
+    ),
+    Mutant(
+        "an epoch that came while another was seen through is not waited for",
+        _EPOCH,
+        "        while head is not None and not head.complete:  # others may go on as soon as one is\n",
+        "        if head is not None and not head.complete:\n",
+    ),
+    Mutant(
+        "what an epoch could not remove is not on record",
+        _PUBLISHER,
+        "            self.left = Section.of(self._sink.committable_codec, kept)\n",
+        "",
+    ),
+    Mutant(
+        "what an epoch could not remove is not tried again",
+        _EPOCH,
+        "                self._sink.committable_codec, [*prepared.committables, *self._left_by(head)]\n",
+        "                self._sink.committable_codec, [*prepared.committables]\n",
+    ),
+    Mutant(
+        "an overwrite that comes second forgets what is left to be removed",
+        _EPOCH,
+        "            committables=Section.of(codec, [*prepared.committables, *self._left_by(head)]),\n",
+        "            committables=Section.of(codec, [*prepared.committables]),\n",
+    ),
+    Mutant(
+        "an epoch waits for what cannot be removed",
+        "filesink/committer.py",
+        "        return isinstance(committable, ReplacedFile)\n",
+        "        return committable is None\n",
+    ),
+    Mutant(
+        "what is replaced and could not be removed is merged",
+        "compaction/finished.py",
+        "        if name in self.left:\n            return False\n",
+        "",
+    ),
+    Mutant(
+        "a batch write that is decided while a sweep looks counts as done",
+        _MAINTENANCE,
+        "                records = list(ledger.newest_first())\n                # Asked afterwards: one that is decided between the two looks is no leftover of a write.\n                unfinished = {record.slot for record in ledger.publishing()}\n",
+        "                unfinished = {record.slot for record in ledger.publishing()}\n                records = list(ledger.newest_first())\n",
+    ),
+    Mutant(
+        "a sweep takes the files of batch writes at work",
+        _MAINTENANCE,
+        "                        named = frozenset() if is_done else _named(self._tiers, record)\n                        yield Chain(sink_id=record.files_of, complete_slot=0 if is_done else -1, named=named)\n",
+        "                        yield Chain(sink_id=record.files_of, complete_slot=0, named=frozenset())\n                        del is_done\n",
+    ),
+    Mutant(
+        "a sweep takes what batch writes are about to put",
+        _LEDGER,
+        "        if self.is_open:  # others may be at work for any slot that is kept\n            newest = self.directory.listing().folded_to()\n",
+        "",
+    ),
+    Mutant(
+        "queries that wrote before others are not on record",
+        _IDENTITY,
+        "    last, known = head.record.last_batch, dict(head.record.queries)\n",
+        "    last, known = head.record.last_batch, dict[str, int]()\n",
+    ),
+)
