@@ -43,6 +43,7 @@ _USUAL_ROWS = 10_000  # of a session that has not chosen
 _INSIDE = (ArrayType, MapType, UserDefinedType)
 _FIXED = 16  # bytes; of the widest value that has a fixed length
 _FILLER = "__filesink_filler"
+_FEW = 2  # values in a row; to add up what they take costs less than to measure them
 
 
 @contextmanager
@@ -79,7 +80,8 @@ def weighed(df: DataFrame, function: Batches) -> tuple[DataFrame, Batches]:
 
 def _is_added_up(df: DataFrame) -> bool:
     """Whether Spark adds up bytes; so it does, too, where a session has chosen more rows, or any number."""
-    return _has_inside(df.schema) or not 0 < _rows(df) <= _USUAL_ROWS
+    is_cheap = _values(df.schema) <= _FEW and any(_sizes(df.schema, ""))
+    return is_cheap or _has_inside(df.schema) or not 0 < _rows(df) <= _USUAL_ROWS
 
 
 def _has_inside(kind: DataType) -> bool:

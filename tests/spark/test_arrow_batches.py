@@ -53,7 +53,7 @@ def limits_of(df: DataFrame) -> list[str | None]:
 @pytest.mark.parametrize("column", ["{} AS s", "named_struct('a', 1, 'b.`c', {}) AS s", "array({}) AS s"])
 def test_long_values_cross_in_small_batches(spark: SparkSession, column: str, value: str) -> None:
     """A batch has 16 MiB and one row, no row is lost or doubled, and what may not be null says so."""
-    df = spark.range(1000).selectExpr("id", column.format(value))
+    df = spark.range(1000).selectExpr("id", "id AS other", "1 AS one", column.format(value))
     found = batches_of(df)
     assert sum(rows for rows, _, _ in found) == 1000
     assert max(size for _, size, _ in found) <= MOST + 2 * 61440
@@ -64,7 +64,7 @@ def test_long_values_cross_in_small_batches(spark: SparkSession, column: str, va
 def test_rows_of_all_lengths_come_through(spark: SparkSession) -> None:
     """Short ones between long ones, nulls and empty ones: each once, in their order, with what they hold."""
     df = spark.range(3000).selectExpr(
-        "id", "if(id % 7 = 0, null, repeat(string(id % 10), int(pow(3, id % 12)))) s"
+        "id", "id AS other", "if(id % 7 = 0, null, repeat(string(id % 10), int(pow(3, id % 12)))) s"
     )
 
     def same(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -92,9 +92,12 @@ def test_many_columns_cross_in_fewer_rows(spark: SparkSession) -> None:
     assert limits_of(df) == [NO_LIMIT, str(MOST // (16 * 2000))]
 
 
-@pytest.mark.parametrize("column", ["array(1) AS a", "map(1, 2) AS a", "named_struct('b', array('x')) AS a"])
+@pytest.mark.parametrize(
+    "column",
+    ["'x' AS a", "X'00' AS a", "array(1) AS a", "map(1, 2) AS a", "named_struct('b', array('x')) AS a"],
+)
 def test_what_is_inside_of_values_is_added_up(spark: SparkSession, column: str) -> None:
-    """Where a length is not known at once, Spark looks at the buffers."""
+    """Where a length is not known at once, or a row has but one text, Spark looks at the buffers."""
     assert limits_of(spark.sql(f"SELECT {column}")) == [str(MOST), "10000"]
 
 

@@ -20,7 +20,9 @@ from tests.spark.programs import sessions
 def main(base: Path, kind: str, rows: int, size: int) -> None:
     """Write them with two tasks at a time."""
     spark = sessions.start("local[2]")
-    df = spark.range(rows).selectExpr("id", f"rpad(string(id), {size}, sha2(string(id), 512)) AS text")
+    df = spark.range(rows).selectExpr(
+        "id", "id AS other", "1 AS one", f"rpad(string(id), {size}, sha2(string(id), 512)) AS text"
+    )
     row = FileSink.for_row_format(base, Encoder.json_lines())
     builder = row if kind == "json" else FileSink.for_bulk_format(base, ParquetWriterFactory())
     sink = builder.with_bucket_assigner(BucketAssigner.base_path_bucket_assigner()).build()
