@@ -149,9 +149,9 @@ class Claims:
 
     def _gap(self, number: int) -> StateCorruptError:
         return StateCorruptError(
-            f"{self._path(number)} is gone, and a later claim is there, or the mark that its rows are visible: "
-            "without it the same rows could be written twice. Nothing was published or removed. Restore the "
-            "directory from a backup",
+            f"{self._path(number)} is gone, and a later claim is there, or the mark that its rows are "
+            "visible: without it the same rows could be written twice. Nothing was published or removed. "
+            "Restore the directory from a backup",
             code="GAP",
         )
 

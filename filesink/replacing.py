@@ -137,8 +137,9 @@ def _check_there(targets: Collection[str], there: Collection[str]) -> None:
         raise RepeatedTxnError(
             f"{len(gone)} of {len(targets)} files of the earlier write are not there any more, such as "
             f"'{gone[0]}': they were overwritten, or merged by offline compaction, so they cannot be "
-            "replaced alone. Nothing became visible. Replace their partitions with mode='overwrite_partitions' under "
-            "another txn_id, or keep what is there with on_repeated_txn='skip'",
+            "replaced alone. Nothing became visible. Replace their partitions with "
+            "mode='overwrite_partitions' under another txn_id, or keep what is there with "
+            "on_repeated_txn='skip'",
             code="FILES_GONE",
         )
 
