@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -35,11 +36,12 @@ def test_appends_of_four_threads_succeed_beside_a_stream(spark, tmp_path, uid):
     base = tmp_path / "base"
     stream = spark.readStream.format("rate-micro-batch").option("rowsPerBatch", 5).load()
     frame = stream.selectExpr("'s' AS day", "cast(1000 + value AS int) AS n")
-    query = sink(base).start(frame, checkpoint_location=tmp_path / "cp", processing_time="0 seconds")
+    query = sink(base).start(frame, checkpoint_location=tmp_path / "cp", processing_time="1 second")
     one = sink(base, uid)
     with ThreadPoolExecutor(4) as pool:
         reports = list(pool.map(lambda n: one.write(days(spark, ("b", n))), range(8)))
-    query.processAllAvailable()
+    while query.isActive and len(query.reports) < 2:  # batches that came beside the appends, or after them
+        time.sleep(0.1)
     assert query.isActive
     query.stop()
     assert query.exception() is None
