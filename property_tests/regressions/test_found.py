@@ -251,7 +251,8 @@ def test_an_open_chain_keeps_and_carries_through_all_that_is_half_done(
     monkeypatch.setattr("filesink.ledger._FOLD_EVERY", 1)
     world, store = machine(Plan())
     ledger = Ledger(store, "appends")
-    records = [ledger.append(replace(record(n), sink_id="appends")) for n in range(6)]
+    write = replace(record(0), sink_id="appends", cause=BatchWrite(writer="batch-1"))
+    records = [ledger.append(replace(write, nonce=f"n{n}")) for n in range(6)]
     for done in (0, 2, 3, 5):
         ledger.complete(records[done])
     leave(world, "_filesink/appends/.000000000001.record.put.0")
