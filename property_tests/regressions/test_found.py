@@ -9,9 +9,10 @@ from random import Random
 
 import pytest
 
-from filesink.epoch_record import BatchWrite, EpochRecord, Section, Upkeep
+from filesink.epoch_record import BatchWrite, EpochRecord, MicroBatch, Section, Upkeep
 from filesink.errors import CommitStateUnknown, FilesinkError, StateCorruptError
-from filesink.ledger import Ledger
+from filesink.identity import queries_of
+from filesink.ledger import Head, Ledger
 from filesink.ports import SerialRunner
 from filesink.storage.local import LocalStore
 from filesink.system import SystemIds
@@ -241,3 +242,30 @@ def test_a_claim_that_is_missing_or_of_another_txn_id_stops_whoever_asks() -> No
         with pytest.raises(StateCorruptError) as caught:
             find_write(replace(cause, remembered_in=name), ledger)
         assert caught.value.code == code
+
+
+def test_an_open_chain_keeps_and_carries_through_all_that_is_half_done(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Two drivers have died: neither folding nor a newer epoch takes away what they have decided."""
+    monkeypatch.setattr("filesink.ledger._FOLD_EVERY", 1)
+    world, store = machine(Plan())
+    ledger = Ledger(store, "appends")
+    write = replace(record(0), sink_id="appends", cause=BatchWrite(writer="batch-1"))
+    records = [ledger.append(replace(write, nonce=f"n{n}")) for n in range(6)]
+    for done in (0, 2, 3, 5):
+        ledger.complete(records[done])
+    leave(world, "_filesink/appends/.000000000001.record.put.0")
+    ledger.fold(newest=5, keep=1)
+    ledger.sweep(5)
+    assert [one.slot for one in ledger.unfinished()] == [1, 4]
+    assert world.disk.find("_filesink/appends/.000000000001.record.put.0") is not None
+
+
+def test_no_query_is_forgotten_however_many_follow() -> None:
+    """The third one's record names the first and the second."""
+    _, store = machine(Plan())
+    ledger = Ledger(store, "uid-s")
+    batches = [MicroBatch(query_id=f"q{n}", batch_id=n, fingerprint="") for n in range(3)]
+    second = replace(record(1), cause=batches[1], last_batch=batches[1], queries={"q0": 0})
+    assert queries_of(batches[2], Head(record=second, complete=True), ledger) == {"q0": 0, "q1": 1}

@@ -22,12 +22,6 @@ BATCH_WRITES = (
         "                placed.nonce == ''\n",
     ),
     Mutant(
-        "a void slot of an open chain counts as won",
-        _LEDGER,
-        "            if self.counts(placed.slot):\n                return placed\n",
-        "            return placed\n",
-    ),
-    Mutant(
         "an open chain is folded past a slot that is not done",
         _LEDGER,
         "            is_due = slot <= settled if self.is_open else slot in listing.complete\n",
@@ -62,12 +56,6 @@ BATCH_WRITES = (
         _CLAIMS,
         "            if not is_free and (newest is None or newest.nonce != supersedes):\n                return False\n",
         "            del is_free, supersedes\n",
-    ),
-    Mutant(
-        "a claim that was put is the newest whatever stands before it",
-        _CLAIMS,
-        "            self._put(len(claims), record)\n\n    def take_back",
-        "            self._put(len(claims), record)\n            return True\n\n    def take_back",
     ),
     Mutant(
         "files of a batch write bear the tag of its chain",

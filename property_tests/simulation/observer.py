@@ -96,6 +96,8 @@ class Observer:
                 self.superseded.check_once()
             elif kind == "removed" and inode is not None:
                 self._removed(process, name, inode)
+            elif kind == "made" and (hidden := _HIDDEN.fullmatch(name)):
+                self.replacements.writes(hidden["tag"])
 
     def look_at_all(self) -> None:
         """List and read everything that readers see: I2, I3, I4."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from property_tests.simulation.reading import Record
+from property_tests.simulation.reading import Record, tag_of
 from property_tests.simulation.superseded import CAUSE
 
 if TYPE_CHECKING:
@@ -38,6 +38,7 @@ class Replacements:
         self._world = observer.world
         self._finished: set[str] = set()
         self._before: dict[Process, set[str]] = {}
+        self._begun: dict[str, int] = {}  # tag of a write to the newest slot when its first file was made
         self._txns: dict[str, int] = {}
 
     def begin(self, process: Process) -> None:
@@ -47,6 +48,12 @@ class Replacements:
 
     def _settled(self) -> set[str]:
         return {name for name in self._observer.visible if self.is_settled(name)}
+
+    def writes(self, tag: str) -> None:
+        """A file is made that bears ``tag``."""
+        if tag not in self._begun:
+            chain = self._observer.chains.get(EXCLUSIVE)
+            self._begun[tag] = -1 if chain is None else chain.newest_slot()
 
     def decided(self, process: Process, record: Record) -> None:
         """Check what a record of the exclusive ledger names."""
@@ -59,6 +66,7 @@ class Replacements:
         self._txns[record.cause["txn_id"]] = record.slot
         buckets = {target.rpartition("/")[0] for target in record.pending}
         everywhere = record.cause["mode"] == "overwrite"
+        self._check_apart(record)
         for name in record.replaced - self.left:
             if name not in self._observer.visible:
                 self._fail(f"I15: slot {record.slot} replaces {name}, which no reader sees")
@@ -70,6 +78,19 @@ class Replacements:
             due = everywhere or name.rpartition("/")[0] in buckets
             if due and name not in record.replaced:
                 self._fail(f"I15: slot {record.slot} does not replace {name}, which was there before")
+
+    def _check_apart(self, record: Record) -> None:
+        """No other write has come to a bucket of this one since its first file was made (I18)."""
+        begun = self._begun.get(tag_of(record.cause.get("writer", "")), record.slot)
+        for slot, other in self._observer.chains[EXCLUSIVE].records.items():
+            both = self._touched(record) & self._touched(other) if begun < slot < record.slot else set()
+            if both:
+                self._fail(f"I18: slots {slot} and {record.slot} both replace what is in {min(both)!r}")
+
+    def _touched(self, record: Record) -> set[str]:
+        """Buckets in which a record adds or removes files, but for what earlier ones have left."""
+        paths = record.pending.keys() | (record.replaced - self.ever_left)
+        return {path.rpartition("/")[0] for path in paths}
 
     def is_copy(self, sink: str, record: Record | None) -> bool:
         """Whether a ledger, or its new ``record``, only remembers what the exclusive one has decided."""
