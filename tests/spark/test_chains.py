@@ -273,9 +273,10 @@ def frame(*values: str) -> SimpleNamespace:
 def two_sinks(monkeypatch: pytest.MonkeyPatch) -> tuple[World, SparkEngine, SparkEngine]:
     """Two drivers of one uid whose frames are the records of a world."""
     world = World()
+    monkeypatch.setattr(engine_module, "check_frame", lambda _df: None)
     monkeypatch.setattr(SparkEngine, "check", lambda _self, _df: None)
     monkeypatch.setattr(SparkEngine, "_job", lambda _self, df, run_id: world.job(df.records, run_id=run_id))
-    monkeypatch.setattr(engine_module, "SparkRunner", lambda _session: None)
+    monkeypatch.setattr(engine_module, "SparkRunner", lambda _session, _name: None)
     return world, SparkEngine(world.tiers()), SparkEngine(world.tiers())
 
 
@@ -310,7 +311,7 @@ class Stream:
         self.session = Session()
         self.run = "run-1"
         self.opened: list[Session] = []
-        monkeypatch.setattr(engine_module, "_require_classic", lambda _df: None)
+        monkeypatch.setattr(engine_module, "check_frame", lambda _df: None)
         monkeypatch.setattr(engine_module, "current_ids", lambda _df: run_of(QUERY, self.run))
         monkeypatch.setattr(engine_module, "open_run", self._open_run)
         monkeypatch.setattr(engine_module, "SparkRunner", self._runner)
@@ -321,7 +322,7 @@ class Stream:
     def _open_run(self, _df: object, ids: RunIds) -> SimpleNamespace:
         return SimpleNamespace(ids=ids, micro_batch=micro_batch)
 
-    def _runner(self, session: Session) -> SerialRunner:
+    def _runner(self, session: Session, _name: str) -> SerialRunner:
         self.opened.append(session)
         return SerialRunner()
 
