@@ -103,10 +103,10 @@ class SparkEngine(Generic[S, C, A]):
             FilesinkError: if the epoch was decided before it failed, ``recover`` carries it through;
                 without a ``txn_id`` a second ``write`` would be a second epoch.
         """
+        check_txn_id(txn_id)
         check_frame(df)
         if df.isStreaming:
             raise ConfigError("write() takes a batch DataFrame; use start() for a stream", code="STREAMING")
-        check_txn_id(txn_id)
         self._check_mode(mode)
         self.check(df)
         sink_id, cause = batch_write(mode, self.sink.uid, txn_id or "", self._options.ids)
