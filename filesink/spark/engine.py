@@ -77,10 +77,10 @@ class SparkEngine(Generic[S, C, A]):
         self._options = options or EngineOptions()
         self._run: tuple[QueryRun, SparkWriteJob] | None = None  # with the job of a batch
         self._streams: dict[str, SparkSession] = {}  # every stream of this process, also one that ended
-        self._name = f"filesink {self._options.name or type(sink).__name__}"
+        self._name = _name(sink, self._options)
         self._outcomes: RecentOutcomes[C] = RecentOutcomes(partial(_line, self._name, self._options.told))
         self._chains = Chains(
-            partial(_open, sink, self._options, self._name),
+            partial(_open, sink, self._options),
             note=self._outcomes.append,
             interval=self._options.check_interval_ms / 1000,
         )
@@ -138,7 +138,7 @@ class SparkEngine(Generic[S, C, A]):
 
     def _run_batch(self, sink_id: str, cause: BatchWrite, job: SparkWriteJob) -> Outcome[C]:
         """With a loop of its own: writes of several threads go on side by side, as those of processes do."""
-        loop = _open(self.sink, self._options, self._name, sink_id, job.df.sparkSession)
+        loop = _open(self.sink, self._options, sink_id, job.df.sparkSession)
         try:
             return loop.run(cause, job)
         finally:
@@ -293,18 +293,22 @@ class SparkEngine(Generic[S, C, A]):
 
 
 def _open(
-    sink: Sink[S, C, A], options: EngineOptions, name: str, sink_id: str, session: SparkSession
+    sink: Sink[S, C, A], options: EngineOptions, sink_id: str, session: SparkSession
 ) -> EpochLoop[S, C, A]:
     keep = int(session.conf.get("spark.sql.streaming.minBatchesToRetain", "100") or "100")
     return EpochLoop(
         sink,
         sink.open_ledger(sink_id),
-        ports=Ports(clock=options.clock, ids=options.ids, runner=SparkRunner(session, name)),
+        ports=Ports(clock=options.clock, ids=options.ids, runner=SparkRunner(session, _name(sink, options))),
         options=replace(
             options.epochs,
             keep_batches=max(options.epochs.keep_batches, keep),
         ),
     )
+
+
+def _name(sink: Sink[S, C, A], options: EngineOptions) -> str:
+    return f"filesink {options.name or type(sink).__name__}"
 
 
 def _line(name: str, told: Callable[[Outcome[Any]], str], outcome: Outcome[Any]) -> str:

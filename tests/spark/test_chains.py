@@ -273,9 +273,9 @@ def frame(*values: str) -> SimpleNamespace:
 def two_sinks(monkeypatch: pytest.MonkeyPatch) -> tuple[World, SparkEngine, SparkEngine]:
     """Two drivers of one uid whose frames are the records of a world."""
     world = World()
+    monkeypatch.setattr(engine_module, "check_frame", lambda _df: None)
     monkeypatch.setattr(SparkEngine, "check", lambda _self, _df: None)
     monkeypatch.setattr(SparkEngine, "_job", lambda _self, df, run_id: world.job(df.records, run_id=run_id))
-    monkeypatch.setattr(engine_module, "check_frame", lambda _df: None)
     monkeypatch.setattr(engine_module, "SparkRunner", lambda _session, _name: None)
     return world, SparkEngine(world.tiers()), SparkEngine(world.tiers())
 
@@ -516,5 +516,5 @@ def test_an_overwrite_closes_what_it_has_opened(two_sinks):
 def test_as_many_batches_are_kept_as_spark_may_replay(retained, kept):
     """A session that retains more of its log can be sent back further; less never makes us forget."""
     session = SimpleNamespace(conf=SimpleNamespace(get=lambda _name, default: retained or default))
-    loop = engine_module._open(World().tiers(), engine_module.EngineOptions(), "name", CHAIN, session)
+    loop = engine_module._open(World().tiers(), engine_module.EngineOptions(), CHAIN, session)
     assert loop._options.keep_batches == kept
