@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from filesink.arguments import instance_of
+from filesink.arguments import column_name
 from filesink.bucket_ids import no_directory
 from filesink.buckets import BucketAssigner, BucketContext, file_columns, find_column
 from filesink.errors import BucketError, ConfigError, SchemaError
@@ -38,7 +38,7 @@ class PartitionBucketAssigner(BucketAssigner):
     columns_in_file: ColumnsInFile = ColumnsInFile.LEFT_OUT
 
     def __post_init__(self) -> None:
-        names = [instance_of(name, str, name="a partition column").lower() for name in self.columns]
+        names = [column_name(name, name="a partition column").lower() for name in self.columns]
         if not names or len(set(names)) < len(names) or not all(names):
             raise ConfigError(
                 f"partition columns must be one or more different names, got {list(self.columns)!r}",

@@ -105,9 +105,9 @@ class ReplaceFiles(PreCommitStage[HeldFile, Committable]):
             ReplacedFile(path=path, size=entry.size, version=entry.version)
             for path, entry in _data(self._store, directories)
         ]
+        unfinished = self._unfinished(epoch.sink_id)
         if only is not None:
             _check_there(only, {name_of(file.path) for file in files})
-        unfinished = self._unfinished(epoch.sink_id)
         # By its own name, of which there is one only: a directory has several where case makes no difference.
         replaced = [
             file

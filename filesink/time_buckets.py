@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.types as pt
 
-from filesink.arguments import instance_of
+from filesink.arguments import column_name, instance_of
 from filesink.bucket_ids import check_bucket_id
 from filesink.buckets import BucketAssigner, BucketContext, constant_ids, file_columns, find_column
 from filesink.date_patterns import DatePattern, Unit
@@ -33,7 +33,8 @@ class DateTimeBucketAssigner(BucketAssigner):
     null_bucket: str | None = None
 
     def __post_init__(self) -> None:
-        instance_of("" if self.column is None else self.column, str, name="column")
+        if self.column is not None:
+            column_name(self.column, name="column")
         pattern = DatePattern(pattern=self.format_str)
         pattern.check_meant()
         sample = pattern.format(LocalTime.of(0))

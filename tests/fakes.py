@@ -17,6 +17,7 @@ from filesink.epoch import EpochLoop
 from filesink.epoch_record import MicroBatch
 from filesink.file_format import FileFormat, RowFormat
 from filesink.file_tiers import FileTiers, Publishing
+from filesink.layout_guard import OnOtherLayout
 from filesink.ledger import Ledger
 from filesink.maintenance import Announce, Maintenance
 from filesink.metastore.partition_commit import PartitionCommit
@@ -173,6 +174,7 @@ class World:
     open_store: Callable[[], Store] | None = None
     compaction: Compaction | Waiting = Waiting.REFUSED
     partition_commit: PartitionCommit | None = None
+    on_other_layout: OnOtherLayout = OnOtherLayout.REFUSE
 
     def __post_init__(self) -> None:
         self.files = MemoryFiles(now_ms=self.clock.now_ms)
@@ -195,6 +197,7 @@ class World:
             uid=self.uid,
             publishing=None if commit is None else Publishing(commit=commit, base_path="/base"),
             compaction=self.compaction,
+            on_other_layout=self.on_other_layout,
         )
 
     def ledger(self, sink_id: str | None = None) -> Ledger:

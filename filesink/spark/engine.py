@@ -126,19 +126,22 @@ class SparkEngine(Generic[S, C, A]):
         if txn_id:
             job = replace(job, digested=Digested())
         try:
-            outcome = self._run_batch(sink_id, cause, job)
+            outcome = self._run_batch(sink_id, cause, job, df.sparkSession)
         except RepeatedTxnError:
             if self._options.epochs.on_repeated_txn is not OnRepeatedTxn.REPLACE:
                 raise
             earlier = find_write(cause, self.sink.open_ledger(sink_id))
             nonce = "" if earlier is None else earlier.nonce
-            outcome = self._run_batch(*superseding(cause, nonce, self._options.ids), job)
+            sink_id, cause = superseding(cause, nonce, self._options.ids)
+            outcome = self._run_batch(sink_id, cause, job, df.sparkSession)
         self._outcomes.append(outcome)
         return outcome
 
-    def _run_batch(self, sink_id: str, cause: BatchWrite, job: SparkWriteJob) -> Outcome[C]:
+    def _run_batch(
+        self, sink_id: str, cause: BatchWrite, job: SparkWriteJob, session: SparkSession
+    ) -> Outcome[C]:
         """With a loop of its own: writes of several threads go on side by side, as those of processes do."""
-        loop = _open(self.sink, self._options, sink_id, job.df.sparkSession)
+        loop = _open(self.sink, self._options, sink_id, session)
         try:
             return loop.run(cause, job)
         finally:

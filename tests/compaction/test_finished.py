@@ -22,6 +22,7 @@ from filesink.committer import FileCommitter
 from filesink.epoch_record import BatchWrite
 from filesink.file_format import BulkFormat
 from filesink.identity import batch_write
+from filesink.layout_guard import OnOtherLayout
 from filesink.ledger import Ledger
 from filesink.naming import OutputFileConfig
 from filesink.save_mode import SaveMode
@@ -42,9 +43,19 @@ from tests.formats.test_parquet import Kms
 PARQUET = ParquetWriterFactory(compression="zstd")
 
 
+def any_layout(**options) -> World:
+    """A world whose sinks may write what does not go with what is there."""
+    return World(on_other_layout=OnOtherLayout.ALLOW, **options)
+
+
 def filled(base: Path, *, form=None, files=5, uid="u") -> World:
     """A sink that has published small files in the buckets x and y."""
-    world = World(plan=plan_of(form), uid=uid, open_store=lambda: open_store(base, {}))
+    world = World(
+        on_other_layout=OnOtherLayout.ALLOW,
+        plan=plan_of(form),
+        uid=uid,
+        open_store=lambda: open_store(base, {}),
+    )
     driver = world.driver()
     for number in range(files):
         driver.run(micro_batch(number), world.job(records(f"{number}", bucket="x")))
@@ -97,7 +108,9 @@ def test_files_of_several_prefixes_stay_apart(tmp_path):
     """Who reads some of them by their names finds after the merge what was there before."""
     for number, prefix in enumerate(["part", "events"] * 2):
         plan = plan_of(names=OutputFileConfig(part_prefix=prefix))
-        world = World(plan=plan, open_store=lambda: open_store(tmp_path, {}))
+        world = World(
+            on_other_layout=OnOtherLayout.ALLOW, plan=plan, open_store=lambda: open_store(tmp_path, {})
+        )
         world.driver().run(micro_batch(number), world.job(records(f"{number}", bucket="x")))
     compaction.compact(tmp_path, Encoder.simple_string_encoder())
     found = {path.name.partition("-")[0]: path.read_text() for path in tmp_path.glob("x/*-*")}
@@ -143,7 +156,7 @@ def test_files_fill_an_output_until_it_has_the_target_size(tmp_path):
 
 def test_a_file_of_the_target_size_is_no_small_one(tmp_path):
     """It is left alone, though one that is smaller comes before it."""
-    world = World(open_store=lambda: open_store(tmp_path, {}))
+    world = any_layout(open_store=lambda: open_store(tmp_path, {}))
     for number, value in enumerate(["", "1"]):
         world.driver().run(micro_batch(number), world.job(records(value, bucket="x")))
     assert compaction.plan(tmp_path, target_size=2).groups == ()
@@ -326,7 +339,7 @@ def test_dead_letters_are_not_joined_with_records(tmp_path):
 def test_files_of_another_format_are_not_joined(tmp_path, other):
     """Parquet after Parquet is no Parquet: the error says which files, and nothing was changed, nor text."""
     filled(tmp_path, form=BulkFormat(PARQUET))
-    text = World(uid="text", open_store=lambda: open_store(tmp_path, {}))
+    text = any_layout(uid="text", open_store=lambda: open_store(tmp_path, {}))
     for _ in range(2):
         text.driver().run(BatchWrite(), text.job(records("1", bucket="x")))
     before = {name: (tmp_path / name).read_bytes() for name in names(tmp_path)}
@@ -339,7 +352,12 @@ def test_files_of_another_format_are_not_joined(tmp_path, other):
 
 def of_several_schemas(base: Path, factory, *tables: dict, bucket="x") -> None:
     """One file of each table, in one bucket."""
-    world = World(plan=plan_of(BulkFormat(factory)), uid=None, open_store=lambda: open_store(base, {}))
+    world = World(
+        on_other_layout=OnOtherLayout.ALLOW,
+        plan=plan_of(BulkFormat(factory)),
+        uid=None,
+        open_store=lambda: open_store(base, {}),
+    )
     world.ids.made = 1000 * len(list(base.iterdir()))  # other ids than those of an earlier call
     for table in tables:
         rows = len(next(iter(table.values())))
