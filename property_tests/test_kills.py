@@ -20,7 +20,7 @@ from compaction import FileCompactor, FileCompactStrategy
 from filesink.epoch import EpochLoop
 from filesink.epoch_record import MicroBatch
 from filesink.errors import ConfigError
-from filesink.file_tiers import FileTiers
+from filesink.file_tiers import FileTiers, StoreAddress
 from filesink.identity import batch_write
 from filesink.maintenance import Maintenance
 from filesink.ports import Losers, Ports, SerialRunner
@@ -210,9 +210,10 @@ def overwrite(base: Path, mode: SaveMode, txn_id: str, rows: list[str], *, deadl
     EpochLoop(sink, sink.open_ledger(sink_id), ports=ports, options=EpochOptions()).run(cause, Job(rows, ""))
 
 
-def sweep(base: Path) -> None:
+def sweep(base_path: Path) -> None:
     """By hand, as if it were long ago."""
-    maintenance = Maintenance(killing_sink(base, 0, Shape()), clock=SystemClock(), ids=SystemIds())
+    sink = FileTiers(address=StoreAddress(base_path=str(base_path)), plan=plan_of(Shape()))
+    maintenance = Maintenance(sink, clock=SystemClock(), ids=SystemIds())
     time.sleep(0.002)  # times are in milliseconds
     maintenance.sweep(0)
 
@@ -232,7 +233,7 @@ def test_an_overwrite_killed_at_any_call_is_never_neither(tmp_path: Path, mode: 
         assert visible_rows(base / "out") == new
         in_a_process(lambda: overwrite(base, mode, "newer", BATCHES[2]))  # noqa: B023
         assert visible_rows(base / "out") == Counter(BATCHES[2])
-        sweep(base)  # what a write has left that was not decided bears a tag that nobody else has
+        sweep(base / "out")  # what a write has left that was not decided bears a tag that nobody else has
         assert left_over(base / "out") == []
         if killed != signal.SIGKILL:
             break

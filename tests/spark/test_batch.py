@@ -184,7 +184,7 @@ def test_csv_json_and_text_are_read_back_by_spark(spark: SparkSession, tmp_path:
     encoders = {"csv": Encoder.csv(header=True), "json": Encoder.json_lines()}
     for name, encoder in encoders.items():
         row_sink(tmp_path / name, encoder).with_rolling_policy(policy).build().write(df)
-        reader = spark.read.schema(df.schema).option("header", "true")
+        reader = spark.read.schema(df.schema).option("header", "true").option("escape", '"')
         back = reader.format(name).load(str(tmp_path / name))
         assert sorted(back.collect()) == sorted(df.collect())
         assert len(outside.visible(tmp_path / name)) > 2
@@ -239,7 +239,7 @@ def test_records_that_spark_renders_are_those_of_its_own_writer(
         "if(id % 7 = 0, null, concat('n \"', id)) AS `na, me`",
         "CAST(id AS DECIMAL(9, 2)) AS d",
     )
-    encoder = Encoder.json_lines() if kind == "json" else Encoder.csv(header=True)
+    encoder = Encoder.json_lines() if kind == "json" else Encoder.csv(header=True, dialect="spark")
     by_k = BucketAssigner.partition_bucket_assigner("k")
     row_sink(tmp_path / "ours", encoder).with_bucket_assigner(by_k).build().write(df)
     df.write.partitionBy("k").option("header", "true").format(kind).save(str(tmp_path / "theirs"))
