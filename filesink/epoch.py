@@ -58,7 +58,7 @@ from filesink.replay import (
 )
 from filesink.save_mode import SaveMode
 from filesink.task import WriteTask, encode_states
-from filesink.transactions import other_mode
+from filesink.transactions import decided_by_earlier_release, other_mode
 
 S = TypeVar("S")
 C = TypeVar("C")
@@ -208,9 +208,14 @@ class EpochLoop(Generic[S, C, A]):
         home = self.ledger.beside(decided.sink_id)
         if home.is_complete(decided):
             return
-        if home.sink_id != self.ledger.sink_id:
+        if home.sink_id == self.ledger.sink_id:
+            self._carry_through(decided)
+        elif decided.sink_id == decided_by_earlier_release(decided):
+            publisher = Publisher(self._sink, home, self._ports.clock)
+            publisher.publish(decided, Decider.EARLIER_DRIVER)
+            publisher.close()
+        else:
             raise other_mode(decided)
-        self._carry_through(decided)
 
     def _settle(self) -> Head | None:
         """The newest record, its epoch complete; nobody needs that of an open chain."""

@@ -31,7 +31,11 @@ def kind_of(value: object) -> str:
 def data_frame(df: DataFrame, where: str) -> DataFrame:
     """``df`` if it is a data frame of Spark, classic or not."""
     if not hasattr(df, "isStreaming"):
-        raise ConfigError(f"{where}() takes a Spark DataFrame, got {kind_of(df)}", code="BAD_VALUE")
+        raise ConfigError(
+            f"{where}() takes a DataFrame of Spark, got {kind_of(df)}; make one with "
+            "spark.createDataFrame(…)",
+            code="BAD_VALUE",
+        )
     return df
 
 

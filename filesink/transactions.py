@@ -13,12 +13,13 @@ from filesink.epoch_record import BatchWrite, EpochRecord, OfflineCompaction, Ta
 from filesink.errors import ConcurrentDriverError
 from filesink.ledger import COMPACTION, Ledger
 
+_LAST_WITH_LEDGERS = 2
+
 
 def find_write(cause: BatchWrite, ledger: Ledger) -> EpochRecord | None:
     """The record of a batch write with the ``txn_id`` of ``cause``, if it may be published.
 
-    Raises:
-        ConcurrentDriverError: ``OLD_TXN``, an earlier release has decided it and not carried it through.
+    Of earlier releases it may still have to be carried through.
     """
     claims = ledger.claims(cause.remembered_in)
     found = claims.standing()
@@ -88,15 +89,14 @@ def other_mode(record: EpochRecord) -> ConcurrentDriverError:
     )
 
 
+def decided_by_earlier_release(record: EpochRecord) -> str:
+    """The ledger of its own that a ``txn_id`` had up to records of version 2; ``""`` for later ones."""
+    return record.sink_id if record.version <= _LAST_WITH_LEDGERS else ""
+
+
 def _of_earlier_release(memory: Ledger) -> EpochRecord | None:
     """Up to records of version 2 a ``txn_id`` had a ledger of its own."""
     head = memory.head()
     if head is None or isinstance(head.record.cause, TakenBack):
         return None
-    if not head.complete:
-        raise ConcurrentDriverError(
-            f"an earlier release has decided a write of this txn_id ('{memory.sink_id}') and not carried it "
-            "through: its driver is at work, or has died. Nothing was written. Call recover()",
-            code="OLD_TXN",
-        )
     return head.record

@@ -95,7 +95,7 @@ def test_what_is_written_is_a_data_frame(wrong: object) -> None:
     """Each door says so before it looks at the base path."""
     sink = BUILDER.build()
     for door in (sink.write, lambda df: sink.foreach_batch(df, 0), start_of(sink)):
-        with pytest.raises(ConfigError, match="takes a Spark DataFrame, got"):
+        with pytest.raises(ConfigError, match="takes a DataFrame of Spark, got"):
             door(wrong)
 
 
