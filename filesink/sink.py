@@ -554,6 +554,9 @@ class FileSink:
 
     @property
     def _address(self) -> StoreAddress:
+        address = self._tiers.address  # with options of the session, if it goes by those
+        if isinstance(address, StoreAddress):
+            return address
         built = self._builder
         return StoreAddress(base_path=built.base_path, storage_options=built.storage_options)
 

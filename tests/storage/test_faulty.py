@@ -82,5 +82,5 @@ def test_every_operation_can_fail() -> None:
     store.open_input("r").close()
     store.list("")
     store.delete("r")
-    methods = {name for name in Store.__abstractmethods__ if name != "create"}
+    methods = Store.__abstractmethods__ - {"create", "refusal"}  # which do nothing by themselves
     assert methods | {"write", "close", "discard"} == set(asked)
