@@ -139,7 +139,10 @@ class Service:
     def check_statistics(self, record: Record) -> None:
         """I12: when nothing else goes on, planners are told what is there after an overwrite."""
         found = {f"p={one.values[0]}": one.parameters for one in self._partitions()}
-        for bucket in sorted(_buckets(record.replaced | record.pending.keys()) & found.keys()):
+        old = _buckets(
+            self.observer.replacements.ever_left
+        )  # removed by an epoch that announced nothing there
+        for bucket in sorted((_buckets(record.replaced | record.pending.keys()) & found.keys()) - old):
             files = {name: seen for name, seen in self.observer.visible.items() if parent(name) == bucket}
             told = [found[bucket].get(name) for name in ("numFiles", "totalSize")]
             if told != [str(len(files)), str(sum(len(seen.data) for seen in files.values()))]:
