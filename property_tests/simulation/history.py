@@ -88,6 +88,7 @@ class History:
             bucket = Bucket(self.world.disk, clock.now_ms, scenario.shape.server)
             self.machine.bucket = bucket
             self.observer.uploads = UploadWatch(self.world, bucket, self.observer.chains)
+            self.observer.uploads.is_void = self.observer.is_void
         self.metastore = Service(self.world, self.observer)
         self.sink = FileTiers(
             address=Address(self.machine),

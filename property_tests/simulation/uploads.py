@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from property_tests.simulation.bucket import Bucket, Upload
-from property_tests.simulation.reading import Chain
+from property_tests.simulation.reading import Chain, Record
 from property_tests.simulation.world import Process, World
 
 _OF_PART = re.compile(
@@ -28,6 +28,7 @@ class UploadWatch:
 
     def __init__(self, world: World, bucket: Bucket, chains: Mapping[str, Chain]) -> None:
         self.bucket = bucket
+        self.is_void: Callable[[Record], bool] = lambda _record: False
         self._world = world
         self._chains = chains
         for key in _FOREIGN:
@@ -39,11 +40,16 @@ class UploadWatch:
         aborted, self.bucket.aborted = self.bucket.aborted, []
         decided = max((chain.newest_slot() for chain in self._chains.values()), default=-1)
         for upload in aborted:
-            if any(_names(chain, upload) for chain in self._chains.values()):
+            if any(self._is_needed(chain, upload) for chain in self._chains.values()):
                 self._world.fail(f"I1: the upload of {upload.key} was aborted and is decided")
             foreign = isinstance(upload.owner, Process) and upload.owner.driver is not process.driver
             if foreign and _slot_of(upload) > decided:
                 self._world.fail(f"I5: the upload of {upload.key} may still be decided by another driver")
+
+    def _is_needed(self, chain: Chain, upload: Upload) -> bool:
+        """Whether the newest record names it, and is not void because another write has its txn_id."""
+        newest = chain.newest()
+        return newest is not None and not self.is_void(newest) and _names(chain, upload)
 
     def check_no_garbage(self, driver: Process, slot: int) -> None:
         """I6 for a driver that nothing has happened to."""
