@@ -25,7 +25,13 @@ from dataclasses import dataclass, replace
 from filesink.claims import Claims
 from filesink.completion import Completion, End, completion_of
 from filesink.epoch_record import EMPTY, BatchWrite, EpochRecord, MicroBatch, Section, TakenBack
-from filesink.errors import CommitStateUnknown, ConcurrentDriverError, StateCorruptError, StorageError
+from filesink.errors import (
+    CommitStateUnknown,
+    ConcurrentDriverError,
+    FilesinkError,
+    StateCorruptError,
+    StorageError,
+)
 from filesink.ledger_directory import LedgerDirectory, Listing, ledger_ids, twins
 from filesink.naming import LEDGER_ROOT
 from filesink.ports import Clock
@@ -202,8 +208,19 @@ class Ledger:
                 placed.nonce != record.nonce
             ):
                 slot += 1
-            if self.counts(placed.slot):
+            if self._is_sure_to_count(placed):
                 return placed
+
+    def _is_sure_to_count(self, placed: EpochRecord) -> bool:
+        """As ``counts``; whoever cannot tell must not take a record that stands for one that does not."""
+        try:
+            return self.counts(placed.slot)
+        except FilesinkError as error:
+            raise CommitStateUnknown(
+                f"{self.directory.path_of(placed.slot, 'record')} stands, and whether it counts could not be "
+                f"looked at ({error.message}). Nothing was deleted; call recover() later",
+                code="DECIDE_UNKNOWN",
+            ) from error
 
     def decide(self, record: EpochRecord) -> EpochRecord:
         """Create ``record`` in its slot; return the record that stands there now.

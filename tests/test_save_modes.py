@@ -11,6 +11,7 @@ from filesink.dead_letters import DeadLetters
 from filesink.epoch_record import BatchWrite, Section
 from filesink.errors import (
     CommitFailedError,
+    CommitStateUnknown,
     ConcurrentDriverError,
     ConfigError,
     IdentityError,
@@ -659,6 +660,25 @@ def test_many_writes_leave_few_files_and_cost_what_the_first_cost(world):
     assert all(late <= 1.5 * early for early, late in zip(before, after, strict=True)), (before, after)
     ledgers = {path.split("/")[1] for path in world.files.files if path.startswith("_filesink/")}
     assert ledgers == {"appends-u", "exclusive", "_layout", "_txns"}
+
+
+def test_an_append_whose_slot_cannot_be_looked_at_discards_nothing(world):
+    """Its record stands, so its files are decided: whoever recovers publishes them."""
+    decided = []
+    gone = StorageError("not permitted", code="PERMISSION")
+
+    def fault(operation, path):
+        if operation == "put_if_absent" and path.endswith(".record"):
+            decided.append(path)
+        is_look = operation == "list" and decided and path.startswith("_filesink/appends")
+        return Fault(moment=Moment.BEFORE, error=gone) if is_look else None
+
+    world.fault = fault
+    with pytest.raises(CommitStateUnknown, match="recover"):
+        write(world, "append", "1")
+    world.fault = lambda _operation, _path: None
+    assert len(world.maintenance().recover(Lost.RAISE, None).published) == 1
+    assert world.rows() == ["1"]
 
 
 def test_an_append_looks_into_no_other_partition(world):
