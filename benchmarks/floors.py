@@ -24,7 +24,7 @@ from pyspark.sql import functions as F  # noqa: N812 - as all PySpark code does
 from pyspark.sql.streaming import StreamingQuery
 
 from file_formats import CASES, write
-from filesink.spark.arrow_batches import bounded_by_rows
+from filesink.spark.input.arrow_batches import bounded_by_rows
 from flink import FILES, make_lines
 from formats import Encoder
 from lineitem import generate

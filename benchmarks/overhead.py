@@ -19,7 +19,7 @@ import pyarrow.parquet as pq
 from pyspark import TaskContext
 from pyspark.sql import DataFrame
 
-from filesink.spark.arrow_batches import bounded_by_rows
+from filesink.spark.input.arrow_batches import bounded_by_rows
 from lineitem import generate, ours_flat, seconds_to_write
 from paired import Contender, compare, options
 from sessions import start_spark

@@ -26,10 +26,10 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from examples.hive_server import HiveServer, hive_server
 from filesink.metastore.api import Column, Table, TableName
-from filesink.metastore.hive import HiveMetastore
+from filesink.metastore.hive.metastore import HiveMetastore
 from filesink.metastore.metastore_policy import MetastorePolicy
 from filesink.metastore.policies import CommittedPartition, Site
-from filesink.metastore.table_formats import HIVE_FORMATS
+from filesink.metastore.tables.formats import HIVE_FORMATS
 from filesink.storage.open import open_store
 from paired import Comparison, Contender, compare, seconds
 

@@ -28,8 +28,8 @@ from botocore.config import Config
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # the servers are those of the tests
 
-from filesink.committables import PendingFile
-from filesink.committer import FileCommitter
+from filesink.commit.committer import FileCommitter
+from filesink.parts.committables import PendingFile
 from filesink.ports import SerialRunner
 from filesink.storage.open import open_store
 from paired import Contender, compare, keep, seconds

@@ -33,20 +33,20 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # the server is th
 
 from counted_objects import CountedObjects
 from filesink import BucketAssigner, FileSink
-from filesink.committables import PendingFile
-from filesink.epoch import EpochLoop
-from filesink.epoch_record import EMPTY, MicroBatch, Section
-from filesink.file_tiers import FileTiers
+from filesink.commit.epoch import EpochLoop
+from filesink.commit.replay import EpochOptions
+from filesink.commit.task import TaskResult
+from filesink.file_sink.tiers import FileTiers
+from filesink.ledger.record import EMPTY, MicroBatch, Section
 from filesink.naming import HiddenName, join
+from filesink.parts.committables import PendingFile
 from filesink.ports import Losers, Ports, SerialRunner
-from filesink.replay import EpochOptions
 from filesink.storage.api import Store
 from filesink.storage.open import open_store
-from filesink.storage.s3 import S3Store
-from filesink.storage.s3_options import S3Options
+from filesink.storage.s3.options import S3Options
+from filesink.storage.s3.store import S3Store
 from filesink.storage.staged import HiddenFile
 from filesink.system import SystemClock, SystemIds, ThreadRunner
-from filesink.task import TaskResult
 from formats import ParquetWriterFactory
 from paired import keep, seconds
 from tests.servers import rclone

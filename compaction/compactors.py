@@ -15,10 +15,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from compaction.inputs import HeldInput, InputFile
-from filesink.closing import Part
 from filesink.errors import CompactionError, ConfigError, StorageError
-from filesink.file_format import BulkFormat, FileFormat, code_of
-from filesink.merging import Combine, Combined, MergeRequest, SinkFiles, concatenate
+from filesink.parts.file_format import BulkFormat, FileFormat, code_of
+from filesink.parts.merging import Combine, Combined, MergeRequest, SinkFiles, concatenate
+from filesink.parts.open_parts import Part
 from filesink.storage.api import Store
 from filesink.storage.staged import Piece, Tail
 
@@ -165,7 +165,7 @@ class RewritingFileCompactor(FileCompactor):
 
 @dataclass(frozen=True, slots=True)
 class Rewrite:
-    """Runs a rewriting compactor; implements ``filesink.merging.Combine``."""
+    """Runs a rewriting compactor; implements ``filesink.parts.merging.Combine``."""
 
     compactor: RewritingFileCompactor
     form: FileFormat

@@ -27,8 +27,8 @@ import pyarrow.types as pt
 
 from compaction.inputs import InputFile, signature_of
 from formats.errors import FormatError
-from formats.parquet import ParquetWriterFactory
-from formats.parquet_reader import FOOTER_LIMITS
+from formats.parquet.reader import FOOTER_LIMITS
+from formats.parquet.writer import ParquetWriterFactory
 from formats.reading import Source
 
 if TYPE_CHECKING:

@@ -14,13 +14,13 @@ from compaction import parquet
 from compaction.compactors import RewritingFileCompactor
 from compaction.inputs import InputFile
 from filesink.errors import CompactionError, ConfigError
-from filesink.file_format import BulkFormat, FileFormat, RowFormat, code_of
-from filesink.merging import UNREADABLE
+from filesink.parts.file_format import BulkFormat, FileFormat, RowFormat, code_of
+from filesink.parts.merging import UNREADABLE
 from formats import columns
 from formats.errors import FormatError
 from formats.evolution import check_readable_as
 from formats.limits import own_file
-from formats.parquet import ParquetWriterFactory
+from formats.parquet.writer import ParquetWriterFactory
 
 if TYPE_CHECKING:
     from formats.api import BinaryOutput, BulkWriterFactory, Encoder

@@ -10,11 +10,11 @@ from functools import partial
 from compaction.compactors import FileCompactor
 from compaction.stage import CompactParts
 from compaction.trigger import Trigger
-from filesink.closing import Part
 from filesink.durations import parse_duration_ms
 from filesink.errors import ConfigError
-from filesink.file_format import code_of
-from filesink.merging import Merging, SinkFiles
+from filesink.parts.file_format import code_of
+from filesink.parts.merging import Merging, SinkFiles
+from filesink.parts.open_parts import Part
 from formats.errors import FormatError
 from formats.sizes import parse_size
 
@@ -61,7 +61,7 @@ class FileCompactStrategy:
         )
 
     def stage(self, compactor: FileCompactor, files: SinkFiles) -> CompactParts:
-        """See ``filesink.closed_parts.CompactStrategy``."""
+        """See ``filesink.parts.closed_parts.CompactStrategy``."""
         if not isinstance(compactor, FileCompactor):
             raise ConfigError(
                 f"enable_compact takes a FileCompactor, got {type(compactor).__name__}; choose one of "

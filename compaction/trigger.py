@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
-from filesink.closing import Part
 from filesink.durations import has_passed
 from filesink.errors import SecurityError
 from filesink.naming import name_of, parse_hidden
+from filesink.parts.open_parts import Part
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,7 +1,6 @@
 """filesink: exactly-once part files from batch and streaming PySpark DataFrames."""
 
-from filesink.buckets import BucketAssigner
-from filesink.dead_letters import DeadLetters
+from filesink.buckets.assigner import BucketAssigner
 from filesink.errors import (
     BucketError,
     CheckpointMismatchError,
@@ -32,10 +31,11 @@ from filesink.errors import (
     StorageError,
     VersionError,
 )
+from filesink.file_sink.report import EpochReport, FinishedFile, RecoveryReport, SweepPlan
 from filesink.metastore.api import Metastore, TableKind
-from filesink.metastore.glue import GlueCatalog
-from filesink.metastore.hive import HiveMetastore
-from filesink.metastore.hive_connection import Kerberos
+from filesink.metastore.glue.metastore import GlueCatalog
+from filesink.metastore.hive.connection import Kerberos
+from filesink.metastore.hive.metastore import HiveMetastore
 from filesink.metastore.metastore_policy import MetastorePolicy
 from filesink.metastore.partition_commit import PartitionCommit
 from filesink.metastore.policies import (
@@ -45,12 +45,12 @@ from filesink.metastore.policies import (
     SuccessFilePolicy,
 )
 from filesink.naming import OutputFileConfig
-from filesink.part_file import PartFileInfo
-from filesink.report import EpochReport, FinishedFile, RecoveryReport, SweepPlan
-from filesink.rolling import CheckpointRollingPolicy, RollingPolicy
+from filesink.parts.dead_letters import DeadLetters
+from filesink.parts.part_file import PartFileInfo
+from filesink.parts.rolling import CheckpointRollingPolicy, RollingPolicy
 from filesink.sink import FileSink, FileSinkBuilder
-from filesink.spark.catalog import SparkCatalog
-from filesink.spark.register import register
+from filesink.spark.catalog.metastore import SparkCatalog
+from filesink.spark.data_source.register import register
 
 __all__ = [
     "BucketAssigner",

@@ -31,8 +31,8 @@ from filesink.system import SystemClock
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from filesink.epoch_record import EpochRecord
-    from filesink.ledger import Ledger
+    from filesink.ledger.ledger import Ledger
+    from filesink.ledger.record import EpochRecord
 
 StateT = TypeVar("StateT")
 CommittableT = TypeVar("CommittableT")

@@ -1,6 +1,6 @@
 """Instants as a wall clock shows them, for any zone and any year that Spark has. Pure.
 
-Offsets from UTC come from ``formats.zones``. Python's ``datetime`` ends with the year 9999, so later
+Offsets from UTC come from ``formats.text.zones``. Python's ``datetime`` ends with the year 9999, so later
 instants are looked up in the same place of an earlier 400-year cycle of the calendar.
 """
 
@@ -13,7 +13,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from filesink.arguments import instance_of
 from filesink.errors import ConfigError
-from formats.zones import SHORT_NAMES
+from formats.text.zones import SHORT_NAMES
 
 DAY = 86_400  # seconds
 _CYCLE_DAYS = 146_097  # of 400 years; a whole number of weeks

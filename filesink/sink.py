@@ -20,40 +20,40 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Literal, NoReturn
 
-from filesink.bucket import Closed
-from filesink.buckets import BucketAssigner
-from filesink.checkpoints import check_checkpoint
-from filesink.closed_parts import Compaction, CompactStrategy, Waiting
-from filesink.committables import Committable, HeldFile
-from filesink.dead_letters import DeadLetters
+from filesink.buckets.assigner import BucketAssigner
+from filesink.buckets.named_partitions import Partition, buckets_named
+from filesink.commit.layout_guard import OnOtherLayout
+from filesink.commit.replay import EpochOptions, OnRepeatedTxn, OnReplayMismatch
 from filesink.durations import Duration, parse_duration_ms
 from filesink.errors import CleanupError, ConfigError
-from filesink.file_format import BulkFormat, FileFormat, RowFormat, check_suffix
-from filesink.file_tiers import FileTiers, Publishing, StoreAddress
-from filesink.hive_tables import assigner_of, find_table, format_of
-from filesink.identity import OnNewQuery, check_uid
-from filesink.layout_guard import OnOtherLayout
-from filesink.maintenance import Announce, Lost, Maintenance
-from filesink.merging import SinkFiles
+from filesink.file_sink.report import EpochReport, RecoveryReport, SweepPlan, report_of
+from filesink.file_sink.table_destination import assigner_of, find_table, format_of
+from filesink.file_sink.tiers import FileTiers, Publishing, StoreAddress
+from filesink.ledger.identity import OnNewQuery, check_uid
 from filesink.metastore.announcements import Announced
 from filesink.metastore.api import Metastore
 from filesink.metastore.metastore_policy import MetastorePolicy
 from filesink.metastore.partition_commit import PartitionCommit
 from filesink.method_arguments import checkpoint, choice, data_frame, instance_of, kind_of
-from filesink.named_partitions import Partition, buckets_named
 from filesink.naming import OutputFileConfig
-from filesink.replay import EpochOptions, OnRepeatedTxn, OnReplayMismatch
-from filesink.report import EpochReport, RecoveryReport, SweepPlan, report_of
-from filesink.rolling import AnsweringPolicy, CheckpointRollingPolicy, RollingPolicy
+from filesink.operations.find_sinks import check_streamed, check_written
+from filesink.operations.maintenance import Announce, Lost, Maintenance
+from filesink.parts.bucket import Closed
+from filesink.parts.closed_parts import Compaction, CompactStrategy, Waiting
+from filesink.parts.committables import Committable, HeldFile
+from filesink.parts.dead_letters import DeadLetters
+from filesink.parts.file_format import BulkFormat, FileFormat, RowFormat, check_suffix
+from filesink.parts.merging import SinkFiles
+from filesink.parts.rolling import AnsweringPolicy, CheckpointRollingPolicy, RollingPolicy
+from filesink.parts.writer import Plan
 from filesink.save_mode import SaveMode
 from filesink.spark.arguments import spark_trigger
+from filesink.spark.catalog.columns import in_table_order
+from filesink.spark.checkpoints import check_checkpoint
 from filesink.spark.engine import EngineOptions, SparkEngine
+from filesink.spark.input.s3a import SessionOptions
 from filesink.spark.query import AtEnd, SinkQuery
-from filesink.spark.s3a import SessionOptions
-from filesink.spark.table_columns import in_table_order
 from filesink.storage.base_path import check_base_path
-from filesink.writer import Plan
-from filesink.written_sinks import check_streamed, check_written
 from formats.api import BulkWriterFactory, Encoder, RowEncoder
 from formats.per_row import PerRowEncoder
 

@@ -4,18 +4,18 @@ Knows bytes and records. Has never heard of buckets, commits, Spark or stores.
 """
 
 from formats.api import BinaryOutput, BulkWriter, BulkWriterFactory, Encoder, RowEncoder
-from formats.arrow_ipc import ArrowWriterFactory
-from formats.avro import AvroWriterFactory
-from formats.compressed import CompressWriterFactory
+from formats.arrow_ipc.writer import ArrowWriterFactory
+from formats.avro.writer import AvroWriterFactory
+from formats.compressed.writer import CompressWriterFactory
 from formats.errors import FormatError, LimitError
-from formats.excel import ExcelWriterFactory
+from formats.excel.writer import ExcelWriterFactory
 from formats.limits import ReadLimits, bounded
-from formats.orc import OrcBulkWriterFactory, OrcIndexes
-from formats.parquet import ParquetWriterFactory
-from formats.parquet_encryption import ParquetEncryption
-from formats.parquet_layout import ParquetLayout
-from formats.sequence_file import SequenceFileWriterFactory
-from formats.xml import XmlWriterFactory
+from formats.orc.writer import OrcBulkWriterFactory, OrcIndexes
+from formats.parquet.encryption import ParquetEncryption
+from formats.parquet.layout import ParquetLayout
+from formats.parquet.writer import ParquetWriterFactory
+from formats.sequence_file.writer import SequenceFileWriterFactory
+from formats.xml.writer import XmlWriterFactory
 
 __all__ = [
     "ArrowWriterFactory",

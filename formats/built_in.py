@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
     from formats.api import Encoder
-    from formats.avro_codecs import AvroCodecName
+    from formats.avro.codecs import AvroCodecName
 
 
 class BuiltInEncoders:
@@ -19,14 +19,14 @@ class BuiltInEncoders:
 
         Flink's ``SimpleStringEncoder``. Null is an empty line, as in Spark's text writer.
         """
-        from formats.text import TextEncoder
+        from formats.text.encoder import TextEncoder
 
         return TextEncoder(charset=charset)
 
     @staticmethod
     def json_lines() -> Encoder:
         """One JSON object per line with the values of Spark's ``to_json``, times to the microsecond."""
-        from formats.json_lines import JsonLinesEncoder
+        from formats.json.encoder import JsonLinesEncoder
 
         return JsonLinesEncoder()
 
@@ -44,7 +44,7 @@ class BuiltInEncoders:
         timestamp_format: str | None = None,
         charset: str = "UTF-8",
     ) -> Encoder:
-        """Comma-separated values; see ``formats.csv`` for the rules.
+        """Comma-separated values; see ``formats.csv.encoder`` for the rules.
 
         Args:
             delimiter: between fields; one or more characters.
@@ -57,15 +57,15 @@ class BuiltInEncoders:
             quote_mode: ``"minimal"`` quotes where needed, ``"all"`` every field; with ``"none"`` a value
                 that would need quotes cannot be written.
             null_value: what stands for null; an empty string is ``""`` and so differs from it.
-            date_format: a pattern such as ``"dd.MM.yyyy"``, see ``formats.time_patterns``.
+            date_format: a pattern such as ``"dd.MM.yyyy"``, see ``formats.text.time_patterns``.
             timestamp_format: the same for timestamps, in the zone of the session.
             charset: of the files.
 
         Raises:
             FormatError: kind ``"option"``; a value that no reader could take apart.
         """
-        from formats.csv import CsvEncoder, CsvValues
-        from formats.csv_dialect import CsvDialect, default_escape
+        from formats.csv.dialect import CsvDialect, default_escape
+        from formats.csv.encoder import CsvEncoder, CsvValues
 
         if escape is None:
             escape = default_escape(dialect, quote=quote)
@@ -87,12 +87,12 @@ class BuiltInEncoders:
         metadata: Mapping[str, str] | None = None,
         schema: str | Mapping[str, Any] | None = None,
     ) -> Encoder:
-        """Avro object container files that can be continued; see ``formats.avro.AvroOptions``.
+        """Avro object container files that can be continued; see ``formats.avro.writer.AvroOptions``.
 
         Raises:
             FormatError: kind ``"option"``; an unknown codec or level, a size that is none, or no schema.
         """
-        from formats.avro import AvroEncoder
+        from formats.avro.writer import AvroEncoder
 
         return AvroEncoder(
             compression=compression,

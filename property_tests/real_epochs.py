@@ -15,22 +15,22 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from filesink.buckets import BucketAssigner
-from filesink.epoch import EpochLoop
-from filesink.epoch_record import MicroBatch
-from filesink.file_format import BulkFormat, FileFormat, RowFormat
-from filesink.file_tiers import FileTiers
+from filesink.buckets.assigner import BucketAssigner
+from filesink.commit.epoch import EpochLoop
+from filesink.commit.replay import EpochOptions
+from filesink.file_sink.tiers import FileTiers
+from filesink.ledger.record import MicroBatch
 from filesink.naming import OutputFileConfig
+from filesink.parts.file_format import BulkFormat, FileFormat, RowFormat
+from filesink.parts.rolling import RollingPolicy
+from filesink.parts.writer import Plan
 from filesink.ports import Losers, Ports, SerialRunner
-from filesink.replay import EpochOptions
-from filesink.rolling import RollingPolicy
 from filesink.storage.api import Store
-from filesink.storage.local import LocalStore
-from filesink.storage.posix import PosixFs
+from filesink.storage.local.posix import PosixFs
+from filesink.storage.local.store import LocalStore
 from filesink.system import SystemClock, SystemIds
-from filesink.writer import Plan
 from formats.api import Encoder
-from formats.parquet import ParquetWriterFactory
+from formats.parquet.writer import ParquetWriterFactory
 
 BATCHES = 4
 PARTITIONS = 2

@@ -15,13 +15,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from filesink.bucket_ids import check_bucket_id, encode_ids
-from filesink.buckets import BucketAssigner, BucketContext, assign_ids, split
+from filesink.buckets.assigner import BucketAssigner, BucketContext, assign_ids, split
+from filesink.buckets.bucket_ids import check_bucket_id, encode_ids
+from filesink.buckets.partition_paths import escape, fragment, partition_values, unescape
+from filesink.buckets.router import Router
 from filesink.errors import BucketError
 from filesink.local_time import LocalTime, time_zone
-from filesink.partition_paths import escape, fragment, partition_values, unescape
-from filesink.router import Router
-from formats.zones import utc_offsets
+from formats.text.zones import utc_offsets
 
 CONTEXT = BucketContext(processing_time_ms=0, time_zone="UTC")
 ZONES = ("America/New_York", "Europe/Dublin", "Asia/Tehran", "Pacific/Apia", "Africa/Monrovia", "+05:45")

@@ -9,16 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from filesink.committables import (
-    CommittableCodec,
-    DiscardFile,
-    HeldFile,
-    HeldFileCodec,
-    PendingFile,
-    ReplacedFile,
-    SupersededFile,
-)
-from filesink.epoch_record import (
+from filesink.commit.task import TaskResult
+from filesink.errors import SecurityError, StateCorruptError, StateError, StateVersionError
+from filesink.framing import frame, unframe
+from filesink.ledger.record import (
     EMPTY,
     BatchWrite,
     EpochRecord,
@@ -28,11 +22,17 @@ from filesink.epoch_record import (
     Section,
     Upkeep,
 )
-from filesink.errors import SecurityError, StateCorruptError, StateError, StateVersionError
-from filesink.framing import frame, unframe
+from filesink.parts.committables import (
+    CommittableCodec,
+    DiscardFile,
+    HeldFile,
+    HeldFileCodec,
+    PendingFile,
+    ReplacedFile,
+    SupersededFile,
+)
 from filesink.save_mode import SaveMode
 from filesink.storage.staged import HiddenFile
-from filesink.task import TaskResult
 
 NAMES = st.text(
     st.characters(blacklist_categories=["Cs"], blacklist_characters="/\0"), min_size=1, max_size=8

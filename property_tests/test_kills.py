@@ -17,17 +17,17 @@ import pyarrow as pa
 import pytest
 
 from compaction import FileCompactor, FileCompactStrategy
-from filesink.epoch import EpochLoop
-from filesink.epoch_record import MicroBatch
+from filesink.commit.epoch import EpochLoop
+from filesink.commit.replay import EpochOptions
 from filesink.errors import ConfigError
-from filesink.file_tiers import FileTiers, StoreAddress
-from filesink.identity import batch_write
-from filesink.maintenance import Maintenance
+from filesink.file_sink.tiers import FileTiers, StoreAddress
+from filesink.ledger.identity import batch_write
+from filesink.ledger.record import MicroBatch
+from filesink.operations.maintenance import Maintenance
 from filesink.ports import Losers, Ports, SerialRunner
-from filesink.replay import EpochOptions
 from filesink.save_mode import SaveMode
-from filesink.storage.local import LocalStore
-from filesink.storage.posix import PosixFs
+from filesink.storage.local.posix import PosixFs
+from filesink.storage.local.store import LocalStore
 from filesink.system import SystemClock, SystemIds
 from property_tests.simulation.compacting import Compacting
 from property_tests.simulation.workload import SCHEMA, Shape, plan_of, rows_in

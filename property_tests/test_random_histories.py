@@ -9,8 +9,8 @@ import sys
 
 import pytest
 
-from filesink import ledger
-from filesink.storage import local_sync
+from filesink.ledger import ledger
+from filesink.storage.local import sync as local_sync
 from property_tests.regressions.seeds import SEEDS
 from property_tests.simulate import run_seed, run_seeds
 from property_tests.simulation import epilogue

@@ -13,15 +13,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from filesink.api import WriterContext
-from filesink.bucket import WriterBucket
-from filesink.committables import Committable, HeldFile, HeldFileCodec, PendingFile
-from filesink.file_format import BulkFormat, FileFormat, RowFormat
 from filesink.naming import OutputFileConfig
-from filesink.part_file import PartFileInfo
-from filesink.rolling import RollingPolicy
+from filesink.parts.bucket import WriterBucket
+from filesink.parts.committables import Committable, HeldFile, HeldFileCodec, PendingFile
+from filesink.parts.file_format import BulkFormat, FileFormat, RowFormat
+from filesink.parts.part_file import PartFileInfo
+from filesink.parts.rolling import RollingPolicy
+from filesink.parts.writer import AttemptParts, Plan
 from filesink.storage.memory import MemoryFiles, MemoryStore
 from filesink.system import SystemClock, SystemIds
-from filesink.writer import AttemptParts, Plan
 from formats.api import BinaryOutput, BulkWriter, BulkWriterFactory
 from property_tests.simulation.workload import HEADER_BYTES, ColumnAssigner, LinesEncoder
 

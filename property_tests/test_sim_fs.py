@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from filesink.storage.fs import Fs
-from filesink.storage.posix import PosixFs
+from filesink.storage.local.fs import Fs
+from filesink.storage.local.posix import PosixFs
 from property_tests.simulation.disk import Cut, Disk
 from property_tests.simulation.nodes import Inode
 from property_tests.simulation.sim_fs import SimFs

@@ -8,7 +8,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from filesink.storage.posix import PosixFs
+from filesink.storage.local.posix import PosixFs
 
 #: Every character of ASCII that a name may hold, and of others one of each kind that software trips over.
 CHARACTERS = [chr(code) for code in range(1, 128) if chr(code) != "/"] + [

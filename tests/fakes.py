@@ -9,27 +9,27 @@ from dataclasses import dataclass, field, replace
 import pyarrow as pa
 
 from filesink.api import Metrics, WriterContext
-from filesink.bucket import Closed, WriterBucket
-from filesink.buckets import BucketAssigner
-from filesink.closed_parts import Compaction, Waiting
-from filesink.committables import HeldFile
-from filesink.epoch import EpochLoop
-from filesink.epoch_record import MicroBatch
-from filesink.file_format import FileFormat, RowFormat
-from filesink.file_tiers import FileTiers, Publishing
-from filesink.layout_guard import OnOtherLayout
-from filesink.ledger import Ledger
-from filesink.maintenance import Announce, Maintenance
+from filesink.buckets.assigner import BucketAssigner
+from filesink.commit.epoch import EpochLoop
+from filesink.commit.layout_guard import OnOtherLayout
+from filesink.commit.replay import EpochOptions
+from filesink.file_sink.tiers import FileTiers, Publishing
+from filesink.ledger.ledger import Ledger
+from filesink.ledger.record import MicroBatch
 from filesink.metastore.partition_commit import PartitionCommit
 from filesink.naming import OutputFileConfig
+from filesink.operations.maintenance import Announce, Maintenance
+from filesink.parts.bucket import Closed, WriterBucket
+from filesink.parts.closed_parts import Compaction, Waiting
+from filesink.parts.committables import HeldFile
+from filesink.parts.file_format import FileFormat, RowFormat
+from filesink.parts.rolling import RollingPolicy
+from filesink.parts.writer import FileWriter, Plan, WriterLimits
 from filesink.ports import Losers, Ports, SerialRunner
-from filesink.replay import EpochOptions
-from filesink.rolling import RollingPolicy
 from filesink.storage.api import Store
 from filesink.storage.faulty import Fault, FaultyStore
 from filesink.storage.memory import MemoryFiles, MemoryStore
 from filesink.storage.staged import HiddenFile
-from filesink.writer import FileWriter, Plan, WriterLimits
 from formats.api import Encoder
 
 QUERY = "0a0b0c0d-0000-4000-8000-000000000001"

@@ -12,14 +12,14 @@ import pytest
 
 import compaction
 from filesink import FileSinkBuilder
-from filesink.epoch import EpochLoop
-from filesink.identity import batch_write
-from filesink.ledger_directory import ledger_ids
+from filesink.commit.epoch import EpochLoop
+from filesink.commit.replay import EpochOptions
+from filesink.ledger.directory import ledger_ids
+from filesink.ledger.identity import batch_write
+from filesink.ledger.transactions import find_write
 from filesink.ports import Ports, SerialRunner
-from filesink.replay import EpochOptions
 from filesink.save_mode import SaveMode
 from filesink.system import SystemClock, SystemIds
-from filesink.transactions import find_write
 from tests.golden.states import reading
 from tests.golden.states.frozen import FROZEN, Frozen, Txn, twice
 

@@ -9,8 +9,8 @@ import pytest
 
 from compaction import FileCompactor, FileCompactStrategy
 from filesink import ConfigError, FileSink, SparkCatalog, SuccessFilePolicy
-from filesink.epoch_record import BatchWrite
-from filesink.file_tiers import StoreAddress
+from filesink.file_sink.tiers import StoreAddress
+from filesink.ledger.record import BatchWrite
 from formats import Encoder
 from tests.fakes import World, records
 from tests.wrong_types import WRONG, Call, calls, untyped

@@ -10,11 +10,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any
 
-from filesink.committables import Committable, PendingFile, ReplacedFile, Watermark
 from filesink.errors import InternalError, SecurityError, StateCorruptError
 from filesink.framing import check_field, from_json, to_json
+from filesink.ledger.recorded_paths import is_seen
 from filesink.naming import check_relative, is_data, parent, shown
-from filesink.recorded_paths import is_seen
+from filesink.parts.committables import Committable, PendingFile, ReplacedFile, Watermark
 
 CODEC_VERSION = 1
 

@@ -28,8 +28,8 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 from filesink.arguments import instance_of
+from filesink.buckets.partition_paths import DEFAULT_PARTITION, fragment, partition_values
 from filesink.errors import ConfigError, MetastoreConflictError, MetastoreError
-from filesink.partition_paths import DEFAULT_PARTITION, fragment, partition_values
 from filesink.ports import SerialRunner, TaskRunner
 
 _NAME = re.compile(r"[A-Za-z0-9_]{1,128}")

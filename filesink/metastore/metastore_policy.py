@@ -34,8 +34,8 @@ from filesink.metastore.api import (
 from filesink.metastore.locations import bucket_location
 from filesink.metastore.policies import CommitPolicy, CommittedPartition, Site
 from filesink.metastore.statistics import file_sizes, statistics
-from filesink.metastore.table_columns import check_evolvable, check_table, new_columns, table_for
-from filesink.metastore.table_partitions import (
+from filesink.metastore.tables.columns import check_evolvable, check_table, new_columns, table_for
+from filesink.metastore.tables.partitions import (
     AFTER,
     BEFORE,
     by_values,
@@ -44,7 +44,7 @@ from filesink.metastore.table_partitions import (
     in_place,
     values_in,
 )
-from filesink.metastore.table_readers import check_readers
+from filesink.metastore.tables.readers import check_readers
 
 log = logging.getLogger("filesink")
 T = TypeVar("T")

@@ -26,21 +26,21 @@ from filesink.api import (
     Prepared,
     SinkAggregatedCommitter,
 )
-from filesink.committables import Committable, HeldFile
-from filesink.date_patterns import DatePattern
+from filesink.buckets.date_patterns import DatePattern
+from filesink.buckets.partition_paths import partition_values
+from filesink.buckets.times import DateTimeBucketAssigner
 from filesink.durations import Duration, parse_duration_ms
 from filesink.errors import ConfigError, MetastoreConflictError, MetastoreError, StorageError
+from filesink.ledger.recorded_layout import partition_columns
 from filesink.local_time import LocalTime
 from filesink.metastore.announcements import Announced, Announcement, gathered
 from filesink.metastore.locations import bucket_location
 from filesink.metastore.policies import CommitPolicy, CommittedPartition, Site
 from filesink.metastore.triggers import PartitionTime, ProcessTime, Trigger, TriggerView
-from filesink.partition_paths import partition_values
-from filesink.recorded_layout import partition_columns
-from filesink.time_buckets import DateTimeBucketAssigner
+from filesink.parts.committables import Committable, HeldFile
 
 if TYPE_CHECKING:
-    from filesink.buckets import BucketAssigner
+    from filesink.buckets.assigner import BucketAssigner
 
 log = logging.getLogger("filesink")
 

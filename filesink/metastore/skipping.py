@@ -13,10 +13,10 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from filesink.api import Announcements, EpochContext, Prepared, SinkAggregatedCommitter
-from filesink.committables import Committable
 from filesink.errors import FilesinkError
 from filesink.metastore.announcements import Announced, Announcement
 from filesink.metastore.partition_commit import PartitionCommitter
+from filesink.parts.committables import Committable
 
 log = logging.getLogger("filesink")
 

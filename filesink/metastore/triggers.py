@@ -18,14 +18,14 @@ import pyarrow as pa
 import pyarrow.types as pt
 
 from filesink.arguments import instance_of
-from filesink.committables import Watermark
-from filesink.date_reading import DateReader
+from filesink.buckets.date_reading import DateReader
+from filesink.buckets.event_time import latest_instant_ms
+from filesink.buckets.partition_paths import partition_values
 from filesink.durations import has_passed
 from filesink.errors import ConfigError
-from filesink.event_time import latest_instant_ms
 from filesink.local_time import time_zone
 from filesink.metastore.announcements import Announcement
-from filesink.partition_paths import partition_values
+from filesink.parts.committables import Watermark
 
 _NAME = re.compile(r"\$(?:([A-Za-z_][A-Za-z0-9_]*)|\{([^{}$]+)\})")
 _TIME = re.compile(

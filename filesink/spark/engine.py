@@ -12,24 +12,24 @@ from pyspark.errors import PySparkRuntimeError
 from pyspark.sql import SparkSession
 
 from filesink.api import Sink
-from filesink.epoch import EpochLoop, Outcome
-from filesink.epoch_record import BatchWrite
+from filesink.commit.epoch import EpochLoop, Outcome
+from filesink.commit.replay import EpochOptions, OnGap, OnRepeatedTxn
 from filesink.errors import ConfigError, RepeatedTxnError
-from filesink.identity import batch_write, stream_sink_id, superseding
+from filesink.ledger.identity import batch_write, stream_sink_id, superseding
+from filesink.ledger.record import BatchWrite
+from filesink.ledger.transactions import find_write
 from filesink.ports import Clock, Ids, Ports
-from filesink.replay import EpochOptions, OnGap, OnRepeatedTxn
 from filesink.save_mode import SaveMode
 from filesink.spark.arguments import check_frame, check_stream, check_txn_id, spark_trigger
 from filesink.spark.chains import Chains
-from filesink.spark.digest import Digested
-from filesink.spark.job import SparkWriteJob, check_derived, not_picklable, with_derived
+from filesink.spark.input.digest import Digested
+from filesink.spark.input.job import SparkWriteJob, check_derived, not_picklable, with_derived
+from filesink.spark.input.schema import arrow_schema, check_twins
 from filesink.spark.query import AtEnd, SinkQuery
 from filesink.spark.recent_outcomes import RecentOutcomes
 from filesink.spark.runner import SparkRunner, is_stopped
-from filesink.spark.schema import arrow_schema, check_twins
 from filesink.spark.streams import QueryRun, RunIds, current_ids, open_run, start_query
 from filesink.system import SystemClock, SystemIds
-from filesink.transactions import find_write
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -17,7 +17,7 @@ from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException, StreamingQueryException
 from pyspark.sql.streaming.query import StreamingQuery
 
-from filesink.spark.job import typed
+from filesink.spark.input.job import typed
 from filesink.spark.streams import ended_by_itself
 
 if TYPE_CHECKING:

@@ -11,9 +11,9 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from filesink.errors import ConfigError
-from filesink.spark.driver_python import drivers_python
-from filesink.spark.job import typed
-from filesink.spark.local_properties import described
+from filesink.spark.input.driver_python import drivers_python
+from filesink.spark.input.job import typed
+from filesink.spark.input.local_properties import described
 
 T = TypeVar("T")
 R = TypeVar("R")

@@ -22,8 +22,8 @@ import pyspark
 from py4j.protocol import Py4JError, Py4JJavaError, Py4JNetworkError
 from pyspark.errors import PySparkException
 
-from filesink.epoch_record import MicroBatch
 from filesink.errors import ConfigError, InternalError, StorageError
+from filesink.ledger.record import MicroBatch
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, BinaryIO, Protocol
 
-from filesink.bucket_ids import Refusal
+from filesink.buckets.bucket_ids import Refusal
 from filesink.errors import StagedDataLost
 from filesink.naming import name_of, parent
 from filesink.ports import SerialRunner, TaskRunner

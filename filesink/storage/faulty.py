@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, BinaryIO, TypeVar
 
-from filesink.bucket_ids import Refusal
+from filesink.buckets.bucket_ids import Refusal
 from filesink.storage.api import Deletion, Entry, Output, PutResult, Removal, Store
 from filesink.storage.staged import Piece, Staged
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from threading import RLock
 from typing import TYPE_CHECKING, BinaryIO
 
-from filesink.bucket_ids import Refusal
+from filesink.buckets.bucket_ids import Refusal
 from filesink.errors import CommitConflictError, InternalError, StagedDataLost, StorageError
 from filesink.naming import check_relative
 from filesink.storage.api import Entry, Kind, PutResult, Store

@@ -10,14 +10,14 @@ from typing import Any
 from filesink.errors import ConfigError, DependencyError
 from filesink.storage.api import Store
 from filesink.storage.base_path import spelling
-from filesink.storage.hdfs import HdfsStore
-from filesink.storage.hdfs_native import NativeNamenode
-from filesink.storage.hdfs_output import HdfsFiles
-from filesink.storage.local import LocalStore
+from filesink.storage.hdfs.namenode import Namenode, host_and_port
+from filesink.storage.hdfs.native import NativeNamenode
+from filesink.storage.hdfs.output import HdfsFiles
+from filesink.storage.hdfs.store import HdfsStore
+from filesink.storage.hdfs.webhdfs import WebNamenode
+from filesink.storage.local.posix import PosixFs
+from filesink.storage.local.store import LocalStore
 from filesink.storage.memory import MemoryFiles, MemoryStore
-from filesink.storage.namenode import Namenode, host_and_port
-from filesink.storage.posix import PosixFs
-from filesink.storage.webhdfs import WebNamenode
 from filesink.system import SystemClock, SystemIds, ThreadRunner
 
 _WEB_PORT = 9870  # of a namenode's web interface, since Hadoop 3
@@ -77,12 +77,12 @@ def _on(namenode: Namenode, base: str, path: str) -> Store:
 
 def _open_s3(path: str, options: Mapping[str, Any]) -> Store:
     try:
-        from filesink.storage import s3_client
+        from filesink.storage.s3 import client as s3_client
     except ImportError as error:
         raise DependencyError(
             f"'s3://' needs boto3 ({error.name} is missing); pip install 'filesink[s3]'", code="DEPENDENCY"
         ) from error
-    from filesink.storage.s3 import S3Store
+    from filesink.storage.s3.store import S3Store
 
     bucket, _, prefix = path.removeprefix("s3://").partition("/")
     checked = s3_client.options_of(options)
@@ -93,14 +93,14 @@ def _open_s3(path: str, options: Mapping[str, Any]) -> Store:
 
 def _open_azure(path: str, options: Mapping[str, Any]) -> Store:
     try:
-        from filesink.storage import azure_client
+        from filesink.storage.azure import client as azure_client
     except ImportError as error:
         raise DependencyError(
             f"paths on Azure need its client ({error.name} is missing); pip install 'filesink[azure]'",
             code="DEPENDENCY",
         ) from error
-    from filesink.storage.azure import AzureStore
-    from filesink.storage.azure_options import azure_options
+    from filesink.storage.azure.options import azure_options
+    from filesink.storage.azure.store import AzureStore
 
     container, prefix = _split(path)
     name, _, host = container.partition("@")

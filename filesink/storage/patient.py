@@ -17,7 +17,7 @@ import logging
 from collections.abc import Callable, Iterable, Sequence
 from typing import BinaryIO, TypeVar
 
-from filesink.bucket_ids import Refusal
+from filesink.buckets.bucket_ids import Refusal
 from filesink.errors import StorageError
 from filesink.patience import Patience
 from filesink.ports import Clock

@@ -1,6 +1,6 @@
 """What a store returns for a file that is closed and not yet visible: values, never objects.
 
-They travel from tasks to the driver and stand in the ledger, so ``filesink.committables`` knows how
+They travel from tasks to the driver and stand in the ledger, so ``filesink.parts.committables`` knows how
 each kind is written down.
 """
 

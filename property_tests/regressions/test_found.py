@@ -9,14 +9,14 @@ from random import Random
 
 import pytest
 
-from filesink.epoch_record import BatchWrite, EpochRecord, MicroBatch, Section, Upkeep
 from filesink.errors import CommitStateUnknown, FilesinkError, StateCorruptError
-from filesink.identity import queries_of
-from filesink.ledger import Head, Ledger
+from filesink.ledger.identity import queries_of
+from filesink.ledger.ledger import Head, Ledger
+from filesink.ledger.record import BatchWrite, EpochRecord, MicroBatch, Section, Upkeep
+from filesink.ledger.transactions import find_write, is_valid
 from filesink.ports import SerialRunner
-from filesink.storage.local import LocalStore
+from filesink.storage.local.store import LocalStore
 from filesink.system import SystemIds
-from filesink.transactions import find_write, is_valid
 from property_tests.simulation.clock import SimIds
 from property_tests.simulation.disk import Cut
 from property_tests.simulation.faults import CRASHES, Fault, Mode, place
@@ -90,7 +90,7 @@ def test_no_record_is_decided_whose_name_may_vanish(code: int) -> None:
 
 def test_nothing_is_removed_below_a_mark_that_may_vanish(monkeypatch: pytest.MonkeyPatch) -> None:
     """A mark that somebody else has just made is made durable before records below it are removed."""
-    monkeypatch.setattr("filesink.ledger._FOLD_EVERY", 1)
+    monkeypatch.setattr("filesink.ledger.ledger._FOLD_EVERY", 1)
     world, store = machine(Plan())
     ledger = Ledger(store, "uid-s")
     for slot in range(5):
@@ -248,7 +248,7 @@ def test_an_open_chain_keeps_and_carries_through_all_that_is_half_done(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Two drivers have died: neither folding nor a newer epoch takes away what they have decided."""
-    monkeypatch.setattr("filesink.ledger._FOLD_EVERY", 1)
+    monkeypatch.setattr("filesink.ledger.ledger._FOLD_EVERY", 1)
     world, store = machine(Plan())
     ledger = Ledger(store, "appends")
     write = replace(record(0), sink_id="appends", cause=BatchWrite(writer="batch-1"))

@@ -6,13 +6,13 @@ from __future__ import annotations
 
 from property_tests.seeded.mutant import Mutant
 
-_CLAIMS = "filesink/claims.py"
-_EPOCH = "filesink/epoch.py"
-_IDENTITY = "filesink/identity.py"
-_LEDGER = "filesink/ledger.py"
-_MAINTENANCE = "filesink/maintenance.py"
-_PUBLISHER = "filesink/publisher.py"
-_REPLACING = "filesink/replacing.py"
+_CLAIMS = "filesink/ledger/claims.py"
+_EPOCH = "filesink/commit/epoch.py"
+_IDENTITY = "filesink/ledger/identity.py"
+_LEDGER = "filesink/ledger/ledger.py"
+_MAINTENANCE = "filesink/operations/maintenance.py"
+_PUBLISHER = "filesink/commit/publisher.py"
+_REPLACING = "filesink/commit/replaced_files.py"
 
 BATCH_WRITES = (
     Mutant(
@@ -107,13 +107,13 @@ BATCH_WRITES = (
     ),
     Mutant(
         "an epoch waits for what cannot be removed",
-        "filesink/committer.py",
+        "filesink/commit/committer.py",
         "        return isinstance(committable, ReplacedFile)\n",
         "        return committable is None\n",
     ),
     Mutant(
         "what is replaced and could not be removed is merged",
-        "compaction/finished.py",
+        "compaction/offline/finished.py",
         "        if name in self.left:\n            return False\n",
         "",
     ),

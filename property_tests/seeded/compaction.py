@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from property_tests.seeded.mutant import Mutant
 
-_MERGING = "filesink/merging.py"
+_MERGING = "filesink/parts/merging.py"
 _PLANNER = "compaction/planner.py"
 
 COMPACTION = (
@@ -58,7 +58,7 @@ COMPACTION = (
     ),
     Mutant(
         "turned off, compaction forgets what waits",
-        "filesink/closed_parts.py",
+        "filesink/parts/closed_parts.py",
         "    return [*parts_of(prepared.states.get(OF_STAGES, ())), *parts_of(closed)]\n",
         "    return parts_of(closed)\n",
     ),
@@ -70,31 +70,31 @@ COMPACTION = (
     ),
     Mutant(
         "offline, what was merged already is merged again",
-        "compaction/finished.py",
+        "compaction/offline/finished.py",
         " and file.path not in paths:",
         ":",
     ),
     Mutant(
         "offline, only the last merged file stands for its inputs",
-        "compaction/swap.py",
+        "compaction/offline/swap.py",
         "        earlier += [replace(file, by=by[file.by]) for file in earlier if file.by in by]\n",
         "        earlier = [replace(file, by=by.get(file.by, file.by)) for file in earlier]\n",
     ),
     Mutant(
         "offline, what waits for readers is forgotten",
-        "filesink/transactions.py",
+        "filesink/ledger/transactions.py",
         "            copy = replace(record, sink_id=COMPACTION)\n",
         "            return\n",
     ),
     Mutant(
         "readers are told once of what is superseded: before they list",
-        "compaction/superseded.py",
+        "compaction/offline/superseded.py",
         "for file in (*earlier, *superseded(store)) if file.by in there",
         "for file in earlier if file.by in there",
     ),
     Mutant(
         "inputs that go at once are not named as superseded",
-        "compaction/swap.py",
+        "compaction/offline/swap.py",
         "for file in gone}.values(), *earlier, *merged]",
         "for file in gone}.values(), *self._plan.waiting, *(merged if self._grace_ms else ())]",
     ),

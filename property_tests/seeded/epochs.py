@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from property_tests.seeded.mutant import Mutant
 
-_EPOCH = "filesink/epoch.py"
+_EPOCH = "filesink/commit/epoch.py"
 
 EPOCHS = (
     Mutant(
@@ -36,7 +36,7 @@ EPOCHS = (
     ),
     Mutant(
         "a chain with a gap is gone on with",
-        "filesink/ledger.py",
+        "filesink/ledger/ledger.py",
         "        if missing is not None:\n",
         "        if False:\n",
     ),
@@ -69,13 +69,13 @@ EPOCHS = (
     ),
     Mutant(
         "a replay is not counted",
-        "filesink/replay.py",
+        "filesink/commit/replay.py",
         "    if rows == decided.rows:\n",
         "    if rows != decided.rows or rows == decided.rows:\n",
     ),
     Mutant(
         "a replay's offsets are not compared",
-        "filesink/replay.py",
+        "filesink/commit/replay.py",
         "decided.fingerprint != cause.fingerprint",
         "not decided.fingerprint",
     ),
@@ -87,13 +87,13 @@ EPOCHS = (
     ),
     Mutant(
         "a replay writes again",
-        "filesink/replay.py",
+        "filesink/commit/replay.py",
         "cause.batch_id <= last.batch_id:",
         "cause.batch_id < last.batch_id:",
     ),
     Mutant(
         "the record of a batch is found by its number only, of the newest",
-        "filesink/replay.py",
+        "filesink/commit/replay.py",
         "    record = ledger.find(cause.query_id, cause.batch_id)\n",
         "    record = next(ledger.newest_first(), None)\n",
     ),
@@ -105,7 +105,7 @@ EPOCHS = (
     ),
     Mutant(
         "columns are noted and not compared",
-        "filesink/recorded_schema.py",
+        "filesink/ledger/recorded_schema.py",
         "    if last in (EMPTY, section):\n",
         "    if True:\n",
     ),
@@ -117,13 +117,13 @@ EPOCHS = (
     ),
     Mutant(
         "states of tasks that did not run are lost",
-        "filesink/gathering.py",
+        "filesink/commit/task_results.py",
         "    sections = {**kept, **{",
         "    sections = {**{",
     ),
     Mutant(
         "states of tasks that ran are kept as they were",
-        "filesink/gathering.py",
+        "filesink/commit/task_results.py",
         "    sections = {**kept, **{result.subtask: result.state for result in results}}",
         "    sections = {**{result.subtask: result.state for result in results}, **kept}",
     ),
@@ -141,19 +141,19 @@ EPOCHS = (
     ),
     Mutant(
         "the sweep takes the next slot too",
-        "filesink/sweep.py",
+        "filesink/commit/sweep.py",
         "        if file.slot <= chain.complete_slot:",
         "        if file.slot <= chain.complete_slot + 1:",
     ),
     Mutant(
         "the sweep takes files of other sinks",
-        "filesink/sweep.py",
+        "filesink/commit/sweep.py",
         "if file.tag != tag or name_of(file.path) in named:",
         "if name_of(file.path) in named:",
     ),
     Mutant(
         "the sweep takes held files",
-        "filesink/sweep.py",
+        "filesink/commit/sweep.py",
         "if file.tag != tag or name_of(file.path) in named:",
         "if file.tag != tag:",
     ),

@@ -6,9 +6,9 @@ from __future__ import annotations
 
 from property_tests.seeded.mutant import Mutant
 
-_COMMITTER = "filesink/committer.py"
-_WRITER = "filesink/writer.py"
-_BUCKET = "filesink/bucket.py"
+_COMMITTER = "filesink/commit/committer.py"
+_WRITER = "filesink/parts/writer.py"
+_BUCKET = "filesink/parts/bucket.py"
 
 FILES = (
     Mutant(
@@ -65,10 +65,10 @@ FILES = (
         "        self._store.sync()\n        outputs",
         "        outputs",
     ),
-    Mutant("merged files are not synced", "filesink/merging.py", "        store.sync()\n", ""),
+    Mutant("merged files are not synced", "filesink/parts/merging.py", "        store.sync()\n", ""),
     Mutant(
         "all attempts at a merge have one name",
-        "filesink/merging.py",
+        "filesink/parts/merging.py",
         "request.path(self.ids.uuid())",
         'request.path(request.target.rpartition("part-")[2][:36])',
     ),
@@ -80,7 +80,7 @@ FILES = (
     ),
     Mutant(
         "a resumed part begins with a header",
-        "filesink/file_format.py",
+        "filesink/parts/file_format.py",
         'self.encoder.resume_part(carry_over), header=b"", hint=hint)',
         'self.encoder.resume_part(carry_over), header=b"#rows##\\n", hint=hint)',
     ),
@@ -95,13 +95,13 @@ FILES = (
     ),
     Mutant(
         "records without a bucket are dropped",
-        "filesink/router.py",
+        "filesink/buckets/router.py",
         "            self.refuse(given.filter(pa.array(np.isin(found.codes, those))), error)\n",
         "            self.refuse(given.slice(0, 0), error)\n",
     ),
     Mutant(
         "records without a bucket lie among the data",
-        "filesink/dead_letters.py",
+        "filesink/parts/dead_letters.py",
         '(f"{self._dead_letters.path}{NO_BUCKET}", _letter(records, error.message))',
         '("no_bucket", _letter(records, error.message))',
     ),
@@ -113,25 +113,25 @@ FILES = (
     ),
     Mutant(
         "a part goes on as another part",
-        "filesink/file_format.py",
+        "filesink/parts/file_format.py",
         "self.encoder.resume_part(carry_over)",
         "self.encoder.start_part()",
     ),
     Mutant(
         "segments of a part are merged in another order",
-        "filesink/closing.py",
+        "filesink/parts/open_parts.py",
         "    return [tuple(group) for group in groups.values()]",
         "    return [tuple(reversed(group)) for group in groups.values()]",
     ),
     Mutant(
         "a merged part is also kept open",
-        "filesink/closing.py",
+        "filesink/parts/open_parts.py",
         "subtask: [held for held in values if held.staged.path not in taken]",
         "subtask: list(values)",
     ),
     Mutant(
         "the end of input leaves parts open",
-        "filesink/closing.py",
+        "filesink/parts/open_parts.py",
         "        if epoch.input is Input.ENDED:\n            return parts\n",
         "",
     ),
@@ -149,7 +149,7 @@ FILES = (
     ),
     Mutant(
         "a failed task is reported",
-        "filesink/task.py",
+        "filesink/commit/task.py",
         "            writer.abort_prepare()\n            raise\n",
         "            return self._result(writer, context, 0)\n",
     ),

@@ -6,8 +6,8 @@ from __future__ import annotations
 
 from property_tests.seeded.mutant import Mutant
 
-_LEDGER = "filesink/ledger.py"
-_DIRECTORY = "filesink/ledger_directory.py"
+_LEDGER = "filesink/ledger/ledger.py"
+_DIRECTORY = "filesink/ledger/directory.py"
 
 LEDGER = (
     Mutant(
@@ -82,19 +82,19 @@ LEDGER = (
     ),
     Mutant(
         "an epoch is not marked complete",
-        "filesink/publisher.py",
+        "filesink/commit/publisher.py",
         "        self._ledger.complete(record, left=self.left)\n",
         "",
     ),
     Mutant(
         "an epoch is marked complete before it is published",
-        "filesink/publisher.py",
+        "filesink/commit/publisher.py",
         "        kept = self._until_done(\n",
         "        self._ledger.complete(record)\n        kept = self._until_done(\n",
     ),
     Mutant(
         "a commit that asks for a retry counts as done",
-        "filesink/publisher.py",
+        "filesink/commit/publisher.py",
         "                raise _gave_up(slot, left, values, first, code=code) from first\n",
         "                del code\n                return []\n",
     ),

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from property_tests.seeded.mutant import Mutant
 
-_PUBLISHER = "filesink/publisher.py"
+_PUBLISHER = "filesink/commit/publisher.py"
 _COMMIT = "filesink/metastore/partition_commit.py"
 _POLICY = "filesink/metastore/metastore_policy.py"
 _WAITING = "filesink/metastore/announcements.py"
@@ -32,13 +32,13 @@ METASTORE = (
     ),
     Mutant(
         "what waits is forgotten",
-        "filesink/epoch.py",
+        "filesink/commit/epoch.py",
         "            waiting=() if head is None else self._publisher.waiting(head.record.waiting),\n",
         "",
     ),
     Mutant(
         "what waits is not put on record",
-        "filesink/epoch.py",
+        "filesink/commit/epoch.py",
         "            waiting=waiting,\n",
         "",
     ),
@@ -92,7 +92,7 @@ METASTORE = (
     ),
     Mutant(
         "a partition that is elsewhere is taken for ours",
-        "filesink/metastore/table_partitions.py",
+        "filesink/metastore/tables/partitions.py",
         "        if same_place(partition.location, ours):\n",
         "        if same_place(partition.location, ours) or one.file_count:\n",
     ),

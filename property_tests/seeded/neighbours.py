@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from property_tests.seeded.mutant import Mutant
 
-_IDENTITY = "filesink/identity.py"
-_COLLECTED = "filesink/collected.py"
-_GUARD = "filesink/layout_guard.py"
+_IDENTITY = "filesink/ledger/identity.py"
+_COLLECTED = "filesink/commit/external_epochs.py"
+_GUARD = "filesink/commit/layout_guard.py"
 
 NEIGHBOURS = (
     Mutant(
         "a batch write with a txn_id is written again",
-        "filesink/replay.py",
+        "filesink/commit/replay.py",
         "        case BatchWrite(remembered_in=name) if name:\n",
         "        case BatchWrite(remembered_in=name) if not name:\n",
     ),
@@ -71,7 +71,7 @@ NEIGHBOURS = (
     ),
     Mutant(
         "layout: what a driver that died has left beside it stays",
-        "filesink/layouts.py",
+        "filesink/ledger/layouts.py",
         "        dead = [name for name, match in found if match and int(match[1]) <= newest]\n",
         "        dead = [name for name, match in found if match and int(match[1]) < 0]\n",
     ),

@@ -6,9 +6,9 @@ from __future__ import annotations
 
 from property_tests.seeded.mutant import Mutant
 
-_PUBLISH = "filesink/storage/s3_publish.py"
-_STORE = "filesink/storage/s3.py"
-_PROBE = "filesink/storage/s3_probe.py"
+_PUBLISH = "filesink/storage/s3/publish.py"
+_STORE = "filesink/storage/s3/store.py"
+_PROBE = "filesink/storage/s3/probe.py"
 
 OBJECTS = (
     Mutant(

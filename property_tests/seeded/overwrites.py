@@ -6,16 +6,16 @@ from __future__ import annotations
 
 from property_tests.seeded.mutant import Mutant
 
-_COMMITTER = "filesink/committer.py"
-_REPLACING = "filesink/replacing.py"
+_COMMITTER = "filesink/commit/committer.py"
+_REPLACING = "filesink/commit/replaced_files.py"
 _LISTED = """        files = [
             ReplacedFile(path=path, size=entry.size, version=entry.version)
             for path, entry in _data(self._store, directories)
         ]
 """
 _UNFINISHED = "        unfinished = self._unfinished(epoch.sink_id)\n"
-_PUBLISHER = "filesink/publisher.py"
-_TRANSACTIONS = "filesink/transactions.py"
+_PUBLISHER = "filesink/commit/publisher.py"
+_TRANSACTIONS = "filesink/ledger/transactions.py"
 
 OVERWRITES = (
     Mutant(
@@ -44,7 +44,7 @@ OVERWRITES = (
     ),
     Mutant(
         "a file that somebody has changed is removed",
-        "filesink/storage/local.py",
+        "filesink/storage/local/store.py",
         "        if found is not None and (found.kind, found.size, found.version) != (Kind.FILE, size, version):\n",
         "        if found is not None and (found.kind, found.size) != (Kind.FILE, size):\n",
     ),
@@ -80,13 +80,13 @@ OVERWRITES = (
     ),
     Mutant(
         "hidden files are replaced",
-        "filesink/sweep.py",
+        "filesink/commit/sweep.py",
         'if entry.kind is not Kind.DIRECTORY and entry.name[0] not in "._" and is_data(directory):',
         "if entry.kind is not Kind.DIRECTORY and is_data(directory):",
     ),
     Mutant(
         "overwrites do not exclude each other",
-        "filesink/identity.py",
+        "filesink/ledger/identity.py",
         "    return append_sink_id(uid) if mode is SaveMode.APPEND else EXCLUSIVE, cause\n",
         '    return append_sink_id(uid) if mode is SaveMode.APPEND else f"{EXCLUSIVE}-{ids.uuid()}", cause\n',
     ),

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from property_tests.seeded.mutant import Mutant
 
-_COMMITTER = "filesink/committer.py"
-_MAINTENANCE = "filesink/maintenance.py"
-_RETRACTION = "filesink/retraction.py"
-_GIVING_UP = "filesink/giving_up.py"
+_COMMITTER = "filesink/commit/committer.py"
+_MAINTENANCE = "filesink/operations/maintenance.py"
+_RETRACTION = "filesink/operations/retraction.py"
+_GIVING_UP = "filesink/operations/lost_files.py"
 
 RECOVERY = (
     Mutant(

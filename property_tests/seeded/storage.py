@@ -6,11 +6,11 @@ from __future__ import annotations
 
 from property_tests.seeded.mutant import Mutant
 
-_SYNC = "filesink/storage/local_sync.py"
-_PUT = "filesink/storage/local_put.py"
-_PUBLISH = "filesink/storage/local_publish.py"
-_OUTPUT = "filesink/storage/local_output.py"
-_LOCAL = "filesink/storage/local.py"
+_SYNC = "filesink/storage/local/sync.py"
+_PUT = "filesink/storage/local/put.py"
+_PUBLISH = "filesink/storage/local/publish.py"
+_OUTPUT = "filesink/storage/local/output.py"
+_LOCAL = "filesink/storage/local/store.py"
 
 STORAGE = (
     Mutant(

@@ -9,7 +9,7 @@ from random import Random
 from typing import TYPE_CHECKING
 
 from filesink.errors import IdentityError, ReplayTooOldError
-from filesink.identity import OnNewQuery
+from filesink.ledger.identity import OnNewQuery
 from property_tests.simulation import epilogue
 from property_tests.simulation.fake_spark import Checkpoint
 from property_tests.simulation.workload import Source

@@ -6,9 +6,9 @@ from dataclasses import dataclass, replace
 from random import Random
 
 from compaction import FileCompactor, FileCompactStrategy
-from filesink.bucket import Closed
-from filesink.closed_parts import Compaction, Waiting
-from filesink.file_tiers import FileTiers
+from filesink.file_sink.tiers import FileTiers
+from filesink.parts.bucket import Closed
+from filesink.parts.closed_parts import Compaction, Waiting
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

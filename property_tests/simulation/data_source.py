@@ -12,13 +12,13 @@ from contextlib import suppress
 
 import pyarrow as pa
 
-from filesink.collected import CollectedEpochs, counted, slot_for
-from filesink.epoch import Outcome
-from filesink.epoch_record import MicroBatch
+from filesink.commit.epoch import Outcome
+from filesink.commit.external_epochs import CollectedEpochs, counted, slot_for
+from filesink.commit.replay import EpochOptions, OnGap
+from filesink.commit.task import WriteTask
 from filesink.errors import FilesinkError
+from filesink.ledger.record import MicroBatch
 from filesink.ports import Ports, SerialRunner
-from filesink.replay import EpochOptions, OnGap
-from filesink.task import WriteTask
 from property_tests.simulation.clock import SimClock
 from property_tests.simulation.fake_spark import Driver
 from property_tests.simulation.jobs import Attempt, SimJob, SparkError

@@ -17,7 +17,7 @@ from enum import Enum
 from random import Random
 
 from filesink.storage.api import Entry, Kind
-from filesink.storage.fs import FsStat, version_of
+from filesink.storage.local.fs import FsStat, version_of
 from property_tests.simulation.nodes import Change, Directory, Inode
 
 

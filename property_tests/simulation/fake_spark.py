@@ -12,11 +12,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from filesink.api import Sink
-from filesink.epoch import EpochLoop, Outcome
-from filesink.epoch_record import MicroBatch
+from filesink.commit.epoch import EpochLoop, Outcome
+from filesink.commit.replay import EpochOptions
 from filesink.errors import FilesinkError, SchemaError, StagedDataLost
+from filesink.ledger.record import MicroBatch
 from filesink.ports import Ports
-from filesink.replay import EpochOptions
 from property_tests.simulation.clock import SimClock
 from property_tests.simulation.jobs import SimJob, SimRunner, SparkError, UnfitJob
 from property_tests.simulation.machine import Machine, SimLock

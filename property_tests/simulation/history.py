@@ -11,12 +11,12 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import Any
 
+from filesink.commit.replay import EpochOptions
 from filesink.errors import FilesinkError, ReplayTooOldError
-from filesink.file_tiers import FileTiers, Publishing
-from filesink.identity import OnNewQuery
-from filesink.maintenance import Lost, Maintenance
+from filesink.file_sink.tiers import FileTiers, Publishing
+from filesink.ledger.identity import OnNewQuery
 from filesink.naming import parse_ours, upload_path
-from filesink.replay import EpochOptions
+from filesink.operations.maintenance import Lost, Maintenance
 from property_tests.simulation import epilogue, intruder
 from property_tests.simulation.bucket import Bucket
 from property_tests.simulation.clock import SimClock, SimIds

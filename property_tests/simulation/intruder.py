@@ -7,7 +7,7 @@ from random import Random
 from typing import TYPE_CHECKING
 
 from filesink.errors import SchemaError
-from filesink.file_tiers import FileTiers
+from filesink.file_sink.tiers import FileTiers
 from filesink.naming import OutputFileConfig
 from filesink.save_mode import SaveMode
 from property_tests.simulation import epilogue

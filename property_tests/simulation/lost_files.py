@@ -13,10 +13,10 @@ from collections import Counter
 from random import Random
 from typing import TYPE_CHECKING
 
-from filesink.epoch_record import MicroBatch
 from filesink.errors import CommitConflictError, FilesinkError, StagedDataLost
-from filesink.maintenance import Lost, Maintenance
-from filesink.report import RecoveryReport
+from filesink.file_sink.report import RecoveryReport
+from filesink.ledger.record import MicroBatch
+from filesink.operations.maintenance import Lost, Maintenance
 from property_tests.simulation.clock import SimClock
 from property_tests.simulation.faults import APPLICABLE, FILE_CALLS, Fault, Mode
 from property_tests.simulation.jobs import SparkError

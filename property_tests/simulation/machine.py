@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from filesink.ports import SerialRunner
 from filesink.storage.api import Store
-from filesink.storage.local import LocalStore
+from filesink.storage.local.store import LocalStore
 from property_tests.simulation.bucket import Bucket
 from property_tests.simulation.clock import SimIds
 from property_tests.simulation.disk import Disk

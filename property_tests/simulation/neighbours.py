@@ -8,11 +8,11 @@ from enum import Enum
 from random import Random
 from typing import TYPE_CHECKING
 
-from filesink.epoch import EpochLoop
-from filesink.file_tiers import FileTiers
-from filesink.identity import batch_write
+from filesink.commit.epoch import EpochLoop
+from filesink.commit.replay import EpochOptions
+from filesink.file_sink.tiers import FileTiers
+from filesink.ledger.identity import batch_write
 from filesink.ports import Ports, SerialRunner
-from filesink.replay import EpochOptions
 from filesink.save_mode import SaveMode
 from property_tests.simulation import epilogue
 from property_tests.simulation.clock import SimClock

@@ -10,13 +10,13 @@ import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from filesink.committables import Committable
-from filesink.epoch import EpochLoop, Outcome
+from filesink.commit.epoch import EpochLoop, Outcome
+from filesink.commit.replay import EpochOptions
 from filesink.errors import FilesinkError
-from filesink.file_tiers import FileTiers
-from filesink.identity import batch_write
+from filesink.file_sink.tiers import FileTiers
+from filesink.ledger.identity import batch_write
+from filesink.parts.committables import Committable
 from filesink.ports import Ports, SerialRunner
-from filesink.replay import EpochOptions
 from filesink.save_mode import SaveMode
 from property_tests.simulation import epilogue
 from property_tests.simulation.clock import SimClock

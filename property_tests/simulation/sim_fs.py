@@ -6,7 +6,7 @@ import io
 from typing import BinaryIO
 
 from filesink.storage.api import Entry
-from filesink.storage.fs import FsStat, Handle
+from filesink.storage.local.fs import FsStat, Handle
 from property_tests.simulation.disk import Disk
 from property_tests.simulation.world import Process, World
 

@@ -20,8 +20,8 @@ from filesink.storage.objects import (
     NewUpload,
     ObjectInfo,
 )
-from filesink.storage.s3 import S3Store
-from filesink.storage.s3_options import S3Options
+from filesink.storage.s3.options import S3Options
+from filesink.storage.s3.store import S3Store
 from filesink.storage.staged import UploadedPart
 from property_tests.simulation.bucket import Bucket
 from property_tests.simulation.clock import SimClock, SimIds

@@ -13,10 +13,10 @@ from functools import partial
 from random import Random
 from typing import TYPE_CHECKING, Any
 
-from filesink.epoch import EpochLoop
+from filesink.commit.epoch import EpochLoop
+from filesink.commit.replay import EpochOptions
 from filesink.errors import FilesinkError
-from filesink.maintenance import Lost
-from filesink.replay import EpochOptions
+from filesink.operations.maintenance import Lost
 from filesink.save_mode import SaveMode
 from property_tests.simulation.fake_spark import Driver
 from property_tests.simulation.jobs import SparkError

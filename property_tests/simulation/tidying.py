@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from compaction.finished import FinishedTiers
-from compaction.superseded import current
+from compaction.offline.finished import FinishedTiers
+from compaction.offline.superseded import current
 from filesink.errors import FilesinkError
 from filesink.ports import Ports, SerialRunner
 from property_tests.simulation.clock import SimClock

@@ -16,19 +16,22 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from compaction import RewritingFileCompactor, planner
-from filesink import bucket, closing, ledger, merging
-from filesink.buckets import BucketAssigner, BucketContext
-from filesink.dead_letters import NO_BUCKET, DeadLetters
-from filesink.file_format import BulkFormat, FileFormat, RowFormat
+from filesink.buckets.assigner import BucketAssigner, BucketContext
+from filesink.ledger import ledger
 from filesink.naming import DEAD_LETTERS, OutputFileConfig, join
-from filesink.rolling import RollingPolicy
-from filesink.storage import local_sync, s3_concat
+from filesink.parts import bucket, merging
+from filesink.parts import open_parts as closing
+from filesink.parts.dead_letters import NO_BUCKET, DeadLetters
+from filesink.parts.file_format import BulkFormat, FileFormat, RowFormat
+from filesink.parts.rolling import RollingPolicy
+from filesink.parts.writer import Plan, WriterLimits
+from filesink.storage.local import sync as local_sync
 from filesink.storage.objects import SMALLEST_PART
-from filesink.writer import Plan, WriterLimits
+from filesink.storage.s3 import concat as s3_concat
 from formats.api import Encoder
 from formats.errors import FormatError
-from formats.json_lines import JsonLinesEncoder
-from formats.parquet import ParquetWriterFactory
+from formats.json.encoder import JsonLinesEncoder
+from formats.parquet.writer import ParquetWriterFactory
 from property_tests.simulation.bucket import Personality
 from property_tests.simulation.compacting import Compacting, draw_compacting
 

@@ -14,16 +14,16 @@ from compaction import FileCompactor, FileCompactStrategy, RewritingFileCompacto
 from compaction.compactors import Rewrite
 from compaction.record_wise import RecordWiseFileCompactor
 from filesink import CompactionError, ConfigError, FileSink, StateError, StorageError
-from filesink.closed_parts import Compaction, Waiting
-from filesink.file_format import BulkFormat, RowFormat
-from filesink.merging import MergeRequest
+from filesink.parts.closed_parts import Compaction, Waiting
+from filesink.parts.file_format import BulkFormat, RowFormat
+from filesink.parts.merging import MergeRequest
 from filesink.storage.faulty import Fault, FaultyStore, Moment
 from filesink.storage.open import open_store
-from filesink.storage.s3 import S3Store
-from filesink.storage.s3_options import S3Options
+from filesink.storage.s3.options import S3Options
+from filesink.storage.s3.store import S3Store
 from formats import CompressWriterFactory, OrcBulkWriterFactory, ParquetWriterFactory
 from formats.api import Encoder
-from formats.parquet_layout import ParquetLayout
+from formats.parquet.layout import ParquetLayout
 from tests.fakes import SCHEMA, World, held, keep_open, micro_batch, plan_of, records
 from tests.storage.fake_objects import FakeObjects
 

@@ -16,18 +16,18 @@ import pyarrow.parquet as pq
 import pytest
 
 import compaction
-from compaction import groups
+from compaction.offline import groups
 from filesink import CompactionError, ConfigError
-from filesink.committer import FileCommitter
-from filesink.epoch_record import BatchWrite
-from filesink.file_format import BulkFormat
-from filesink.identity import batch_write
-from filesink.layout_guard import OnOtherLayout
-from filesink.ledger import Ledger
+from filesink.commit.committer import FileCommitter
+from filesink.commit.layout_guard import OnOtherLayout
+from filesink.ledger.identity import batch_write
+from filesink.ledger.ledger import Ledger
+from filesink.ledger.record import BatchWrite
 from filesink.naming import OutputFileConfig
+from filesink.parts.file_format import BulkFormat
 from filesink.save_mode import SaveMode
 from filesink.storage.api import Removal
-from filesink.storage.local import LocalStore
+from filesink.storage.local.store import LocalStore
 from filesink.storage.open import open_store
 from formats import (
     CompressWriterFactory,

@@ -13,7 +13,7 @@ from compaction import parquet
 from compaction.inputs import HeldInput
 from compaction.record_wise import RecordWiseFileCompactor
 from filesink.errors import CompactionError, StorageError
-from filesink.file_format import BulkFormat
+from filesink.parts.file_format import BulkFormat
 from filesink.storage.open import open_store
 from formats import ParquetWriterFactory
 from tests.fakes import held

@@ -8,23 +8,23 @@ from pathlib import Path
 import pytest
 
 import compaction
-from compaction import superseded, swap
-from compaction.finished import FinishedTiers
-from compaction.superseded import current, outstanding
-from compaction.swap import Swap
-from filesink.committables import ReplacedFile
-from filesink.committer import FileCommitter
+from compaction.offline import superseded, swap
+from compaction.offline.finished import FinishedTiers
+from compaction.offline.superseded import current, outstanding
+from compaction.offline.swap import Swap
+from filesink.commit.committer import FileCommitter
+from filesink.commit.publisher import Publisher
+from filesink.commit.sweep import visible
 from filesink.errors import CompactionError, ConcurrentDriverError, ConfigError, StagedDataLost, StorageError
-from filesink.file_format import BulkFormat
-from filesink.file_tiers import StoreAddress
-from filesink.identity import EXCLUSIVE, batch_write
-from filesink.ledger import Ledger
-from filesink.maintenance import Lost
+from filesink.file_sink.tiers import StoreAddress
+from filesink.ledger.identity import EXCLUSIVE, batch_write
+from filesink.ledger.ledger import Ledger
+from filesink.operations.maintenance import Lost
+from filesink.parts.committables import ReplacedFile
+from filesink.parts.file_format import BulkFormat
 from filesink.ports import Ports, SerialRunner
-from filesink.publisher import Publisher
 from filesink.save_mode import SaveMode
 from filesink.storage.faulty import Fault, Moment
-from filesink.sweep import visible
 from formats import Encoder, ParquetWriterFactory
 from tests.fakes import World, micro_batch, plan_of, records
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 
 import pytest
 
+from filesink.buckets.partition_paths import DEFAULT_PARTITION
 from filesink.errors import MetastoreConflictError, MetastoreError
 from filesink.metastore.announcements import Announcement
 from filesink.metastore.api import (
@@ -27,8 +28,7 @@ from filesink.metastore.api import (
 from filesink.metastore.metastore_policy import MetastorePolicy
 from filesink.metastore.partition_commit import committed
 from filesink.metastore.policies import CommittedPartition, Site
-from filesink.metastore.table_formats import HIVE_FORMATS
-from filesink.partition_paths import DEFAULT_PARTITION
+from filesink.metastore.tables.formats import HIVE_FORMATS
 from filesink.storage.api import Store
 from filesink.storage.memory import MemoryFiles, MemoryStore
 

@@ -18,19 +18,12 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from formats import (
-    AvroWriterFactory,
-    Encoder,
-    FormatError,
-    LimitError,
-    ReadLimits,
-    avro_container,
-    bounded,
-    ragged,
-)
-from formats.avro_codecs import AvroCodec
-from formats.avro_container import Header
+from formats import AvroWriterFactory, Encoder, FormatError, LimitError, ReadLimits, bounded
+from formats.avro import container as avro_container
+from formats.avro.codecs import AvroCodec
+from formats.avro.container import Header
 from formats.limits import guard_of
+from formats.text import ragged
 
 GUARD = guard_of(io.BytesIO())
 

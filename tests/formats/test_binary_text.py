@@ -8,7 +8,7 @@ import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from formats.binary_text import base64_text, hex_text
+from formats.text.binary_text import base64_text, hex_text
 
 COLUMNS = st.lists(st.none() | st.binary(max_size=9), max_size=9)
 

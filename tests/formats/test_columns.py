@@ -5,7 +5,8 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
-from formats import columns, lines
+from formats import columns
+from formats.text import lines
 
 TEXTS = pa.array([f"{place:0400}" for place in range(10_000)])
 BYTES = 4_000_000

@@ -16,7 +16,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from formats import CompressWriterFactory, Encoder, FormatError, expanding
+from formats import CompressWriterFactory, Encoder, FormatError
+from formats.compressed import decompress as expanding
 
 CODECS = ["gzip", "zstd", "lz4", "bzip2", "xz", "snappy"]
 READERS = {

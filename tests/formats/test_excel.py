@@ -12,7 +12,8 @@ import openpyxl
 import pyarrow as pa
 import pytest
 
-from formats import ExcelWriterFactory, FormatError, LimitError, ReadLimits, bounded, excel_reader
+from formats import ExcelWriterFactory, FormatError, LimitError, ReadLimits, bounded
+from formats.excel import reader as excel_reader
 
 
 def sheets_of(factory, *batches, schema=None):

@@ -153,9 +153,9 @@ def test_escapes_that_may_not_fit_are_split(monkeypatch):
     """Text whose escapes could exceed Arrow's limit is written in halves, and at last refused."""
     batch = pa.record_batch({"s": ['"aaa"', '"bbb"', "cc"]})
     whole = bytes(Encoder.json_lines().encode(batch))
-    monkeypatch.setattr("formats.json_lines.MAX_TEXT", 5)
+    monkeypatch.setattr("formats.json.encoder.MAX_TEXT", 5)
     assert bytes(Encoder.json_lines().encode(batch)) == whole
-    monkeypatch.setattr("formats.json_lines.MAX_TEXT", 4)
+    monkeypatch.setattr("formats.json.encoder.MAX_TEXT", 4)
     with pytest.raises(FormatError, match="2 GiB") as error:
         Encoder.json_lines().encode(batch)
     assert error.value.kind == "value"

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from formats.numbers import float_text, plain_decimal_text
+from formats.text.numbers import float_text, plain_decimal_text
 
 JAVA = re.compile(r"-?(\d{1,7}\.\d+|\d\.\d+E-?\d+)")
 

@@ -25,10 +25,10 @@ from formats import (
     ParquetWriterFactory,
     SequenceFileWriterFactory,
     XmlWriterFactory,
-    avro_container,
-    expanding,
 )
-from formats.avro_codecs import AvroCodec
+from formats.avro import container as avro_container
+from formats.avro.codecs import AvroCodec
+from formats.compressed import decompress as expanding
 from formats.limits import guard_of
 
 GUARD = guard_of(io.BytesIO())

@@ -11,7 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from formats import Encoder, FormatError, LimitError, ReadLimits, bounded, csv_records, line_reader
+from formats import Encoder, FormatError, LimitError, ReadLimits, bounded
+from formats.csv import records as csv_records
+from formats.text import line_reader
 
 JSON = [
     "text",

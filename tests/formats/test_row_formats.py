@@ -50,8 +50,8 @@ def test_every_record_has_bytes(encoder, batch):
 def test_large_batches_are_cut_into_pieces_without_a_trace(case, encoder, batch, monkeypatch):
     """The size of the internal pieces changes nothing."""
     whole = case.records(encoder, batch)
-    monkeypatch.setattr("formats.lines._PIECE_ROWS", 2)
-    monkeypatch.setattr("formats.lines._PIECE_BYTES", 64)
+    monkeypatch.setattr("formats.text.lines._PIECE_ROWS", 2)
+    monkeypatch.setattr("formats.text.lines._PIECE_BYTES", 64)
     assert case.records(encoder, batch) == whole
 
 

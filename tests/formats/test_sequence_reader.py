@@ -15,7 +15,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from formats import FormatError, SequenceFileWriterFactory, reading, sequence_reader, writables
+from formats import FormatError, SequenceFileWriterFactory, reading
+from formats.sequence_file import reader as sequence_reader
+from formats.sequence_file import writables
 
 WAYS = [("none", "zlib"), ("record", "gzip"), ("block", "zlib"), ("block", "gzip"), ("block", "bzip2")]
 SIZES = st.lists(st.one_of(st.integers(0, 300), st.integers(0, 2**31 - 1)), max_size=40)

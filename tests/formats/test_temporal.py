@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from formats import Encoder, FormatError
-from formats.temporal import date_text, iso_timestamp_text, wall_clock_text
+from formats.text.temporal import date_text, iso_timestamp_text, wall_clock_text
 
 DAY = 86_400_000_000
 CYCLE = 146_097  # days of 400 years

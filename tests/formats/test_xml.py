@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from formats import FormatError, XmlWriterFactory, xml_reader
+from formats import FormatError, XmlWriterFactory
+from formats.xml import reader as xml_reader
 
 CHARACTERS = st.characters(
     codec="utf-8", exclude_characters="".join(map(chr, {*range(32)} - {9, 10, 13})) + "\ufffe\uffff"
@@ -165,9 +166,9 @@ def test_escapes_that_may_not_fit_are_split(layout, monkeypatch):
     """Text whose escapes could exceed Arrow's limit is written in halves, and at last refused."""
     batch = pa.record_batch({"s": ["<aaa>", "&bbb&", "c" * 9]})
     whole = file_of(XmlWriterFactory(layout=layout), batch)
-    monkeypatch.setattr("formats.xml.MAX_TEXT", 5)
+    monkeypatch.setattr("formats.xml.writer.MAX_TEXT", 5)
     assert file_of(XmlWriterFactory(layout=layout), batch) == whole
-    monkeypatch.setattr("formats.xml.MAX_TEXT", 4)
+    monkeypatch.setattr("formats.xml.writer.MAX_TEXT", 4)
     with pytest.raises(FormatError, match="2 GiB") as error:
         file_of(XmlWriterFactory(layout=layout), batch)
     assert error.value.kind == "value"

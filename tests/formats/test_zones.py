@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from formats import ArrowWriterFactory, FormatError, ParquetWriterFactory
-from formats.zones import parse_zone, utc_offsets, with_known_zone
+from formats.text.zones import parse_zone, utc_offsets, with_known_zone
 
 ZONES = ["Europe/Berlin", "America/New_York", "Africa/Monrovia", "Australia/Lord_Howe", "Asia/Kathmandu"]
 INSTANTS = st.integers(-(2**36), 253_370_764_800 - 1)

@@ -18,16 +18,16 @@ from pyspark.sql import Row, SparkSession
 import filesink
 from examples.hive_server import HiveServer
 from filesink import FileSink
-from filesink.buckets import BucketAssigner
+from filesink.buckets.assigner import BucketAssigner
 from filesink.errors import ConfigError, MetastoreConflictError, MetastoreError, SchemaError
 from filesink.metastore.api import Metastore, TableKind, TableName
-from filesink.metastore.hive import HiveMetastore
+from filesink.metastore.hive.metastore import HiveMetastore
 from filesink.metastore.metastore_policy import MetastorePolicy
 from filesink.metastore.partition_commit import PartitionCommit
 from filesink.metastore.policies import SuccessFilePolicy
-from filesink.spark import catalog as catalog_module
-from filesink.spark.catalog import SparkCatalog
-from formats.parquet import ParquetWriterFactory
+from filesink.spark.catalog import metastore as catalog_module
+from filesink.spark.catalog.metastore import SparkCatalog
+from formats.parquet.writer import ParquetWriterFactory
 from tests.contracts.metastore_contract import MetastoreContract, MetastoreSite
 from tests.metastore.test_hive import HiveSite
 

@@ -8,16 +8,16 @@ import pytest
 
 from filesink.errors import ConfigError
 from filesink.metastore.api import TableName
-from filesink.metastore.glue import GlueCatalog
-from filesink.metastore.hive import HiveMetastore
-from filesink.metastore.hive_connection import Kerberos
+from filesink.metastore.glue.metastore import GlueCatalog
+from filesink.metastore.hive.connection import Kerberos
+from filesink.metastore.hive.metastore import HiveMetastore
 from filesink.metastore.memory import MemoryMetastore
 from filesink.metastore.metastore_policy import MetastorePolicy
 from filesink.metastore.partition_commit import PartitionCommit
 from filesink.metastore.policies import ListenerPolicy, SuccessFilePolicy
 from filesink.metastore.service_errors import sentence
 from filesink.sink import FileSink
-from filesink.spark.catalog import SparkCatalog
+from filesink.spark.catalog.metastore import SparkCatalog
 
 ANY = MemoryMetastore()
 SUCCESS = SuccessFilePolicy()

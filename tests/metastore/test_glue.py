@@ -14,7 +14,7 @@ import pytest
 
 from filesink.errors import ConfigError, DependencyError, MetastoreConflictError, MetastoreError
 from filesink.metastore.api import Metastore, Partition, Table, TableChange, TableName, Values
-from filesink.metastore.glue import GlueCatalog
+from filesink.metastore.glue.metastore import GlueCatalog
 from tests.contracts.metastore_contract import MetastoreContract, MetastoreSite, partition
 from tests.fakes import SettableClock
 

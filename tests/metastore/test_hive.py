@@ -26,11 +26,11 @@ from thrift.transport.TTransport import TTransportException
 
 from examples.hive_server import HiveServer
 from filesink.errors import ConfigError, DependencyError, MetastoreConflictError, MetastoreError
-from filesink.metastore import hive as hive_module
 from filesink.metastore.api import Column, Metastore, Table, TableChange, TableName, Values
-from filesink.metastore.hive import HiveMetastore
-from filesink.metastore.hive_connection import HiveConnection, Kerberos
-from filesink.metastore.hive_servers import Server, Servers, parse_uris
+from filesink.metastore.hive import metastore as hive_module
+from filesink.metastore.hive.connection import HiveConnection, Kerberos
+from filesink.metastore.hive.metastore import HiveMetastore
+from filesink.metastore.hive.servers import Server, Servers, parse_uris
 from filesink.storage.api import Store
 from filesink.storage.open import open_store
 from tests.contracts.metastore_contract import MetastoreContract, MetastoreSite, partition

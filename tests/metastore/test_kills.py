@@ -19,20 +19,20 @@ from random import Random
 import pytest
 
 from examples.hive_server import HiveServer
-from filesink.epoch import EpochLoop
-from filesink.epoch_record import BatchWrite, MicroBatch
-from filesink.file_tiers import FileTiers, Publishing
-from filesink.identity import batch_write
+from filesink.commit.epoch import EpochLoop
+from filesink.commit.replay import EpochOptions
+from filesink.file_sink.tiers import FileTiers, Publishing
+from filesink.ledger.identity import batch_write
+from filesink.ledger.record import BatchWrite, MicroBatch
 from filesink.metastore.api import Column, Table, TableName
 from filesink.metastore.faulty import FaultyMetastore
-from filesink.metastore.hive import HiveMetastore
+from filesink.metastore.hive.metastore import HiveMetastore
 from filesink.metastore.metastore_policy import MetastorePolicy
 from filesink.metastore.partition_commit import PartitionCommit
-from filesink.metastore.table_formats import HIVE_FORMATS
+from filesink.metastore.tables.formats import HIVE_FORMATS
 from filesink.ports import Ports, SerialRunner
-from filesink.replay import EpochOptions
 from filesink.save_mode import SaveMode
-from filesink.storage.local import LocalStore
+from filesink.storage.local.store import LocalStore
 from filesink.system import SystemClock, SystemIds
 from property_tests.simulation.workload import SCHEMA, Shape, plan_of, rows_in
 from property_tests.test_kills import BATCHES, Job, KillingFs, in_a_process, left_over, sweep, visible_rows

@@ -18,7 +18,7 @@ import pytest
 from examples.hive_server import HiveServer
 from filesink.errors import MetastoreError
 from filesink.metastore.api import Table, TableName
-from filesink.metastore.hive import HiveMetastore
+from filesink.metastore.hive.metastore import HiveMetastore
 from filesink.metastore.metastore_policy import MetastorePolicy
 from filesink.metastore.policies import CommittedPartition, Site
 from filesink.storage.memory import MemoryFiles, MemoryStore

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 import pyarrow as pa
 import pytest
 
-from filesink.epoch import EpochLoop
+from filesink.commit.epoch import EpochLoop
 from filesink.errors import (
     CommitFailedError,
     MetastoreConflictError,
@@ -23,7 +23,7 @@ from filesink.metastore.memory import MemoryMetastore, MemoryTables
 from filesink.metastore.metastore_policy import MetastorePolicy
 from filesink.metastore.partition_commit import PartitionCommit
 from filesink.metastore.policies import Site
-from filesink.metastore.table_formats import HIVE_FORMATS
+from filesink.metastore.tables.formats import HIVE_FORMATS
 from filesink.storage.faulty import Fault, Moment
 from filesink.storage.memory import MemoryFiles, MemoryStore
 from filesink.system import ThreadRunner

@@ -6,11 +6,11 @@ from dataclasses import replace
 
 import pytest
 
+from filesink.buckets.partition_paths import DEFAULT_PARTITION
 from filesink.errors import ConfigError, MetastoreError
 from filesink.metastore.api import TableName, check_keys, partition_name, values_of
 from filesink.metastore.locations import bucket_location, same_place
-from filesink.metastore.table_formats import HIVE_FORMATS, hive_format_of
-from filesink.partition_paths import DEFAULT_PARTITION
+from filesink.metastore.tables.formats import HIVE_FORMATS, hive_format_of
 from tests.metastore.test_memory import MemoryMetastoreSite
 
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from filesink.identity import batch_write
+from filesink.ledger.identity import batch_write
 from filesink.metastore.api import Partition
 from filesink.metastore.partition_commit import PartitionCommit
 from filesink.metastore.policies import CommittedPartition, ListenerPolicy, SuccessFilePolicy

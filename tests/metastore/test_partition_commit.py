@@ -11,11 +11,8 @@ import pyarrow as pa
 import pytest
 
 from compaction import FileCompactor, FileCompactStrategy
-from filesink.buckets import BucketAssigner
-from filesink.closed_parts import Compaction
-from filesink.committables import Watermark
-from filesink.epoch import EpochLoop
-from filesink.epoch_record import EMPTY
+from filesink.buckets.assigner import BucketAssigner
+from filesink.commit.epoch import EpochLoop
 from filesink.errors import (
     CommitFailedError,
     ConfigError,
@@ -28,7 +25,7 @@ from filesink.errors import (
     StateCorruptError,
     StorageError,
 )
-from filesink.file_format import RowFormat
+from filesink.ledger.record import EMPTY
 from filesink.metastore.announcements import Announcement, AnnouncementCodec, gathered
 from filesink.metastore.partition_commit import PartitionCommit, PartitionCommitter
 from filesink.metastore.policies import (
@@ -38,6 +35,9 @@ from filesink.metastore.policies import (
     SuccessFilePolicy,
 )
 from filesink.metastore.triggers import PartitionTime, Trigger, TriggerView
+from filesink.parts.closed_parts import Compaction
+from filesink.parts.committables import Watermark
+from filesink.parts.file_format import RowFormat
 from filesink.sink import FileSink, FileSinkBuilder
 from filesink.storage.faulty import Fault, Moment
 from formats.api import Encoder

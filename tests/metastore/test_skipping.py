@@ -13,11 +13,11 @@ from filesink.errors import (
     MetastoreError,
     StateError,
 )
-from filesink.maintenance import Announce, Lost
+from filesink.file_sink.report import RecoveryReport
 from filesink.metastore.api import Partition
 from filesink.metastore.partition_commit import PartitionCommit
 from filesink.metastore.policies import ListenerPolicy
-from filesink.report import RecoveryReport
+from filesink.operations.maintenance import Announce, Lost
 from filesink.storage.faulty import Fault
 from tests.metastore.test_metastore_policy import NAME, Metastores
 

@@ -11,11 +11,11 @@ import pytest
 
 from filesink.errors import SchemaError
 from filesink.metastore.api import Column, Table, TableKind, TableName
-from filesink.metastore.hive_structs import table_of
+from filesink.metastore.hive.structs import table_of
 from filesink.metastore.memory import MemoryMetastore
 from filesink.metastore.metastore_policy import MetastorePolicy
 from filesink.metastore.policies import Site
-from filesink.metastore.table_formats import HIVE_FORMATS
+from filesink.metastore.tables.formats import HIVE_FORMATS
 from filesink.storage.memory import MemoryFiles, MemoryStore
 
 NAME = TableName.parse("db.t")

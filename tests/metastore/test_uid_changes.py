@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from filesink.identity import OnNewQuery
+from filesink.ledger.identity import OnNewQuery
 from tests.metastore.test_partition_commit import Told, timed, write_times
 
 

@@ -10,7 +10,7 @@ import pytest
 from pyspark import TaskContext
 from pyspark.sql import DataFrame, SparkSession
 
-from filesink.spark.arrow_batches import BYTES, MOST, ROWS, bounded, weighed
+from filesink.spark.input.arrow_batches import BYTES, MOST, ROWS, bounded, weighed
 from tests.spark import outside
 from tests.spark.drivers import Driver
 

@@ -26,7 +26,7 @@ from filesink import (
     RollingPolicy,
     SchemaError,
 )
-from filesink.buckets import BucketContext
+from filesink.buckets.assigner import BucketContext
 from formats import Encoder, ParquetWriterFactory, RowEncoder
 from tests.spark import inputs, outside
 

@@ -14,8 +14,8 @@ from pyspark.errors import PySparkException
 
 import filesink
 from filesink import BucketAssigner, BucketError, DeadLetters, FileSink
-from filesink.partition_paths import fragment
-from filesink.storage.posix import PosixFs
+from filesink.buckets.partition_paths import fragment
+from filesink.storage.local.posix import PosixFs
 from formats import Encoder, ParquetWriterFactory
 from tests import bucket_names
 

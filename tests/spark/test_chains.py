@@ -14,11 +14,11 @@ import pytest
 from pyspark.errors import PySparkRuntimeError
 
 from filesink import ConfigError, IdentityError
-from filesink.epoch_record import BatchWrite
+from filesink.commit.replay import OnGap
+from filesink.ledger.record import BatchWrite
 from filesink.metastore.partition_commit import PartitionCommit
 from filesink.metastore.policies import ListenerPolicy
 from filesink.ports import SerialRunner
-from filesink.replay import OnGap
 from filesink.save_mode import SaveMode
 from filesink.spark import chains as chains_module
 from filesink.spark import engine as engine_module

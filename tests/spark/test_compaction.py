@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from compaction import InputFile
-    from filesink.file_format import FileFormat
+    from filesink.parts.file_format import FileFormat
     from formats.api import BinaryOutput
 
 pytestmark = pytest.mark.spark

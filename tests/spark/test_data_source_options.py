@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from filesink import BucketAssigner, ConfigError, RollingPolicy
-from filesink.buckets import BucketContext
-from filesink.file_format import BulkFormat, RowFormat
+from filesink.buckets.assigner import BucketContext
+from filesink.commit.replay import OnReplayMismatch
 from filesink.metastore.api import TableKind
-from filesink.replay import OnReplayMismatch
-from filesink.spark.data_source_options import NAMES, DataSourceOptions, parse_options
+from filesink.parts.file_format import BulkFormat, RowFormat
+from filesink.spark.data_source.options import NAMES, DataSourceOptions, parse_options
 from formats import (
     ArrowWriterFactory,
     AvroWriterFactory,

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from filesink.date_patterns import DatePattern
+from filesink.buckets.date_patterns import DatePattern
 from filesink.local_time import LocalTime, time_zone
-from formats.zones import utc_offsets
+from formats.text.zones import utc_offsets
 
 pytestmark = pytest.mark.spark
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from filesink.spark.driver_python import drivers_python
+from filesink.spark.input.driver_python import drivers_python
 from tests.spark import outside
 from tests.spark.drivers import Driver
 

@@ -7,9 +7,9 @@ import random
 import pyarrow as pa
 import pytest
 
-from filesink.buckets import BucketAssigner, BucketContext, assign_ids
+from filesink.buckets.assigner import BucketAssigner, BucketContext, assign_ids
+from filesink.buckets.partition_paths import escape, fragment, texts, unescape
 from filesink.local_time import time_zone
-from filesink.partition_paths import escape, fragment, texts, unescape
 
 pytestmark = pytest.mark.spark
 

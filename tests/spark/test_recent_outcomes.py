@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from filesink.epoch import Outcome
-from filesink.epoch_record import BatchWrite
+from filesink.commit.epoch import Outcome
+from filesink.ledger.record import BatchWrite
 from filesink.spark.recent_outcomes import RecentOutcomes
 
 

@@ -11,8 +11,8 @@ from pyspark.errors import PySparkRuntimeError
 from pyspark.sql import Column, DataFrame, SparkSession
 
 from filesink.errors import ConfigError, EncoderError, VersionError
-from filesink.spark import job
 from filesink.spark.engine import SparkEngine
+from filesink.spark.input import job
 from tests.fakes import World
 
 

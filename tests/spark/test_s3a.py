@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 
 from filesink import FileSink
 from filesink.errors import StorageError
-from filesink.spark.s3a import SessionOptions, s3a_options
+from filesink.spark.input.s3a import SessionOptions, s3a_options
 from formats import ParquetWriterFactory
 from tests.servers import S3Server
 from tests.storage.s3_site import S3Site

@@ -17,7 +17,7 @@ from filesink import (
     OutputFileConfig,
     RollingPolicy,
 )
-from filesink.file_format import RowFormat
+from filesink.parts.file_format import RowFormat
 from formats import Encoder, ParquetWriterFactory
 from tests.spark import inputs, outside
 

@@ -24,9 +24,9 @@ from pyspark.sql.types import (
 
 from filesink.api import SHORT_INTERVAL
 from filesink.errors import SchemaError
-from filesink.file_format import BulkFormat, RowFormat, check_crossing, check_schema
-from filesink.spark.data_source import FileSinkDataSource
-from filesink.spark.schema import arrow_schema, check_twins
+from filesink.parts.file_format import BulkFormat, RowFormat, check_crossing, check_schema
+from filesink.spark.data_source.source import FileSinkDataSource
+from filesink.spark.input.schema import arrow_schema, check_twins
 from formats import (
     ArrowWriterFactory,
     AvroWriterFactory,

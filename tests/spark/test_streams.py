@@ -15,7 +15,7 @@ import pytest
 from pyspark.errors import StreamingQueryException
 
 from filesink.errors import StorageError
-from filesink.spark.job import typed
+from filesink.spark.input.job import typed
 from filesink.spark.streams import QueryRun, current_ids, ended_by_itself, is_active, open_run
 from tests.spark import inputs
 from tests.spark.checkpoints import forget
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
 
-    from filesink.epoch_record import MicroBatch
+    from filesink.ledger.record import MicroBatch
 
 pytestmark = pytest.mark.spark
 

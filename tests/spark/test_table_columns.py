@@ -13,10 +13,10 @@ from pyspark.sql.functions import array, struct
 
 from filesink.errors import ConfigError, MetastoreConflictError, SchemaError
 from filesink.metastore.api import Column, StorageFormat, Table, TableName
-from filesink.metastore.table_formats import HIVE_FORMATS
+from filesink.metastore.tables.formats import HIVE_FORMATS
 from filesink.sink import FileSink
-from filesink.spark.catalog import SparkCatalog
-from filesink.spark.table_columns import in_table_order
+from filesink.spark.catalog.columns import in_table_order
+from filesink.spark.catalog.metastore import SparkCatalog
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 

@@ -6,7 +6,7 @@ import pytest
 
 from filesink.errors import StateCorruptError
 from filesink.framing import frame
-from filesink.spark.task_message import Report, TaskMessage
+from filesink.spark.data_source.task_message import Report, TaskMessage
 
 
 @pytest.mark.parametrize(

@@ -7,15 +7,15 @@ from types import SimpleNamespace
 
 import pytest
 
-from filesink.epoch_record import BatchWrite
+from filesink.commit.replay import EpochOptions
+from filesink.commit.task import WriteTask
 from filesink.errors import ConcurrentDriverError, ConfigError, InternalError
-from filesink.replay import EpochOptions
+from filesink.ledger.record import BatchWrite
 from filesink.save_mode import SaveMode
-from filesink.spark import data_source
-from filesink.spark.data_source import BatchWriter, Door, ModeOf, StreamWriter
+from filesink.spark.data_source import source as data_source
+from filesink.spark.data_source.source import BatchWriter, Door, ModeOf, StreamWriter
+from filesink.spark.data_source.task_message import Report
 from filesink.spark.streams import BATCH_ID, QUERY_ID
-from filesink.spark.task_message import Report
-from filesink.task import WriteTask
 from tests.fakes import QUERY, SCHEMA, World, records
 
 

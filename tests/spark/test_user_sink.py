@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from filesink.api import Sink, SinkCommitter, SinkWriter, WriterContext
-from filesink.ledger import Ledger
+from filesink.ledger.ledger import Ledger
 from filesink.spark.engine import SparkEngine
 from filesink.storage.open import open_store
 from tests.spark import inputs

@@ -11,8 +11,8 @@ from typing import Any
 
 from filesink.ports import SerialRunner
 from filesink.storage.faulty import Moment
-from filesink.storage.local import LocalStore
-from filesink.storage.posix import PosixFs
+from filesink.storage.local.posix import PosixFs
+from filesink.storage.local.store import LocalStore
 from filesink.storage.staged import HiddenFile
 from filesink.system import SystemIds
 from tests.contracts.store_site import finish, hidden

@@ -11,7 +11,7 @@ from threading import RLock
 from typing import BinaryIO
 
 from filesink.storage.faulty import Fault, perform
-from filesink.storage.namenode import HdfsStatus
+from filesink.storage.hdfs.namenode import HdfsStatus
 
 
 @dataclass(slots=True, eq=False)
@@ -50,7 +50,7 @@ class Cluster:
 
 
 class SimNamenode:
-    """A client of one cluster; see ``filesink.storage.namenode.Namenode``."""
+    """A client of one cluster; see ``filesink.storage.hdfs.namenode.Namenode``."""
 
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
@@ -140,7 +140,7 @@ class SimNamenode:
 
 
 class SimWriter:
-    """See ``filesink.storage.namenode.HdfsWriter``."""
+    """See ``filesink.storage.hdfs.namenode.HdfsWriter``."""
 
     def __init__(self, namenode: SimNamenode, path: str, file: SimFile) -> None:
         self._namenode = namenode

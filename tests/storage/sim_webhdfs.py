@@ -14,7 +14,7 @@ from threading import Thread
 from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
 
-from filesink.storage.namenode import HdfsStatus
+from filesink.storage.hdfs.namenode import HdfsStatus
 from tests.storage.sim_namenode import Cluster, SimNamenode
 
 _ROOT = "/webhdfs/v1"

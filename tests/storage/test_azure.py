@@ -16,9 +16,9 @@ from azure.storage.blob import BlobBlock, BlobServiceClient
 from filesink.errors import CommitConflictError, ConfigError, StagedDataLost, StorageError
 from filesink.naming import join, parent, parse_upload, upload_path
 from filesink.storage.api import Store
-from filesink.storage.azure import AzureStore
-from filesink.storage.azure_client import AzureObjects
-from filesink.storage.azure_options import azure_options
+from filesink.storage.azure.client import AzureObjects
+from filesink.storage.azure.options import azure_options
+from filesink.storage.azure.store import AzureStore
 from filesink.storage.base_path import check_base_path
 from filesink.storage.multipart import size_of_part
 from filesink.storage.objects import MIB

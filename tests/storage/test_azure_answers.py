@@ -19,11 +19,11 @@ from requests.adapters import HTTPAdapter
 from urllib3.exceptions import SSLError
 
 from filesink.errors import CommitConflictError, CommitStateUnknown, ConfigError, StorageError
-from filesink.storage import azure_client
 from filesink.storage.api import Deletion, Kind
-from filesink.storage.azure import AzureStore
-from filesink.storage.azure_client import AzureObjects
-from filesink.storage.azure_options import azure_options
+from filesink.storage.azure import client as azure_client
+from filesink.storage.azure.client import AzureObjects
+from filesink.storage.azure.options import azure_options
+from filesink.storage.azure.store import AzureStore
 from filesink.storage.objects import UNAVAILABLE, Condition, version_of
 from filesink.storage.open import open_store
 from filesink.system import SystemIds

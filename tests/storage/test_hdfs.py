@@ -19,15 +19,16 @@ from filesink.errors import (
     StorageError,
 )
 from filesink.ports import SerialRunner
-from filesink.storage import hdfs, webhdfs
 from filesink.storage.api import PutResult, Store
 from filesink.storage.faulty import Fault, Moment
-from filesink.storage.hdfs import HdfsStore
-from filesink.storage.hdfs_native import NativeNamenode
-from filesink.storage.hdfs_output import HdfsFiles
-from filesink.storage.namenode import Namenode, hadoop_error
+from filesink.storage.hdfs import store as hdfs
+from filesink.storage.hdfs import webhdfs
+from filesink.storage.hdfs.namenode import Namenode, hadoop_error
+from filesink.storage.hdfs.native import NativeNamenode
+from filesink.storage.hdfs.output import HdfsFiles
+from filesink.storage.hdfs.store import HdfsStore
+from filesink.storage.hdfs.webhdfs import WebNamenode
 from filesink.storage.staged import Staged
-from filesink.storage.webhdfs import WebNamenode
 from filesink.system import SystemIds
 from tests.contracts.store_contract import StoreContract
 from tests.contracts.store_site import Site, hold, stage

@@ -10,12 +10,12 @@ from threading import Event
 import pytest
 
 from filesink.errors import CommitConflictError, ConfigError, StagedDataLost, StorageError
-from filesink.storage import webhdfs
 from filesink.storage.api import Deletion, PutResult
 from filesink.storage.faulty import Fault, Moment
-from filesink.storage.hdfs_native import NativeNamenode, NativeWriter
-from filesink.storage.namenode import hadoop_error, host_and_port
-from filesink.storage.webhdfs import WebNamenode
+from filesink.storage.hdfs import webhdfs
+from filesink.storage.hdfs.namenode import hadoop_error, host_and_port
+from filesink.storage.hdfs.native import NativeNamenode, NativeWriter
+from filesink.storage.hdfs.webhdfs import WebNamenode
 from tests.contracts.store_site import stage
 from tests.storage.sim_namenode import Cluster
 from tests.storage.sim_webhdfs import OPERATIONS, Operation, append_twice, rename_with_boolean, web_namenode

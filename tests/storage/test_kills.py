@@ -17,13 +17,14 @@ from typing import Any
 
 import pytest
 
-from filesink.storage import azure_client, s3_client
 from filesink.storage.api import Store
-from filesink.storage.azure import AzureStore
-from filesink.storage.azure_options import azure_options
+from filesink.storage.azure import client as azure_client
+from filesink.storage.azure.options import azure_options
+from filesink.storage.azure.store import AzureStore
+from filesink.storage.hdfs.webhdfs import WebNamenode
 from filesink.storage.objects import Objects
-from filesink.storage.s3 import S3Store
-from filesink.storage.webhdfs import WebNamenode
+from filesink.storage.s3 import client as s3_client
+from filesink.storage.s3.store import S3Store
 from filesink.system import SystemClock, SystemIds
 from property_tests.real_epochs import FORMATS, expected, rows_in, run_query
 from property_tests.test_kills import in_a_process

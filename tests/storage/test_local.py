@@ -22,8 +22,8 @@ from filesink.errors import (
 )
 from filesink.ports import SerialRunner
 from filesink.storage.api import Deletion, Entry, Kind, Store
-from filesink.storage.local import LocalStore
-from filesink.storage.posix import PosixFs
+from filesink.storage.local.posix import PosixFs
+from filesink.storage.local.store import LocalStore
 from filesink.storage.staged import HiddenFile, HiddenObject, Staged
 from filesink.system import SystemIds, ThreadRunner
 from tests.contracts.store_contract import StoreContract

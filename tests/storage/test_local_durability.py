@@ -10,8 +10,8 @@ import pytest
 from filesink.errors import StorageError
 from filesink.storage.api import PutResult
 from filesink.storage.faulty import Moment
-from filesink.storage.local_sync import MAX_UNSYNCED
-from filesink.storage.posix import PosixFs
+from filesink.storage.local.posix import PosixFs
+from filesink.storage.local.sync import MAX_UNSYNCED
 from tests.contracts.store_site import finish, hidden
 from tests.storage.scripted_fs import DATA, TARGET, ScriptedFs, contents, fail_on, local, write
 

@@ -16,8 +16,8 @@ import pytest
 from filesink.errors import CommitStateUnknown, FilesinkError, StagedDataLost, StorageError
 from filesink.storage.api import PutResult
 from filesink.storage.faulty import Moment
-from filesink.storage.local import LocalStore
-from filesink.storage.posix import PosixFs
+from filesink.storage.local.posix import PosixFs
+from filesink.storage.local.store import LocalStore
 from tests.contracts.store_site import finish
 from tests.storage.scripted_fs import (
     DATA,

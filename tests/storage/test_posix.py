@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from filesink.errors import SecurityError
-from filesink.storage import posix_copy
 from filesink.storage.api import Kind
-from filesink.storage.posix import PosixFs
+from filesink.storage.local import posix_copy
+from filesink.storage.local.posix import PosixFs
 from tests.storage.descriptors import descriptors, descriptors_in_use
 
 CONTENT = os.urandom(3 << 20)

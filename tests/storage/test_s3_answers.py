@@ -20,7 +20,6 @@ from filesink.errors import (
     StateError,
     StorageError,
 )
-from filesink.storage import s3_concat
 from filesink.storage.api import Kind, PutResult, Removal
 from filesink.storage.multipart import Senders
 from filesink.storage.objects import (
@@ -36,8 +35,9 @@ from filesink.storage.objects import (
     Condition,
     ObjectInfo,
 )
-from filesink.storage.s3 import S3Store
-from filesink.storage.s3_options import S3Options
+from filesink.storage.s3 import concat as s3_concat
+from filesink.storage.s3.options import S3Options
+from filesink.storage.s3.store import S3Store
 from filesink.storage.staged import HiddenFile, HiddenObject
 from filesink.storage.upload_options import ConditionalWrites
 from filesink.system import SystemIds

@@ -15,7 +15,7 @@ import pytest
 from filesink.errors import CommitStateUnknown, StorageError
 from filesink.storage.objects import UNAVAILABLE, Condition, CopyRange
 from filesink.storage.open import open_store
-from filesink.storage.s3_client import S3Objects, connect, options_of
+from filesink.storage.s3.client import S3Objects, connect, options_of
 from filesink.storage.staged import UploadedPart
 
 x509 = pytest.importorskip("cryptography.x509", reason="certificates of the tests' own need cryptography")

@@ -15,8 +15,8 @@ from botocore.exceptions import ReadTimeoutError
 from botocore.stub import Stubber
 
 from filesink import FileSink
-from filesink.committables import CommittableCodec, PendingFile
 from filesink.errors import ConfigError, FilesinkError, StorageError
+from filesink.parts.committables import CommittableCodec, PendingFile
 from filesink.storage.api import PutResult
 from filesink.storage.base_path import check_base_path
 from filesink.storage.multipart import size_of_part
@@ -31,8 +31,8 @@ from filesink.storage.objects import (
     FoundUpload,
 )
 from filesink.storage.open import open_store
-from filesink.storage.s3_client import S3Objects, connect, options_of
-from filesink.storage.s3_options import S3Options
+from filesink.storage.s3.client import S3Objects, connect, options_of
+from filesink.storage.s3.options import S3Options
 from filesink.storage.upload_options import ConditionalWrites
 from formats import ParquetWriterFactory
 from tests.contracts.store_site import hold, stage

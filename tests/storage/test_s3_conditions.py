@@ -26,10 +26,10 @@ from filesink.storage.objects import (
     ObjectInfo,
     version_of,
 )
-from filesink.storage.s3 import S3Store
-from filesink.storage.s3_client import S3Objects, connect, options_of
-from filesink.storage.s3_errors import explaining
-from filesink.storage.s3_options import S3Options
+from filesink.storage.s3.client import S3Objects, connect, options_of
+from filesink.storage.s3.errors import explaining
+from filesink.storage.s3.options import S3Options
+from filesink.storage.s3.store import S3Store
 from filesink.system import SystemIds
 from tests.fakes import SettableClock
 from tests.servers import S3Server

@@ -9,8 +9,9 @@ import pyarrow.fs
 import pyarrow.parquet as pq
 import pytest
 
-from filesink.file_tiers import StoreAddress
-from filesink.storage import s3_client, s3_session
+from filesink.file_sink.tiers import StoreAddress
+from filesink.storage.s3 import client as s3_client
+from filesink.storage.s3 import session as s3_session
 from property_tests.real_epochs import expected, run_query
 from tests.servers import KEY, SECRET, S3Server
 from tests.storage.s3_site import S3Site

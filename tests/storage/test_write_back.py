@@ -11,9 +11,9 @@ import pytest
 
 from filesink.errors import StorageError
 from filesink.ports import SerialRunner
-from filesink.storage import write_back
-from filesink.storage.local import LocalStore
-from filesink.storage.posix import PosixFs
+from filesink.storage.local import write_back
+from filesink.storage.local.posix import PosixFs
+from filesink.storage.local.store import LocalStore
 from filesink.system import SystemIds
 
 STEP = 1 << 16

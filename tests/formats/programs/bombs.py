@@ -40,7 +40,7 @@ from formats import (
     XmlWriterFactory,
     bounded,
 )
-from formats.avro_container import Header, block, zigzag
+from formats.avro.container import Header, block, zigzag
 
 ONE = pa.schema([("a", pa.string())])
 TWO = pa.schema([("a", pa.string()), ("b", pa.string())])

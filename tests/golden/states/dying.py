@@ -20,10 +20,10 @@ from typing import TYPE_CHECKING
 
 from pyspark.errors import StreamingQueryException
 
-import compaction.finished
+import compaction.offline.finished
 from compaction import compact
 from filesink import FileSink, FileSinkBuilder
-from filesink.file_tiers import StoreAddress
+from filesink.file_sink.tiers import StoreAddress
 from filesink.spark.engine import SparkEngine
 from filesink.storage.api import Store
 from filesink.storage.faulty import FaultyStore
@@ -134,7 +134,7 @@ def die_in_overwrite(spark: SparkSession, directory: Path, operation: str) -> No
 def die_in_compaction(spark: SparkSession, directory: Path) -> None:
     """In an offline compaction."""
     del spark
-    compaction.finished.StoreAddress = lambda **where: DyingAddress(StoreAddress(**where), "publish")
+    compaction.offline.finished.StoreAddress = lambda **where: DyingAddress(StoreAddress(**where), "publish")
     compact(directory / "base", ParquetWriterFactory())
 
 

@@ -1,0 +1,290 @@
+"""Merging files that are visible already: for directories full of small files of ours.
+
+    plan(base_path)             what would be done; touches nothing
+    compact(base_path, form)    does it, as an epoch of the ledger that overwriting writes use, too
+    files(base_path)            what to read meanwhile (``compaction.offline.superseded``)
+
+Rules:
+1. This is outside of the promise on plain directories: from the publication of a merged file to the
+   removal of its inputs a reader sees rows twice, and one that has listed before may then find a file
+   gone. With ``reader_grace`` the first takes longer and the second does not happen to those who ask
+   ``files``, who never see a row twice. Nothing is ever lost: inputs are removed when what replaces
+   them is visible and durable, and only if they are what they were.
+2. Only files of ours are touched, known by their names, and only of epochs that are complete. Who
+   decides and publishes meanwhile is not disturbed.
+3. A crash leaves a decided epoch, which the next call, or ``FileSink.recover()``, carries through.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import timedelta
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from compaction.offline.groups import FinishedFile, Group
+from compaction.offline.superseded import check_bucket, outstanding, written
+from compaction.offline.swap import CompactionPlan, Swap
+from filesink.api import PreCommitStage
+from filesink.buckets.assigner import BucketAssigner
+from filesink.commit.committer import VerifyStage
+from filesink.commit.delete_permission import check_removal
+from filesink.commit.epoch import EpochLoop, Outcome
+from filesink.commit.replay import EpochOptions
+from filesink.commit.sweep import walk
+from filesink.durations import parse_duration_ms
+from filesink.errors import CompactionError, ConfigError
+from filesink.file_sink.report import EpochReport, report_of
+from filesink.file_sink.tiers import FileTiers, StoreAddress
+from filesink.ledger.directory import ledger_ids
+from filesink.ledger.identity import EXCLUSIVE
+from filesink.ledger.ledger import Ledger
+from filesink.naming import OutputFileConfig, PartName, is_data, join, name_of, parse_part, sink_tag
+from filesink.parts.committables import Committable, CommittableCodec, HeldFile, PendingFile, ReplacedFile
+from filesink.parts.file_format import BulkFormat, FileFormat, RowFormat
+from filesink.parts.rolling import RollingPolicy
+from filesink.parts.writer import Plan
+from filesink.ports import Ports
+from filesink.storage.api import Kind, Store
+from filesink.storage.base_path import check_base_path
+from filesink.system import SystemClock, SystemIds, ThreadRunner
+from formats.api import BulkWriterFactory, Encoder
+from formats.errors import FormatError
+from formats.sizes import parse_size
+
+_FEWEST = 2  # inputs; one file alone is what it would become
+_AT_ONCE = 2  # files that are made; each takes two threads and the memory of two row groups
+
+
+def plan(
+    base_path: str | Path,
+    *,
+    bucket: str | None = None,
+    target_size: int | str = "128MiB",
+    storage_options: Mapping[str, Any] | None = None,
+) -> CompactionPlan:
+    """What ``compact`` would merge, and remove of what it has merged earlier.
+
+    Args:
+        base_path: of the sinks.
+        bucket: the only directory to look at; ``None`` for all, ``""`` for the base path itself.
+        target_size: files of this size are left alone, and merged ones aim at it; bytes or ``"128MiB"``.
+        storage_options: of the store, as ``with_storage_options`` takes them.
+
+    Raises:
+        ConfigError: ``BAD_VALUE``; ``NO_SINK``, this is not the base path of one; ``NO_DIRECTORY``.
+    """
+    address = StoreAddress(base_path=check_base_path(base_path), storage_options=storage_options or {})
+    return _plan(written(address, bucket), bucket, _size(target_size), SystemClock().now_ms())
+
+
+def compact(
+    base_path: str | Path,
+    form: BulkWriterFactory | Encoder,
+    *,
+    bucket: str | None = None,
+    target_size: int | str = "128MiB",
+    reader_grace: int | str | timedelta = 0,
+    storage_options: Mapping[str, Any] | None = None,
+) -> EpochReport | None:
+    """Merge small finished files, in this process; ``None`` if there was nothing to do.
+
+    See the head of this module for what readers see. Bulk formats are merged by records, row formats
+    by bytes. First carries through what an earlier call has left.
+
+    Args:
+        base_path: see ``plan``.
+        form: what the sink was given, such as ``ParquetWriterFactory(compression="zstd")``.
+        bucket: see ``plan``.
+        target_size: see ``plan``.
+        reader_grace: how long inputs stay beside what they are merged into, ``int`` is milliseconds; the
+            next call after that removes them. By default they go at once: readers of a plain directory
+            see rows twice for as short as can be.
+        storage_options: see ``plan``.
+
+    Raises:
+        ConfigError: ``COMPACTION``, files of this format cannot be merged afterwards; ``BAD_VALUE``;
+            ``NO_SINK``, this is not the base path of one; ``NO_DIRECTORY``.
+        CompactionError: ``SCHEMA`` or ``INPUT``, files of a directory do not fit together or cannot be
+            read: they stay as they are, and all others were merged. Any other code: nothing was changed.
+        ConcurrentDriverError: an overwriting write, or another call, is at work.
+    """
+    address = StoreAddress(base_path=check_base_path(base_path), storage_options=storage_options or {})
+    tiers = FinishedTiers(
+        address=address,
+        plan=_writing(_format(form)),
+        bucket=check_bucket(bucket),
+        target_size=_size(target_size),
+        grace_ms=parse_duration_ms(reader_grace, name="reader_grace", least=0),
+    )
+    written(address, bucket)
+    ports = Ports(clock=SystemClock(), ids=SystemIds(), runner=ThreadRunner(_AT_ONCE))
+    outcome = tiers.compact(ports)
+    return None if outcome is None else report_of(outcome)
+
+
+@dataclass(frozen=True, kw_only=True)
+class FinishedTiers(FileTiers):
+    """A sink without input: its epochs replace files by what they are merged into.
+
+    Args:
+        bucket: see ``plan``.
+        target_size: bytes.
+        grace_ms: milliseconds.
+        refused: why groups were left out, filled by ``compact``.
+    """
+
+    bucket: str | None = None
+    target_size: int
+    grace_ms: int
+    refused: list[CompactionError] = field(default_factory=list, compare=False, repr=False)
+
+    def compact(self, ports: Ports) -> Outcome[Committable] | None:
+        """One epoch; ``None`` if there is nothing to do.
+
+        Raises:
+            CompactionError: see ``compact`` of this module; raised when the epoch is complete, so that one
+                directory that cannot be merged keeps no other from it.
+        """
+        store = self.address()
+        store.prepare()
+        check_removal(store, "compaction of finished files")
+        loop = EpochLoop(self, self.open_ledger(EXCLUSIVE), ports=ports, options=EpochOptions())
+        outcome = loop.compact()
+        if self.refused:
+            first, *more = self.refused
+            also = f", but for {len(more)} more sets of files that cannot be" if more else ""
+            raise CompactionError(
+                f"{first.message}. Everything else was merged{also}", code=first.code
+            ) from first
+        return outcome
+
+    def pre_commit_stages(self) -> tuple[PreCommitStage[HeldFile, Committable], ...]:
+        """Merge, then look at every new file."""
+        store = self.address()
+        ask = partial(_plan, store, self.bucket, self.target_size)
+        form = self.plan.format
+        swap = Swap(self.address, form, plan=ask, grace_ms=self.grace_ms, refused=self.refused)
+        return swap, VerifyStage(store)
+
+
+def _writing(form: FileFormat) -> Plan:
+    """What every sink has; nothing is written here but by the stage."""
+    return Plan(
+        format=form,
+        assigner=BucketAssigner.base_path_bucket_assigner(),
+        policy=RollingPolicy.on_checkpoint_rolling_policy(),
+        names=OutputFileConfig(),
+        check_interval_ms=60_000,
+    )
+
+
+def _plan(store: Store, bucket: str | None, target_size: int, now_ms: int) -> CompactionPlan:
+    complete = _complete(store)
+    merged = outstanding(store)
+    paths = {file.path for file in merged}
+    groups: dict[tuple[str, str, str], list[FinishedFile]] = {}
+    for directory, file, kind in _finished(store, bucket, complete):
+        if file.size < target_size and file.path not in paths:
+            groups.setdefault((directory, *kind), []).append(file)
+    packed = (
+        Group(bucket=directory, prefix=prefix, suffix=suffix, files=tuple(files))
+        for (directory, prefix, suffix), found in sorted(groups.items())
+        for files in _packed(sorted(found, key=lambda file: file.path), target_size)
+    )
+    return CompactionPlan(
+        groups=tuple(group for group in packed if len(group.files) >= _FEWEST),
+        expired=tuple(file for file in merged if file.until_ms <= now_ms),
+        waiting=tuple(file for file in merged if file.until_ms > now_ms),
+    )
+
+
+def _finished(
+    store: Store, bucket: str | None, complete: Complete
+) -> Iterator[tuple[str, FinishedFile, tuple[str, str]]]:
+    """Directory, file, and prefix and suffix of the name, of every file that may be replaced."""
+    for directory, entries in walk(store, None if bucket is None else [bucket.removesuffix("/")]):
+        for entry in entries if is_data(directory) else ():
+            name = parse_part(entry.name) if entry.kind is Kind.FILE else None
+            if name is not None and complete.has(entry.name, name):
+                path = join(directory, entry.name)
+                file = FinishedFile(path=path, size=entry.size, version=entry.version)
+                yield directory, file, (name.prefix, name.suffix)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Complete:
+    """Which visible files belong to epochs that are complete, and stay.
+
+    Attributes:
+        slots: tag of each chain to its newest slot that is.
+        publishing: names of the files of batch writes that are at work; their tags are those of no chain.
+        left: names of files that are replaced and could not be removed yet: their rows must not come back.
+    """
+
+    slots: Mapping[str, int]
+    publishing: frozenset[str]
+    left: frozenset[str] = frozenset()
+
+    def has(self, name: str, part: PartName) -> bool:
+        """Whether the file ``name``, of which ``part`` is told, does."""
+        if name in self.left:
+            return False
+        if part.tag in self.slots:
+            return part.slot <= self.slots[part.tag]
+        return part.slot == 0 and name not in self.publishing
+
+
+def _complete(store: Store) -> Complete:
+    slots: dict[str, int] = {}
+    publishing: set[str] = set()
+    left: set[str] = set()
+    codec = CommittableCodec()
+    for sink_id in ledger_ids(store):
+        ledger = Ledger(store, sink_id)
+        if not ledger.is_open:
+            head, tag = ledger.newest(), sink_tag(sink_id)
+            finished = -1 if head is None else head.finished_slot
+            slots[tag] = min(finished, slots.get(tag, finished))
+            files = head.left.decode(codec) if head is not None and head.left.data else []
+            left |= {name_of(file.path) for file in files if isinstance(file, ReplacedFile)}
+        for record in ledger.publishing():
+            files = record.committables.decode(codec)
+            publishing |= {name_of(file.target) for file in files if isinstance(file, PendingFile)}
+    return Complete(slots=slots, publishing=frozenset(publishing), left=frozenset(left))
+
+
+def _packed(files: list[FinishedFile], target_size: int) -> Iterator[list[FinishedFile]]:
+    waiting: list[FinishedFile] = []
+    size = 0
+    for file in files:
+        waiting.append(file)
+        size += file.size
+        if size >= target_size:
+            yield waiting
+            waiting, size = [], 0
+    if waiting:
+        yield waiting
+
+
+def _format(form: object) -> FileFormat:
+    match form:
+        case Encoder():
+            return RowFormat(form)
+        case BulkWriterFactory():
+            return BulkFormat(form)
+        case _:
+            raise ConfigError(
+                "compact takes the format that the sink had: a BulkWriterFactory, such as "
+                f"ParquetWriterFactory(), or an Encoder; got {type(form).__name__}",
+                code="BAD_VALUE",
+            )
+
+
+def _size(value: int | str) -> int:
+    try:
+        return parse_size(value, name="target_size")
+    except FormatError as error:
+        raise ConfigError(error.message, code="BAD_VALUE") from error

@@ -1,0 +1,182 @@
+"""Finished files whose rows are in a merged one, and that stay until readers have had time.
+
+Rules:
+1. The newest record of offline compaction names all of them, not only those of its own epoch.
+2. A file is superseded only while one that holds its rows is there; else it is data again. There may
+   be several, of which the last one was made of those before.
+3. One that was changed since it was listed, as all are in a copy of the directory, is not ours to
+   remove. It stays superseded until somebody else removes it, or its rows would be there twice.
+4. A grace begins when the file that holds the rows is there: after a long merge, or a crash, that may be
+   long after the start of its epoch, and until then readers were given the inputs.
+5. Who lists files and then asks for their names drops what is superseded by a file of the list: so
+   each row is read once, whenever the one and the other happen.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any
+
+from filesink.commit.sweep import visible
+from filesink.errors import ConfigError
+from filesink.file_sink.tiers import StoreAddress
+from filesink.ledger.directory import ledger_ids
+from filesink.ledger.identity import EXCLUSIVE
+from filesink.ledger.ledger import COMPACTION, Ledger
+from filesink.ledger.record import EpochRecord, OfflineCompaction
+from filesink.ledger.recorded_paths import check_record
+from filesink.naming import LEDGER_ROOT, join, parent
+from filesink.operations.find_sinks import nothing_at
+from filesink.parts.committables import CommittableCodec, SupersededFile
+from filesink.storage.api import Entry, Kind, Store
+from filesink.storage.base_path import check_base_path, has_no_bytes
+
+log = logging.getLogger("filesink")
+
+_NEVER = (1 << 63) - 1  # milliseconds since 1970
+
+
+def files(
+    base_path: str | Path,
+    *,
+    bucket: str | None = None,
+    storage_options: Mapping[str, Any] | None = None,
+) -> list[str]:
+    """The files that hold each row once, for readers who come while superseded ones stand beside them.
+
+    They can be read for ``reader_grace`` from now on: ``spark.read.parquet(*compaction.files(path))``.
+
+    Args:
+        base_path: of the sinks.
+        bucket: the only directory to look at; ``None`` for all, ``""`` for the base path itself.
+        storage_options: of the store, as ``with_storage_options`` takes them.
+
+    Raises:
+        ConfigError: ``NO_SINK``, this is not the base path of one; ``NO_DIRECTORY``, there is no such bucket.
+    """
+    checked = check_base_path(base_path)
+    store = written(StoreAddress(base_path=checked, storage_options=storage_options or {}), bucket)
+    return [f"{checked}/{path}" for path in current(store, bucket)]
+
+
+def check_bucket(bucket: object) -> str | None:
+    """``bucket`` if it is one, as users name it.
+
+    Raises:
+        ConfigError: ``BAD_VALUE``.
+    """
+    if bucket is not None and (not isinstance(bucket, str) or has_no_bytes(bucket)):
+        raise ConfigError(
+            "bucket must be the path of a directory below the base path, such as 'day=2024-01-01'; got "
+            f"{repr(bucket)[:40]}",
+            code="BAD_VALUE",
+        )
+    return bucket
+
+
+def written(address: StoreAddress, bucket: object) -> Store:
+    """The store, if a sink has written there; nothing else may get a ledger, or be read by one.
+
+    One in the directory of a bucket would make it a base path of its own, hidden from its sink for ever.
+    What is superseded there is known above it only. A ``bucket`` that is none is refused, too.
+
+    Raises:
+        ConfigError: ``NO_SINK``, ``NO_DIRECTORY`` or ``BAD_VALUE``.
+    """
+    checked = check_bucket(bucket)
+    store = address()
+    if not ledger_ids(store):
+        raise nothing_at(
+            address, advice="Pass the base path of the sink; for one directory below it, name that as bucket"
+        )
+    if checked and not store.list(checked.removesuffix("/")):
+        beside, _, name = checked.removesuffix("/").rpartition("/")
+        names = [entry.name for entry in store.list(beside) if entry.kind is Kind.DIRECTORY]
+        like = [join(beside, found) for found in get_close_matches(name, names)]
+        raise ConfigError(
+            f"there is no directory '{checked}' with files below '{address.base_path}'; nothing was changed. "
+            + (
+                f"Did you mean {' or '.join(map(repr, like))}?"
+                if like
+                else "Name one that a sink has written"
+            ),
+            code="NO_DIRECTORY",
+        )
+    return store
+
+
+def current(store: Store, bucket: str | None) -> list[str]:
+    """Paths of the visible files that are not superseded by another visible one, in order."""
+    earlier = superseded(store)  # of these, the last ones may be removed while files are listed
+    seen = visible(store, None if bucket is None else [bucket.removesuffix("/")])
+    there = {path for path, entry in seen if entry.kind is Kind.FILE}
+    dropped = {file.path for file in (*earlier, *superseded(store)) if file.by in there}
+    return sorted(there - dropped)
+
+
+def superseded(store: Store) -> list[SupersededFile]:
+    """What the newest record of offline compaction names, there or not."""
+    return _named(_newest(store))
+
+
+def _named(record: EpochRecord | None) -> list[SupersededFile]:
+    if record is None:
+        return []
+    found = record.committables.decode(CommittableCodec())
+    return [file for file in found if isinstance(file, SupersededFile)]
+
+
+def _newest(store: Store) -> EpochRecord | None:
+    exclusive = Ledger(store, EXCLUSIVE, check=check_record)
+    record = exclusive.unfinished_record()
+    if record is None or not isinstance(record.cause, OfflineCompaction):
+        # Its copy is made before an epoch is complete, so none is missed.
+        head = exclusive.beside(COMPACTION).head()
+        return None if head is None else head.record
+    return record
+
+
+def outstanding(store: Store) -> list[SupersededFile]:
+    """Those that are there, each beside the file that holds its rows; changed ones never expire.
+
+    They have what is left of their graces since the epoch that names them was carried through.
+    """
+    record = _newest(store)
+    named = _named(record)
+    listing = _entries(store, sorted({parent(file.path) for file in named}))
+    there = [file for file in named if file.by in listing and file.path in listing]
+    changed = {file.path for file in there if not _is_same(listing[file.path], file)}
+    if changed:
+        log.warning(
+            "'%s' and %d other merged files were changed or copied since: compaction leaves them, "
+            "beside the files that have their rows. Remove by hand what compaction.files() does not name",
+            min(changed),
+            len(changed) - 1,
+        )
+    late = _lateness_ms(store, record)
+    return [
+        replace(file, until_ms=_NEVER if file.path in changed else file.until_ms + late) for file in there
+    ]
+
+
+def _lateness_ms(store: Store, record: EpochRecord | None) -> int:
+    """From the start of the record's epoch to the moment when all its files were visible."""
+    if record is None:
+        return 0
+    name = f"{record.slot:012d}.complete"
+    found = [entry.mtime_ms for entry in store.list(f"{LEDGER_ROOT}/{COMPACTION}") if entry.name == name]
+    return max([0, *(mtime_ms - record.decided_ms for mtime_ms in found)])
+
+
+def _entries(store: Store, directories: Iterable[str]) -> dict[str, Entry]:
+    return {
+        join(directory, entry.name): entry for directory in directories for entry in store.list(directory)
+    }
+
+
+def _is_same(entry: Entry, file: SupersededFile) -> bool:
+    return (entry.size, entry.version) == (file.size, file.version)

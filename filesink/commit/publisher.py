@@ -1,0 +1,206 @@
+"""Rolls a decided epoch forward: commit, announce, complete. May be run again, by anyone.
+
+Rules: nothing here undoes anything. A step that asks for a retry gets it, with growing pauses, as long
+as that may help, and then raises: an epoch that could not be committed is never reported as done, and
+stays decided.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+from enum import Enum
+from typing import Any, Generic, TypeVar
+
+from filesink.api import EpochContext, Prepared, Sink, SinkAggregatedCommitter, SinkCommitter
+from filesink.errors import CommitFailedError, FilesinkError, InternalError, StagedDataLost, StateError
+from filesink.ledger.completion import End
+from filesink.ledger.ledger import Ledger
+from filesink.ledger.record import EMPTY, EpochRecord, Section, TakenBack
+from filesink.ledger.transactions import is_valid, remember
+from filesink.patience import RETRIES, Patience
+from filesink.ports import Clock
+
+S = TypeVar("S")
+C = TypeVar("C")
+A = TypeVar("A")
+T = TypeVar("T")
+
+log = logging.getLogger("filesink")
+
+_CLEANUP_RETRIES = 2  # of what only has to be removed, while everybody waits
+
+
+class Decider(Enum):
+    """Who has decided the record that is being published."""
+
+    THIS_DRIVER = "this driver"
+    EARLIER_DRIVER = "an earlier driver"
+
+
+class Publisher(Generic[S, C, A]):
+    """Publishes the epochs of one sink.
+
+    Args:
+        sink: makes the committers, once each.
+        ledger: where an epoch is marked complete.
+        clock: waits between retries.
+        retries: further rounds without progress, for each tier.
+
+    Raises:
+        InternalError: ``NO_CODEC``; what the aggregated committer announces could not be put on record.
+    """
+
+    def __init__(self, sink: Sink[S, C, A], ledger: Ledger, clock: Clock, *, retries: int = RETRIES) -> None:
+        self._sink = sink
+        self._ledger = ledger
+        self._clock = clock
+        self._retries = retries
+        #: Of the record published last: what could not be removed, for the next epoch.
+        self.left = EMPTY
+        self._committer = sink.create_committer()
+        self._aggregated = sink.create_aggregated_committer()
+        if self._aggregated is not None and sink.aggregated_codec is None:
+            raise InternalError(
+                f"{type(sink).__name__} has an aggregated committer but no aggregated_codec", code="NO_CODEC"
+            )
+
+    def waiting(self, section: Section) -> Sequence[A]:
+        """What the aggregated committer had put off, from its section of the last record."""
+        codec = self._sink.aggregated_codec
+        return section.decode(codec) if codec and section.data else ()
+
+    def combine(
+        self, epoch: EpochContext, prepared: Prepared[S, C], kept: Section
+    ) -> tuple[Section, Section]:
+        """What is announced with this epoch, and what waits; before *decide*.
+
+        ``kept`` is what waited so far; a sink that announces nothing (any more) carries it on.
+        """
+        codec = self._sink.aggregated_codec
+        if self._aggregated is None or codec is None:
+            return EMPTY, kept
+        found = self._aggregated.combine(epoch, prepared)
+        now, later = (Section.of(codec, values) if values else EMPTY for values in (found.now, found.later))
+        return now, later
+
+    def publish(self, record: EpochRecord, decider: Decider) -> list[C] | None:
+        """Carry out ``record`` and mark it complete; return what was committed.
+
+        ``None`` if it is void, because another write has its ``txn_id``: then its files are discarded. What
+        should be gone and could not be removed is in ``left``, and on record for the next epoch.
+
+        Raises:
+            CommitFailedError: retries were used up.
+            FilesinkError: what a committer raised. In both cases the epoch stays decided.
+        """
+        self.left = EMPTY
+        committables = record.committables.decode(self._sink.committable_codec)
+        if not is_valid(record, self._ledger):
+            self.discard(committables, record.announcement)
+            self._ledger.complete(record, left=self._ledger.left_before(record.slot))
+            return None
+        if decider is Decider.EARLIER_DRIVER:
+            self._committer.restore()
+        try:
+            self._carry_out(record, committables, decider)
+        except StagedDataLost:
+            # Another driver may have done all of it, and what it published been replaced since.
+            if not self._ledger.is_complete(record):
+                raise
+        return committables
+
+    def _carry_out(self, record: EpochRecord, committables: list[C], decider: Decider) -> None:
+        kept = self._until_done(
+            self._committer,
+            self._committer.commit,
+            committables,
+            record.slot,
+            may_wait=self._committer.may_wait,
+        )
+        if kept:
+            log.warning(
+                "sink %s: %d files that are replaced could not be removed; later epochs try again: %s",
+                record.sink_id, len(kept), self._committer.failure,
+            )  # fmt: skip
+            self.left = Section.of(self._sink.committable_codec, kept)
+        self.announce(record, decider)
+        remember(record, self._ledger)
+        self._ledger.complete(record, left=self.left)
+        self._end_of_what_it_takes_back(record)
+
+    def _end_of_what_it_takes_back(self, record: EpochRecord) -> None:
+        """In an open chain nobody else would ever say that the slot of a void record is done with."""
+        if self._ledger.is_open and isinstance(record.cause, TakenBack):
+            undone = self._ledger.read(record.cause.slot)
+            if undone is not None:
+                self._ledger.complete(undone, end=End.TAKEN_BACK)
+
+    def announce(self, record: EpochRecord, decider: Decider) -> None:
+        """The part of ``publish`` that comes after the files and before the mark."""
+        codec = self._sink.aggregated_codec
+        if not record.announcement.data:
+            return
+        if self._aggregated is None or codec is None:
+            raise StateError(
+                f"epoch {record.slot} of sink '{record.sink_id}' announces partitions, and this sink is "
+                "built without partition commit: they would stay unannounced. Its files are visible; call "
+                "recover() on a sink that is built as the one that wrote it, or recover(announce='skip')",
+                code="PARTITION_COMMIT_OFF",
+            )
+        commit = self._aggregated.commit
+        if decider is Decider.EARLIER_DRIVER:
+            commit = self._aggregated.restore_commit
+        self._until_done(self._aggregated, commit, record.announcement.decode(codec), record.slot)
+
+    def discard(self, committables: Sequence[C], announcement: Section = EMPTY) -> None:
+        """Discard what the tasks of an epoch that was not decided have reported, and what was combined."""
+        self._committer.abort(committables)
+        codec = self._sink.aggregated_codec
+        if self._aggregated is not None and codec is not None and announcement.data:
+            self._aggregated.abort(announcement.decode(codec))
+
+    def close(self) -> None:
+        """Release what the committers hold."""
+        if self._aggregated is not None:
+            self._aggregated.close()
+
+    def _until_done(
+        self,
+        committer: SinkCommitter[Any] | SinkAggregatedCommitter[Any, Any],
+        commit: Callable[[Sequence[T]], list[T]],
+        values: list[T],
+        slot: int,
+        *,
+        may_wait: Callable[[T], bool] = lambda _: False,
+    ) -> list[T]:
+        """Commit ``values`` with retries; return what is left and ``may_wait``."""
+        patience: Patience | None = None
+        left = commit(values) if values else []
+        while left:
+            first, can_wait = committer.failure, all(map(may_wait, left))
+            retries = min(_CLEANUP_RETRIES, self._retries) if can_wait else self._retries
+            patience = patience or Patience(self._clock, retries=retries)
+            is_permanent = isinstance(first, FilesinkError) and first.is_permanent
+            if is_permanent or not patience.wait():
+                if can_wait:
+                    return left
+                code = "PERMANENT" if is_permanent else "RETRIES"
+                raise _gave_up(slot, left, values, first, code=code) from first
+            before = len(left)
+            left = commit(left)
+            if len(left) < before:
+                patience = None
+        return left
+
+
+def _gave_up(
+    slot: int, left: Sequence[T], values: Sequence[T], first: Exception | None, *, code: str
+) -> CommitFailedError:
+    tried = "and trying again did not help" if code == "RETRIES" else "and trying again cannot help"
+    reason = "The log says why" if first is None else f"The first failed with {type(first).__name__} {first}"
+    return CommitFailedError(
+        f"epoch {slot}: {len(left)} of {len(values)} pieces could not be committed, {tried}; the epoch stays "
+        f"decided and nothing was undone. {reason}. Restart the query, or call recover(), when it is mended",
+        code=code,
+    )

@@ -1,0 +1,183 @@
+"""What a batch write replaces: the stage that lists it. Removed it is by the committer.
+
+Rules:
+1. Old files are only named here. They go when everything that replaces them is visible and durable,
+   so a reader may see old and new rows together, but never neither.
+2. Named are files that readers see, as they are at this moment. What others publish later stays.
+3. A file of an epoch that is decided and not complete is one that is published later: whoever carries
+   that epoch through looks for it. The ledgers are read after the files, so none is missed.
+4. Hidden files and directories, and what lies below another base path inside this one, are not ours.
+5. A link that readers see is refused: it is neither followed nor removed, and its rows would stay.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+
+from filesink.api import EpochContext, PreCommitStage, Prepared
+from filesink.commit.sweep import visible
+from filesink.errors import ConcurrentDriverError, ConfigError, RepeatedTxnError, SecurityError
+from filesink.ledger.ledger import Ledger
+from filesink.naming import is_data, name_of, parent
+from filesink.parts.committables import Committable, CommittableCodec, HeldFile, PendingFile, ReplacedFile
+from filesink.save_mode import SaveMode
+from filesink.storage.api import Entry, Kind, Store
+
+_SHOWN = 3  # buckets in a message
+
+
+class ReplaceFiles(PreCommitStage[HeldFile, Committable]):
+    """Carries out the mode of a batch write, as far as that can be done before *decide*.
+
+    Args:
+        store: where the files are.
+        open_ledger: of any sink below the base path.
+        buckets: those that are replaced although no record may be for them.
+    """
+
+    def __init__(
+        self, store: Store, open_ledger: Callable[[str], Ledger], *, buckets: Collection[str] = ()
+    ) -> None:
+        self._store = store
+        self._open_ledger = open_ledger
+        self._buckets = frozenset(buckets)
+
+    def begin(self, epoch: EpochContext) -> None:
+        """Refuse to write where data exists, if so asked; see ``PreCommitStage.begin``."""
+        if epoch.mode is SaveMode.ERROR_IF_DATA_EXISTS:
+            for path, _ in _data(self._store):
+                raise ConfigError(
+                    f"mode 'error_if_data_exists': there is data below the base path, such as '{path}'. "
+                    "Nothing was written. Use another path, or mode 'append' or 'overwrite'",
+                    code="DATA_EXISTS",
+                )
+
+    def prepare(
+        self, epoch: EpochContext, prepared: Prepared[HeldFile, Committable]
+    ) -> Prepared[HeldFile, Committable]:
+        """Name what is to be replaced; see ``PreCommitStage.prepare``."""
+        self.begin(epoch)  # data may have come meanwhile
+        match epoch.mode:
+            case SaveMode.OVERWRITE:
+                return self._replacing(epoch, prepared, None)
+            case SaveMode.OVERWRITE_PARTITIONS:
+                buckets = self._buckets.union(_written(prepared.committables))
+                return self._replacing(epoch, prepared, sorted(buckets))
+            case _ if epoch.supersedes:
+                directories = sorted(_touched(epoch.supersedes))
+                return self._replacing(epoch, prepared, directories, only=_targets(epoch.supersedes))
+            case _:
+                return prepared
+
+    def follow(
+        self,
+        epoch: EpochContext,
+        prepared: Prepared[HeldFile, Committable],
+        others: Sequence[Sequence[Committable]],
+    ) -> Prepared[HeldFile, Committable]:
+        """Look again at what is to be replaced, unless another write has replaced some of it since.
+
+        Raises:
+            ConcurrentDriverError: ``PARTITION_CONFLICT``; which of two that replace the same comes last is
+                nobody's choice, and this one may have read what is gone.
+        """
+        theirs = {bucket for committables in others for bucket in _touched(committables)}
+        ours = theirs if epoch.mode is SaveMode.OVERWRITE else _touched(prepared.committables) | self._buckets
+        if both := sorted(ours & theirs):
+            raise ConcurrentDriverError(
+                f"another write has replaced {_text(both)} since this one began, and this one would replace "
+                "the same. Nothing of it became visible. Run it again if it is to come after that; writes of "
+                "other partitions may run at the same time",
+                code="PARTITION_CONFLICT",
+            )
+        kept = [one for one in prepared.committables if not isinstance(one, ReplacedFile)]
+        return self.prepare(epoch, Prepared(kept, prepared.states))
+
+    def _replacing(
+        self,
+        epoch: EpochContext,
+        prepared: Prepared[HeldFile, Committable],
+        directories: Sequence[str] | None,
+        *,
+        only: Collection[str] | None = None,
+    ) -> Prepared[HeldFile, Committable]:
+        files = [
+            ReplacedFile(path=path, size=entry.size, version=entry.version)
+            for path, entry in _data(self._store, directories)
+        ]
+        unfinished = self._unfinished(epoch.sink_id)
+        if only is not None:
+            _check_there(only, {name_of(file.path) for file in files})
+        # By its own name, of which there is one only: a directory has several where case makes no difference.
+        replaced = [
+            file
+            for file in files
+            if name_of(file.path) not in unfinished and (only is None or name_of(file.path) in only)
+        ]
+        return Prepared([*prepared.committables, *replaced], prepared.states)
+
+    def _unfinished(self, own: str) -> set[str]:
+        """Names of the files of every epoch of others that is decided and not complete."""
+        codec = CommittableCodec()
+        found: set[str] = set()
+        for name in self._open_ledger(own).neighbours():
+            ledger = self._open_ledger(name)
+            for record in ledger.publishing():
+                found |= _targets(record.committables.decode(codec))
+            # A power cut may take a completion whose driver has died just now: then that driver's successor
+            # would look for its files. It must not, once they are removed.
+            ledger.directory.sync()
+        return found
+
+
+def _check_there(targets: Collection[str], there: Collection[str]) -> None:
+    """Raise unless all files of the write that is to be replaced are there: else its rows are elsewhere."""
+    gone = sorted(set(targets) - set(there))
+    if gone:
+        raise RepeatedTxnError(
+            f"{len(gone)} of {len(targets)} files of the earlier write are not there any more, such as "
+            f"'{gone[0]}': they were overwritten, or merged by offline compaction, so they cannot be "
+            "replaced alone. Nothing became visible. Replace their partitions with "
+            "mode='overwrite_partitions' under another txn_id, or keep what is there with "
+            "on_repeated_txn='skip'",
+            code="FILES_GONE",
+        )
+
+
+def _data(store: Store, directories: Iterable[str] | None = None) -> Iterator[tuple[str, Entry]]:
+    """What readers see, see ``visible``; all of it files.
+
+    Raises:
+        SecurityError: ``SYMLINK``. A link would keep old rows visible beside what replaces them, and what
+            it leads to is not ours to remove.
+    """
+    for path, entry in visible(store, directories):
+        if entry.kind is not Kind.FILE:
+            raise SecurityError(
+                f"'{path}' below the base path is a symbolic link or another thing that is neither file nor "
+                "directory: readers follow it, and a write that replaces files, or wants to be the first, "
+                "does not. Nothing became visible. Move it away, or give it a name that begins with '_'",
+                code="SYMLINK",
+            )
+        yield path, entry
+
+
+def _written(committables: Iterable[Committable]) -> set[str]:
+    """Buckets of readers that get files."""
+    pending = (file for file in committables if isinstance(file, PendingFile))
+    return {file.bucket for file in pending if is_data(file.bucket)}
+
+
+def _touched(committables: Iterable[Committable]) -> set[str]:
+    """Buckets in which an epoch adds or removes what readers see."""
+    removed = {parent(file.path) for file in committables if isinstance(file, ReplacedFile)}
+    return removed | _written(committables)
+
+
+def _text(buckets: Sequence[str]) -> str:
+    shown = ", ".join(f"'{bucket}'" if bucket else "the base path itself" for bucket in buckets[:_SHOWN])
+    return shown if len(buckets) <= _SHOWN else f"{shown} and {len(buckets) - _SHOWN} more"
+
+
+def _targets(committables: Iterable[Committable]) -> set[str]:
+    return {name_of(file.target) for file in committables if isinstance(file, PendingFile)}

@@ -1,0 +1,195 @@
+"""When an epoch comes back: find what was decided, and prove that it is the same input.
+
+Delta, Iceberg and Spark's own sink skip a batch id that they have seen. A checkpoint that was rolled
+back, cloned or edited brings the same id with other rows, and these are lost in silence. Here a
+replay must have the same offsets and the same number of rows, or it stops the query.
+"""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass
+from enum import Enum
+
+from filesink.api import EpochContext
+from filesink.errors import (
+    CheckpointMismatchError,
+    ConcurrentDriverError,
+    ConfigError,
+    IdentityError,
+    RepeatedTxnError,
+    ReplayMismatchError,
+    ReplayTooOldError,
+)
+from filesink.ledger.identity import OnNewQuery, check_stream
+from filesink.ledger.ledger import KEEP_BATCHES, Head, Ledger
+from filesink.ledger.record import BatchWrite, Cause, EpochRecord, MicroBatch
+from filesink.ledger.transactions import find_write
+
+log = logging.getLogger("filesink")
+
+
+class OnReplayMismatch(Enum):
+    """What to do when a decided micro-batch comes back with another number of rows."""
+
+    RAISE = "raise"
+    KEEP_FIRST = "keep_first"
+
+
+class OnRepeatedTxn(Enum):
+    """What to do when a ``txn_id`` comes back with other data."""
+
+    RAISE = "raise"
+    SKIP = "skip"
+    REPLACE = "replace"
+
+
+class OnGap(Enum):
+    """What to do when batches were skipped; only who is sent every batch can tell that rows are missing."""
+
+    LOG = "log"
+    REFUSE = "refuse"
+
+
+class History(Enum):
+    """Whether earlier drivers may have left something of this sink behind."""
+
+    POSSIBLE = "possible"
+    NONE = "none"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EpochOptions:
+    """What a user may choose about epochs; ``keep_batches`` bounds how far a replay may go back."""
+
+    on_new_query: OnNewQuery = OnNewQuery.REFUSE
+    on_replay_mismatch: OnReplayMismatch = OnReplayMismatch.RAISE
+    keep_batches: int = KEEP_BATCHES
+    history: History = History.POSSIBLE
+    on_gap: OnGap = OnGap.LOG
+    on_repeated_txn: OnRepeatedTxn = OnRepeatedTxn.RAISE
+
+
+def find_decided(
+    cause: Cause, head: Head | None, ledger: Ledger, options: EpochOptions
+) -> EpochRecord | None:
+    """The record of this very cause, or ``None`` if it has not been decided.
+
+    Raises:
+        IdentityError: see ``filesink.ledger.identity.check_stream``; or batches before this one are missing.
+        ReplayTooOldError: it was decided, but its record has been folded away.
+        ConcurrentDriverError: see ``filesink.ledger.transactions.find_write``.
+    """
+    match cause:
+        case BatchWrite(remembered_in=name) if name:
+            return find_write(cause, ledger)
+        case MicroBatch():
+            last = check_stream(cause, head, ledger, on_new_query=options.on_new_query)
+            if last is not None and cause.batch_id <= last.batch_id:
+                return _find(cause, last, ledger, options.keep_batches)
+            if last is not None and cause.batch_id > last.batch_id + 1:
+                _check_gap(cause, last, ledger, options)
+        case _:
+            pass
+    return None
+
+
+def _check_gap(cause: MicroBatch, last: MicroBatch, ledger: Ledger, options: EpochOptions) -> None:
+    what = (
+        f"batch {cause.batch_id} comes after batch {last.batch_id}: the batches between were never "
+        f"offered to sink '{ledger.sink_id}'"
+    )
+    if options.on_gap is OnGap.LOG or options.on_new_query is OnNewQuery.APPEND:
+        log.warning("%s", what)
+        return
+    raise IdentityError(
+        f"{what}, and Spark will not send them again. The base path is older than the checkpoint, from a "
+        "backup "
+        "perhaps. Nothing was written. Restore both from the same time, or go on without those batches with "
+        ".on_new_query('append')",
+        code="BATCHES_MISSING",
+    )
+
+
+def _find(cause: MicroBatch, last: MicroBatch, ledger: Ledger, kept: int) -> EpochRecord:
+    record = ledger.find(cause.query_id, cause.batch_id)
+    if record is None:
+        raise ReplayTooOldError(
+            f"batch {cause.batch_id} comes back, the newest is {last.batch_id}, and the ledger keeps the "
+            "records of "
+            f"the last {kept} batches only: it cannot tell whether the rows are the same. Nothing was "
+            "written. Restore a newer checkpoint, or use another path",
+            code="REPLAY_TOO_OLD",
+        )
+    return record
+
+
+def same_batch(one: Cause, other: Cause) -> bool:
+    """Whether two causes are the same micro-batch of the same query."""
+    match one, other:
+        case MicroBatch(), MicroBatch():
+            return (one.query_id, one.batch_id) == (other.query_id, other.batch_id)
+        case _:
+            return False
+
+
+def check_fingerprint(decided: MicroBatch, cause: MicroBatch) -> None:
+    """Raise ``CheckpointMismatchError`` if the replay has other offsets."""
+    if decided.fingerprint and cause.fingerprint and decided.fingerprint != cause.fingerprint:
+        raise CheckpointMismatchError(
+            f"batch {cause.batch_id} of query {cause.query_id} was committed from other input offsets "
+            "than the checkpoint names now: the checkpoint was rolled back, edited or cloned. Nothing was "
+            "written. Restore "
+            "the checkpoint that belongs to this path, or write to another path with a new checkpoint",
+            code="CHECKPOINT_MISMATCH",
+        )
+
+
+def check_rows(decided: EpochRecord, batch_id: int, rows: int, on_mismatch: OnReplayMismatch) -> None:
+    """Raise ``ReplayMismatchError`` if the replay has another number of rows."""
+    if rows == decided.rows:
+        return
+    what = f"batch {batch_id} was committed with {decided.rows} rows, its replay has {rows}"
+    if on_mismatch is OnReplayMismatch.KEEP_FIRST:
+        log.warning("sink %s: %s; kept as committed", decided.sink_id, what)
+        return
+    raise ReplayMismatchError(
+        f"{what}: the query is not deterministic, or its source has changed. Nothing was written. If that "
+        "is known and accepted, set .on_replay_mismatch('keep_first')",
+        code="REPLAY_MISMATCH",
+    )
+
+
+def check_same_data(decided: EpochRecord, rows: int, digest: str) -> None:
+    """Raise ``RepeatedTxnError`` if a ``txn_id`` comes back with other data than it was written with."""
+    is_same = rows == decided.rows and (not digest or not decided.digest or digest == decided.digest)
+    if is_same:
+        return
+    what = (
+        f"{decided.rows} rows, now it has {rows}" if rows != decided.rows else f"other values in {rows} rows"
+    )
+    name = decided.cause.txn_id if isinstance(decided.cause, BatchWrite) else ""
+    raise RepeatedTxnError(
+        f"txn_id {name!r} was written before, with {what}. Nothing was written. A txn_id names one set of "
+        "data: take another one; or say what to do with on_repeated_txn='replace', which replaces the files "
+        "of the earlier write, or 'skip', which keeps them",
+        code="OTHER_DATA",
+    )
+
+
+def second_call(cause: MicroBatch) -> ConfigError:
+    """The error for a second call for one batch in one run."""
+    return ConfigError(
+        f"the sink was called twice for batch {cause.batch_id} in one run; one sink takes one DataFrame "
+        "and one call per batch. Union the DataFrames, or give each its own sink with its own uid",
+        code="SECOND_CALL",
+    )
+
+
+def overtaken(epoch: EpochContext) -> ConcurrentDriverError:
+    """The error for an epoch whose slot another driver has taken."""
+    return ConcurrentDriverError(
+        f"another driver went on with sink '{epoch.sink_id}' while this one prepared slot {epoch.slot}. "
+        "Stop one of the two; a restart goes on from the new state",
+        code="CONCURRENT_DRIVER",
+    )

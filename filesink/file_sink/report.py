@@ -1,0 +1,212 @@
+"""What users are told about epochs, recoveries and sweeps."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from html import escape
+
+from filesink.commit.epoch import Outcome
+from filesink.commit.sweep import Leftover
+from filesink.ledger.record import MicroBatch
+from filesink.naming import is_data
+from filesink.parts.committables import Committable, PendingFile, ReplacedFile
+from filesink.parts.held_rows import OPEN_ROWS, WAITING_ROWS
+
+_SHOWN = 20  # files in a notebook's table
+_FIELDS = frozenset({OPEN_ROWS, WAITING_ROWS})  # no counters: what they tell of two epochs does not add up
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FinishedFile:
+    """A file that has become visible. ``path`` is relative to the base path; ``bytes`` is its size."""
+
+    path: str
+    bucket: str
+    rows: int
+    bytes: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EpochReport:
+    """What one epoch has done.
+
+    Attributes:
+        epoch: its slot in the sink's ledger.
+        rows: records that came in. Where they are now is told by ``visible_rows``, ``open_rows``,
+            ``waiting_rows`` and ``dead_letters``.
+        bytes: size of ``files`` together.
+        files: what has become visible in this epoch.
+        open_rows: rows that are hidden in parts that stay open, when the epoch is done: those of earlier
+            epochs, too. ``None`` if an earlier call had decided the epoch.
+        waiting_rows: as ``open_rows``, of closed files that wait for compaction.
+        replaced: paths that an overwrite, or ``compaction.compact``, has removed. One that was changed
+            meanwhile stays; a warning in the log names it.
+        not_removed: visible files that should have been removed and could not be yet: readers see their
+            rows beside those of ``files``, until a later epoch has removed them.
+        batch_id: Spark's number of the micro-batch; ``None`` for a batch write or an epoch of upkeep.
+        already_committed: nothing was written, because an earlier call had committed this input.
+        metrics: counters of the tasks, added up, and of merges: ``merged_files_in``, ``merged_bytes_in``,
+            ``merged_files_out``, ``merged_bytes_out`` and ``merge_ms``; absent if nothing was merged.
+            ``partitions_without_time``: see ``PartitionCommit.partition_time``.
+    """
+
+    epoch: int
+    rows: int
+    bytes: int
+    files: Sequence[FinishedFile]
+    batch_id: int | None = None
+    already_committed: bool = False
+    open_rows: int | None = None
+    waiting_rows: int | None = None
+    replaced: Sequence[str] = ()
+    not_removed: Sequence[str] = ()
+    metrics: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def visible_rows(self) -> int:
+        """Rows of ``files``, whenever they came in; without dead letters."""
+        return sum(file.rows for file in self.files if is_data(file.bucket))
+
+    @property
+    def dead_letters(self) -> int:
+        """Records that could not be written and stand in files of ``files`` below ``_dead_letters``."""
+        return sum(file.rows for file in self.files if not is_data(file.bucket))
+
+    @property
+    def write_amplification(self) -> float | None:
+        """How often the bytes of ``files`` were written, on average; ``None`` if there are none.
+
+        1 if each was written once; a file that was merged counts its inputs and itself. Of many
+        epochs: ``1 + sum(merged_bytes_in) / sum(bytes)``.
+        """
+        return 1 + self.metrics.get("merged_bytes_in", 0) / self.bytes if self.bytes else None
+
+    def __repr__(self) -> str:
+        return f"<EpochReport {self.line()}>"
+
+    def line(self) -> str:
+        """What the log has of the epoch."""
+        batch = "" if self.batch_id is None else f", batch {self.batch_id}"
+        rows = _count(self.rows, "row")
+        if self.already_committed:  # others may have replaced the files since
+            what = f"already committed, {rows}{self._in_files()}"
+        else:
+            what = f"{rows} in: {self._whereabouts()}{_merged_text(self.metrics)}{self._removals()}"
+        return f"epoch {self.epoch}{batch}: {what}"
+
+    def _in_files(self) -> str:
+        return f" in {_count(len(self.files), 'file')}, {size_text(self.bytes)}" if self.files else ""
+
+    def _whereabouts(self) -> str:
+        """Where rows are when the epoch is done."""
+        hidden = {
+            "in open parts": self.open_rows,
+            "waiting for compaction": self.waiting_rows,
+            "in dead letters": self.dead_letters,
+        }
+        rest = "".join(f", {rows:,} {where}" for where, rows in hidden.items() if rows)
+        return f"{self.visible_rows:,} visible{self._in_files()}{rest}"
+
+    def _removals(self) -> str:
+        done = f"; replaced {_count(len(self.replaced), 'file')}" if self.replaced else ""
+        left = f"; {_count(len(self.not_removed), 'file')} not removed yet" if self.not_removed else ""
+        return done + left
+
+    def _repr_html_(self) -> str:
+        rows = "".join(
+            f"<tr><td>{escape(file.path)}</td><td>{file.rows:,}</td><td>{size_text(file.bytes)}</td></tr>"
+            for file in self.files[:_SHOWN]
+        )
+        more = f"<p>and {len(self.files) - _SHOWN:,} more</p>" if len(self.files) > _SHOWN else ""
+        return (
+            f"<p>{escape(repr(self)[1:-1])}</p><table><tr><th>file</th><th>rows</th><th>size</th></tr>"
+            f"{rows}</table>{more}"
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecoveryReport:
+    """What ``recover`` has done.
+
+    Attributes:
+        published: epochs that an earlier driver had decided, carried through now.
+        retracted: epochs taken back: with ``lost="rewrite"``, to be replayed; those without input with
+            ``lost="accept"``, too, and a later one closes the same parts.
+        lost_rows: rows given up with ``lost="accept"``. Fewer may be lost where offline compaction had begun
+            to remove the inputs of a lost file: those that are left stay.
+        swept: hidden files removed.
+        unannounced: directories of partitions that were not announced, with ``announce="skip"``. They are
+            announced with their next files.
+    """
+
+    published: Sequence[EpochReport] = ()
+    retracted: Sequence[int] = ()
+    lost_rows: int = 0
+    swept: int = 0
+    unannounced: Sequence[str] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SweepPlan:
+    """What ``sweep`` would remove now, or has removed."""
+
+    files: Sequence[Leftover]
+
+    @property
+    def bytes(self) -> int:
+        """Size of the files together."""
+        return sum(leftover.size for leftover in self.files)
+
+    def __repr__(self) -> str:
+        return f"<SweepPlan {len(self.files)} hidden files, {size_text(self.bytes)}>"
+
+
+def report_of(outcome: Outcome[Committable]) -> EpochReport:
+    """A user's view of an epoch's outcome."""
+    files = [
+        FinishedFile(path=file.target, bucket=file.bucket, rows=file.rows, bytes=file.size)
+        for file in outcome.committables
+        if isinstance(file, PendingFile)
+    ]
+    return EpochReport(
+        epoch=outcome.slot,
+        rows=outcome.rows,
+        bytes=sum(file.bytes for file in files),
+        files=tuple(files),
+        batch_id=outcome.cause.batch_id if isinstance(outcome.cause, MicroBatch) else None,
+        already_committed=outcome.replayed,
+        replaced=tuple(
+            file.path
+            for file in outcome.committables
+            if isinstance(file, ReplacedFile) and file not in outcome.left
+        ),
+        not_removed=tuple(file.path for file in outcome.left if isinstance(file, ReplacedFile)),
+        open_rows=outcome.metrics.get(OPEN_ROWS),
+        waiting_rows=outcome.metrics.get(WAITING_ROWS),
+        metrics={name: value for name, value in outcome.metrics.items() if name not in _FIELDS},
+    )
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number:,} {what}" if number == 1 else f"{number:,} {what}s"
+
+
+def _merged_text(metrics: Mapping[str, int]) -> str:
+    if "merged_files_in" not in metrics:
+        return ""
+    found, made = (
+        f"{metrics[f'merged_files_{way}']:,} ({size_text(metrics[f'merged_bytes_{way}'])})"
+        for way in ("in", "out")
+    )
+    return f"; merged {found} into {made} in {metrics['merge_ms']:,} ms"
+
+
+def size_text(size: int) -> str:
+    """Bytes for people: ``1.5 MiB``."""
+    amount = float(size)
+    for unit in ("B", "KiB", "MiB", "GiB"):
+        if amount < 1024:
+            return f"{amount:.0f} {unit}" if unit == "B" else f"{amount:.1f} {unit}"
+        amount /= 1024
+    return f"{amount:.1f} TiB"

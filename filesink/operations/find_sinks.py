@@ -1,0 +1,198 @@
+"""Which sinks have written below a base path, so that a mistyped path or uid is told and is no success.
+
+Rules:
+1. Nothing is made, removed or decided here.
+2. A sink whose first epoch has crashed has been there: its ledger tells, or a hidden file with its tag.
+3. What would only have been a hint and cannot be read is left out of the message.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
+from difflib import SequenceMatcher, get_close_matches
+from itertools import islice
+
+from filesink.commit.sweep import hidden_files
+from filesink.errors import ConfigError, FilesinkError
+from filesink.file_sink.tiers import StoreAddress
+from filesink.ledger.directory import ledger_ids
+from filesink.ledger.identity import EXCLUSIVE, stream_sink_id, txn_name
+from filesink.ledger.ledger import Ledger
+from filesink.naming import LEDGER_ROOT, sink_tag
+from filesink.storage.api import Kind, Store
+
+_OF_UIDS = ("uid-", "appends-")  # how the names of ledgers begin that tell a uid
+_NAMED = 5  # uids in a message
+_LOOKED_AT = 100  # directories below the path
+_LEVELS = 4  # directories above it
+
+log = logging.getLogger("filesink")
+
+
+def check_written(address: StoreAddress, uid: str | None) -> None:
+    """Refuse a path where no sink has ever begun, and a ``uid`` that is not among those that have.
+
+    Raises:
+        ConfigError: ``NO_SINK``; the message names the sinks that are there, or near.
+    """
+    store = address()
+    ids = ledger_ids(store)
+    if not ids:
+        _check_begun(address, store)
+    elif uid is not None and not _has_written(store, ids, uid):
+        if EXCLUSIVE not in ids:
+            raise _no_such_uid(address, ids, uid, "no sink with uid")
+        log.warning(
+            "'%s': no sink with uid '%s' has appended or streamed here, so only overwrites are looked after; "
+            "those that have written: %s",
+            address.base_path,
+            uid,
+            _there(ids, uid),
+        )
+
+
+def check_streamed(address: StoreAddress, uid: str) -> None:
+    """Refuse a ``uid`` under which nothing can be open, where others have written.
+
+    Raises:
+        ConfigError: ``NO_SINK``, as from ``check_written``.
+    """
+    store = address()
+    ids = ledger_ids(store)
+    if not ids:
+        _check_begun(address, store)
+    elif stream_sink_id(uid, "") not in ids:
+        raise _no_such_uid(address, ids, uid, "there is nothing to finish: no stream with uid")
+
+
+def nothing_at(address: StoreAddress, *, advice: str) -> ConfigError:
+    """The error where no sink has written to the base path, with what lies near; ``advice`` ends it."""
+    base = address.base_path
+    near = [*_above(address), *_beside(address), *_below(address)]
+    found = f" A sink has written to {_join(map(repr, near))}." if near else ""
+    return ConfigError(
+        f"no sink has written to '{base}': there is no record of one in '{base.rstrip('/')}/{LEDGER_ROOT}'. "
+        f"Nothing was done.{found} {advice}",
+        code="NO_SINK",
+    )
+
+
+def _check_begun(address: StoreAddress, store: Store) -> None:
+    """Where nothing is decided a sink may have begun, and left files: then there is something to sweep."""
+    if any(entry.name == LEDGER_ROOT for entry in store.list("")):
+        return
+    # Files of a sink above are no trace of one here. From a directory too far up, all data would be listed.
+    is_elsewhere = any(True for found in (_above(address), _below(address)) for _ in found)
+    if is_elsewhere or next(iter(hidden_files(store)), None) is None:
+        raise nothing_at(address, advice="Pass the base path of the sink")
+
+
+def _has_written(store: Store, ids: Sequence[str], uid: str) -> bool:
+    if uid in _uids(ids) or any(_is_write_of(store, sink_id, uid) for sink_id in ids):
+        return True
+    if EXCLUSIVE in ids:
+        return False  # not known: its records do not say which uid they are of
+    tag = sink_tag(stream_sink_id(uid, ""))
+    return any(file.tag == tag for file in hidden_files(store))
+
+
+def _is_write_of(store: Store, sink_id: str, uid: str) -> bool:
+    """Whether a ledger is that of a named write of ``uid``."""
+    if not sink_id.startswith("txn-"):
+        return False
+    head = Ledger(store, sink_id).newest()
+    txn_id = getattr(head.record.cause, "txn_id", "") if head is not None else ""
+    return bool(txn_id) and txn_name(uid, txn_id) == sink_id
+
+
+def _no_such_uid(address: StoreAddress, ids: Sequence[str], uid: str, what: str) -> ConfigError:
+    return ConfigError(
+        f"{what} '{uid}' has written to '{address.base_path}'; those that have: {_there(ids, uid)}. Nothing "
+        "was done. Pass the uid that it was written with, or the base path where it has written",
+        code="NO_SINK",
+    )
+
+
+def _there(ids: Iterable[str], uid: str) -> str:
+    """The sinks in words, those with a name like ``uid`` first."""
+    uids = sorted(
+        _uids(ids), key=lambda name: (-SequenceMatcher(None, name.lower(), uid.lower()).ratio(), name)
+    )
+    named = [f"uid '{name}'" for name in uids[:_NAMED]]
+    if len(uids) > _NAMED:
+        named.append(f"{len(uids) - _NAMED:,} more uids")
+    streams = sum(sink_id.startswith("query-") for sink_id in ids)
+    batches = sum(sink_id.startswith(("txn-", "batch-")) or sink_id == "appends" for sink_id in ids)
+    also = {
+        "streams without a uid": streams,
+        "batch writes with a txn_id or without a uid": batches,
+        "overwrites": int(EXCLUSIVE in ids),
+    }
+    return _join([*named, *(what for what, count in also.items() if count)]) or "none"
+
+
+def _uids(ids: Iterable[str]) -> set[str]:
+    return {sink_id.removeprefix(kind) for sink_id in ids for kind in _OF_UIDS if sink_id.startswith(kind)}
+
+
+def _above(address: StoreAddress) -> Iterator[str]:
+    """The nearest directory further up that is a base path."""
+    path = address.base_path
+    for _ in range(_LEVELS):
+        above = _parent(path)
+        if above is None:
+            return
+        path = above
+        if _is_base(address, path):
+            yield path
+            return
+
+
+def _beside(address: StoreAddress) -> Iterator[str]:
+    """Base paths with a name like that of this one."""
+    above = _parent(address.base_path)
+    if above is None:
+        return
+    name = address.base_path.rpartition("/")[2]
+    for like in get_close_matches(name, _directories(address, above), n=3):
+        path = f"{above.rstrip('/')}/{like}"
+        if like != name and _is_base(address, path):
+            yield path
+
+
+def _below(address: StoreAddress) -> Iterator[str]:
+    """Base paths one directory further down."""
+    base = address.base_path.rstrip("/")
+    paths = (f"{base}/{name}" for name in _directories(address, address.base_path))
+    yield from islice((path for path in islice(paths, _LOOKED_AT) if _is_base(address, path)), _NAMED)
+
+
+def _directories(address: StoreAddress, path: str) -> list[str]:
+    with suppress(FilesinkError):  # it may not be ours to read: a hint is lost, and nothing else
+        entries = StoreAddress(base_path=path, storage_options=address.storage_options)().list("")
+        return [entry.name for entry in entries if entry.kind is Kind.DIRECTORY and entry.name[0] not in "._"]
+    return []
+
+
+def _is_base(address: StoreAddress, path: str) -> bool:
+    with suppress(FilesinkError):  # as above
+        return bool(ledger_ids(StoreAddress(base_path=path, storage_options=address.storage_options)()))
+    return False
+
+
+def _parent(path: str) -> str | None:
+    """The directory above a base path; ``None`` for a root, and for what is no directory but a bucket."""
+    scheme, separator, rest = path.rpartition("://")
+    above, slash, name = rest.rpartition("/")
+    if not slash or not name:
+        return None
+    if not separator:
+        return above or "/"
+    return f"{scheme}://{above}" if above else None
+
+
+def _join(names: Iterable[str]) -> str:
+    *some, last = [*names] or [""]
+    return f"{', '.join(some)} and {last}" if some else last

@@ -1,0 +1,171 @@
+"""Goes on without decided bytes that are gone: the user has given up their rows, and no others.
+
+Rules:
+1. Only what is gone is given up. Everything else of the epoch is published and announced as it was decided.
+2. What was to be removed for the sake of a file that is gone stays: its rows are in no other file.
+3. Nothing is given up but by the user's own word, ``recover(lost="accept")``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from contextlib import closing
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from filesink.commit.epoch import Outcome
+from filesink.commit.publisher import Decider, Publisher
+from filesink.commit.task import encode_states
+from filesink.commit.task_results import states_of
+from filesink.errors import StorageError
+from filesink.ledger.ledger import Ledger
+from filesink.ledger.record import EMPTY, RECORD_VERSION, EpochRecord, Section, Upkeep
+from filesink.ledger.transactions import remember
+from filesink.metastore.announcements import Announcement
+from filesink.metastore.skipping import refused
+from filesink.operations.retraction import replaced_and_gone
+from filesink.parts.committables import (
+    Committable,
+    HeldFile,
+    PendingFile,
+    ReplacedFile,
+    SupersededFile,
+)
+from filesink.parts.open_parts import Part, parts_of
+
+if TYPE_CHECKING:
+    from filesink.file_sink.tiers import FileTiers
+    from filesink.ports import Ports
+    from filesink.storage.api import Store
+
+
+class GivingUp:
+    """Gives up what is gone of one sink's epochs.
+
+    Args:
+        tiers: the sink.
+        store: where its files are.
+        ports: of the driver that carries the rest through.
+    """
+
+    def __init__(self, tiers: FileTiers, store: Store, ports: Ports) -> None:
+        self._tiers = tiers
+        self._store = store
+        self._ports = ports
+
+    def publish_the_rest(self, ledger: Ledger, record: EpochRecord) -> tuple[Outcome[Committable], int]:
+        """Publish what is left of an epoch that is decided and not complete; also the rows given up."""
+        committer = self._tiers.create_committer()
+        codec = self._tiers.committable_codec
+        committables = record.committables.decode(codec)
+        lost = [file for file in committables if isinstance(file, PendingFile) and self._is_lost(file)]
+        stay = _still_needed(committables, {file.target for file in lost})
+        there = [file for file in committables if file not in lost and file not in stay]
+        left = committer.commit(there)
+        if not all(map(committer.may_wait, left)):
+            raise StorageError(
+                f"{len(left)} files could not be published; call recover() again", code="RETRY"
+            )
+        publisher = Publisher(self._tiers, ledger, self._ports.clock)
+        publisher.announce(record, Decider.EARLIER_DRIVER)
+        publisher.close()
+        remember(record, ledger)
+        ledger.complete(record, left=Section.of(codec, left) if left else EMPTY)
+        outcome = Outcome(
+            slot=record.slot, cause=record.cause, rows=record.rows, committables=there, replayed=True
+        )
+        unmerged = _unmerged(committables, gone=replaced_and_gone(self._store, committables))
+        return outcome, sum(file.rows for file in lost if file.target not in unmerged)
+
+    def lost_held(self, record: EpochRecord) -> list[HeldFile]:
+        """Files of open parts in the state of ``record`` that are gone, or cannot be read without one."""
+        states = states_of(self._tiers, record.states)
+        return [
+            held for values in states.values() for part in parts_of(values) for held in self._unreadable(part)
+        ]
+
+    def forget_held(self, ledger: Ledger, record: EpochRecord, gone: Collection[HeldFile]) -> None:
+        """Go on from ``record`` without the files ``gone`` in its state: an epoch of its own.
+
+        Raises:
+            ConcurrentDriverError: a query goes on with the chain.
+        """
+        states = states_of(self._tiers, record.states)
+        kept = {subtask: [held for held in values if held not in gone] for subtask, values in states.items()}
+        self._go_on_with(ledger, record, kept)
+
+    def forget_waiting(self, ledger: Ledger, record: EpochRecord) -> list[str]:
+        """Go on from ``record`` without partitions that wait and cannot be announced; their directories.
+
+        Raises:
+            ConcurrentDriverError: a query goes on with the chain.
+        """
+        committer, codec = self._tiers.partition_committer(), self._tiers.aggregated_codec
+        if committer is None or not record.waiting.data:
+            return []
+        waiting = record.waiting.decode(codec)
+        with closing(committer):
+            gone = refused(committer, [one for one in waiting if isinstance(one, Announcement)])
+        if gone:
+            kept = [one for one in waiting if one not in gone]
+            following = replace(record, waiting=Section.of(codec, kept) if kept else EMPTY)
+            self._go_on_with(ledger, following, states_of(self._tiers, record.states))
+        return [one.bucket for one in gone]
+
+    def _unreadable(self, part: Part) -> list[HeldFile]:
+        """Segments that are gone; all of the part if the header was in one of these."""
+        gone = [held for held in part if self._store.is_gone(held.staged)]
+        return list(part) if any(held.header_size for held in gone) else gone
+
+    def _go_on_with(
+        self, ledger: Ledger, record: EpochRecord, states: Mapping[int, Sequence[HeldFile]]
+    ) -> None:
+        sections = {subtask: encode_states(self._tiers, values) for subtask, values in states.items()}
+        following = replace(
+            record,
+            slot=record.slot + 1,
+            nonce=self._ports.ids.uuid(),
+            cause=Upkeep(),
+            decided_ms=self._ports.clock.now_ms(),
+            rows=0,
+            committables=Section.of(self._tiers.committable_codec, []),
+            announcement=EMPTY,
+            version=RECORD_VERSION,
+            states={subtask: section for subtask, section in sections.items() if section.data},
+        )
+        ledger.go_on_with(following)
+        ledger.complete(following, left=ledger.left_before(following.slot))
+
+    def _is_lost(self, file: PendingFile) -> bool:
+        return self._store.is_lost(file.staged, file.target)
+
+
+def _still_needed(committables: Sequence[Committable], given_up: Collection[str]) -> list[ReplacedFile]:
+    """Files that were to be removed, and whose rows are to be read nowhere else.
+
+    An overwrite replaces all of them by all of its files; of what was merged it is known by which.
+    """
+    holders = _holders(committables)
+    return [
+        file
+        for file in committables
+        if isinstance(file, ReplacedFile) and given_up and holders.get(file.path, set()) <= set(given_up)
+    ]
+
+
+def _unmerged(committables: Sequence[Committable], *, gone: Collection[str]) -> set[str]:
+    """Targets of merged files all of whose inputs are still there."""
+    inputs: dict[str, list[str]] = {}
+    for path, targets in _holders(committables).items():
+        for target in targets:
+            inputs.setdefault(target, []).append(path)
+    return {target for target, paths in inputs.items() if not set(paths) & set(gone)}
+
+
+def _holders(committables: Iterable[Committable]) -> dict[str, set[str]]:
+    """For each file that was merged, the files that hold its rows."""
+    holders: dict[str, set[str]] = {}
+    for file in committables:
+        if isinstance(file, SupersededFile):
+            holders.setdefault(file.path, set()).add(file.by)
+    return holders

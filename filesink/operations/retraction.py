@@ -1,0 +1,192 @@
+"""Takes back a decided epoch whose bytes are gone, so that its rows can be written once more.
+
+An epoch of its own says so, and is carried out as any other: by whoever comes first, again if it must be.
+
+Rules:
+1. Nothing is removed before that is decided. Until then the epoch may be carried through after all.
+2. Neither slot nor names are used a second time: what is held again is copied. So what a server does late
+   for the drivers of the epoch meets nobody's files.
+3. An epoch that may have begun to remove what its files replace is not taken back: rows of earlier epochs
+   may be in its files only. Finished files go when none of its own has a hidden name any more; after that
+   no look tells, since a server may carry a removal out late.
+4. A micro-batch is taken back only if its own checkpoint will replay it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from filesink.commit.task import encode_states
+from filesink.commit.task_results import states_of
+from filesink.errors import ConcurrentDriverError, IdentityError, SecurityError, StagedDataLost, StorageError
+from filesink.ledger.identity import queries_of
+from filesink.ledger.ledger import Head, Ledger
+from filesink.ledger.record import EMPTY, BatchWrite, EpochRecord, MicroBatch, Section, TakenBack
+from filesink.naming import join, name_of, parent, parse_hidden
+from filesink.parts.committables import (
+    Committable,
+    DiscardFile,
+    HeldFile,
+    PendingFile,
+    ReplacedFile,
+    UndoneFile,
+)
+from filesink.storage.api import Store
+from filesink.storage.staged import HiddenFile, Staged
+
+if TYPE_CHECKING:
+    from filesink.file_sink.tiers import FileTiers
+    from filesink.ports import Ports
+
+
+class Retraction:
+    """Takes back epochs of one sink.
+
+    Args:
+        tiers: the sink.
+        store: where its files are.
+        ports: of the driver that does it.
+        check_replay: raises unless a micro-batch will be replayed.
+    """
+
+    def __init__(
+        self, tiers: FileTiers, store: Store, ports: Ports, *, check_replay: Callable[[MicroBatch], None]
+    ) -> None:
+        self._tiers = tiers
+        self._store = store
+        self._ports = ports
+        self._check_replay = check_replay
+
+    def decide(self, ledger: Ledger, record: EpochRecord) -> None:
+        """Decide that ``record``, the newest of ``ledger``, is void. The epoch that says so is not complete.
+
+        Raises:
+            ConfigError, IdentityError: it stays, since its rows would not come again.
+            ConcurrentDriverError: a query goes on with the chain.
+        """
+        if isinstance(record.cause, MicroBatch):
+            self._check_replay(record.cause)
+        # The records of an open chain have no state in common.
+        before = ledger.read(record.slot - 1) if record.slot and not ledger.is_open else None
+        states = {} if before is None else states_of(self._tiers, before.states)
+        committables = record.committables.decode(self._tiers.committable_codec)
+        held = [one for values in states.values() for one in values]
+        copies = self._copied(held, committables, slot=record.slot + 1)
+        if gone := self._removed(held, committables, copies):
+            with suppress(StorageError):  # they are swept
+                for copy in copies.values():
+                    self._store.discard(copy.path)
+            raise IdentityError(
+                f"epoch {record.slot} has begun to remove what its files replace ('{gone[0]}' is gone, or "
+                "may be going): rows of earlier epochs may be in its files only, so it cannot be taken back, "
+                "and nothing was. Restore the lost files, or use lost='accept', which gives up their rows "
+                "alone. An overwrite is to be written again after that",
+                code="NO_REPLAY",
+            )
+        self._store.sync()
+        following = self._following(record, before, states, copies, ledger)
+        if ledger.is_complete(record):  # while files were copied
+            raise ConcurrentDriverError(
+                f"epoch {record.slot} of sink '{record.sink_id}' has been completed meanwhile, by a query or "
+                "by a server that was late; nothing was taken back. Stop the query before recover()",
+                code="CONCURRENT_DRIVER",
+            )
+        ledger.go_on_with(following)
+
+    def _following(
+        self,
+        record: EpochRecord,
+        before: EpochRecord | None,
+        states: Mapping[int, Sequence[HeldFile]],
+        copies: Mapping[str, Staged],
+        ledger: Ledger,
+    ) -> EpochRecord:
+        """The record that undoes ``record``: the state of ``before`` holds again, with ``copies`` in it."""
+        committables = record.committables.decode(self._tiers.committable_codec)
+        kept = {
+            subtask: [replace(one, staged=copies.get(one.staged.path, one.staged)) for one in values]
+            for subtask, values in states.items()
+        }
+        sections = {subtask: encode_states(self._tiers, values) for subtask, values in kept.items()}
+        # What could not be copied is no file of the epoch's: somebody may put it back where it was held.
+        lost = {one.staged.path for values in states.values() for one in values} - copies.keys()
+        undone: list[Committable] = [
+            UndoneFile(target=file.target, staged=file.staged)
+            for file in committables
+            if isinstance(file, PendingFile) and file.staged.path not in lost
+        ]
+        codec = self._tiers.committable_codec
+        left = ledger.left_before(record.slot)
+        kept_on = left.decode(codec) if left.data else []
+        return EpochRecord(
+            slot=record.slot + 1,
+            nonce=self._ports.ids.uuid(),
+            sink_id=record.sink_id,
+            cause=TakenBack(
+                slot=record.slot, writer=record.cause.writer if isinstance(record.cause, BatchWrite) else ""
+            ),
+            last_batch=None if before is None else before.last_batch,
+            decided_ms=self._ports.clock.now_ms(),
+            rows=0,
+            committables=Section.of(codec, [*undone, *(DiscardFile(path=path) for path in copies), *kept_on]),
+            waiting=EMPTY if before is None else before.waiting,
+            schema=EMPTY if before is None else before.schema,
+            queries={}
+            if before is None
+            else queries_of(before.cause, Head(record=before, complete=True), ledger),
+            states={subtask: section for subtask, section in sections.items() if section.data},
+        )
+
+    def _copied(
+        self, held: Sequence[HeldFile], committables: Sequence[Committable], *, slot: int
+    ) -> dict[str, Staged]:
+        """A copy, by the name it had, of what was held before the epoch, and is there, published or not."""
+        published = {file.staged.path: file.target for file in committables if isinstance(file, PendingFile)}
+        known = published.keys() | {file.path for file in committables if isinstance(file, DiscardFile)}
+        copies: dict[str, Staged] = {}
+        for staged in (one.staged for one in held if one.staged.path in known):
+            sources = [staged]
+            if isinstance(staged, HiddenFile) and staged.path in published:
+                sources.append(replace(staged, path=published[staged.path]))
+            for source in sources:
+                try:
+                    copies[staged.path] = self._store.concat([source], self._new(staged, slot), target=None)
+                    break
+                except StagedDataLost:
+                    continue
+        return copies
+
+    def _new(self, held: Staged, slot: int) -> str:
+        """A name for a copy, which no call of anybody is for."""
+        name = parse_hidden(name_of(held.path))
+        if name is None:
+            raise SecurityError(f"'{held.path}' is not a name of ours", code="FOREIGN_FILE")
+        return join(parent(held.path), str(replace(name, slot=slot, attempt=self._ports.ids.uuid())))
+
+    def _removed(
+        self, held: Sequence[HeldFile], committables: Sequence[Committable], copies: Collection[str]
+    ) -> list[str]:
+        """Files of earlier epochs that are gone or going, and whose rows may be in a file of this epoch."""
+        discards = {file.path for file in committables if isinstance(file, DiscardFile)}
+        files = [file for file in committables if isinstance(file, PendingFile)]
+        # A merge stays in its bucket; where no file is left, nothing can be lost by taking back.
+        buckets = {file.bucket for file in files if not self._store.is_lost(file.staged, file.target)}
+        merged = {one.staged.path for one in held if one.bucket in buckets} & discards - set(copies)
+        begun = buckets and all(self._store.is_gone(file.staged) for file in files)
+        replaced = _replaced(committables) if begun else replaced_and_gone(self._store, committables)
+        return sorted(merged | replaced)
+
+
+def replaced_and_gone(store: Store, committables: Sequence[Committable]) -> set[str]:
+    """Files that the epoch replaces and that are not there any more."""
+    replaced = _replaced(committables)
+    directories = {parent(path) for path in replaced}
+    there = {join(path, entry.name) for path in directories for entry in store.list(path)}
+    return replaced - there
+
+
+def _replaced(committables: Sequence[Committable]) -> set[str]:
+    return {file.path for file in committables if isinstance(file, ReplacedFile)}

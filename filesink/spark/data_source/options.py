@@ -1,0 +1,276 @@
+"""Options of ``format("filesink")``: from Spark's dict of lower-cased names and texts to typed values.
+
+Rules: everything is text, as in Spark; a name is told apart regardless of case; nothing is ignored.
+What this door cannot do is refused by name and points to ``FileSink``. ``docs/data-source.md`` lists
+the options; a test compares it with ``NAMES``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from difflib import get_close_matches
+from typing import Any, Literal, cast
+
+from filesink.buckets.assigner import BucketAssigner
+from filesink.errors import ConfigError
+from filesink.file_sink.tiers import FileTiers, Publishing
+from filesink.local_time import time_zone
+from filesink.metastore.api import TableKind
+from filesink.metastore.hive.metastore import HiveMetastore
+from filesink.metastore.metastore_policy import MetastorePolicy
+from filesink.metastore.partition_commit import PartitionCommit
+from filesink.naming import OutputFileConfig
+from filesink.parts.rolling import RollingPolicy
+from filesink.save_mode import SaveMode
+from filesink.sink import FileSink, FileSinkBuilder
+from filesink.spark.checkpoints import check_checkpoint
+from filesink.spark.data_source.format_options import FORMAT_OPTIONS, parse_format
+from filesink.spark.data_source.option_texts import Texts
+from formats.api import Encoder
+
+_OWN = (
+    "path", "format", "bucketColumns", "bucketColumnsInFile", "bucketTimeFormat", "bucketTimeColumn",
+    "timeZone", "partSize", "maxRows", "partPrefix", "partSuffix", "uid", "txnId", "onNewQuery",
+    "onReplayMismatch", "onOtherLayout", "partitionOverwriteMode", "table", "metastore", "createTable",
+    "onNewColumns",
+)  # fmt: skip
+#: Every option of ours, as users spell it.
+NAMES = (*_OWN, *FORMAT_OPTIONS)
+_SPARKS = ("checkpointLocation", "queryName")
+# What users of Spark, SeaTunnel and Flink may try first.
+_MEANT = {
+    "sep": "delimiter",
+    "fielddelimiter": "delimiter",
+    "enableheaderwrite": "header",
+    "encoding": "charset",
+    "codec": "compression",
+    "compresscodec": "compression",
+    "fileformattype": "format",
+    "partitionby": "bucketColumns",
+    "bucketby": "bucketColumns",
+    "batchsize": "maxRows",
+    "maxrecordsperfile": "maxRows",
+    "rollsize": "partSize",
+    "sinkrollingpolicyfilesize": "partSize",
+    "filenameextension": "partSuffix",
+    "txnappid": "uid",
+    "txnversion": "txnId",
+    "tablename": "table",
+    "metastoreuri": "metastore",
+    "metastoreuris": "metastore",
+    "hivemetastoreuris": "metastore",
+    "create": "createTable",
+    "createtableifnotexists": "createTable",
+    "mergeschema": "onNewColumns",
+    "schemaevolution": "onNewColumns",
+}
+# A part of an unknown name, and the feature it stands for.
+_REFUSED = {
+    "compact": "compaction",
+    "interval": "rolling without data",
+    "rollingpolicy": "a rolling policy of your own",
+    "partitioncommit": "announcing partitions by their time",
+    "watermark": "announcing partitions by their time",
+    "catalog": "publishing to Spark's catalog",
+    "expression": "buckets by an expression",
+    "encoder": "an encoder of your own",
+    "assigner": "a bucket assigner of your own",
+    "writerfactory": "a format of your own",
+}
+_CREATE: Mapping[str, TableKind | None] = {
+    "external": TableKind.EXTERNAL,
+    "managed": TableKind.MANAGED,
+    "never": None,
+}
+_ON_NEW_COLUMNS: Mapping[str, Literal["refuse", "add"]] = {"refuse": "refuse", "add": "add"}
+_OVERWRITE_MODES = {"static": SaveMode.OVERWRITE, "dynamic": SaveMode.OVERWRITE_PARTITIONS}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HiveTable:
+    """A table that is told of partitions: texts, since each commit is handed a pickle and no connection.
+
+    Attributes:
+        name: ``"database.table"``.
+        metastore: URIs of a Hive metastore.
+        base_path: where the sink writes.
+        create, on_new_columns: see ``MetastorePolicy``.
+    """
+
+    name: str
+    metastore: str
+    base_path: str
+    create: TableKind | None = None
+    on_new_columns: Literal["refuse", "add"] = "refuse"
+
+    def publishing(self) -> Publishing:
+        """Announce with each epoch. Nothing is connected before the first call to the metastore."""
+        policy = MetastorePolicy(
+            self.name,
+            HiveMetastore(self.metastore),
+            create=self.create,
+            on_new_columns=self.on_new_columns,
+        )
+        return Publishing(commit=PartitionCommit(policies=[policy]), base_path=self.base_path)
+
+
+def announcing(sink: FileTiers, table: HiveTable | None) -> FileTiers:
+    """``sink``, and whom it tells of partitions."""
+    return sink if table is None else replace(sink, publishing=table.publishing())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DataSourceOptions:
+    """What a user has chosen.
+
+    Attributes:
+        builder: everything that ``FileSink`` has too.
+        txn_id: the user's name for the data of a batch write, or ``""``.
+        time_zone: for buckets; ``None`` for the session's.
+        overwrite_mode: what ``.mode("overwrite")`` does; ``None`` for what the session says.
+        table: that is told of partitions, if any.
+    """
+
+    builder: FileSinkBuilder
+    txn_id: str
+    time_zone: str | None
+    overwrite_mode: SaveMode | None
+    table: HiveTable | None
+
+
+def parse_options(options: Mapping[str, str]) -> DataSourceOptions:
+    """The options of one write.
+
+    Args:
+        options: as Spark hands them over, Spark's own and the path included.
+
+    Raises:
+        ConfigError: ``PATH_REQUIRED``, ``UNKNOWN_OPTION``, ``USE_FILESINK``, ``CONFLICT``, ``BAD_VALUE`` …
+    """
+    given = Texts({name.lower(): text for name, text in options.items()})
+    _check_names(given.texts)
+    policy = RollingPolicy.on_checkpoint_rolling_policy(given.size("partSize"), given.number("maxRows"))
+    names = OutputFileConfig(**given.given(part_prefix="partPrefix", part_suffix="partSuffix"))
+    builder = _with_format(given, _path(given)).with_bucket_assigner(_assigner(given))
+    builder = builder.with_rolling_policy(policy).with_output_file_config(names)
+    check_checkpoint(given.get("checkpointLocation", ""), builder.base_path)
+    zone, txn_id = given.get("timeZone"), given.get("txnId")
+    if zone is not None:
+        time_zone(zone)
+    if txn_id == "":
+        raise given.bad("txnId", "your name for the data, or left out")
+    return DataSourceOptions(
+        builder=_with_identity(given, builder),
+        txn_id=txn_id or "",
+        time_zone=zone,
+        overwrite_mode=_overwrite_mode(given),
+        table=_table(given, builder.base_path),
+    )
+
+
+def _overwrite_mode(given: Texts) -> SaveMode | None:
+    name = "partitionOverwriteMode"
+    return None if given.get(name) is None else given.choice(name, _OVERWRITE_MODES, default="")
+
+
+def _table(given: Texts, base_path: str) -> HiveTable | None:
+    about = given.given(name="table", metastore="metastore", create="createTable", added="onNewColumns")
+    if not about:
+        return None
+    if "name" not in about or "metastore" not in about:
+        raise ConfigError(
+            "'table' and 'metastore' go together, and 'createTable' and 'onNewColumns' with them: the table "
+            "that is told of partitions, as 'database.table', and the URIs of its Hive metastore, as "
+            "'thrift://host:9083'. Give both or neither",
+            code="CONFLICT",
+        )
+    table = HiveTable(
+        name=about["name"],
+        metastore=about["metastore"],
+        base_path=base_path,
+        create=given.choice("createTable", _CREATE, default="never"),
+        on_new_columns=given.choice("onNewColumns", _ON_NEW_COLUMNS, default="refuse"),
+    )
+    table.publishing()  # raises if it cannot be
+    return table
+
+
+def _with_identity(given: Texts, builder: FileSinkBuilder) -> FileSinkBuilder:
+    uid = given.get("uid")
+    if uid is not None:
+        builder = builder.with_uid(uid)
+    builder = builder.on_new_query(cast("Any", given.get("onNewQuery", "refuse")))
+    builder = builder.on_replay_mismatch(cast("Any", given.get("onReplayMismatch", "raise")))
+    return builder.on_other_layout(cast("Any", given.get("onOtherLayout", "refuse")))
+
+
+def _check_names(options: Mapping[str, str]) -> None:
+    known = {name.lower() for name in (*NAMES, *_SPARKS)}
+    if str(options.get("asyncprogresstrackingenabled", "false")).lower() != "false":
+        raise ConfigError(
+            "asynchronous progress tracking cannot be exactly-once; remove option "
+            "'asyncProgressTrackingEnabled'",
+            code="TRIGGER",
+        )
+    for name in options:
+        if name not in known and not name.startswith("asyncprogresstracking"):
+            raise _unknown(name)
+
+
+def _unknown(name: str) -> ConfigError:
+    plain = "".join(letter for letter in name if letter.isalnum())
+    meant = _MEANT.get(plain)
+    if meant is None:
+        for part, feature in _REFUSED.items():
+            if part in plain:
+                return ConfigError(
+                    f"option '{name}': {feature} is not possible with format('filesink'), whose commit keeps "
+                    "nothing between epochs and runs no code of yours; use FileSink.for_row_format(…) or "
+                    "FileSink.for_bulk_format(…) instead",
+                    code="USE_FILESINK",
+                )
+        by_plain = {known.lower(): known for known in NAMES}
+        close = get_close_matches(plain, by_plain, n=1)
+        meant = by_plain[close[0]] if close else None
+    hint = f"did you mean '{meant}'?" if meant else f"known are {', '.join(NAMES)}"
+    return ConfigError(f"'{name}' is not an option of format('filesink'); {hint}", code="UNKNOWN_OPTION")
+
+
+def _path(given: Texts) -> str:
+    path = given.get("path")
+    if not path:
+        raise ConfigError(
+            "option 'path' is required and missing: call .save('/data/out') or .start('/data/out'), or set "
+            ".option('path', …). Tables are not supported: saveAsTable() and toTable() name no path",
+            code="PATH_REQUIRED",
+        )
+    return path
+
+
+def _with_format(given: Texts, path: str) -> FileSinkBuilder:
+    code = parse_format(given)
+    if isinstance(code, Encoder):
+        return FileSink.for_row_format(path, code)
+    return FileSink.for_bulk_format(path, code)
+
+
+def _assigner(given: Texts) -> BucketAssigner:
+    columns = given.get("bucketColumns")
+    by_time = given.given(format_str="bucketTimeFormat", column="bucketTimeColumn")
+    if columns is not None and by_time:
+        raise ConfigError(
+            "'bucketColumns' and 'bucketTimeFormat' or 'bucketTimeColumn' exclude each other: a record has "
+            "one bucket. Remove one of them",
+            code="CONFLICT",
+        )
+    if by_time:
+        return BucketAssigner.date_time_bucket_assigner(**by_time)
+    if columns is None:
+        if given.get("bucketColumnsInFile") is not None:
+            raise ConfigError(
+                "'bucketColumnsInFile' needs 'bucketColumns'; add it or remove both", code="CONFLICT"
+            )
+        return BucketAssigner.base_path_bucket_assigner()
+    assigner = BucketAssigner.partition_bucket_assigner(*(name.strip() for name in columns.split(",")))
+    return assigner.with_columns_in_file() if given.flag("bucketColumnsInFile") else assigner

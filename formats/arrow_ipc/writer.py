@@ -1,0 +1,121 @@
+"""Arrow's own file format: what Arrow, DuckDB and polars map into memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, BinaryIO, Literal, cast
+
+import pyarrow as pa
+
+from formats import columns, opaque, reading
+from formats.api import BulkWriter, BulkWriterFactory
+from formats.collecting import CollectingWriter, Limits
+from formats.compressed.codec_names import codec_name
+from formats.errors import FormatError
+from formats.guarded_output import ArrowOutput
+from formats.limits import guard_of
+from formats.sizes import parse_size
+from formats.text import zones
+
+if TYPE_CHECKING:
+    from formats.api import BinaryOutput
+
+IpcCompression = Literal["zstd", "lz4", "none"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ArrowWriterFactory(BulkWriterFactory):
+    """Arrow IPC files ("Feather version 2"), with every type that Arrow has.
+
+    Dictionaries are written as the values they stand for: a file can hold one dictionary a column.
+
+    Attributes:
+        compression: of the buffers; ``"none"`` for files that readers map into memory.
+        batch_size: a record batch ends when it takes this much memory; bytes, or text such as ``"16MiB"``.
+
+    Raises:
+        FormatError: kind ``"option"``; an unknown codec or a size that is none.
+    """
+
+    compression: IpcCompression = "zstd"
+    batch_size: int | str = "16MiB"
+
+    extension = ".arrow"
+
+    def __post_init__(self) -> None:
+        """Check the options and turn sizes into bytes."""
+        object.__setattr__(self, "batch_size", parse_size(self.batch_size, name="batch_size"))
+        object.__setattr__(self, "compression", codec_name(self.compression, IpcCompression, what="Arrow"))
+
+    def create(self, output: BinaryOutput, schema: pa.Schema) -> BulkWriter:
+        """See ``BulkWriterFactory.create``."""
+        return ArrowBulkWriter(output, schema, self)
+
+    def signature(self) -> str:
+        """See ``BulkWriterFactory.signature``."""
+        return f"arrow compression={self.compression} batch={self.batch_size}"
+
+    def open_reader(self, file: BinaryIO, *, schema: pa.Schema | None = None) -> pa.RecordBatchReader:
+        """See ``BulkWriterFactory.open_reader``; a record batch of the file is in memory at a time."""
+        source = reading.Source(file)
+        with source.as_damage("no readable Arrow file"):
+            lent: Any = source
+            found = pa.ipc.open_file(lent)
+            own = found.schema
+        return reading.reader(
+            own, lambda: source.checked(_batches(found)), wanted=schema, guard=guard_of(file)
+        )
+
+    def check_schema(self, schema: pa.Schema) -> None:
+        """See ``BulkWriterFactory.check_schema``."""
+        if not len(schema):
+            raise FormatError("an Arrow file needs at least one column")
+        opaque.refuse(schema)
+
+
+class ArrowBulkWriter(CollectingWriter):
+    """Collects slices and writes them as record batches.
+
+    Args:
+        output: takes the file; not touched before the first record batch.
+        schema: of every batch.
+        factory: the options.
+    """
+
+    def __init__(self, output: BinaryOutput, schema: pa.Schema, factory: ArrowWriterFactory) -> None:
+        super().__init__(schema, Limits(size=cast("int", factory.batch_size)))
+        self._output = ArrowOutput(output)
+        self._codec = None if factory.compression == "none" else factory.compression
+        metadata: Any = schema.metadata
+        self._plain = pa.schema([columns.nullable(field, _plain_type) for field in schema], metadata)
+        self._writer: Any = None
+
+    def _put(self, table: pa.Table) -> None:
+        with self._output.asked() as stream:
+            self._open(stream).write_table(columns.as_schema(table, self._plain).combine_chunks())
+            stream.flush()
+
+    def _end(self) -> None:
+        with self._output.asked() as stream:
+            self._open(stream).close()
+            stream.detach()
+
+    def _open(self, stream: Any) -> Any:
+        if self._writer is None:
+            options = pa.ipc.IpcWriteOptions(compression=self._codec)
+            self._writer = pa.ipc.new_file(stream, self._plain, options=options)
+        return self._writer
+
+
+def _batches(file: Any) -> Iterator[pa.RecordBatch]:
+    for number in range(file.num_record_batches):
+        batch = file.get_batch(number)
+        batch.validate(full=True)  # offsets that lead out of their buffers are seen only so
+        rows = reading.rows_per_batch(columns.size(batch), batch.num_rows)
+        for start in range(0, batch.num_rows, rows):
+            yield batch.slice(start, rows)
+
+
+def _plain_type(kind: Any) -> Any:
+    return zones.with_known_zone(columns.without_dictionary(kind))

@@ -1,0 +1,168 @@
+"""CSV back as record batches: pieces of whole records, each by Arrow's parser."""
+
+from __future__ import annotations
+
+import codecs
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, BinaryIO, Final
+
+import pyarrow as pa
+import pyarrow.csv as pc
+import pyarrow.types as pt
+
+from formats import columns, reading
+from formats.csv import records as csv_records
+from formats.errors import FormatError
+from formats.limits import Guard, guard_of
+from formats.text import line_reader
+
+if TYPE_CHECKING:
+    from formats.csv.encoder import CsvEncoder
+
+_READ: Final[tuple[Callable[[Any], bool], ...]] = (
+    columns.is_text,
+    pt.is_boolean,
+    pt.is_integer,
+    pt.is_float32,
+    pt.is_float64,
+    pt.is_decimal128,
+    pt.is_date,
+    pt.is_timestamp,
+    pt.is_time,
+    pt.is_null,
+)
+_OF_A_COLUMN: Final = 1 << 10  # bytes of memory, whatever is in it
+_IN_COLUMN: Final = re.compile(r"In CSV column #(\d+)")  # how Arrow says where a value is wrong
+
+
+def open_reader(file: BinaryIO, *, encoder: CsvEncoder, schema: pa.Schema | None) -> pa.RecordBatchReader:
+    """See ``Encoder.open_reader``; ``schema`` is needed.
+
+    With a header columns are taken by name. Without one they are those of ``schema`` in its order, of
+    which a file may lack the last ones, and a byte order mark at its beginning is no part of a value.
+    """
+    wanted = line_reader.require_columns(schema, "CSV")
+    dialect = encoder.dialect
+    patterns = encoder.values.date_format or encoder.values.timestamp_format
+    if len(dialect.delimiter.encode()) > 1 or patterns:
+        raise FormatError(
+            "only CSV with a delimiter of one byte and with times in ISO 8601 can be read back here; Spark "
+            "reads the others",
+            kind="option",
+        )
+    for field in wanted:
+        if not any(is_read(field.type) for is_read in _READ):
+            raise FormatError(
+                f"column {field.name!r} of type {field.type} cannot be read from CSV: read it as a string",
+                kind="option",
+            )
+    return reading.reader(
+        wanted,
+        lambda: _batches(file, _Parser(encoder, wanted, guard_of(file))),
+        wanted=None,
+        guard=guard_of(file),
+    )
+
+
+def _batches(file: BinaryIO, parser: _Parser) -> Iterator[pa.RecordBatch]:
+    file.seek(0)
+    charset, dialect = parser.encoder.charset, parser.encoder.dialect
+    names: list[str] | None = None
+    try:
+        for piece in csv_records.whole_records(
+            file, charset=charset, quote=dialect.quote, escape=dialect.escape, guard=parser.guard
+        ):
+            begin, is_first = 0, names is None
+            if names is None:
+                names, begin = parser.names(piece)
+            if begin < piece.size:
+                records = piece.slice(begin)
+                if begin or not is_first:
+                    records = _with_mark(records)
+                yield from parser.batches(records, names)
+    except UnicodeError as error:
+        raise FormatError(f"the file is not text in {charset}", kind="value") from error
+
+
+def _with_mark(records: pa.Buffer) -> pa.Buffer:
+    """Arrow's parser takes a byte order mark away, and one behind the beginning of a file is of a value."""
+    mark = codecs.BOM_UTF8
+    is_marked = records.slice(0, min(len(mark), records.size)).equals(pa.py_buffer(mark))
+    return pa.py_buffer(mark + records.to_pybytes()) if is_marked else records
+
+
+@dataclass(frozen=True, slots=True)
+class _Parser:
+    """Arrow's parser with the options of an encoder."""
+
+    encoder: CsvEncoder
+    schema: pa.Schema
+    guard: Guard
+
+    def names(self, piece: pa.Buffer) -> tuple[list[str], int]:
+        """The columns of a file that begins with ``piece``, and where its first record of values begins."""
+        dialect = self.encoder.dialect
+        count, end = csv_records.first_record(piece, quote=dialect.quote, delimiter=dialect.delimiter)
+        if self.encoder.header_mode == "none":
+            if count > len(self.schema):
+                raise FormatError(f"the file has {count} columns, and the schema has {len(self.schema)}")
+            return self.schema.names[:count], 0
+        self.guard.check_record(count * _OF_A_COLUMN, "the header")
+        places = [str(place) for place in range(count)]
+        texts = dict.fromkeys(places, pa.string())
+        header = self._table(piece.slice(0, end), places, pc.ConvertOptions(column_types=texts))
+        names = [column[0].as_py() for column in header.columns]
+        if len(set(names)) < len(names):
+            raise FormatError("the header of the file names a column twice")
+        return names, end
+
+    def batches(self, piece: pa.Buffer, names: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        """The records of a piece, as the schema wants them."""
+        values, quote_mode = self.encoder.values, self.encoder.dialect.quote_mode
+        found = [field for field in self.schema if field.name in names]
+        # A record of one column is quoted lest it be an empty line; else quotes tell '' from null.
+        is_lonely = len(names) == 1 and not any(columns.is_text(field.type) for field in found)
+        options = pc.ConvertOptions(
+            column_types={field.name: _parsed(field.type) for field in found},
+            include_columns=[field.name for field in found],
+            null_values=[values.null_value],
+            strings_can_be_null=True,
+            quoted_strings_can_be_null=quote_mode == "all" or bool(values.null_value) or is_lonely,
+        )
+        try:
+            table = self._table(piece, names, options)
+        except pa.ArrowInvalid as error:
+            where = _IN_COLUMN.search(str(error))
+            if where is None:
+                raise
+            name = names[int(where[1])]
+            kind = self.schema.field(name).type
+            raise FormatError(f"column {name!r} holds text that is no {kind}", kind="value") from error
+        for batch in table.to_batches(max_chunksize=reading.most_rows(self.schema, self.guard)):
+            yield reading.conformed(batch, self.schema)
+
+    def _table(self, piece: pa.Buffer, names: Sequence[str], options: pc.ConvertOptions) -> pa.Table:
+        dialect = self.encoder.dialect
+        source: Any = pa.BufferReader(piece)
+        return pc.read_csv(
+            source,
+            read_options=pc.ReadOptions(
+                use_threads=False, block_size=piece.size + 1, column_names=list(names)
+            ),
+            parse_options=pc.ParseOptions(
+                delimiter=dialect.delimiter,
+                quote_char=dialect.quote,
+                double_quote=True,
+                escape_char=False,
+                newlines_in_values=True,
+                ignore_empty_lines=False,
+            ),
+            convert_options=options,
+        )
+
+
+def _parsed(kind: Any) -> Any:
+    """The type that Arrow's parser makes of it, from which it is cast."""
+    return pa.string() if columns.is_text(kind) else reading.with_fractions(kind)

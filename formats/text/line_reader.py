@@ -1,0 +1,123 @@
+"""Files of lines back as record batches: whole lines at a time, each parsed by the format."""
+
+from __future__ import annotations
+
+import codecs
+from collections.abc import Callable, Iterator
+from typing import BinaryIO, Final
+
+import numpy as np
+import pyarrow as pa
+
+from formats import reading
+from formats.errors import FormatError
+from formats.limits import Guard, guard_of
+from formats.text import charsets
+
+_BLOCK: Final = 1 << 20  # bytes read at a time
+_FEED: Final = ord("\n")
+
+#: Makes a batch of some whole lines in UTF-8, each with its line feed; a line that is long comes alone.
+Parse = Callable[[pa.Buffer], pa.RecordBatch]
+
+
+def open_lines(
+    file: BinaryIO, parse: Parse, *, schema: pa.Schema, charset: str = charsets.UTF_8
+) -> pa.RecordBatchReader:
+    """Batches of a file of lines.
+
+    Args:
+        file: read from its beginning.
+        parse: makes a batch of ``schema``.
+        schema: of the batches.
+        charset: of the file.
+
+    Raises:
+        FormatError: kind ``"value"``, from an iteration; the last line is cut off, a line is too long,
+            or the bytes are none of ``charset``.
+    """
+    return reading.reader(
+        schema, lambda: _batches(file, parse, schema, charset), wanted=None, guard=guard_of(file)
+    )
+
+
+def require_schema(schema: pa.Schema | None, name: str) -> pa.Schema:
+    """``schema``; a format whose files do not say their types cannot do without."""
+    if schema is None:
+        raise FormatError(
+            f"{name} files do not say the types of their columns: give the schema they were written with",
+            kind="option",
+        )
+    if len(set(schema.names)) < len(schema):
+        raise FormatError(f"a schema to read {name} with has each name once", kind="option")
+    return schema
+
+
+def require_columns(schema: pa.Schema | None, name: str) -> pa.Schema:
+    """``schema``, which has a column; records of a format without any are not to be told from none."""
+    found = require_schema(schema, name)
+    if not len(found):
+        raise FormatError(f"{name} is read with at least one column", kind="option")
+    return found
+
+
+def _batches(file: BinaryIO, parse: Parse, schema: pa.Schema, charset: str) -> Iterator[pa.RecordBatch]:
+    guard = guard_of(file)
+    most = reading.most_rows(schema, guard)
+    try:
+        for lines in whole_lines(file, charset, guard):
+            for some in _at_most(lines, most):
+                batch = parse(some)
+                for start in range(0, batch.num_rows, most):
+                    yield batch.slice(start, most)
+    except UnicodeError as error:
+        raise FormatError(f"the file is not text in {charset}", kind="value") from error
+
+
+def _at_most(lines: pa.Buffer, most: int) -> Iterator[pa.Buffer]:
+    """``lines``, so many at a time: the shortest of lines may become a record of many columns."""
+    if lines.size <= most or lines.size > 2 * _BLOCK + 1:  # of such a size it is a single one
+        yield lines
+        return
+    ends = 1 + np.flatnonzero(np.frombuffer(memoryview(lines), np.uint8) == _FEED)
+    start = 0
+    for end in (*ends[most - 1 : -1 : most].tolist(), lines.size):
+        yield lines.slice(start, end - start)
+        start = end
+
+
+def whole_lines(file: BinaryIO, charset: str, guard: Guard) -> Iterator[pa.Buffer]:
+    """The text of ``file`` in UTF-8, cut behind line feeds; a long line comes alone.
+
+    Raises:
+        FormatError: kind ``"value"``; it does not end with a line feed, or a line is too long.
+        UnicodeError: it is no text in ``charset``.
+    """
+    waiting = bytearray()
+    for block in text_blocks(file, charset, min(_BLOCK, guard.record)):
+        first, end = block.find(b"\n") + 1, block.rfind(b"\n") + 1
+        guard.check_record(len(waiting) + (first or len(block)), "a line")
+        ends = (first, end) if len(waiting) > _BLOCK else (end,)
+        start = 0
+        for stop in ends:
+            if stop > start:
+                waiting += memoryview(block)[start:stop]
+                yield pa.py_buffer(waiting)
+                waiting, start = bytearray(), stop
+        waiting += memoryview(block)[start:]
+    if waiting:
+        raise FormatError("the file is cut off in the middle of a line", kind="value")
+
+
+def text_blocks(file: BinaryIO, charset: str, size: int) -> Iterator[bytes]:
+    """The text of ``file`` in UTF-8, some ``size`` bytes at a time; a character may lie in two blocks.
+
+    Raises:
+        UnicodeError: it is no text in ``charset``.
+    """
+    decoder = codecs.getincrementaldecoder(charset)()
+    while block := file.read(size):
+        text = decoder.decode(block)
+        yield block if charset == charsets.UTF_8 else text.encode()
+    if charset != charsets.UTF_8:  # where what is cut off is no whole line either
+        decoder.decode(b"", final=True)
