@@ -15,7 +15,7 @@ from threading import Lock
 from typing import TYPE_CHECKING
 
 from filesink.errors import CommitConflictError, StorageError
-from filesink.storage.objects import (
+from filesink.storage.objects.api import (
     EXISTS,
     NO_UPLOAD,
     Condition,
@@ -44,7 +44,7 @@ class Upload:
 
 @dataclass(slots=True)
 class CountedObjects:
-    """Implements ``filesink.storage.objects.Objects``; bytes of part files are counted, not kept.
+    """Implements ``filesink.storage.objects.api.Objects``; bytes of part files are counted, not kept.
 
     Args:
         round_trip: seconds that every request takes.

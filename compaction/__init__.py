@@ -1,6 +1,7 @@
 """Merging of small files before they are published: what to merge, when, and how."""
 
-from compaction.compactors import FileCompactor, RewritingFileCompactor
+from compaction.compactors import FileCompactor
+from compaction.contract import RewritingFileCompactor
 from compaction.inputs import InputFile
 from compaction.offline.finished import compact, plan
 from compaction.offline.superseded import files

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.types as pt
 
 from compaction import parquet
-from compaction.compactors import RewritingFileCompactor
+from compaction.contract import RewritingFileCompactor
 from compaction.inputs import InputFile
 from filesink.errors import CompactionError, ConfigError
 from filesink.parts.file_format import BulkFormat, FileFormat, RowFormat, code_of
@@ -23,7 +23,7 @@ from formats.limits import own_file
 from formats.parquet.writer import ParquetWriterFactory
 
 if TYPE_CHECKING:
-    from formats.api import BinaryOutput, BulkWriterFactory, Encoder
+    from formats.api import BaseEncoder, BinaryOutput, BulkWriterFactory
 
 
 _SEVERAL = 2
@@ -104,7 +104,7 @@ def _rewrite_bulk(inputs: Sequence[InputFile], output: BinaryOutput, factory: Bu
     return rows
 
 
-def _rewrite_rows(inputs: Sequence[InputFile], output: BinaryOutput, encoder: Encoder) -> int:
+def _rewrite_rows(inputs: Sequence[InputFile], output: BinaryOutput, encoder: BaseEncoder) -> int:
     schema = _common_schema(inputs, encoder)
     writer = encoder.start_part()
     output.write(writer.header(schema))
@@ -117,14 +117,14 @@ def _rewrite_rows(inputs: Sequence[InputFile], output: BinaryOutput, encoder: En
 
 
 def _batches(
-    inputs: Sequence[InputFile], code: Encoder | BulkWriterFactory, schema: pa.Schema
+    inputs: Sequence[InputFile], code: BaseEncoder | BulkWriterFactory, schema: pa.Schema
 ) -> Iterator[pa.RecordBatch]:
     for file in inputs:
         with file.open() as stream:
             yield from code.open_reader(own_file(stream), schema=schema)
 
 
-def _common_schema(inputs: Sequence[InputFile], code: Encoder | BulkWriterFactory) -> pa.Schema:
+def _common_schema(inputs: Sequence[InputFile], code: BaseEncoder | BulkWriterFactory) -> pa.Schema:
     """The schema that holds the records of all inputs: columns joined by name, types widened."""
     schemas: dict[str, pa.Schema] = {}
     for file in inputs:

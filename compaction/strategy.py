@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
 
-from compaction.compactors import FileCompactor
+from compaction.contract import BaseFileCompactor
 from compaction.stage import CompactParts
 from compaction.trigger import Trigger
 from filesink.durations import parse_duration_ms
@@ -60,9 +60,9 @@ class FileCompactStrategy:
             age_ms=None if self.max_age is None else parse_duration_ms(self.max_age, name="max_age"),
         )
 
-    def stage(self, compactor: FileCompactor, files: SinkFiles) -> CompactParts:
+    def stage(self, compactor: BaseFileCompactor, files: SinkFiles) -> CompactParts:
         """See ``filesink.parts.closed_parts.CompactStrategy``."""
-        if not isinstance(compactor, FileCompactor):
+        if not isinstance(compactor, BaseFileCompactor):
             raise ConfigError(
                 f"enable_compact takes a FileCompactor, got {type(compactor).__name__}; choose one of "
                 "FileCompactor.concat_file_compactor(), .record_wise_file_compactor() and "
@@ -80,7 +80,7 @@ class FileCompactStrategy:
         return CompactParts(self.trigger(), merging, key=partial(_key, compactor, own))
 
 
-def _key(compactor: FileCompactor, own: str, part: Part) -> Hashable:
+def _key(compactor: BaseFileCompactor, own: str, part: Part) -> Hashable:
     """The compactor's key for files of the sink's present format and options, ``own``.
 
     What an earlier sink wrote in others has no equal: this compactor could not read it, or would join

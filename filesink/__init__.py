@@ -1,6 +1,7 @@
 """filesink: exactly-once part files from batch and streaming PySpark DataFrames."""
 
 from filesink.buckets.assigner import BucketAssigner
+from filesink.data_source.register import register
 from filesink.errors import (
     BucketError,
     CheckpointMismatchError,
@@ -50,7 +51,6 @@ from filesink.parts.part_file import PartFileInfo
 from filesink.parts.rolling import CheckpointRollingPolicy, RollingPolicy
 from filesink.sink import FileSink, FileSinkBuilder
 from filesink.spark.catalog.metastore import SparkCatalog
-from filesink.spark.data_source.register import register
 
 __all__ = [
     "BucketAssigner",

@@ -22,8 +22,9 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
+from filesink.framing import Codec
 from filesink.ports import Clock, Ids, TaskRunner
 from filesink.save_mode import SaveMode
 from filesink.system import SystemClock
@@ -37,30 +38,12 @@ if TYPE_CHECKING:
 StateT = TypeVar("StateT")
 CommittableT = TypeVar("CommittableT")
 AggregatedT = TypeVar("AggregatedT")
-T = TypeVar("T")
 
 #: Under this index stages keep state of their own, beside that of the subtasks; no task is given it.
 OF_STAGES = -1
 #: In the metadata of a column of the input: path and type of an interval in it whose first or last unit
 #: its Arrow type does not tell.
 SHORT_INTERVAL = b"filesink.interval"
-
-
-class Codec(Protocol[T]):
-    """Bytes of a list of values, with a version, as in Flink's ``SimpleVersionedSerializer``."""
-
-    @property
-    def version(self) -> int:
-        """Version of what ``encode`` writes; goes up with every change of the bytes."""
-        ...
-
-    def encode(self, values: Sequence[T]) -> bytes:
-        """The values as bytes. Never a pickle."""
-        ...
-
-    def decode(self, version: int, data: bytes) -> list[T]:
-        """What was encoded, by this or any older version. Raises ``StateError`` for anything else."""
-        ...
 
 
 @dataclass(slots=True)

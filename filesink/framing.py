@@ -17,7 +17,8 @@ import hashlib
 import json
 import re
 import zlib
-from typing import Any, cast
+from collections.abc import Sequence
+from typing import Any, Protocol, TypeVar, cast
 
 from filesink.errors import StateCorruptError, StateError, StateVersionError
 
@@ -28,6 +29,25 @@ _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 _HEADER = re.compile(
     rb"(filesink ([a-z-]{1,32}) ([1-9][0-9]{0,5}) (plain|zlib) ([0-9]{1,12}) )([0-9a-f]{64})\n"
 )
+
+T = TypeVar("T")
+
+
+class Codec(Protocol[T]):
+    """Bytes of a list of values, with a version, as in Flink's ``SimpleVersionedSerializer``."""
+
+    @property
+    def version(self) -> int:
+        """Version of what ``encode`` writes; goes up with every change of the bytes."""
+        ...
+
+    def encode(self, values: Sequence[T]) -> bytes:
+        """The values as bytes. Never a pickle."""
+        ...
+
+    def decode(self, version: int, data: bytes) -> list[T]:
+        """What was encoded, by this or any older version. Raises ``StateError`` for anything else."""
+        ...
 
 
 def frame(kind: str, version: int, payload: bytes) -> bytes:

@@ -21,7 +21,9 @@ from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Literal, NoReturn
 
 from filesink.buckets.assigner import BucketAssigner
+from filesink.buckets.contract import BaseBucketAssigner
 from filesink.buckets.named_partitions import Partition, buckets_named
+from filesink.commit.checkpoints import check_checkpoint
 from filesink.commit.layout_guard import OnOtherLayout
 from filesink.commit.replay import EpochOptions, OnRepeatedTxn, OnReplayMismatch
 from filesink.durations import Duration, parse_duration_ms
@@ -49,12 +51,11 @@ from filesink.parts.writer import Plan
 from filesink.save_mode import SaveMode
 from filesink.spark.arguments import spark_trigger
 from filesink.spark.catalog.columns import in_table_order
-from filesink.spark.checkpoints import check_checkpoint
 from filesink.spark.engine import EngineOptions, SparkEngine
 from filesink.spark.input.s3a import SessionOptions
 from filesink.spark.query import AtEnd, SinkQuery
 from filesink.storage.base_path import check_base_path
-from formats.api import BulkWriterFactory, Encoder, RowEncoder
+from formats.api import BaseEncoder, BulkWriterFactory, RowEncoder
 from formats.per_row import PerRowEncoder
 
 if TYPE_CHECKING:
@@ -70,7 +71,7 @@ class FileSinkBuilder:
     base_path: str
     format: FileFormat
     policy: RollingPolicy
-    assigner: BucketAssigner = field(default_factory=BucketAssigner.date_time_bucket_assigner)
+    assigner: BaseBucketAssigner = field(default_factory=BucketAssigner.date_time_bucket_assigner)
     names: OutputFileConfig = field(default_factory=OutputFileConfig)
     uid: str | None = None
     check_interval_ms: int = 60_000
@@ -82,9 +83,9 @@ class FileSinkBuilder:
     other_layout: OnOtherLayout = OnOtherLayout.REFUSE
     in_order: Callable[[], Callable[[DataFrame], DataFrame]] = lambda: lambda df: df
 
-    def with_bucket_assigner(self, assigner: BucketAssigner) -> FileSinkBuilder:
+    def with_bucket_assigner(self, assigner: BaseBucketAssigner) -> FileSinkBuilder:
         """Choose the directory of each record; by default the hour of writing, as Flink does."""
-        return replace(self, assigner=instance_of(assigner, BucketAssigner, "with_bucket_assigner"))
+        return replace(self, assigner=instance_of(assigner, BaseBucketAssigner, "with_bucket_assigner"))
 
     def with_rolling_policy(self, policy: RollingPolicy) -> FileSinkBuilder:
         """Choose when a part file is closed.
@@ -270,7 +271,9 @@ class FileSink:
         self._engine = SparkEngine(self._tiers, options)
 
     @staticmethod
-    def for_row_format(base_path: str | os.PathLike[str], encoder: Encoder | RowEncoder) -> FileSinkBuilder:
+    def for_row_format(
+        base_path: str | os.PathLike[str], encoder: BaseEncoder | RowEncoder
+    ) -> FileSinkBuilder:
         """A sink that appends records to part files, which may stay open across epochs.
 
         Args:
@@ -286,7 +289,7 @@ class FileSink:
             encoder = PerRowEncoder(encoder)
         return FileSinkBuilder(
             base_path=check_base_path(base_path),
-            format=RowFormat(instance_of(encoder, Encoder, "for_row_format")),
+            format=RowFormat(instance_of(encoder, BaseEncoder, "for_row_format")),
             policy=RollingPolicy.default_rolling_policy(),
         )
 
@@ -303,7 +306,7 @@ class FileSink:
         Raises:
             ConfigError: no store of ours takes the path.
         """
-        _refuse_other_kind(writer_factory, (Encoder, RowEncoder), "for_bulk_format", "for_row_format")
+        _refuse_other_kind(writer_factory, (BaseEncoder, RowEncoder), "for_bulk_format", "for_row_format")
         return FileSinkBuilder(
             base_path=check_base_path(base_path),
             format=BulkFormat(instance_of(writer_factory, BulkWriterFactory, "for_bulk_format")),

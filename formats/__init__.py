@@ -3,10 +3,11 @@
 Knows bytes and records. Has never heard of buckets, commits, Spark or stores.
 """
 
-from formats.api import BinaryOutput, BulkWriter, BulkWriterFactory, Encoder, RowEncoder
+from formats.api import BinaryOutput, BulkWriter, BulkWriterFactory, RowEncoder
 from formats.arrow_ipc.writer import ArrowWriterFactory
 from formats.avro.writer import AvroWriterFactory
 from formats.compressed.writer import CompressWriterFactory
+from formats.encoders import Encoder
 from formats.errors import FormatError, LimitError
 from formats.excel.writer import ExcelWriterFactory
 from formats.limits import ReadLimits, bounded

@@ -1,6 +1,6 @@
 """The two kinds of format.
 
-A *row format* (`Encoder`) turns any slice of records into bytes that can simply be appended, so a
+A *row format* (`BaseEncoder`) turns any slice of records into bytes that can simply be appended, so a
 part file can be rolled at any record and continued later, in another process, by appending more.
 A *bulk format* (`BulkWriterFactory`) lays out many records together and ends with a footer, so its
 files are closed at every epoch.
@@ -16,7 +16,6 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, BinaryIO, Protocol
 
 from formats import evolution
-from formats.built_in import BuiltInEncoders
 from formats.errors import FormatError
 
 if TYPE_CHECKING:
@@ -48,8 +47,10 @@ class BinaryOutput(Protocol):
         ...
 
 
-class Encoder(BuiltInEncoders, ABC):
+class BaseEncoder(ABC):
     """A row format: records become bytes that can be appended to one another.
+
+    Built-in encoders derive from this, your own from ``formats.Encoder``, which makes the built-in ones, too.
 
     An encoder is pickled to the tasks, used by one thread there, and holds no state of a file:
     two calls with the same batch give the same bytes. What a part file has to carry from its first
@@ -75,7 +76,7 @@ class Encoder(BuiltInEncoders, ABC):
         del schema
         return b""
 
-    def start_part(self) -> Encoder:
+    def start_part(self) -> BaseEncoder:
         """The encoder of one new part file. Called once per part; by default the encoder itself."""
         return self
 
@@ -83,7 +84,7 @@ class Encoder(BuiltInEncoders, ABC):
         """What ``resume_part`` needs to go on with this part in another process."""
         return b""
 
-    def resume_part(self, carry_over: bytes) -> Encoder:
+    def resume_part(self, carry_over: bytes) -> BaseEncoder:
         """The encoder of a part that was started elsewhere. ``header`` is not called again."""
         del carry_over
         return self

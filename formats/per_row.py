@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from formats.api import Encoder, RowEncoder
+from formats.api import BaseEncoder, RowEncoder
 from formats.errors import FormatError, told
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from formats.api import Buffer
 
 
-class PerRowEncoder(Encoder):
+class PerRowEncoder(BaseEncoder):
     """Calls ``row_encoder`` for every record.
 
     Args:

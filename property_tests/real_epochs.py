@@ -29,7 +29,7 @@ from filesink.storage.api import Store
 from filesink.storage.local.posix import PosixFs
 from filesink.storage.local.store import LocalStore
 from filesink.system import SystemClock, SystemIds
-from formats.api import Encoder
+from formats.encoders import Encoder
 from formats.parquet.writer import ParquetWriterFactory
 
 BATCHES = 4

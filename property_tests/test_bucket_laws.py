@@ -15,12 +15,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from filesink.buckets.assigner import BucketAssigner, BucketContext, assign_ids, split
-from filesink.buckets.bucket_ids import check_bucket_id, encode_ids
+from filesink.buckets.assigner import BucketAssigner
+from filesink.buckets.contract import BucketContext, assign_ids, split
 from filesink.buckets.partition_paths import escape, fragment, partition_values, unescape
 from filesink.buckets.router import Router
 from filesink.errors import BucketError
 from filesink.local_time import LocalTime, time_zone
+from filesink.storage.bucket_ids import check_bucket_id, encode_ids
 from formats.text.zones import utc_offsets
 
 CONTEXT = BucketContext(processing_time_ms=0, time_zone="UTC")

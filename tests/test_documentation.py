@@ -20,8 +20,8 @@ import compaction
 import filesink
 import formats
 from filesink import errors
-from filesink.storage.local import os_errors
-from filesink.storage.objects import EXISTS
+from filesink.storage import os_errors
+from filesink.storage.objects.api import EXISTS
 from filesink.storage.s3 import errors as s3_errors
 from tests.spark.conftest import spark  # noqa: F401 - a fixture; tests name it by usefixtures
 

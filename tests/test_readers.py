@@ -2,7 +2,7 @@
 
 A table of characters and lengths against readers. Those without a JVM are asked here, Spark in
 ``tests/spark/test_readers.py``. A reader that begins or ceases to see one of these breaks the test; then
-``filesink.buckets.bucket_ids`` and the table in ``docs/part-files.md`` have to follow.
+``filesink.storage.bucket_ids`` and the table in ``docs/part-files.md`` have to follow.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 import pytest
 
-from filesink.buckets.bucket_ids import refusal
 from filesink.buckets.partition_paths import fragment, partition_values
 from filesink.ports import SerialRunner
+from filesink.storage.bucket_ids import refusal
 from filesink.storage.local.posix import PosixFs
 from filesink.storage.local.store import LocalStore
 from filesink.system import SystemIds

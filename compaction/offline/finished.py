@@ -33,7 +33,6 @@ from filesink.commit.committer import VerifyStage
 from filesink.commit.delete_permission import check_removal
 from filesink.commit.epoch import EpochLoop, Outcome
 from filesink.commit.replay import EpochOptions
-from filesink.commit.sweep import walk
 from filesink.durations import parse_duration_ms
 from filesink.errors import CompactionError, ConfigError
 from filesink.file_sink.report import EpochReport, report_of
@@ -41,6 +40,7 @@ from filesink.file_sink.tiers import FileTiers, StoreAddress
 from filesink.ledger.directory import ledger_ids
 from filesink.ledger.identity import EXCLUSIVE
 from filesink.ledger.ledger import Ledger
+from filesink.ledger.sweep import walk
 from filesink.naming import OutputFileConfig, PartName, is_data, join, name_of, parse_part, sink_tag
 from filesink.parts.committables import Committable, CommittableCodec, HeldFile, PendingFile, ReplacedFile
 from filesink.parts.file_format import BulkFormat, FileFormat, RowFormat
@@ -50,7 +50,7 @@ from filesink.ports import Ports
 from filesink.storage.api import Kind, Store
 from filesink.storage.base_path import check_base_path
 from filesink.system import SystemClock, SystemIds, ThreadRunner
-from formats.api import BulkWriterFactory, Encoder
+from formats.api import BaseEncoder, BulkWriterFactory
 from formats.errors import FormatError
 from formats.sizes import parse_size
 
@@ -82,7 +82,7 @@ def plan(
 
 def compact(
     base_path: str | Path,
-    form: BulkWriterFactory | Encoder,
+    form: BulkWriterFactory | BaseEncoder,
     *,
     bucket: str | None = None,
     target_size: int | str = "128MiB",
@@ -271,14 +271,14 @@ def _packed(files: list[FinishedFile], target_size: int) -> Iterator[list[Finish
 
 def _format(form: object) -> FileFormat:
     match form:
-        case Encoder():
+        case BaseEncoder():
             return RowFormat(form)
         case BulkWriterFactory():
             return BulkFormat(form)
         case _:
             raise ConfigError(
                 "compact takes the format that the sink had: a BulkWriterFactory, such as "
-                f"ParquetWriterFactory(), or an Encoder; got {type(form).__name__}",
+                f"ParquetWriterFactory(), or an BaseEncoder; got {type(form).__name__}",
                 code="BAD_VALUE",
             )
 

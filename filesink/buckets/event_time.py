@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.types as pt
 
-from filesink.buckets.assigner import find_column
+from filesink.buckets.contract import find_column
 from filesink.buckets.partition_paths import split_ticks
 from filesink.errors import SchemaError
 from filesink.local_time import DAY

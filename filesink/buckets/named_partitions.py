@@ -8,19 +8,19 @@ from typing import Any
 
 import pyarrow as pa
 
-from filesink.buckets.assigner import BucketAssigner
-from filesink.buckets.bucket_ids import check_bucket_id
+from filesink.buckets.contract import BaseBucketAssigner
 from filesink.buckets.partition_paths import check_type, fragment, texts
 from filesink.buckets.partitions import PartitionBucketAssigner
 from filesink.errors import BucketError, ConfigError, SchemaError
 from filesink.naming import join
+from filesink.storage.bucket_ids import check_bucket_id
 
 #: ``{"day": "2026-01-01"}``, or a bucket id where buckets are no Hive partitions.
 Partition = Mapping[str, Any] | str
 
 
 def buckets_named(
-    partitions: Iterable[Partition] | None, assigner: BucketAssigner, columns: Sequence[str]
+    partitions: Iterable[Partition] | None, assigner: BaseBucketAssigner, columns: Sequence[str]
 ) -> frozenset[str]:
     """Bucket ids of ``partitions``.
 
@@ -39,7 +39,7 @@ def buckets_named(
     return frozenset(_bucket(one, assigner, columns) for one in partitions)
 
 
-def _bucket(named: object, assigner: BucketAssigner, columns: Sequence[str]) -> str:
+def _bucket(named: object, assigner: BaseBucketAssigner, columns: Sequence[str]) -> str:
     try:
         if isinstance(named, str):
             return check_bucket_id(named)

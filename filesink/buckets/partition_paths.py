@@ -17,10 +17,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.types as pt
 
-from filesink.buckets.bucket_ids import text_of
 from filesink.buckets.date_patterns import DatePattern
 from filesink.errors import BucketError, SchemaError
 from filesink.local_time import DAY, LocalTime
+from filesink.storage.bucket_ids import text_of
 from formats.text.zones import utc_offsets
 
 if TYPE_CHECKING:

@@ -10,12 +10,12 @@ import numpy as np
 import pyarrow as pa
 
 from filesink.arguments import column_name
-from filesink.buckets.assigner import BucketAssigner, BucketContext, file_columns, find_column
-from filesink.buckets.bucket_ids import no_directory
+from filesink.buckets.contract import BaseBucketAssigner, BucketContext, file_columns, find_column
 from filesink.buckets.partition_paths import check_type, fragment, texts
 from filesink.errors import BucketError, ConfigError, SchemaError
 from filesink.local_time import time_zone
 from filesink.naming import join
+from filesink.storage.bucket_ids import no_directory
 
 if TYPE_CHECKING:
     from datetime import tzinfo
@@ -31,7 +31,7 @@ class ColumnsInFile(Enum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PartitionBucketAssigner(BucketAssigner):
+class PartitionBucketAssigner(BaseBucketAssigner):
     """See ``BucketAssigner.partition_bucket_assigner``."""
 
     columns: tuple[str, ...]

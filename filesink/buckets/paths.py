@@ -9,8 +9,8 @@ from typing import Any
 import pyarrow as pa
 
 from filesink.arguments import instance_of
-from filesink.buckets.assigner import (
-    BucketAssigner,
+from filesink.buckets.contract import (
+    BaseBucketAssigner,
     BucketContext,
     constant_ids,
     file_columns,
@@ -23,7 +23,7 @@ EXPRESSION_COLUMN = "__filesink_bucket"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class BasePathBucketAssigner(BucketAssigner):
+class BasePathBucketAssigner(BaseBucketAssigner):
     """See ``BucketAssigner.base_path_bucket_assigner``."""
 
     def input_columns(self) -> tuple[str, ...]:
@@ -37,7 +37,7 @@ class BasePathBucketAssigner(BucketAssigner):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ExpressionBucketAssigner(BucketAssigner):
+class ExpressionBucketAssigner(BaseBucketAssigner):
     """See ``BucketAssigner.expression_bucket_assigner``."""
 
     expression: str

@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING, Final
 import pyarrow as pa
 
 from filesink.api import Projection
-from filesink.buckets.assigner import file_columns, find_column
+from filesink.buckets.contract import file_columns, find_column
 from filesink.errors import SchemaError
 from formats import sql
 
 if TYPE_CHECKING:
-    from filesink.buckets.assigner import BucketAssigner
-    from formats.api import Encoder
+    from filesink.buckets.contract import BaseBucketAssigner
+    from formats.api import BaseEncoder
 
 #: The column that holds the text of each record.
 RECORD_COLUMN: Final = "__filesink_record"
@@ -28,7 +28,7 @@ _FILE_SCHEMA: Final = b"filesink.schema"
 _OURS: Final = "__filesink_"
 
 
-def check_names(assigner: BucketAssigner, schema: pa.Schema) -> None:
+def check_names(assigner: BaseBucketAssigner, schema: pa.Schema) -> None:
     """Raise ``SchemaError`` if a column of the input has a name that stands for one of ours.
 
     Args:
@@ -45,7 +45,7 @@ def check_names(assigner: BucketAssigner, schema: pa.Schema) -> None:
 
 
 def record_projection(
-    encoder: Encoder, assigner: BucketAssigner, schema: pa.Schema, *, also: Iterable[str] = ()
+    encoder: BaseEncoder, assigner: BaseBucketAssigner, schema: pa.Schema, *, also: Iterable[str] = ()
 ) -> Projection | None:
     """Rendered records, what names their buckets, and the columns of ``also``.
 

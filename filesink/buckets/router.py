@@ -17,17 +17,17 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from filesink.buckets.assigner import (
-    BucketAssigner,
+from filesink.buckets.contract import (
+    BaseBucketAssigner,
     BucketContext,
     assign_ids,
     file_columns,
     split,
     take_each,
 )
-from filesink.buckets.bucket_ids import Encoded, Refusal, encode_ids, refusal
 from filesink.buckets.projection import RECORD_COLUMN
 from filesink.errors import BucketError
+from filesink.storage.bucket_ids import Encoded, Refusal, encode_ids, refusal
 from formats import columns
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ class Router:
         held: bytes of the records that wait in groups; ``release`` makes them fewer.
     """
 
-    assigner: BucketAssigner
+    assigner: BaseBucketAssigner
     memory: int
     refuse: Callable[[pa.RecordBatch, BucketError], None]
     why_not: Callable[[str], Refusal | None] = refusal

@@ -10,12 +10,18 @@ import pyarrow as pa
 import pyarrow.types as pt
 
 from filesink.arguments import column_name, instance_of
-from filesink.buckets.assigner import BucketAssigner, BucketContext, constant_ids, file_columns, find_column
-from filesink.buckets.bucket_ids import check_bucket_id
+from filesink.buckets.contract import (
+    BaseBucketAssigner,
+    BucketContext,
+    constant_ids,
+    file_columns,
+    find_column,
+)
 from filesink.buckets.date_patterns import DatePattern, Unit
 from filesink.buckets.partition_paths import DEFAULT_PARTITION, local_seconds
 from filesink.errors import BucketError, ConfigError, SchemaError
 from filesink.local_time import LocalTime, time_zone
+from filesink.storage.bucket_ids import check_bucket_id
 
 if TYPE_CHECKING:
     from datetime import tzinfo
@@ -24,7 +30,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DateTimeBucketAssigner(BucketAssigner):
+class DateTimeBucketAssigner(BaseBucketAssigner):
     """See ``BucketAssigner.date_time_bucket_assigner``."""
 
     format_str: str = "yyyy-MM-dd--HH"

@@ -26,6 +26,7 @@ from typing import Generic, TypeVar
 
 from filesink.api import OF_STAGES, EpochContext, Input, Prepared, Sink
 from filesink.commit.publisher import Decider, Publisher
+from filesink.commit.recorded_schema import next_schema, replaced_chains, schema_of
 from filesink.commit.replay import (
     EpochOptions,
     History,
@@ -55,7 +56,6 @@ from filesink.ledger.record import (
     Section,
     Upkeep,
 )
-from filesink.ledger.recorded_schema import next_schema, replaced_chains, schema_of
 from filesink.ledger.transactions import decided_by_earlier_release, other_mode
 from filesink.ports import Losers, NotedRunner, Ports, WriteJob
 from filesink.save_mode import SaveMode

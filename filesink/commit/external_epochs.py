@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from filesink.api import Input, Prepared, Sink
 from filesink.commit.epoch import EpochLoop, Outcome
+from filesink.commit.recorded_schema import next_schema
 from filesink.commit.replay import EpochOptions, find_decided, overtaken
 from filesink.commit.task import TaskResult
 from filesink.commit.task_results import Gathered, gather, states_of
@@ -27,7 +28,6 @@ from filesink.errors import ConcurrentDriverError
 from filesink.ledger.identity import check_tag
 from filesink.ledger.ledger import Head, Ledger
 from filesink.ledger.record import EMPTY, BatchWrite, MicroBatch, Section
-from filesink.ledger.recorded_schema import next_schema
 from filesink.ports import Losers
 
 if TYPE_CHECKING:

@@ -21,11 +21,11 @@ from typing import Final
 import pyarrow as pa
 
 from filesink.api import EpochContext, PreCommitStage, Prepared
-from filesink.commit.sweep import hidden_files, visible
 from filesink.errors import SchemaError
 from filesink.ledger.identity import EXCLUSIVE
 from filesink.ledger.layouts import Layout, Layouts, Noted
 from filesink.ledger.ledger import Ledger
+from filesink.ledger.sweep import hidden_files, visible
 from filesink.naming import OutputFileConfig, sink_tag
 from filesink.parts.committables import Committable, HeldFile
 from filesink.parts.file_format import FileFormat, check_continues, code_of

@@ -15,9 +15,9 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 
 from filesink.api import EpochContext, PreCommitStage, Prepared
-from filesink.commit.sweep import visible
 from filesink.errors import ConcurrentDriverError, ConfigError, RepeatedTxnError, SecurityError
 from filesink.ledger.ledger import Ledger
+from filesink.ledger.sweep import visible
 from filesink.naming import is_data, name_of, parent
 from filesink.parts.committables import Committable, CommittableCodec, HeldFile, PendingFile, ReplacedFile
 from filesink.save_mode import SaveMode

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from html import escape
 
 from filesink.commit.epoch import Outcome
-from filesink.commit.sweep import Leftover
 from filesink.ledger.record import MicroBatch
+from filesink.ledger.sweep import Leftover
 from filesink.naming import is_data
 from filesink.parts.committables import Committable, PendingFile, ReplacedFile
 from filesink.parts.held_rows import OPEN_ROWS, WAITING_ROWS

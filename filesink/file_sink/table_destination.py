@@ -7,6 +7,7 @@ from dataclasses import replace
 from types import MappingProxyType
 
 from filesink.buckets.assigner import BucketAssigner
+from filesink.buckets.contract import BaseBucketAssigner
 from filesink.errors import ConfigError, MetastoreConflictError
 from filesink.metastore.api import Metastore, Table, TableName, check_metastore, no_table
 from filesink.metastore.tables.formats import hive_format_of, is_csv, names_of_spark, spark_provider
@@ -14,7 +15,8 @@ from filesink.metastore.tables.kinds import check_kind
 from filesink.parts.file_format import BulkFormat, FileFormat, RowFormat
 from formats.avro.writer import AvroWriterFactory
 from formats.csv.dialect import CsvDialect
-from formats.csv.encoder import CsvEncoder, Header
+from formats.csv.encoder import CsvEncoder
+from formats.csv.options import Header
 from formats.errors import FormatError
 from formats.json.encoder import JsonLinesEncoder
 from formats.orc.writer import OrcBulkWriterFactory
@@ -89,7 +91,7 @@ def format_of(table: Table) -> FileFormat:
     return form
 
 
-def assigner_of(table: Table) -> BucketAssigner:
+def assigner_of(table: Table) -> BaseBucketAssigner:
     """Directories as the table's partition keys want them."""
     keys = [key.name for key in table.partition_keys]
     if not keys:

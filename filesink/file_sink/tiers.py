@@ -10,18 +10,17 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import pyarrow as pa
 
 from filesink.api import PreCommitStage, Prepared, Projection, Sink, WriterContext
-from filesink.buckets.assigner import file_columns, find_column
+from filesink.buckets.contract import file_columns, find_column
 from filesink.buckets.event_time import check_time_column
 from filesink.buckets.projection import check_names, record_projection
+from filesink.buckets.recorded_partitions import check_layout, partition_columns, with_layout
 from filesink.commit.committer import FileCommitter, VerifyStage
 from filesink.commit.delete_permission import RequireRemoval, check_removal
 from filesink.commit.layout_guard import Guarded, GuardLayout, OnOtherLayout
 from filesink.commit.replaced_files import ReplaceFiles
-from filesink.commit.sweep import NOT_SWEPT, Chain, hidden_files, leftovers
 from filesink.ledger.directory import twins
 from filesink.ledger.ledger import Ledger
-from filesink.ledger.recorded_layout import check_layout, partition_columns, with_layout
-from filesink.ledger.recorded_paths import check_record, check_reported, naming
+from filesink.ledger.sweep import NOT_SWEPT, Chain, hidden_files, leftovers
 from filesink.metastore.announcements import Announced, AnnouncementCodec
 from filesink.metastore.partition_commit import CloseDuePartitions, PartitionCommit, PartitionCommitter
 from filesink.metastore.policies import Site
@@ -34,6 +33,7 @@ from filesink.parts.file_format import RowFormat
 from filesink.parts.held_rows import CountHeldRows
 from filesink.parts.merging import SinkFiles
 from filesink.parts.open_parts import CloseParts
+from filesink.parts.recorded_paths import check_record, check_reported, naming
 from filesink.parts.writer import FileWriter, Plan
 from filesink.save_mode import SaveMode
 from filesink.storage.api import Store

@@ -18,9 +18,9 @@ from typing import Any, Final
 
 import pyarrow as pa
 
-from filesink.commit.sweep import Leftover
 from filesink.errors import StateCorruptError, StorageError
 from filesink.framing import check_field, frame, from_json, to_json, unframe
+from filesink.ledger.sweep import Leftover
 from filesink.naming import LEDGER_ROOT
 from filesink.storage.api import PutResult, Store
 

@@ -11,14 +11,11 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from filesink.errors import StateCorruptError
-from filesink.framing import check_field, frame, from_json, to_json, unframe
+from filesink.framing import Codec, check_field, frame, from_json, to_json, unframe
 from filesink.save_mode import SaveMode
-
-if TYPE_CHECKING:
-    from filesink.api import Codec
 
 T = TypeVar("T")
 

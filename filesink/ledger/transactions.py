@@ -1,8 +1,9 @@
 """Where a batch write with a ``txn_id`` is found again, however long ago it was, and in whatever mode.
 
-Its record says what it would publish, and its claim (``filesink.ledger.claims``) that it may. Who finds another's
-claim there has lost, and publishes nothing. The last offline compaction is found here, too: it shares the
-chain of writes that replace files, and leaves copies of its records in one of its own, in the same slots.
+Its record says what it would publish, and its claim (``filesink.ledger.claims``) that it may. Who finds
+another's claim there has lost, and publishes nothing. The last offline compaction is found here, too: it
+shares the chain of writes that replace files, and leaves copies of its records in one of its own, in the
+same slots.
 """
 
 from __future__ import annotations

@@ -12,9 +12,9 @@ from typing import Any
 
 from filesink.errors import InternalError, SecurityError, StateCorruptError
 from filesink.framing import check_field, from_json, to_json
-from filesink.ledger.recorded_paths import is_seen
 from filesink.naming import check_relative, is_data, parent, shown
 from filesink.parts.committables import Committable, PendingFile, ReplacedFile, Watermark
+from filesink.parts.recorded_paths import is_seen
 
 CODEC_VERSION = 1
 

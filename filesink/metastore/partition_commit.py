@@ -28,10 +28,10 @@ from filesink.api import (
 )
 from filesink.buckets.date_patterns import DatePattern
 from filesink.buckets.partition_paths import partition_values
+from filesink.buckets.recorded_partitions import partition_columns
 from filesink.buckets.times import DateTimeBucketAssigner
 from filesink.durations import Duration, parse_duration_ms
 from filesink.errors import ConfigError, MetastoreConflictError, MetastoreError, StorageError
-from filesink.ledger.recorded_layout import partition_columns
 from filesink.local_time import LocalTime
 from filesink.metastore.announcements import Announced, Announcement, gathered
 from filesink.metastore.locations import bucket_location
@@ -40,7 +40,7 @@ from filesink.metastore.triggers import PartitionTime, ProcessTime, Trigger, Tri
 from filesink.parts.committables import Committable, HeldFile
 
 if TYPE_CHECKING:
-    from filesink.buckets.assigner import BucketAssigner
+    from filesink.buckets.contract import BaseBucketAssigner
 
 log = logging.getLogger("filesink")
 
@@ -119,7 +119,7 @@ class PartitionCommit:
             formatter=formatter,
         )
 
-    def check_buckets(self, assigner: BucketAssigner) -> None:
+    def check_buckets(self, assigner: BaseBucketAssigner) -> None:
         """Raise ``ConfigError`` if the directories of ``assigner`` are known to tell the trigger nothing."""
         columns = partition_columns(assigner)
         if columns is not None:

@@ -14,12 +14,12 @@ from contextlib import suppress
 from difflib import SequenceMatcher, get_close_matches
 from itertools import islice
 
-from filesink.commit.sweep import hidden_files
 from filesink.errors import ConfigError, FilesinkError
 from filesink.file_sink.tiers import StoreAddress
 from filesink.ledger.directory import ledger_ids
 from filesink.ledger.identity import EXCLUSIVE, stream_sink_id, txn_name
 from filesink.ledger.ledger import Ledger
+from filesink.ledger.sweep import hidden_files
 from filesink.naming import LEDGER_ROOT, sink_tag
 from filesink.storage.api import Kind, Store
 

@@ -12,9 +12,18 @@ from contextlib import closing
 from dataclasses import replace
 from enum import Enum
 
+from filesink.commit.checkpoints import check_replay
 from filesink.commit.epoch import EpochLoop, Outcome
 from filesink.commit.replay import EpochOptions
-from filesink.commit.sweep import (
+from filesink.errors import IdentityError, StagedDataLost
+from filesink.file_sink.report import EpochReport, RecoveryReport, SweepPlan, report_of
+from filesink.file_sink.tiers import FileTiers, chain_of
+from filesink.ledger.directory import ledger_ids
+from filesink.ledger.identity import EXCLUSIVE, OF_STREAMS, append_sink_id, stream_sink_id, txn_name
+from filesink.ledger.layouts import Layouts
+from filesink.ledger.ledger import APPENDS, Ledger
+from filesink.ledger.record import BatchWrite, EpochRecord, Finish, MicroBatch, TakenBack, Upkeep
+from filesink.ledger.sweep import (
     NOT_SWEPT,
     Chain,
     Finished,
@@ -24,21 +33,12 @@ from filesink.commit.sweep import (
     check_tail,
     leftovers,
 )
-from filesink.errors import IdentityError, StagedDataLost
-from filesink.file_sink.report import EpochReport, RecoveryReport, SweepPlan, report_of
-from filesink.file_sink.tiers import FileTiers, chain_of
-from filesink.ledger.directory import ledger_ids
-from filesink.ledger.identity import EXCLUSIVE, OF_STREAMS, append_sink_id, stream_sink_id, txn_name
-from filesink.ledger.layouts import Layouts
-from filesink.ledger.ledger import APPENDS, Ledger
-from filesink.ledger.record import BatchWrite, EpochRecord, Finish, MicroBatch, TakenBack, Upkeep
 from filesink.metastore.announcements import Announced
 from filesink.naming import sink_tag
 from filesink.operations.lost_files import GivingUp
 from filesink.operations.retraction import Retraction
 from filesink.parts.committables import Committable, DiscardFile, HeldFile, PendingFile, UndoneFile
 from filesink.ports import Clock, Ids, Ports, SerialRunner
-from filesink.spark.checkpoints import check_replay
 from filesink.storage.probes import store_ms
 
 log = logging.getLogger("filesink")

@@ -18,7 +18,7 @@ from filesink.naming import OutputFileConfig
 from filesink.parts.part_writer import BulkPartWriter, PartWriter, RowPartWriter, SizeHint
 from filesink.storage.api import Output
 from formats import columns, endings
-from formats.api import BulkWriterFactory, Encoder
+from formats.api import BaseEncoder, BulkWriterFactory
 from formats.errors import FormatError
 
 _LONG_NAME: Final = 64  # characters; less than any version of Arrow cuts
@@ -28,7 +28,7 @@ _LONG_NAME: Final = 64  # characters; less than any version of Arrow cuts
 class RowFormat:
     """Records appended one after the other; a part can be continued by appending more."""
 
-    encoder: Encoder
+    encoder: BaseEncoder
 
     def start(self, output: Output, schema: pa.Schema, hint: SizeHint) -> PartWriter:
         """A writer of a new part."""
@@ -56,7 +56,7 @@ class BulkFormat:
 FileFormat = RowFormat | BulkFormat
 
 
-def code_of(format_: FileFormat) -> Encoder | BulkWriterFactory:
+def code_of(format_: FileFormat) -> BaseEncoder | BulkWriterFactory:
     """The encoder or factory behind a format: what knows extension, options and types."""
     match format_:
         case RowFormat(encoder):

@@ -19,7 +19,7 @@ from filesink.parts.rolling import Allowance
 from filesink.storage.api import Output
 from filesink.storage.staged import Staged
 from formats import columns
-from formats.api import BulkWriterFactory, Encoder
+from formats.api import BaseEncoder, BulkWriterFactory
 from formats.errors import FormatError, told
 from formats.sizes import MAX_SIZE
 
@@ -130,7 +130,7 @@ class RowPartWriter(PartWriter):
         hint: shared by the parts of a task.
     """
 
-    def __init__(self, output: Output, encoder: Encoder, *, header: bytes, hint: SizeHint) -> None:
+    def __init__(self, output: Output, encoder: BaseEncoder, *, header: bytes, hint: SizeHint) -> None:
         super().__init__(output)
         self.encoder = encoder
         self._hint = hint

@@ -1,6 +1,6 @@
 """The writer of one task: routes slices of record batches to buckets, and bounds what is open.
 
-    RecordBatch → BucketAssigner → (bucket, slice)* → WriterBucket → PartWriter
+    RecordBatch → BaseBucketAssigner → (bucket, slice)* → WriterBucket → PartWriter
 
 Rules:
 1. An attempt touches only files that it has made itself, under names that hold its own id.
@@ -17,8 +17,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from filesink.api import SinkWriter, WriterContext
-from filesink.buckets.assigner import BucketAssigner, BucketContext, find_column
-from filesink.buckets.bucket_ids import Refusal, refusal
+from filesink.buckets.contract import BaseBucketAssigner, BucketContext, find_column
 from filesink.buckets.event_time import latest_ms
 from filesink.buckets.router import Router
 from filesink.errors import ConfigError, InternalError, StorageError
@@ -32,6 +31,7 @@ from filesink.parts.file_format import BulkFormat, FileFormat, RowFormat
 from filesink.parts.part_writer import PartWriter, SizeHint, UnwritableRecord
 from filesink.parts.rolling import RollingPolicy
 from filesink.storage.api import Output, Store
+from filesink.storage.bucket_ids import Refusal, refusal
 from filesink.storage.staged import Staged
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ class Plan:
     """
 
     format: FileFormat
-    assigner: BucketAssigner
+    assigner: BaseBucketAssigner
     policy: RollingPolicy
     names: OutputFileConfig
     check_interval_ms: int

@@ -22,10 +22,10 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, BinaryIO, Protocol
 
-from filesink.buckets.bucket_ids import Refusal
 from filesink.errors import StagedDataLost
 from filesink.naming import name_of, parent
 from filesink.ports import SerialRunner, TaskRunner
+from filesink.storage.bucket_ids import Refusal
 from filesink.storage.staged import Piece, Staged
 
 if TYPE_CHECKING:

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, BinaryIO, TypeVar
 
-from filesink.buckets.bucket_ids import Refusal
 from filesink.storage.api import Deletion, Entry, Output, PutResult, Removal, Store
+from filesink.storage.bucket_ids import Refusal
 from filesink.storage.staged import Piece, Staged
 
 if TYPE_CHECKING:

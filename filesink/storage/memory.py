@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 from threading import RLock
 from typing import TYPE_CHECKING, BinaryIO
 
-from filesink.buckets.bucket_ids import Refusal
 from filesink.errors import CommitConflictError, InternalError, StagedDataLost, StorageError
 from filesink.naming import check_relative
 from filesink.storage.api import Entry, Kind, PutResult, Store
+from filesink.storage.bucket_ids import Refusal
 from filesink.storage.staged import HiddenFile, Piece, Staged, Tail, own
 
 if TYPE_CHECKING:

@@ -17,11 +17,11 @@ import logging
 from collections.abc import Callable, Iterable, Sequence
 from typing import BinaryIO, TypeVar
 
-from filesink.buckets.bucket_ids import Refusal
 from filesink.errors import StorageError
 from filesink.patience import Patience
 from filesink.ports import Clock
 from filesink.storage.api import Deletion, Entry, Output, PutResult, Removal, Store
+from filesink.storage.bucket_ids import Refusal
 from filesink.storage.staged import Piece, Staged
 
 T = TypeVar("T")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import secrets
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, BinaryIO, Final, cast
@@ -12,27 +11,23 @@ import numpy as np
 import pyarrow as pa
 
 from formats import columns, evolution, resolution
-from formats.api import BulkWriter, BulkWriterFactory, Encoder
+from formats.api import BaseEncoder, BulkWriter, BulkWriterFactory
 from formats.arrow import Column
 from formats.avro import container as avro_container
 from formats.avro import reader as avro_reader
 from formats.avro.codecs import AvroCodec, AvroCodecName
-from formats.avro.container import MARKER_SIZE, Header
+from formats.avro.container import Header
 from formats.avro.layout import AvroLayout
 from formats.collecting import CollectingWriter, Limits
 from formats.errors import FormatError
 from formats.sizes import parse_size
+from formats.sync_marker import new_marker
 from formats.text import lines
 
 if TYPE_CHECKING:
     from formats.api import BinaryOutput, Buffer
 
 _COLLECTED: Final = 1 << 22  # bytes of Arrow data that a bulk writer waits for before it encodes them
-
-
-def new_marker() -> bytes:
-    """Sixteen random bytes: a marker that could be known in advance could be in somebody's records."""
-    return secrets.token_bytes(MARKER_SIZE)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -124,7 +119,7 @@ class AvroOptions:
 
 
 @dataclass(frozen=True, kw_only=True)
-class AvroEncoder(AvroOptions, Encoder):
+class AvroEncoder(AvroOptions, BaseEncoder):
     """Avro as a row format: every slice of records becomes blocks of its own.
 
     ``encode(a + b)`` and ``encode(a) + encode(b)`` are the same records, in other blocks.
@@ -139,7 +134,7 @@ class AvroEncoder(AvroOptions, Encoder):
 
     extension = ".avro"
 
-    def start_part(self) -> Encoder:
+    def start_part(self) -> BaseEncoder:
         """See ``Encoder.start_part``."""
         return replace(self, marker=self.make_marker())
 
@@ -147,7 +142,7 @@ class AvroEncoder(AvroOptions, Encoder):
         """See ``Encoder.carry_over``; the marker."""
         return self.marker
 
-    def resume_part(self, carry_over: bytes) -> Encoder:
+    def resume_part(self, carry_over: bytes) -> BaseEncoder:
         """See ``Encoder.resume_part``."""
         return replace(self, marker=carry_over)
 

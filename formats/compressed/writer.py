@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Final, Literal, cast
 import pyarrow as pa
 
 from formats import endings
-from formats.api import BulkWriter, BulkWriterFactory, Encoder
+from formats.api import BaseEncoder, BulkWriter, BulkWriterFactory
 from formats.collecting import CollectingWriter, Limits
 from formats.compressed import decompress as expanding
 from formats.compressed.codec_names import codec_name
@@ -48,7 +48,7 @@ class CompressWriterFactory(BulkWriterFactory):
         FormatError: kind ``"option"``; an unknown codec, or a level that it does not have.
     """
 
-    encoder: Encoder
+    encoder: BaseEncoder
     codec: CompressionCodec = "gzip"
     level: int | None = None
     block_size: int | str = "4MiB"
@@ -57,8 +57,8 @@ class CompressWriterFactory(BulkWriterFactory):
 
     def __post_init__(self) -> None:
         """Check the options; take the extensions of format and codec."""
-        if not isinstance(self.encoder, Encoder):
-            raise FormatError("CompressWriterFactory takes an Encoder", kind="option")
+        if not isinstance(self.encoder, BaseEncoder):
+            raise FormatError("CompressWriterFactory takes an BaseEncoder", kind="option")
         object.__setattr__(self, "codec", codec_name(self.codec, CompressionCodec, what="compression"))
         _check_level(self.codec, self.level)
         if self.codec == "snappy":

@@ -13,84 +13,30 @@ delimiter ``::``, which would be found in it a character too early.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import BinaryIO, Final, Literal, get_args
+from dataclasses import dataclass
+from typing import BinaryIO, Final
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.types as pt
 
 from formats import columns, evolution, opaque, sql
-from formats.arrow import Column, Mask, Text, pc
+from formats.arrow import Mask, Text, pc
 from formats.csv import reader as csv_reader
-from formats.csv.dialect import BREAKS, CsvDialect
+from formats.csv.dialect import BREAKS
+from formats.csv.options import CsvOptions
 from formats.errors import FormatError
-from formats.text import charsets, render, temporal
+from formats.text import render, temporal
 from formats.text.lines import LineEncoder
-from formats.text.time_patterns import Kind, TimePattern
 
-Header = Literal["none", "names"]
 _COMMENT: Final = "#"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CsvValues:
-    """How values become text.
-
-    Attributes:
-        null_value: what stands for null; quoted by the same rules as strings.
-        date_format: a pattern for dates, see ``formats.text.time_patterns``; ``None`` for ISO 8601.
-        timestamp_format: the same for timestamps, in the zone of the session.
-    """
-
-    null_value: str = ""
-    date_format: str | None = None
-    timestamp_format: str | None = None
-
-    def __post_init__(self) -> None:
-        """Refuse what is no text or no pattern."""
-        if not isinstance(self.null_value, str):
-            raise FormatError("CSV null_value must be a string", kind="option")
-        self.pattern(pa.date32())
-        self.pattern(pa.timestamp("us"))
-
-    def pattern(self, kind: pa.DataType) -> TimePattern | None:
-        """The pattern for values of ``kind``, if there is one."""
-        if pt.is_date(kind) and self.date_format is not None:
-            return TimePattern(pattern=self.date_format, kind=Kind.DATE)
-        if pt.is_timestamp(kind) and self.timestamp_format is not None:
-            return TimePattern(pattern=self.timestamp_format, kind=Kind.TIMESTAMP)
-        return None
-
-    def text(self, column: Column) -> Text:
-        """The text of each value; null where it is null."""
-        pattern = self.pattern(column.type)
-        return render.text(column, style=render.Style.CSV) if pattern is None else pattern.text(column)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CsvEncoder(LineEncoder):
-    """Comma-separated values; see the module for the rules.
-
-    Attributes:
-        dialect: delimiter and quotes.
-        header: ``"names"`` begins every part file with the names of the columns.
-        values: null, dates and timestamps.
-        charset: a Python codec that needs no byte order mark and no memory between lines.
-    """
-
-    dialect: CsvDialect = field(default_factory=CsvDialect)
-    header_mode: Header = "none"
-    values: CsvValues = field(default_factory=CsvValues)
-    charset: str = charsets.UTF_8
+class CsvEncoder(CsvOptions, LineEncoder):
+    """Comma-separated values; see the module for the rules, and ``CsvOptions`` for the attributes."""
 
     extension = ".csv"
-
-    def __post_init__(self) -> None:
-        """Refuse options of the wrong kind."""
-        if self.header_mode not in get_args(Header):
-            raise FormatError("CSV header must be True or False", kind="option")
-        object.__setattr__(self, "charset", charsets.canonical(self.charset))
 
     def header(self, schema: pa.Schema) -> bytes:
         """The line of column names, or nothing; see ``Encoder.header``."""
@@ -137,7 +83,7 @@ class CsvEncoder(LineEncoder):
 
     def open_reader(self, file: BinaryIO, *, schema: pa.Schema | None = None) -> pa.RecordBatchReader:
         """See ``Encoder.open_reader``."""
-        return csv_reader.open_reader(file, encoder=self, schema=schema)
+        return csv_reader.open_reader(file, options=self, schema=schema)
 
     def signature(self) -> str:
         """See ``Encoder.signature``."""

@@ -6,7 +6,7 @@ import codecs
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, BinaryIO, Final
+from typing import Any, BinaryIO, Final
 
 import pyarrow as pa
 import pyarrow.csv as pc
@@ -14,12 +14,10 @@ import pyarrow.types as pt
 
 from formats import columns, reading
 from formats.csv import records as csv_records
+from formats.csv.options import CsvOptions
 from formats.errors import FormatError
 from formats.limits import Guard, guard_of
 from formats.text import line_reader
-
-if TYPE_CHECKING:
-    from formats.csv.encoder import CsvEncoder
 
 _READ: Final[tuple[Callable[[Any], bool], ...]] = (
     columns.is_text,
@@ -37,15 +35,15 @@ _OF_A_COLUMN: Final = 1 << 10  # bytes of memory, whatever is in it
 _IN_COLUMN: Final = re.compile(r"In CSV column #(\d+)")  # how Arrow says where a value is wrong
 
 
-def open_reader(file: BinaryIO, *, encoder: CsvEncoder, schema: pa.Schema | None) -> pa.RecordBatchReader:
+def open_reader(file: BinaryIO, *, options: CsvOptions, schema: pa.Schema | None) -> pa.RecordBatchReader:
     """See ``Encoder.open_reader``; ``schema`` is needed.
 
     With a header columns are taken by name. Without one they are those of ``schema`` in its order, of
     which a file may lack the last ones, and a byte order mark at its beginning is no part of a value.
     """
     wanted = line_reader.require_columns(schema, "CSV")
-    dialect = encoder.dialect
-    patterns = encoder.values.date_format or encoder.values.timestamp_format
+    dialect = options.dialect
+    patterns = options.values.date_format or options.values.timestamp_format
     if len(dialect.delimiter.encode()) > 1 or patterns:
         raise FormatError(
             "only CSV with a delimiter of one byte and with times in ISO 8601 can be read back here; Spark "
@@ -60,7 +58,7 @@ def open_reader(file: BinaryIO, *, encoder: CsvEncoder, schema: pa.Schema | None
             )
     return reading.reader(
         wanted,
-        lambda: _batches(file, _Parser(encoder, wanted, guard_of(file))),
+        lambda: _batches(file, _Parser(options, wanted, guard_of(file))),
         wanted=None,
         guard=guard_of(file),
     )
@@ -68,7 +66,7 @@ def open_reader(file: BinaryIO, *, encoder: CsvEncoder, schema: pa.Schema | None
 
 def _batches(file: BinaryIO, parser: _Parser) -> Iterator[pa.RecordBatch]:
     file.seek(0)
-    charset, dialect = parser.encoder.charset, parser.encoder.dialect
+    charset, dialect = parser.options.charset, parser.options.dialect
     names: list[str] | None = None
     try:
         for piece in csv_records.whole_records(
@@ -95,17 +93,17 @@ def _with_mark(records: pa.Buffer) -> pa.Buffer:
 
 @dataclass(frozen=True, slots=True)
 class _Parser:
-    """Arrow's parser with the options of an encoder."""
+    """Arrow's parser with the options of a file."""
 
-    encoder: CsvEncoder
+    options: CsvOptions
     schema: pa.Schema
     guard: Guard
 
     def names(self, piece: pa.Buffer) -> tuple[list[str], int]:
         """The columns of a file that begins with ``piece``, and where its first record of values begins."""
-        dialect = self.encoder.dialect
+        dialect = self.options.dialect
         count, end = csv_records.first_record(piece, quote=dialect.quote, delimiter=dialect.delimiter)
-        if self.encoder.header_mode == "none":
+        if self.options.header_mode == "none":
             if count > len(self.schema):
                 raise FormatError(f"the file has {count} columns, and the schema has {len(self.schema)}")
             return self.schema.names[:count], 0
@@ -120,7 +118,7 @@ class _Parser:
 
     def batches(self, piece: pa.Buffer, names: Sequence[str]) -> Iterator[pa.RecordBatch]:
         """The records of a piece, as the schema wants them."""
-        values, quote_mode = self.encoder.values, self.encoder.dialect.quote_mode
+        values, quote_mode = self.options.values, self.options.dialect.quote_mode
         found = [field for field in self.schema if field.name in names]
         # A record of one column is quoted lest it be an empty line; else quotes tell '' from null.
         is_lonely = len(names) == 1 and not any(columns.is_text(field.type) for field in found)
@@ -144,7 +142,7 @@ class _Parser:
             yield reading.conformed(batch, self.schema)
 
     def _table(self, piece: pa.Buffer, names: Sequence[str], options: pc.ConvertOptions) -> pa.Table:
-        dialect = self.encoder.dialect
+        dialect = self.options.dialect
         source: Any = pa.BufferReader(piece)
         return pc.read_csv(
             source,

@@ -5,7 +5,8 @@
     or blocks     escape, sync, count, lengths of keys, keys, lengths of values, values, each compressed
 
 Between records stands now and then an escape and the sync marker, from which a reader that begins in
-the middle goes on. Numbers are big-endian, lengths inside blocks are VInts (``formats.sequence_file.writables``).
+the middle goes on. Numbers are big-endian, lengths inside blocks are VInts
+(``formats.sequence_file.writables``).
 Source: Hadoop 3, ``SequenceFile``.
 """
 
@@ -24,7 +25,6 @@ import pyarrow as pa
 from formats import columns
 from formats.api import BulkWriter, BulkWriterFactory
 from formats.arrow import Column
-from formats.avro.writer import new_marker
 from formats.collecting import CollectingWriter, Limits
 from formats.compressed.codec_names import codec_name
 from formats.errors import FormatError
@@ -32,6 +32,7 @@ from formats.sequence_file import reader as sequence_reader
 from formats.sequence_file import writables
 from formats.sequence_file.reader import ESCAPE
 from formats.sizes import parse_size
+from formats.sync_marker import new_marker
 from formats.text import ragged
 
 if TYPE_CHECKING:

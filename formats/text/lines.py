@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from formats import columns
-from formats.api import Encoder
+from formats.api import BaseEncoder
 from formats.arrow import Text, pc
 from formats.errors import FormatError
 from formats.text import charsets
@@ -28,7 +28,7 @@ _PIECE_ROWS: Final = 262_144
 MAX_TEXT: Final = 2**31 // 6
 
 
-class LineEncoder(Encoder):
+class LineEncoder(BaseEncoder):
     """An encoder whose records are lines, rendered as one Arrow string per record."""
 
     #: Python's canonical name of the charset of the files.

@@ -8,7 +8,7 @@ entities, which may be of any size once they are expanded.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any, BinaryIO, Final
+from typing import Any, BinaryIO, Final, Literal
 from xml.parsers import expat
 
 import numpy as np
@@ -21,8 +21,7 @@ from formats.errors import FormatError
 from formats.limits import Guard, guard_of
 from formats.text import line_reader
 
-if TYPE_CHECKING:
-    from formats.xml.writer import XmlWriterFactory
+XmlLayout = Literal["elements", "attributes"]
 
 _BLOCK: Final = 256 << 10  # bytes
 _LARGER: Final = 4  # times as much, of what is long
@@ -43,13 +42,13 @@ _WHITE: Final = " \t\r\n"
 
 
 def open_reader(
-    file: BinaryIO, *, factory: XmlWriterFactory, schema: pa.Schema | None
+    file: BinaryIO, *, tags: tuple[str, str], layout: XmlLayout, schema: pa.Schema | None
 ) -> pa.RecordBatchReader:
-    """See ``BulkWriterFactory.open_reader``; ``schema`` is needed."""
+    """See ``BulkWriterFactory.open_reader``. ``schema`` is needed; ``tags``: of the root, and of a row."""
     wanted = line_reader.require_columns(schema, "XML")
     for field in wanted:
         _check(field.type, field.name)
-    records = _Records(factory, wanted, guard_of(file))
+    records = _Records(tags, layout, wanted, guard_of(file))
     return reading.reader(wanted, lambda: _batches(file, records), wanted=None, guard=records.guard)
 
 
@@ -93,12 +92,12 @@ def _parse(parser: expat.XMLParserType, block: bytes) -> None:
 class _Records:
     """Called by the parser; keeps the text of each column until somebody takes it."""
 
-    def __init__(self, factory: XmlWriterFactory, schema: pa.Schema, guard: Guard) -> None:
+    def __init__(self, tags: tuple[str, str], layout: XmlLayout, schema: pa.Schema, guard: Guard) -> None:
         self.guard = guard
         self.most = reading.most_rows(schema, guard)
         self._size = 0  # of the record that is being read
-        self._tags = (factory.root_tag, factory.row_tag)
-        self._in_attributes = factory.layout == "attributes"
+        self._tags = tags
+        self._in_attributes = layout == "attributes"
         self._schema = schema
         self._found: dict[str, list[Value | None]] = {name: [] for name in schema.names}
         self._record: dict[str, Value] = {}

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, BinaryIO, Final, Literal, cast, get_args
+from typing import TYPE_CHECKING, BinaryIO, Final, cast, get_args
 
 import pyarrow as pa
 
@@ -21,11 +21,10 @@ from formats.sizes import parse_size
 from formats.text import charsets, render
 from formats.text.lines import MAX_TEXT, framed, in_pieces
 from formats.xml import reader as xml_reader
+from formats.xml.reader import XmlLayout
 
 if TYPE_CHECKING:
     from formats.api import BinaryOutput
-
-XmlLayout = Literal["elements", "attributes"]
 
 _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*")
 # The regular expressions of Arrow are RE2's; lone surrogates are no UTF-8 and never come here.
@@ -89,7 +88,9 @@ class XmlWriterFactory(BulkWriterFactory):
 
     def open_reader(self, file: BinaryIO, *, schema: pa.Schema | None = None) -> pa.RecordBatchReader:
         """See ``BulkWriterFactory.open_reader``; ``schema`` is needed."""
-        return xml_reader.open_reader(file, factory=self, schema=schema)
+        return xml_reader.open_reader(
+            file, tags=(self.root_tag, self.row_tag), layout=self.layout, schema=schema
+        )
 
     def records(self, batch: pa.RecordBatch) -> Text:
         """The element of each record."""

@@ -10,7 +10,7 @@ _PLANNER = "compaction/planner.py"
 COMPACTION = (
     Mutant(
         "parts with different headers are joined",
-        "compaction/compactors.py",
+        "compaction/concat.py",
         ", part[-1].carry_over",
         "",
     ),
@@ -46,7 +46,7 @@ COMPACTION = (
     ),
     Mutant(
         "every file keeps its header when it is joined",
-        "compaction/compactors.py",
+        "compaction/concat.py",
         "            header = first.header_size if number else 0\n",
         "            header = 0\n",
     ),

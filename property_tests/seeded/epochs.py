@@ -105,7 +105,7 @@ EPOCHS = (
     ),
     Mutant(
         "columns are noted and not compared",
-        "filesink/ledger/recorded_schema.py",
+        "filesink/commit/recorded_schema.py",
         "    if last in (EMPTY, section):\n",
         "    if True:\n",
     ),
@@ -141,19 +141,19 @@ EPOCHS = (
     ),
     Mutant(
         "the sweep takes the next slot too",
-        "filesink/commit/sweep.py",
+        "filesink/ledger/sweep.py",
         "        if file.slot <= chain.complete_slot:",
         "        if file.slot <= chain.complete_slot + 1:",
     ),
     Mutant(
         "the sweep takes files of other sinks",
-        "filesink/commit/sweep.py",
+        "filesink/ledger/sweep.py",
         "if file.tag != tag or name_of(file.path) in named:",
         "if name_of(file.path) in named:",
     ),
     Mutant(
         "the sweep takes held files",
-        "filesink/commit/sweep.py",
+        "filesink/ledger/sweep.py",
         "if file.tag != tag or name_of(file.path) in named:",
         "if file.tag != tag:",
     ),

@@ -6,9 +6,9 @@ from __future__ import annotations
 
 from property_tests.seeded.mutant import Mutant
 
-_PUBLISH = "filesink/storage/s3/publish.py"
-_STORE = "filesink/storage/s3/store.py"
-_PROBE = "filesink/storage/s3/probe.py"
+_PUBLISH = "filesink/storage/objects/publish.py"
+_STORE = "filesink/storage/objects/store.py"
+_PROBE = "filesink/storage/objects/probe.py"
 
 OBJECTS = (
     Mutant(

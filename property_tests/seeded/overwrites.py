@@ -80,7 +80,7 @@ OVERWRITES = (
     ),
     Mutant(
         "hidden files are replaced",
-        "filesink/commit/sweep.py",
+        "filesink/ledger/sweep.py",
         'if entry.kind is not Kind.DIRECTORY and entry.name[0] not in "._" and is_data(directory):',
         "if entry.kind is not Kind.DIRECTORY and is_data(directory):",
     ),

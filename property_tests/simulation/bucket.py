@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 from filesink.errors import CommitConflictError, StorageError
-from filesink.storage.objects import (
+from filesink.storage.objects.api import (
     BAD_PARTS,
     EXISTS,
     NO_UPLOAD,

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from random import Random
 
 from compaction import FileCompactor, FileCompactStrategy
+from compaction.contract import BaseFileCompactor
 from filesink.file_sink.tiers import FileTiers
 from filesink.parts.bucket import Closed
 from filesink.parts.closed_parts import Compaction, Waiting
@@ -16,7 +17,7 @@ class Compacting:
     """What drivers choose from; ``turned_off`` is the probability that one drains instead."""
 
     strategies: tuple[FileCompactStrategy, ...]
-    compactor: FileCompactor
+    compactor: BaseFileCompactor
     turned_off: float = 0.0
 
     def choose(self, sink: FileTiers, random: Random) -> FileTiers:

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from filesink.errors import StorageError
 from filesink.ports import SerialRunner
-from filesink.storage.multipart import Senders
-from filesink.storage.objects import (
+from filesink.storage.objects.api import (
     RACE,
     UNAVAILABLE,
     Condition,
@@ -20,6 +19,7 @@ from filesink.storage.objects import (
     NewUpload,
     ObjectInfo,
 )
+from filesink.storage.objects.multipart import Senders
 from filesink.storage.s3.options import S3Options
 from filesink.storage.s3.store import S3Store
 from filesink.storage.staged import UploadedPart

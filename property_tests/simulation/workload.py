@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from compaction import RewritingFileCompactor, planner
-from filesink.buckets.assigner import BucketAssigner, BucketContext
+from filesink.buckets.contract import BaseBucketAssigner, BucketContext
 from filesink.ledger import ledger
 from filesink.naming import DEAD_LETTERS, OutputFileConfig, join
 from filesink.parts import bucket, merging
@@ -26,9 +26,9 @@ from filesink.parts.file_format import BulkFormat, FileFormat, RowFormat
 from filesink.parts.rolling import RollingPolicy
 from filesink.parts.writer import Plan, WriterLimits
 from filesink.storage.local import sync as local_sync
-from filesink.storage.objects import SMALLEST_PART
-from filesink.storage.s3 import concat as s3_concat
-from formats.api import Encoder
+from filesink.storage.objects import concat as s3_concat
+from filesink.storage.objects.api import SMALLEST_PART
+from formats.api import BaseEncoder
 from formats.errors import FormatError
 from formats.json.encoder import JsonLinesEncoder
 from formats.parquet.writer import ParquetWriterFactory
@@ -67,7 +67,7 @@ class Marks:
 
 
 @dataclass(frozen=True, slots=True)
-class LinesEncoder(Encoder):
+class LinesEncoder(BaseEncoder):
     """Lines with a header and a carry-over: the least that shows a torn, doubled or headless part.
 
     The header names the mark that stands in each row of the part, as blocks of Avro have the marker of
@@ -92,7 +92,7 @@ class LinesEncoder(Encoder):
         del schema
         return _HEADER + f"{self.mark}\n".encode()
 
-    def start_part(self) -> Encoder:
+    def start_part(self) -> BaseEncoder:
         """See ``Encoder.start_part``."""
         return replace(self, mark=self.marks.next())
 
@@ -100,7 +100,7 @@ class LinesEncoder(Encoder):
         """See ``Encoder.carry_over``."""
         return self.mark.encode()
 
-    def resume_part(self, carry_over: bytes) -> Encoder:
+    def resume_part(self, carry_over: bytes) -> BaseEncoder:
         """See ``Encoder.resume_part``."""
         if carry_over not in {b"-", b"+"}:
             raise ValueError("not what carry_over gave")
@@ -112,7 +112,7 @@ class LinesEncoder(Encoder):
 
 
 @dataclass(frozen=True, slots=True)
-class ColumnAssigner(BucketAssigner):
+class ColumnAssigner(BaseBucketAssigner):
     """The bucket is in the row; a cheap stand-in for the built-in ones, which have laws of their own."""
 
     def assign(self, batch: pa.RecordBatch, context: BucketContext) -> pa.Array[Any]:

@@ -8,16 +8,16 @@ from datetime import UTC, date, datetime
 import pyarrow as pa
 import pytest
 
-from filesink.buckets.assigner import (
-    BucketAssigner,
+from filesink.buckets.assigner import BucketAssigner
+from filesink.buckets.contract import (
     BucketContext,
     assign_ids,
     file_columns,
     find_column,
     split,
 )
-from filesink.buckets.bucket_ids import encode_ids
 from filesink.errors import BucketError, ConfigError, EncoderError, SchemaError
+from filesink.storage.bucket_ids import encode_ids
 
 FLINK_NOW = 1_533_363_082_011
 LOS_ANGELES = BucketContext(processing_time_ms=FLINK_NOW, time_zone="America/Los_Angeles")

@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 
 from compaction import FileCompactStrategy
-from filesink import BucketAssigner, ConfigError, OutputFileConfig, RollingPolicy
-from filesink.buckets.assigner import BucketContext
+from filesink import ConfigError, OutputFileConfig, RollingPolicy
+from filesink.buckets.assigner import BucketAssigner
+from filesink.buckets.contract import BucketContext
 from filesink.errors import FilesinkError
 from filesink.parts.rolling import Allowance
 from filesink.parts.writer import WriterLimits

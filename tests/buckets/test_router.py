@@ -5,9 +5,9 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
-from filesink.buckets.assigner import BucketContext
-from filesink.buckets.bucket_ids import Refusal
+from filesink.buckets.contract import BucketContext
 from filesink.buckets.router import Router
+from filesink.storage.bucket_ids import Refusal
 from formats import columns
 from tests.fakes import ByColumn
 

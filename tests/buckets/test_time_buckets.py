@@ -7,11 +7,12 @@ from datetime import UTC, date, datetime
 import pyarrow as pa
 import pytest
 
-from filesink.buckets.assigner import BucketAssigner, BucketContext, assign_ids
-from filesink.buckets.bucket_ids import check_bucket_id
+from filesink.buckets.assigner import BucketAssigner
+from filesink.buckets.contract import BucketContext, assign_ids
 from filesink.buckets.date_patterns import DatePattern
 from filesink.errors import ConfigError, SchemaError
 from filesink.local_time import LocalTime
+from filesink.storage.bucket_ids import check_bucket_id
 
 LOS_ANGELES = BucketContext(processing_time_ms=1_533_363_082_011, time_zone="America/Los_Angeles")
 DATE_TIME = BucketAssigner.date_time_bucket_assigner

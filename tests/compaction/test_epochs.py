@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from compaction import FileCompactor, FileCompactStrategy, RewritingFileCompactor
-from compaction.compactors import Rewrite
+from compaction.contract import Rewrite
 from compaction.record_wise import RecordWiseFileCompactor
 from filesink import CompactionError, ConfigError, FileSink, StateError, StorageError
 from filesink.parts.closed_parts import Compaction, Waiting

@@ -14,11 +14,11 @@ from compaction.offline.superseded import current, outstanding
 from compaction.offline.swap import Swap
 from filesink.commit.committer import FileCommitter
 from filesink.commit.publisher import Publisher
-from filesink.commit.sweep import visible
 from filesink.errors import CompactionError, ConcurrentDriverError, ConfigError, StagedDataLost, StorageError
 from filesink.file_sink.tiers import StoreAddress
 from filesink.ledger.identity import EXCLUSIVE, batch_write
 from filesink.ledger.ledger import Ledger
+from filesink.ledger.sweep import visible
 from filesink.operations.maintenance import Lost
 from filesink.parts.committables import ReplacedFile
 from filesink.parts.file_format import BulkFormat

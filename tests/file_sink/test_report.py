@@ -6,7 +6,6 @@ import pytest
 
 from compaction import FileCompactor, FileCompactStrategy
 from filesink.commit.epoch import Outcome
-from filesink.commit.sweep import Leftover
 from filesink.file_sink.report import (
     EpochReport,
     FinishedFile,
@@ -16,6 +15,7 @@ from filesink.file_sink.report import (
     size_text,
 )
 from filesink.ledger.record import BatchWrite
+from filesink.ledger.sweep import Leftover
 from filesink.parts.closed_parts import Compaction
 from filesink.parts.committables import DiscardFile, PendingFile
 from filesink.parts.held_rows import OPEN_ROWS

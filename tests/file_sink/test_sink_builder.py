@@ -14,6 +14,7 @@ import pytest
 
 from compaction import FileCompactor, FileCompactStrategy
 from filesink import BucketAssigner, ConfigError, FileSink, OutputFileConfig, RollingPolicy, SchemaError
+from filesink.commit.checkpoints import check_checkpoint
 from filesink.commit.replay import EpochOptions, OnReplayMismatch
 from filesink.ledger.identity import OnNewQuery
 from filesink.metastore.partition_commit import PartitionCommit
@@ -23,7 +24,6 @@ from filesink.parts.bucket import Closed
 from filesink.parts.closed_parts import Waiting
 from filesink.parts.file_format import code_of
 from filesink.parts.rolling import DefaultRollingPolicy
-from filesink.spark.checkpoints import check_checkpoint
 from filesink.storage.base_path import check_base_path
 from filesink.storage.open import open_store
 from filesink.system import SystemIds

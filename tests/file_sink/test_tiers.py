@@ -9,7 +9,8 @@ import pyarrow as pa
 import pytest
 
 from filesink.api import SHORT_INTERVAL
-from filesink.buckets.assigner import BucketAssigner, BucketContext
+from filesink.buckets.assigner import BucketAssigner
+from filesink.buckets.contract import BucketContext
 from filesink.errors import SchemaError, StorageError
 from filesink.file_sink.tiers import FileTiers
 from filesink.metastore.partition_commit import PartitionCommit

@@ -7,8 +7,8 @@ import io
 import pyarrow as pa
 import pytest
 
-from filesink.buckets.assigner import split
-from filesink.buckets.bucket_ids import encode_ids
+from filesink.buckets.contract import split
+from filesink.storage.bucket_ids import encode_ids
 from formats import (
     ArrowWriterFactory,
     AvroWriterFactory,

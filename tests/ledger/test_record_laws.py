@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from filesink.commit.recorded_schema import next_schema
 from filesink.commit.task import TaskResult
 from filesink.commit.task_results import gather
 from filesink.errors import FilesinkError
@@ -29,7 +30,6 @@ from filesink.ledger.record import (
     Section,
     TakenBack,
 )
-from filesink.ledger.recorded_schema import next_schema
 from filesink.metastore.announcements import Announcement, AnnouncementCodec
 from filesink.naming import HiddenName, join, sink_tag
 from filesink.operations.maintenance import Lost

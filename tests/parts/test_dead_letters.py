@@ -11,8 +11,8 @@ import pytest
 
 from filesink import DeadLetters, FileSink
 from filesink.buckets.assigner import BucketAssigner
-from filesink.commit.sweep import hidden_files
 from filesink.errors import BucketError, ConfigError, EncoderError, SchemaError, SecurityError
+from filesink.ledger.sweep import hidden_files
 from filesink.metastore.announcements import gathered
 from filesink.naming import OutputFileConfig
 from filesink.parts.bucket import Closed

@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from filesink.data_source.source import Door, FileSinkDataSource, StreamWriter
 from filesink.errors import CommitConflictError
-from filesink.spark.data_source.source import Door, FileSinkDataSource, StreamWriter
 from filesink.storage.faulty import Fault, FaultyStore, Moment
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ class BreakableDataSource(FileSinkDataSource):
 
     def streamWriter(self, schema, overwrite) -> StreamWriter:  # noqa: N802
         super().streamWriter(schema, overwrite)
-        from filesink.spark.data_source.options import parse_options
+        from filesink.data_source.options import parse_options
 
         return NotingStreamWriter(self.open_door(parse_options(self.options), schema))
 

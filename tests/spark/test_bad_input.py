@@ -12,7 +12,7 @@ import pytest
 from pyspark.errors import StreamingQueryException
 
 from filesink import (
-    BucketAssigner,
+    BaseBucketAssigner,
     BucketError,
     CheckpointRollingPolicy,
     ConfigError,
@@ -26,7 +26,8 @@ from filesink import (
     RollingPolicy,
     SchemaError,
 )
-from filesink.buckets.assigner import BucketContext
+from filesink.buckets.assigner import BucketAssigner
+from filesink.buckets.contract import BucketContext
 from formats import Encoder, ParquetWriterFactory, RowEncoder
 from tests.spark import inputs, outside
 
@@ -94,7 +95,7 @@ def test_a_sink_that_cannot_work_is_not_built(code: str, build: Callable[[], obj
 
 # --- when a DataFrame comes
 
-COLUMNS: dict[str, tuple[str, list[str], BucketAssigner]] = {
+COLUMNS: dict[str, tuple[str, list[str], BaseBucketAssigner]] = {
     "a missing column": ("BUCKET_COLUMN", ["1 AS id"], BucketAssigner.partition_bucket_assigner("day")),
     "columns that differ by case": (
         "DUPLICATE_COLUMN",
@@ -182,7 +183,7 @@ COLUMNS: dict[str, tuple[str, list[str], BucketAssigner]] = {
 
 @pytest.mark.parametrize(("code", "select", "assigner"), COLUMNS.values(), ids=COLUMNS)
 def test_columns_that_do_not_fit_are_refused(
-    spark: SparkSession, tmp_path: Path, code: str, select: list[str], assigner: BucketAssigner
+    spark: SparkSession, tmp_path: Path, code: str, select: list[str], assigner: BaseBucketAssigner
 ) -> None:
     """The schema is looked at before any job runs, and not even a directory is made."""
     df = spark.range(3).selectExpr(*select)
@@ -264,7 +265,7 @@ class FailingPolicy(CheckpointRollingPolicy):
         raise ZeroDivisionError
 
 
-class Buckets(BucketAssigner):
+class Buckets(BaseBucketAssigner):
     """Gives every record the same answer, or fails."""
 
     def __init__(self, answer: object) -> None:

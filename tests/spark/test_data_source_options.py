@@ -7,12 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from filesink import BucketAssigner, ConfigError, RollingPolicy
-from filesink.buckets.assigner import BucketContext
+from filesink import ConfigError, RollingPolicy
+from filesink.buckets.assigner import BucketAssigner
+from filesink.buckets.contract import BucketContext
 from filesink.commit.replay import OnReplayMismatch
+from filesink.data_source.options import NAMES, DataSourceOptions, parse_options
 from filesink.metastore.api import TableKind
 from filesink.parts.file_format import BulkFormat, RowFormat
-from filesink.spark.data_source.options import NAMES, DataSourceOptions, parse_options
 from formats import (
     ArrowWriterFactory,
     AvroWriterFactory,

@@ -7,7 +7,8 @@ import random
 import pyarrow as pa
 import pytest
 
-from filesink.buckets.assigner import BucketAssigner, BucketContext, assign_ids
+from filesink.buckets.assigner import BucketAssigner
+from filesink.buckets.contract import BucketContext, assign_ids
 from filesink.buckets.partition_paths import escape, fragment, texts, unescape
 from filesink.local_time import time_zone
 

@@ -23,9 +23,9 @@ from pyspark.sql.types import (
 )
 
 from filesink.api import SHORT_INTERVAL
+from filesink.data_source.source import FileSinkDataSource
 from filesink.errors import SchemaError
 from filesink.parts.file_format import BulkFormat, RowFormat, check_crossing, check_schema
-from filesink.spark.data_source.source import FileSinkDataSource
 from filesink.spark.input.schema import arrow_schema, check_twins
 from formats import (
     ArrowWriterFactory,

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from filesink.data_source.task_message import Report, TaskMessage
 from filesink.errors import StateCorruptError
 from filesink.framing import frame
-from filesink.spark.data_source.task_message import Report, TaskMessage
 
 
 @pytest.mark.parametrize(

@@ -9,12 +9,12 @@ import pytest
 
 from filesink.commit.replay import EpochOptions
 from filesink.commit.task import WriteTask
+from filesink.data_source import source as data_source
+from filesink.data_source.source import BatchWriter, Door, ModeOf, StreamWriter
+from filesink.data_source.task_message import Report
 from filesink.errors import ConcurrentDriverError, ConfigError, InternalError
 from filesink.ledger.record import BatchWrite
 from filesink.save_mode import SaveMode
-from filesink.spark.data_source import source as data_source
-from filesink.spark.data_source.source import BatchWriter, Door, ModeOf, StreamWriter
-from filesink.spark.data_source.task_message import Report
 from filesink.spark.streams import BATCH_ID, QUERY_ID
 from tests.fakes import QUERY, SCHEMA, World, records
 

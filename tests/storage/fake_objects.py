@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from filesink.errors import CommitConflictError, StorageError
-from filesink.storage.objects import (
+from filesink.storage.objects.api import (
     BAD_PARTS,
     EXISTS,
     NO_UPLOAD,
@@ -36,7 +36,7 @@ class Upload:
 
 @dataclass
 class FakeObjects:
-    """See ``filesink.storage.objects.Objects``.
+    """See ``filesink.storage.objects.api.Objects``.
 
     ``faults`` are taken in order: an operation, whether it fails before or after its effect, an error.
     ``unconditional`` is an operation whose condition alone is ignored, by its name.

@@ -20,8 +20,8 @@ from filesink.storage.azure.client import AzureObjects
 from filesink.storage.azure.options import azure_options
 from filesink.storage.azure.store import AzureStore
 from filesink.storage.base_path import check_base_path
-from filesink.storage.multipart import size_of_part
-from filesink.storage.objects import MIB
+from filesink.storage.objects.api import MIB
+from filesink.storage.objects.multipart import size_of_part
 from filesink.storage.open import open_store
 from filesink.storage.staged import PendingUpload, Staged
 from filesink.system import SystemClock, SystemIds

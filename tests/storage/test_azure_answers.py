@@ -24,7 +24,7 @@ from filesink.storage.azure import client as azure_client
 from filesink.storage.azure.client import AzureObjects
 from filesink.storage.azure.options import azure_options
 from filesink.storage.azure.store import AzureStore
-from filesink.storage.objects import UNAVAILABLE, Condition, version_of
+from filesink.storage.objects.api import UNAVAILABLE, Condition, version_of
 from filesink.storage.open import open_store
 from filesink.system import SystemIds
 from tests.fakes import SettableClock

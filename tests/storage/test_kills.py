@@ -22,7 +22,7 @@ from filesink.storage.azure import client as azure_client
 from filesink.storage.azure.options import azure_options
 from filesink.storage.azure.store import AzureStore
 from filesink.storage.hdfs.webhdfs import WebNamenode
-from filesink.storage.objects import Objects
+from filesink.storage.objects.api import Objects
 from filesink.storage.s3 import client as s3_client
 from filesink.storage.s3.store import S3Store
 from filesink.system import SystemClock, SystemIds
@@ -68,7 +68,7 @@ Place = tuple[Site, Callable[[Countdown], Store]]
 
 
 class CountedObjects:
-    """See ``filesink.storage.objects.Objects``."""
+    """See ``filesink.storage.objects.api.Objects``."""
 
     def __init__(self, objects: Objects, countdown: Countdown) -> None:
         self._objects = objects

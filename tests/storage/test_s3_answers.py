@@ -21,8 +21,8 @@ from filesink.errors import (
     StorageError,
 )
 from filesink.storage.api import Kind, PutResult, Removal
-from filesink.storage.multipart import Senders
-from filesink.storage.objects import (
+from filesink.storage.objects import concat as s3_concat
+from filesink.storage.objects.api import (
     BAD_PARTS,
     EXISTS,
     GIB,
@@ -35,11 +35,11 @@ from filesink.storage.objects import (
     Condition,
     ObjectInfo,
 )
-from filesink.storage.s3 import concat as s3_concat
+from filesink.storage.objects.multipart import Senders
+from filesink.storage.objects.options import ConditionalWrites
 from filesink.storage.s3.options import S3Options
 from filesink.storage.s3.store import S3Store
 from filesink.storage.staged import HiddenFile, HiddenObject
-from filesink.storage.upload_options import ConditionalWrites
 from filesink.system import SystemIds
 from tests.contracts.store_site import hold, stage
 from tests.fakes import SettableClock

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from filesink.errors import CommitStateUnknown, StorageError
-from filesink.storage.objects import UNAVAILABLE, Condition, CopyRange
+from filesink.storage.objects.api import UNAVAILABLE, Condition, CopyRange
 from filesink.storage.open import open_store
 from filesink.storage.s3.client import S3Objects, connect, options_of
 from filesink.storage.staged import UploadedPart

@@ -19,8 +19,7 @@ from filesink.errors import ConfigError, FilesinkError, StorageError
 from filesink.parts.committables import CommittableCodec, PendingFile
 from filesink.storage.api import PutResult
 from filesink.storage.base_path import check_base_path
-from filesink.storage.multipart import size_of_part
-from filesink.storage.objects import (
+from filesink.storage.objects.api import (
     LARGEST_PART,
     MIB,
     MOST_PARTS,
@@ -30,10 +29,11 @@ from filesink.storage.objects import (
     CopyRange,
     FoundUpload,
 )
+from filesink.storage.objects.multipart import size_of_part
+from filesink.storage.objects.options import ConditionalWrites
 from filesink.storage.open import open_store
 from filesink.storage.s3.client import S3Objects, connect, options_of
 from filesink.storage.s3.options import S3Options
-from filesink.storage.upload_options import ConditionalWrites
 from formats import ParquetWriterFactory
 from tests.contracts.store_site import hold, stage
 from tests.servers import S3Server

@@ -16,7 +16,7 @@ from botocore.stub import Stubber
 
 from filesink.errors import CommitConflictError, CommitStateUnknown, ConfigError, StorageError
 from filesink.storage.api import Deletion
-from filesink.storage.objects import (
+from filesink.storage.objects.api import (
     EXISTS,
     MIB,
     RACE,

@@ -33,7 +33,7 @@ from urllib3.exceptions import HTTPError
 from filesink.errors import ConfigError, FilesinkError, StorageError
 from filesink.storage.azure.errors import answered, checking, failed
 from filesink.storage.azure.options import AzureOptions
-from filesink.storage.objects import (
+from filesink.storage.objects.api import (
     EXISTS,
     UNAVAILABLE,
     Condition,
@@ -133,7 +133,7 @@ def _default_credential(process: int) -> DefaultAzureCredential:
 
 
 class AzureObjects:
-    """See ``filesink.storage.objects.Objects``."""
+    """See ``filesink.storage.objects.api.Objects``."""
 
     def __init__(self, container: ContainerClient, name: str) -> None:
         self._container = container

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from filesink.errors import CommitConflictError, ConfigError, StorageError
-from filesink.storage.objects import BAD_PARTS, EXISTS, UNAVAILABLE
+from filesink.storage.objects.api import BAD_PARTS, EXISTS, UNAVAILABLE
 
 _CODES = {
     "BlobAlreadyExists": EXISTS,

@@ -9,8 +9,8 @@ from dataclasses import dataclass, fields
 from typing import Any, ClassVar
 
 from filesink.errors import ConfigError
-from filesink.storage.objects import MIB
-from filesink.storage.upload_options import UploadOptions, concurrency, whole_number
+from filesink.storage.objects.api import MIB
+from filesink.storage.objects.options import UploadOptions, concurrency, whole_number
 
 _SMALLEST_BLOCK = MIB  # ours; Azure takes any
 _HOST = re.compile(r"[A-Za-z0-9._-]+(?::[0-9]{1,5})?(?:/[A-Za-z0-9._-]*)?")

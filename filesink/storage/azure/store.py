@@ -1,11 +1,11 @@
-"""Files on Azure Blob Storage: block lists take the place of multipart uploads; see ``azure_client``."""
+"""Files on Azure Blob Storage: block lists take the place of multipart uploads; see ``client``."""
 
 from __future__ import annotations
 
-from filesink.storage.s3.store import S3Store
+from filesink.storage.objects.store import ObjectStore
 
 
-class AzureStore(S3Store):
+class AzureStore(ObjectStore):
     """The store of objects, on a container of Azure."""
 
     name = "azure"

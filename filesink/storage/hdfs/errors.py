@@ -6,7 +6,7 @@ import errno
 from contextlib import AbstractContextManager
 
 from filesink.errors import StorageError
-from filesink.storage.local import os_errors
+from filesink.storage import os_errors
 
 
 def storage_error(error: OSError, operation: str, where: str) -> StorageError:

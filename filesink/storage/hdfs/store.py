@@ -25,7 +25,6 @@ from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from typing import BinaryIO
 
-from filesink.buckets.bucket_ids import Refusal
 from filesink.errors import (
     CommitConflictError,
     CommitStateUnknown,
@@ -36,6 +35,7 @@ from filesink.errors import (
 from filesink.naming import LEDGER_ROOT, check_relative, join
 from filesink.ports import Ids, TaskRunner
 from filesink.storage.api import Deletion, Entry, Kind, PutResult, Store
+from filesink.storage.bucket_ids import Refusal
 from filesink.storage.hdfs.errors import explaining, storage_error
 from filesink.storage.hdfs.input import explained_input
 from filesink.storage.hdfs.namenode import HdfsStatus

@@ -159,7 +159,7 @@ class WebNamenode:
 
 
 class WebWriter:
-    """See ``filesink.storage.hdfs.namenode.HdfsWriter``. Datanodes are asked for no sync: REST has no word."""
+    """See ``filesink.storage.hdfs.namenode.HdfsWriter``. REST has no call for a sync."""
 
     def __init__(self, namenode: WebNamenode, path: str) -> None:
         self._namenode = namenode

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 from filesink.errors import CommitConflictError, InternalError, StagedDataLost, StorageError
 from filesink.naming import parent
 from filesink.storage.local.fs import Fs, Handle
-from filesink.storage.local.os_errors import explaining
 from filesink.storage.local.publish import identify, verify
 from filesink.storage.local.sync import Directories, UnsyncedFiles
+from filesink.storage.os_errors import explaining
 from filesink.storage.staged import HiddenFile
 
 if TYPE_CHECKING:

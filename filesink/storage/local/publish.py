@@ -28,7 +28,7 @@ from filesink.errors import CommitConflictError, ConfigError, StagedDataLost
 from filesink.naming import join
 from filesink.storage.api import Kind
 from filesink.storage.local.fs import Fs, FsStat
-from filesink.storage.local.os_errors import explaining, storage_error
+from filesink.storage.os_errors import explaining, storage_error
 from filesink.storage.probes import old_probes, probe_name
 from filesink.storage.staged import HiddenFile
 

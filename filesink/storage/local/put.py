@@ -18,8 +18,8 @@ from filesink.errors import CommitStateUnknown
 from filesink.naming import join, parent
 from filesink.ports import Ids
 from filesink.storage.api import PutResult
-from filesink.storage.local.os_errors import explaining, storage_error
 from filesink.storage.local.output import LocalFiles, write_all
+from filesink.storage.os_errors import explaining, storage_error
 
 
 def put_if_absent(files: LocalFiles, ids: Ids, path: str, data: bytes) -> PutResult:

@@ -10,17 +10,17 @@ from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from typing import BinaryIO
 
-from filesink.buckets.bucket_ids import Refusal
 from filesink.errors import ConfigError
 from filesink.naming import LEDGER_ROOT, parent
 from filesink.ports import Ids, TaskRunner
 from filesink.storage.api import Deletion, Entry, Kind, PutResult, Store
+from filesink.storage.bucket_ids import Refusal
 from filesink.storage.local.fs import Fs
-from filesink.storage.local.os_errors import explaining, storage_error
 from filesink.storage.local.output import LocalFiles, LocalOutput, remove
 from filesink.storage.local.publish import is_published, prove_links, publish, verify
 from filesink.storage.local.put import put_if_absent
 from filesink.storage.local.sync import Directories, UnsyncedFiles
+from filesink.storage.os_errors import explaining, storage_error
 from filesink.storage.staged import HiddenFile, Piece, Staged, Tail, own
 
 _LONGEST_PATH = 4095  # bytes; PATH_MAX of Linux counts the NUL at the end

@@ -21,7 +21,7 @@ from filesink.errors import StorageError
 from filesink.naming import parent
 from filesink.ports import TaskRunner
 from filesink.storage.local.fs import Fs, Handle
-from filesink.storage.local.os_errors import explaining
+from filesink.storage.os_errors import explaining
 
 MAX_UNSYNCED = 64  # descriptors that wait for the end of a task; more are synced early
 _MAX_REMEMBERED = 10_000  # directories; beyond that they are synced once more, which does no harm

@@ -17,7 +17,7 @@ from botocore import exceptions
 
 from filesink.errors import StorageError
 from filesink.naming import name_of
-from filesink.storage.objects import (
+from filesink.storage.objects.api import (
     EXISTS,
     RACE,
     UNAVAILABLE,
@@ -72,7 +72,7 @@ def explaining(operation: str, where: str) -> Iterator[None]:
 
 
 class S3Objects:
-    """See ``filesink.storage.objects.Objects``."""
+    """See ``filesink.storage.objects.api.Objects``."""
 
     def __init__(self, client: Any, bucket: str, options: S3Options) -> None:
         self._client = client

@@ -12,7 +12,7 @@ from botocore.parsers import ResponseParserError
 from urllib3.exceptions import HTTPError
 
 from filesink.errors import CommitConflictError, FilesinkError, StorageError
-from filesink.storage.objects import BAD_PARTS, EXISTS, NO_UPLOAD, RACE, UNAVAILABLE
+from filesink.storage.objects.api import BAD_PARTS, EXISTS, NO_UPLOAD, RACE, UNAVAILABLE
 
 if TYPE_CHECKING:
     from formats.api import Buffer

@@ -13,11 +13,9 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from filesink.errors import ConfigError
-from filesink.storage.objects import LARGEST_PART, SMALLEST_PART
-from filesink.storage.upload_options import ConditionalWrites, UploadOptions, concurrency, whole_number
+from filesink.storage.objects.api import LARGEST_PART, SMALLEST_PART
+from filesink.storage.objects.options import ConditionalWrites, UploadOptions, concurrency, whole_number
 
-#: At a time, of those that carry hardly a byte: completing, looking, removing.
-SMALL_REQUESTS = 32
 _ALIASES = {"username": "key", "password": "secret", "default_block_size": "part_size"}
 
 

@@ -24,8 +24,9 @@ from botocore.credentials import (
 )
 
 from filesink.errors import ConfigError
+from filesink.storage.objects.options import SMALL_REQUESTS
 from filesink.storage.s3.errors import explaining, note_what_is_under_way
-from filesink.storage.s3.options import SMALL_REQUESTS, S3Options
+from filesink.storage.s3.options import S3Options
 
 _ANY_REGION = "us-east-1"  # where STS answers for every account
 

@@ -3,31 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
-if TYPE_CHECKING:
-    from formats.api import Encoder
-    from formats.avro.codecs import AvroCodecName
+from formats.api import BaseEncoder
+from formats.avro.codecs import AvroCodecName
+from formats.avro.writer import AvroEncoder
+from formats.csv.dialect import CsvDialect, default_escape
+from formats.csv.encoder import CsvEncoder
+from formats.csv.options import CsvValues
+from formats.json.encoder import JsonLinesEncoder
+from formats.text.encoder import TextEncoder
 
 
-class BuiltInEncoders:
-    """Makers of encoders; ``Encoder`` offers them all. Each format is loaded when it is asked for."""
+class Encoder(BaseEncoder):
+    """Makes the built-in row formats. Subclass it and override ``encode`` for a format of your own."""
 
     @staticmethod
-    def simple_string_encoder(charset: str = "UTF-8") -> Encoder:
+    def simple_string_encoder(charset: str = "UTF-8") -> BaseEncoder:
         """One line of text per record: the value of the only column, then a line feed.
 
         Flink's ``SimpleStringEncoder``. Null is an empty line, as in Spark's text writer.
         """
-        from formats.text.encoder import TextEncoder
-
         return TextEncoder(charset=charset)
 
     @staticmethod
-    def json_lines() -> Encoder:
+    def json_lines() -> BaseEncoder:
         """One JSON object per line with the values of Spark's ``to_json``, times to the microsecond."""
-        from formats.json.encoder import JsonLinesEncoder
-
         return JsonLinesEncoder()
 
     @staticmethod
@@ -43,7 +44,7 @@ class BuiltInEncoders:
         date_format: str | None = None,
         timestamp_format: str | None = None,
         charset: str = "UTF-8",
-    ) -> Encoder:
+    ) -> BaseEncoder:
         """Comma-separated values; see ``formats.csv.encoder`` for the rules.
 
         Args:
@@ -64,9 +65,6 @@ class BuiltInEncoders:
         Raises:
             FormatError: kind ``"option"``; a value that no reader could take apart.
         """
-        from formats.csv.dialect import CsvDialect, default_escape
-        from formats.csv.encoder import CsvEncoder, CsvValues
-
         if escape is None:
             escape = default_escape(dialect, quote=quote)
         return CsvEncoder(
@@ -86,14 +84,12 @@ class BuiltInEncoders:
         block_size: int | str = "256KiB",
         metadata: Mapping[str, str] | None = None,
         schema: str | Mapping[str, Any] | None = None,
-    ) -> Encoder:
+    ) -> BaseEncoder:
         """Avro object container files that can be continued; see ``formats.avro.writer.AvroOptions``.
 
         Raises:
             FormatError: kind ``"option"``; an unknown codec or level, a size that is none, or no schema.
         """
-        from formats.avro.writer import AvroEncoder
-
         return AvroEncoder(
             compression=compression,
             compression_level=compression_level,

@@ -10,18 +10,19 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
+from filesink.data_source.option_texts import Texts
 from filesink.errors import ConfigError
-from filesink.spark.data_source.option_texts import Texts
-from formats.api import BulkWriterFactory, Encoder
+from formats.api import BaseEncoder, BulkWriterFactory
 from formats.arrow_ipc.writer import ArrowWriterFactory
 from formats.avro.writer import AvroWriterFactory
 from formats.compressed.writer import CompressWriterFactory
+from formats.encoders import Encoder
 from formats.errors import FormatError
 from formats.orc.writer import OrcBulkWriterFactory
 from formats.parquet.writer import ParquetWriterFactory
 from formats.sequence_file.writer import SequenceFileWriterFactory
 
-Code = Encoder | BulkWriterFactory
+Code = BaseEncoder | BulkWriterFactory
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +70,7 @@ def _quote_mode(given: Texts, name: str) -> str:
     return "all" if given.flag(name) else "minimal"
 
 
-def _compressible(make: Callable[..., Encoder]) -> Callable[..., Code]:
+def _compressible(make: Callable[..., BaseEncoder]) -> Callable[..., Code]:
     """A row format, or with ``compression`` its compressed files."""
 
     def made(*, compression: Any = "none", compression_level: int | None = None, **options: Any) -> Code:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from filesink.spark.data_source.source import FileSinkDataSource
+from filesink.data_source.source import FileSinkDataSource
 from filesink.spark.input.driver_python import drivers_python
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from filesink.save_mode import SaveMode
 if TYPE_CHECKING:
     from pyspark import TaskContext
 
-    from filesink.spark.data_source.task_message import Report
+    from filesink.data_source.task_message import Report
 
 _SETTING = "spark.sql.sources.partitionOverwriteMode"
 

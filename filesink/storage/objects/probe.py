@@ -8,10 +8,10 @@ from contextlib import suppress
 from filesink.errors import ConfigError, StorageError
 from filesink.naming import LEDGER_ROOT, join
 from filesink.storage.api import Removal
-from filesink.storage.objects import EXISTS, Condition
-from filesink.storage.s3.output import Uploads
-from filesink.storage.s3.publish import Bucket
-from filesink.storage.upload_options import ConditionalWrites
+from filesink.storage.objects.api import EXISTS, Condition
+from filesink.storage.objects.options import ConditionalWrites
+from filesink.storage.objects.output import Uploads
+from filesink.storage.objects.publish import Bucket
 
 _DAY_MS = 24 * 3600 * 1000
 _LEAST_LIFE_MS = 2 * _DAY_MS  # of an upload: a weekend in which a decided epoch waits for its restart

@@ -17,7 +17,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from queue import LifoQueue
 from typing import TYPE_CHECKING
 
-from filesink.storage.objects import LARGEST_PART, CopyRange, Objects
+from filesink.storage.objects.api import LARGEST_PART, CopyRange, Objects
 from filesink.storage.staged import PendingUpload, UploadedPart
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""What an S3-like store of objects offers: the port between ``S3Store`` and its client.
+"""What an S3-like store of objects offers: the port between ``ObjectStore`` and its client.
 
 Facts that callers rely on, by Amazon's own description of the service:
 

@@ -14,7 +14,8 @@ Rules:
 1. commit has neither query id nor state, so messages carry the first, and the ledger is all there
    is of the second. Hence the smaller promise: every part is closed at each epoch, and a replay is
    known by query id, batch id and number of rows, since the offset log cannot be read here.
-2. The slot that hidden names carry is read from the ledger by each task; see ``filesink.commit.external_epochs``.
+2. The slot that hidden names carry is read from the ledger by each task; see
+   ``filesink.commit.external_epochs``.
 3. Spark waits for commit to return before it calls abort, also when ``stop()`` interrupts the query.
 4. Continuous processing hands no message to commit and only logs what commit raises: the query goes
    on and writes nothing. Neither writer can see the trigger on the driver.
@@ -38,6 +39,9 @@ from pyspark.sql.datasource import (
 from filesink.commit.external_epochs import CollectedEpochs, counted, slot_for, tag_of
 from filesink.commit.replay import EpochOptions, History, OnGap
 from filesink.commit.task import WriteTask
+from filesink.data_source.options import DataSourceOptions, HiveTable, announcing, parse_options
+from filesink.data_source.save_modes import ModeOf, reported_mode, session_mode
+from filesink.data_source.task_message import Report, TaskMessage
 from filesink.errors import ConfigError, InternalError
 from filesink.file_sink.tiers import FileTiers
 from filesink.ledger.identity import batch_write, stream_sink_id
@@ -47,9 +51,6 @@ from filesink.parts.committables import Committable, HeldFile
 from filesink.parts.file_format import check_crossing
 from filesink.ports import Ports
 from filesink.save_mode import SaveMode
-from filesink.spark.data_source.options import DataSourceOptions, HiveTable, announcing, parse_options
-from filesink.spark.data_source.save_modes import ModeOf, reported_mode, session_mode
-from filesink.spark.data_source.task_message import Report, TaskMessage
 from filesink.spark.input.schema import arrow_schema
 from filesink.spark.streams import BATCH_ID, QUERY_ID
 from filesink.system import SystemClock, SystemIds, ThreadRunner

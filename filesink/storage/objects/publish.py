@@ -28,9 +28,9 @@ from filesink.errors import CommitConflictError, CommitStateUnknown, StagedDataL
 from filesink.naming import check_relative
 from filesink.ports import Clock
 from filesink.storage.api import PutResult
-from filesink.storage.objects import EXISTS, NO_UPLOAD, RACE, UNAVAILABLE, Condition, ObjectInfo, Objects
+from filesink.storage.objects.api import EXISTS, NO_UPLOAD, RACE, UNAVAILABLE, Condition, ObjectInfo, Objects
+from filesink.storage.objects.options import ConditionalWrites
 from filesink.storage.staged import HiddenObject, PendingUpload
-from filesink.storage.upload_options import ConditionalWrites
 
 if TYPE_CHECKING:
     from formats.api import Buffer

@@ -6,7 +6,7 @@ import io
 from typing import TYPE_CHECKING, BinaryIO, cast
 
 from filesink.errors import StorageError
-from filesink.storage.objects import MIB, Objects
+from filesink.storage.objects.api import MIB, Objects
 
 if TYPE_CHECKING:
     from formats.api import Buffer

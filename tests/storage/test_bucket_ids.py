@@ -5,8 +5,8 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
-from filesink.buckets.bucket_ids import check_bucket_id, encode_ids
 from filesink.errors import BucketError
+from filesink.storage.bucket_ids import check_bucket_id, encode_ids
 
 
 @pytest.mark.parametrize(

@@ -14,10 +14,10 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 
 from filesink.errors import StagedDataLost, StorageError
-from filesink.storage.multipart import CannotCopy, MultipartUpload
-from filesink.storage.objects import EXISTS, GIB, LARGEST_PART, MIB, SMALLEST_PART, CopyRange
-from filesink.storage.s3.output import Uploads
-from filesink.storage.s3.publish import Bucket, make_object
+from filesink.storage.objects.api import EXISTS, GIB, LARGEST_PART, MIB, SMALLEST_PART, CopyRange
+from filesink.storage.objects.multipart import CannotCopy, MultipartUpload
+from filesink.storage.objects.output import Uploads
+from filesink.storage.objects.publish import Bucket, make_object
 from filesink.storage.staged import HiddenObject, PendingUpload, Piece, Tail, own
 
 _LARGEST_COPY = GIB  # per request; several are under way at a time

@@ -10,9 +10,12 @@ from enum import Enum
 from typing import ClassVar
 
 from filesink.errors import ConfigError
-from filesink.storage.objects import LARGEST_PART, MIB
+from filesink.storage.objects.api import LARGEST_PART, MIB
 
 _MOST_CONCURRENCY = 256
+
+#: At a time, of those that carry hardly a byte: completing, looking, removing.
+SMALL_REQUESTS = 32
 
 
 class ConditionalWrites(Enum):

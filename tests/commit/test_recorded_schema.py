@@ -10,11 +10,11 @@ import pytest
 
 from filesink.buckets.assigner import BucketAssigner
 from filesink.commit.external_epochs import CollectedEpochs, slot_for
+from filesink.commit.recorded_schema import next_schema
 from filesink.commit.replay import EpochOptions
 from filesink.errors import InternalError, SchemaError, StateCorruptError
 from filesink.ledger.identity import EXCLUSIVE
 from filesink.ledger.record import EMPTY, BatchWrite, EpochRecord, Section, TakenBack
-from filesink.ledger.recorded_schema import next_schema
 from filesink.ports import Ports, SerialRunner
 from filesink.save_mode import SaveMode
 from formats.api import Encoder, RowEncoder

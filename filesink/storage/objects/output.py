@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 from filesink.errors import CommitConflictError, InternalError, StorageError
 from filesink.ports import Ids, TaskRunner
 from filesink.storage.api import PutResult
-from filesink.storage.multipart import MultipartUpload, Senders, size_of_part
-from filesink.storage.objects import EXISTS, LARGEST_PART
-from filesink.storage.s3.publish import Bucket, make_object, put_if_absent
+from filesink.storage.objects.api import EXISTS, LARGEST_PART
+from filesink.storage.objects.multipart import MultipartUpload, Senders, size_of_part
+from filesink.storage.objects.publish import Bucket, make_object, put_if_absent
 from filesink.storage.staged import HiddenObject, PendingUpload
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ class Uploads:
         )
 
 
-class S3Output:
+class ObjectOutput:
     """See ``filesink.storage.api.Output``. Sends nothing before it has a part, or is closed."""
 
     def __init__(self, uploads: Uploads, path: str, *, target: str | None) -> None:

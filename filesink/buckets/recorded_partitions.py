@@ -11,20 +11,20 @@ from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
 
-from filesink.buckets.assigner import find_column
+from filesink.buckets.contract import find_column
 from filesink.buckets.partitions import PartitionBucketAssigner
 from filesink.buckets.paths import BasePathBucketAssigner
 from filesink.errors import SchemaError, StateCorruptError
 from filesink.framing import from_json, to_json
 
 if TYPE_CHECKING:
-    from filesink.buckets.assigner import BucketAssigner
+    from filesink.buckets.contract import BaseBucketAssigner
 
 # Of the schema in a record; records of earlier releases have none.
 _PARTITIONS: Final = b"filesink.partition_columns"
 
 
-def partition_columns(assigner: BucketAssigner) -> tuple[str, ...] | None:
+def partition_columns(assigner: BaseBucketAssigner) -> tuple[str, ...] | None:
     """The columns in the path as ``key=value``; ``None`` where only the user knows what is in it."""
     match assigner:
         case PartitionBucketAssigner(columns=columns):
@@ -35,7 +35,7 @@ def partition_columns(assigner: BucketAssigner) -> tuple[str, ...] | None:
             return None
 
 
-def with_layout(assigner: BucketAssigner, schema: pa.Schema) -> pa.Schema:
+def with_layout(assigner: BaseBucketAssigner, schema: pa.Schema) -> pa.Schema:
     """``schema`` of the input with a note of the partition columns, if they are known."""
     columns = partition_columns(assigner)
     if columns is None:

@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import pytest
 
-from filesink.commit.sweep import Chain, hidden_files, leftovers, visible
 from filesink.errors import IdentityError
 from filesink.ledger.identity import EXCLUSIVE
 from filesink.ledger.record import BatchWrite
+from filesink.ledger.sweep import Chain, hidden_files, leftovers, visible
 from filesink.naming import HiddenName, parent, sink_tag
 from filesink.operations.maintenance import Lost
 from filesink.save_mode import SaveMode

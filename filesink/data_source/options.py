@@ -13,6 +13,10 @@ from difflib import get_close_matches
 from typing import Any, Literal, cast
 
 from filesink.buckets.assigner import BucketAssigner
+from filesink.buckets.contract import BaseBucketAssigner
+from filesink.commit.checkpoints import check_checkpoint
+from filesink.data_source.format_options import FORMAT_OPTIONS, parse_format
+from filesink.data_source.option_texts import Texts
 from filesink.errors import ConfigError
 from filesink.file_sink.tiers import FileTiers, Publishing
 from filesink.local_time import time_zone
@@ -24,10 +28,7 @@ from filesink.naming import OutputFileConfig
 from filesink.parts.rolling import RollingPolicy
 from filesink.save_mode import SaveMode
 from filesink.sink import FileSink, FileSinkBuilder
-from filesink.spark.checkpoints import check_checkpoint
-from filesink.spark.data_source.format_options import FORMAT_OPTIONS, parse_format
-from filesink.spark.data_source.option_texts import Texts
-from formats.api import Encoder
+from formats.api import BaseEncoder
 
 _OWN = (
     "path", "format", "bucketColumns", "bucketColumnsInFile", "bucketTimeFormat", "bucketTimeColumn",
@@ -250,12 +251,12 @@ def _path(given: Texts) -> str:
 
 def _with_format(given: Texts, path: str) -> FileSinkBuilder:
     code = parse_format(given)
-    if isinstance(code, Encoder):
+    if isinstance(code, BaseEncoder):
         return FileSink.for_row_format(path, code)
     return FileSink.for_bulk_format(path, code)
 
 
-def _assigner(given: Texts) -> BucketAssigner:
+def _assigner(given: Texts) -> BaseBucketAssigner:
     columns = given.get("bucketColumns")
     by_time = given.given(format_str="bucketTimeFormat", column="bucketTimeColumn")
     if columns is not None and by_time:
