@@ -136,6 +136,8 @@ def encode_ids(ids: pa.Array[Any], why_not: Callable[[str], Refusal | None] = re
     encoded = ids if isinstance(ids, pa.DictionaryArray) else ids.dictionary_encode()
     values, none = encoded.dictionary, len(encoded.dictionary)
     indices = encoded.indices
+    if none == 1 and not indices.null_count and len(indices):  # most sinks without buckets, and most days
+        return _of_one(text_of(values)[0], len(indices), why_not)
     if indices.null_count:
         indices = indices.cast(pa.int64()).fill_null(none)
     codes = indices.to_numpy(zero_copy_only=False)
@@ -153,6 +155,12 @@ def encode_ids(ids: pa.Array[Any], why_not: Callable[[str], Refusal | None] = re
         codes=recode[codes],
         refused={index: found for index, found in refused.items() if found is not None},
     )
+
+
+def _of_one(text: str | None, length: int, why_not: Callable[[str], Refusal | None]) -> Encoded:
+    found = _NULL if text is None else why_not(text)
+    codes = np.zeros(length, dtype=np.uint16)
+    return Encoded(names=[text or ""], codes=codes, refused={} if found is None else {0: found})
 
 
 def text_of(values: pa.Array[Any]) -> list[str | None]:

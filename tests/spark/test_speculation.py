@@ -13,6 +13,8 @@ import psutil
 import pyspark
 import pytest
 
+from filesink import FileSink
+from formats import Encoder
 from tests.servers import free_port
 from tests.spark import outside
 from tests.spark.drivers import Driver
@@ -76,7 +78,11 @@ class daemon:  # noqa: N801 - reads as a function
 
 
 def test_twins_write_each_row_once(cluster: str, tmp_path: Path) -> None:
-    """The slow attempt has a file on disk when its twin wins; the file goes, the rows stay single."""
+    """The slow attempt loses to its twin; the rows stay single, and a sweep leaves nothing of the loser.
+
+    Its file goes when the write ends, or with its worker. An executor that is killed removes nothing, and
+    of a file that came after the write had ended only its age tells that it is dead.
+    """
     (tmp_path / "attempts").mkdir()
     base = tmp_path / "out"
     with Driver("speculative_write", cluster, tmp_path, log=tmp_path / "log") as driver:
@@ -84,4 +90,10 @@ def test_twins_write_each_row_once(cluster: str, tmp_path: Path) -> None:
         driver.wait()
     assert {"0-0", "0-1"} <= {path.name for path in (tmp_path / "attempts").iterdir()}
     assert outside.lines(base, ".txt") == [f"{number:040}" for number in range(ROWS)]
-    outside.eventually(lambda: outside.hidden(base) == [])  # the loser's goes with its worker
+    swept = FileSink.for_row_format(base, Encoder.simple_string_encoder()).build()
+
+    def is_clean() -> bool:
+        swept.sweep(older_than="1 ms")
+        return outside.hidden(base) == []
+
+    outside.eventually(is_clean)
