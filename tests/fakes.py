@@ -30,7 +30,7 @@ from filesink.storage.api import Store
 from filesink.storage.faulty import Fault, FaultyStore
 from filesink.storage.memory import MemoryFiles, MemoryStore
 from filesink.storage.staged import HiddenFile
-from formats.api import Encoder
+from formats.encoders import Encoder
 
 QUERY = "0a0b0c0d-0000-4000-8000-000000000001"
 

@@ -1,1 +1,4 @@
-"""TODO."""
+"""What people do to a sink by hand, without Spark: recovery, sweeping, giving up, taking back.
+
+May use ``file_sink``, ``commit`` and below. A restart of a stream needs none of it.
+"""

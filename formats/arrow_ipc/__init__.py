@@ -1,1 +1,1 @@
-"""TODO."""
+"""Arrow's own file format."""

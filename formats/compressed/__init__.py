@@ -1,1 +1,1 @@
-"""TODO."""
+"""Any row format, compressed; and the reading of compressed files."""

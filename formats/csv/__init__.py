@@ -1,1 +1,1 @@
-"""TODO."""
+"""Comma-separated values: dialects, writer and reader."""

@@ -1,1 +1,1 @@
-"""TODO."""
+"""Excel workbooks."""

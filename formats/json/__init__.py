@@ -1,1 +1,1 @@
-"""TODO."""
+"""JSON lines."""

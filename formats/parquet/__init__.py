@@ -1,1 +1,1 @@
-"""TODO."""
+"""Parquet: writer, layout, encryption, reader."""

@@ -1,1 +1,1 @@
-"""TODO."""
+"""Hadoop's SequenceFile and its Writables."""

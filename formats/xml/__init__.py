@@ -1,1 +1,1 @@
-"""TODO."""
+"""XML of flat records."""

@@ -32,7 +32,7 @@ from filesink.operations.maintenance import Lost
 from filesink.ports import Losers
 from filesink.save_mode import SaveMode
 from filesink.storage.faulty import Fault, Moment
-from formats.api import Encoder
+from formats.encoders import Encoder
 from tests.fakes import World, keep_open, micro_batch, plan_of, records
 
 

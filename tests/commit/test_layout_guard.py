@@ -21,7 +21,7 @@ from filesink.ports import Ports, SerialRunner
 from filesink.save_mode import SaveMode
 from filesink.storage.faulty import Fault, Moment
 from formats import ParquetWriterFactory
-from formats.api import Encoder
+from formats.encoders import Encoder
 from tests.fakes import World, micro_batch, plan_of
 
 DECIMAL = pa.decimal128(10, 2)

@@ -17,11 +17,12 @@ from filesink.ledger.identity import EXCLUSIVE
 from filesink.ledger.record import EMPTY, BatchWrite, EpochRecord, Section, TakenBack
 from filesink.ports import Ports, SerialRunner
 from filesink.save_mode import SaveMode
-from formats.api import Encoder, RowEncoder
+from formats.api import RowEncoder
+from formats.encoders import Encoder
 from formats.per_row import PerRowEncoder
 from tests.fakes import SCHEMA, World, keep_open, micro_batch, plan_of
 
-GOLDEN = Path(__file__).parent / "golden"
+GOLDEN = Path(__file__).parents[1] / "golden"
 COLUMNS = pa.schema(
     [
         ("id", pa.int64()),

@@ -18,7 +18,7 @@ from filesink.ledger.record import EMPTY, Section
 from filesink.system import TaskClock
 from tests.fakes import CountingIds, SettableClock, World, records
 
-GOLDEN = Path(__file__).parent / "golden"
+GOLDEN = Path(__file__).parents[1] / "golden"
 EXAMPLE = TaskResult(
     subtask=3,
     attempt=1,

@@ -22,7 +22,7 @@ from filesink.storage.open import open_store
 from filesink.storage.s3.options import S3Options
 from filesink.storage.s3.store import S3Store
 from formats import CompressWriterFactory, OrcBulkWriterFactory, ParquetWriterFactory
-from formats.api import Encoder
+from formats.encoders import Encoder
 from formats.parquet.layout import ParquetLayout
 from tests.fakes import SCHEMA, World, held, keep_open, micro_batch, plan_of, records
 from tests.storage.fake_objects import FakeObjects

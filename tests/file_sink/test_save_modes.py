@@ -34,7 +34,7 @@ from filesink.storage.open import open_store
 from filesink.storage.s3.options import S3Options
 from filesink.storage.s3.store import S3Store
 from formats import ParquetWriterFactory
-from formats.api import Encoder
+from formats.encoders import Encoder
 from tests.fakes import World, keep_open, micro_batch, plan_of, records
 from tests.storage.fake_objects import FakeObjects
 

@@ -25,7 +25,7 @@ from filesink.ledger.record import (
 )
 from filesink.save_mode import SaveMode
 
-GOLDEN = Path(__file__).parent / "golden"
+GOLDEN = Path(__file__).parents[1] / "golden"
 
 numbers = st.integers(0, 2**63 - 1)
 micro_batches = st.builds(

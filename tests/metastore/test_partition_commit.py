@@ -40,7 +40,7 @@ from filesink.parts.committables import Watermark
 from filesink.parts.file_format import RowFormat
 from filesink.sink import FileSink, FileSinkBuilder
 from filesink.storage.faulty import Fault, Moment
-from formats.api import Encoder
+from formats.encoders import Encoder
 from tests.fakes import SCHEMA, World, keep_open, micro_batch, plan_of, records
 
 GOLDEN = Path(__file__).parents[1] / "golden"

@@ -33,7 +33,7 @@ from filesink.operations.maintenance import Lost
 from filesink.parts.committables import CommittableCodec
 from filesink.save_mode import SaveMode
 from filesink.storage.faulty import Fault, Moment
-from formats.api import Encoder
+from formats.encoders import Encoder
 from tests.compaction.test_superseded import compact, rows_once
 from tests.fakes import QUERY, SettableClock, World, keep_open, micro_batch, plan_of, records
 from tests.storage.fake_objects import FakeObjects

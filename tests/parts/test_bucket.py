@@ -11,7 +11,7 @@ from filesink.parts.bucket import WriterBucket
 from filesink.parts.committables import HeldFile, PendingFile
 from filesink.parts.rolling import CheckpointRollingPolicy, RollingPolicy
 from filesink.parts.writer import AttemptParts
-from formats.api import Encoder
+from formats.encoders import Encoder
 from tests.fakes import World, keep_open, plan_of, records
 
 

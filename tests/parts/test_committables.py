@@ -24,7 +24,7 @@ from filesink.parts.committables import (
 )
 from filesink.storage.staged import HiddenFile, HiddenObject, PendingUpload, UploadedPart
 
-GOLDEN = Path(__file__).parent / "golden"
+GOLDEN = Path(__file__).parents[1] / "golden"
 
 letters = st.characters(exclude_categories=["Cs"])
 names = st.text(

@@ -21,7 +21,7 @@ from filesink.parts.file_format import BulkFormat, RowFormat
 from filesink.parts.rolling import RollingPolicy
 from filesink.parts.writer import WriterLimits
 from formats import ParquetWriterFactory
-from formats.api import Encoder
+from formats.encoders import Encoder
 from tests.fakes import ByColumn, World, keep_open, micro_batch, plan_of, records
 
 

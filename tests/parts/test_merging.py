@@ -20,7 +20,7 @@ from filesink.parts.rolling import RollingPolicy
 from filesink.ports import SerialRunner
 from filesink.storage.open import open_store
 from filesink.storage.staged import HiddenFile
-from formats.api import Encoder
+from formats.encoders import Encoder
 from tests.fakes import CountingIds, World, held, keep_open
 
 

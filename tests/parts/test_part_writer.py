@@ -16,7 +16,7 @@ from filesink.parts.part_writer import SizeHint, UnwritableRecord
 from filesink.parts.rolling import UNLIMITED, Allowance, RollingPolicy
 from filesink.storage.memory import MemoryFiles, MemoryStore
 from formats import ParquetWriterFactory
-from formats.api import Encoder
+from formats.encoders import Encoder
 from formats.errors import FormatError
 from tests.fakes import World, plan_of, records
 

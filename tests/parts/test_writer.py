@@ -27,7 +27,8 @@ from filesink.storage.s3.store import S3Store
 from filesink.storage.staged import HiddenObject
 from filesink.system import SystemIds
 from formats import ParquetWriterFactory
-from formats.api import BulkWriter, BulkWriterFactory, Encoder
+from formats.api import BulkWriter, BulkWriterFactory
+from formats.encoders import Encoder
 from tests.fakes import SettableClock, World, keep_open, plan_of, records
 from tests.storage.fake_objects import FakeObjects
 
@@ -473,7 +474,7 @@ print(int(peak[1]) // 1024, len(writer._buckets))
 @pytest.mark.parametrize(("spread", "batches"), [("even", 35), ("skewed", 60)])
 def test_two_thousand_open_buckets_fit_into_memory(tmp_path, spread, batches):
     """Records of 2,000 Parquet parts of 16 columns stay within the limit, and the process below 512 MB."""
-    root = Path(__file__).parent.parent
+    root = Path(__file__).parents[2]
     command = [sys.executable, "-c", MEMORY, str(tmp_path), spread, str(batches)]
     done = subprocess.run(command, cwd=root, capture_output=True, text=True, check=False)  # noqa: S603
     assert done.returncode == 0, done.stderr

@@ -1,1 +1,1 @@
-"""TODO."""
+"""What a table of a metastore says: columns, formats, readers, partitions. Pure; asks nobody."""

@@ -1,1 +1,1 @@
-"""TODO."""
+"""Local disks and NFS, by system calls."""
