@@ -12,6 +12,7 @@ from formats.csv.dialect import CsvDialect, default_escape
 from formats.csv.encoder import CsvEncoder
 from formats.csv.options import CsvValues
 from formats.json.encoder import JsonLinesEncoder
+from formats.per_row import PerRowEncoder
 from formats.text.encoder import TextEncoder
 
 
@@ -97,3 +98,8 @@ class Encoder(BaseEncoder):
             metadata=metadata,
             schema=schema,
         )
+
+
+# They derive from the contract only; whoever asks finds them to be encoders all the same.
+for _kind in (AvroEncoder, CsvEncoder, JsonLinesEncoder, PerRowEncoder, TextEncoder):
+    Encoder.register(_kind)

@@ -7,8 +7,7 @@ from dataclasses import replace
 import pyarrow as pa
 import pytest
 
-from filesink import BaseBucketAssigner
-from filesink.buckets.assigner import BucketAssigner
+from filesink import BucketAssigner
 from filesink.buckets.contract import BucketContext
 from filesink.buckets.paths import EXPRESSION_COLUMN
 from filesink.buckets.projection import RECORD_COLUMN, check_names, record_projection, rendered_schema
@@ -24,7 +23,7 @@ B_C = "IDENTIFIER(string(X'606260606360'))"  # `b``c`, where no setting makes a 
 NOW = BucketContext(processing_time_ms=0, time_zone="UTC")
 
 
-class Anywhere(BaseBucketAssigner):
+class Anywhere(BucketAssigner):
     """A user's assigner, which may look at any column."""
 
     def assign(self, batch, context):

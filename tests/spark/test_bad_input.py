@@ -12,7 +12,7 @@ import pytest
 from pyspark.errors import StreamingQueryException
 
 from filesink import (
-    BaseBucketAssigner,
+    BucketAssigner,
     BucketError,
     CheckpointRollingPolicy,
     ConfigError,
@@ -26,7 +26,6 @@ from filesink import (
     RollingPolicy,
     SchemaError,
 )
-from filesink.buckets.assigner import BucketAssigner
 from filesink.buckets.contract import BucketContext
 from formats import Encoder, ParquetWriterFactory, RowEncoder
 from tests.spark import inputs, outside
@@ -95,7 +94,7 @@ def test_a_sink_that_cannot_work_is_not_built(code: str, build: Callable[[], obj
 
 # --- when a DataFrame comes
 
-COLUMNS: dict[str, tuple[str, list[str], BaseBucketAssigner]] = {
+COLUMNS: dict[str, tuple[str, list[str], BucketAssigner]] = {
     "a missing column": ("BUCKET_COLUMN", ["1 AS id"], BucketAssigner.partition_bucket_assigner("day")),
     "columns that differ by case": (
         "DUPLICATE_COLUMN",
@@ -183,7 +182,7 @@ COLUMNS: dict[str, tuple[str, list[str], BaseBucketAssigner]] = {
 
 @pytest.mark.parametrize(("code", "select", "assigner"), COLUMNS.values(), ids=COLUMNS)
 def test_columns_that_do_not_fit_are_refused(
-    spark: SparkSession, tmp_path: Path, code: str, select: list[str], assigner: BaseBucketAssigner
+    spark: SparkSession, tmp_path: Path, code: str, select: list[str], assigner: BucketAssigner
 ) -> None:
     """The schema is looked at before any job runs, and not even a directory is made."""
     df = spark.range(3).selectExpr(*select)
@@ -265,7 +264,7 @@ class FailingPolicy(CheckpointRollingPolicy):
         raise ZeroDivisionError
 
 
-class Buckets(BaseBucketAssigner):
+class Buckets(BucketAssigner):
     """Gives every record the same answer, or fails."""
 
     def __init__(self, answer: object) -> None:
