@@ -1,0 +1,159 @@
+"""What a driver knows of the chain it writes to, from one epoch to the next.
+
+A driver that is alone on a sink reads its chain once. Until an epoch has succeeded, nothing is known of
+the chain any more; then it is read again, and what an earlier driver has decided is published first.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Generic, TypeVar
+
+from filesink.api import Sink
+from filesink.commit.outcome import Outcome, later_outcome
+from filesink.commit.publisher import Decider, Publisher
+from filesink.commit.replay import EpochOptions, History, OnGap, find_decided
+from filesink.errors import FilesinkError, StorageError
+from filesink.ledger.half_done import half_done, unfinished
+from filesink.ledger.identity import check_return
+from filesink.ledger.ledger import Head, Ledger
+from filesink.ledger.record import BatchWrite, EpochRecord, MicroBatch
+from filesink.ledger.transactions import decided_by_earlier_release, other_mode
+from filesink.ports import Clock, Losers
+
+S = TypeVar("S")
+C = TypeVar("C")
+A = TypeVar("A")
+
+log = logging.getLogger("filesink")
+
+
+class Chain(Generic[S, C, A]):
+    """One chain, as the driver sees it that writes to it. Used by one epoch at a time.
+
+    Args:
+        sink: what is written to.
+        ledger: the chain.
+        clock: waits between retries of the publisher.
+        options: see ``EpochOptions``.
+    """
+
+    def __init__(self, sink: Sink[S, C, A], ledger: Ledger, *, clock: Clock, options: EpochOptions) -> None:
+        self.ledger = ledger
+        self.publisher = Publisher(sink, ledger, clock)
+        self._sink = sink
+        self._clock = clock
+        self._options = options
+        self._head: Head | None = None
+        self._fresh = options.history is History.NONE
+        self._clean = False
+        self._stuck: frozenset[int] = frozenset()  # slots of an open chain, half done when the epoch began
+        self._known_run: str | None = None  # was not refused when it began
+
+    def look(
+        self, cause: MicroBatch | BatchWrite, run_id: str = "", on_gap: OnGap | None = None
+    ) -> tuple[Head | None, EpochRecord | None]:
+        """The newest record, and that of this very cause if it is decided; their epochs are complete."""
+        is_known = self._head is not None and self._known_run == run_id  # upkeep may have come before the run
+        head = self.settle()
+        if isinstance(cause, MicroBatch) and not is_known:
+            check_return(cause, head, self.ledger, on_new_query=self._options.on_new_query)
+            self._known_run = run_id
+        options = self._options if on_gap is None else replace(self._options, on_gap=on_gap)
+        decided = find_decided(cause, head, self.ledger, options)
+        if isinstance(cause, BatchWrite) and decided is not None:
+            self._see_through(decided)
+        elif decided is not None and (head is None or decided.slot > head.record.slot):
+            self._head = None  # another driver has decided it since, and may have died
+            head = self.settle()
+        return head, decided
+
+    def settle(self) -> Head | None:
+        """The newest record, its epoch complete; nobody needs that of an open chain."""
+        if self._head is not None or self.ledger.is_open:
+            return self._head
+        # An earlier driver, or an epoch of this one that failed, may have left files anywhere.
+        self._clean, self._fresh = self._fresh, False
+        head = self.ledger.head()
+        while head is not None and not head.complete:  # others may go on as soon as one is
+            self.carry_through(head.record)
+            head = self.ledger.head()
+        return head
+
+    def carry_through(self, record: EpochRecord) -> Outcome[C] | None:
+        """Publish what an earlier driver has decided; ``None`` if another write has its ``txn_id``."""
+        log.info("sink %s: publishing what epoch %d has decided", self.ledger.sink_id, record.slot)
+        published = self.publisher.publish(record, Decider.EARLIER_DRIVER)
+        return None if published is None else later_outcome(record, published)
+
+    def _see_through(self, decided: EpochRecord) -> None:
+        """Have a write be visible that an earlier call has decided, in this mode or in another one."""
+        home = self.ledger.beside(decided.sink_id)
+        if home.is_complete(decided):
+            return
+        if home.sink_id == self.ledger.sink_id:
+            self.carry_through(decided)
+        elif decided.sink_id == decided_by_earlier_release(decided):
+            publisher = Publisher(self._sink, home, self._clock)
+            publisher.publish(decided, Decider.EARLIER_DRIVER)
+            publisher.close()
+        else:
+            raise other_mode(decided)
+
+    def forget(self) -> None:
+        """Nothing is known of the chain any more: an epoch begins, or somebody asks for a new look."""
+        self._head = None
+
+    def begin(self) -> None:
+        """An epoch begins. Records that are half done are read: a damaged one stops everybody."""
+        self.forget()
+        slots = half_done(self.ledger) if self.ledger.is_open else ()
+        self._stuck = frozenset(slot for slot in slots if self.ledger.read(slot) is not None)
+
+    def stays_at(self, head: Head | None) -> None:
+        """The epoch that began had nothing to do."""
+        self._head = head
+
+    def advances_to(self, record: EpochRecord) -> Head:
+        """The epoch of ``record`` is complete, but for what could not be removed; return the new head."""
+        head = Head(record=record, complete=True, left=self.publisher.left)
+        self._head = None if self.ledger.is_open else head
+        return head
+
+    def left_by(self, head: Head | None) -> list[C]:
+        """What an epoch could not remove, and the next one is to try again."""
+        return head.left.decode(self._sink.committable_codec) if head is not None and head.left.data else []
+
+    def tidy_up(self, record: EpochRecord, committables: Sequence[C], losers: Losers) -> None:
+        """Housekeeping of a complete epoch. A failure costs nothing but space, and is tried again."""
+        try:
+            self.ledger.folding.fold(newest=record.slot, keep=self._options.keep_batches)
+            if record.files_of != record.sink_id:  # nobody else has left files with this tag
+                if losers is Losers.POSSIBLE:
+                    self._sink.sweep(record, committables)
+                self.ledger.folding.sweep(record.slot)
+                self._unstick()
+                return
+            if not self._clean:
+                self._sink.sweep(record, None)
+                self.ledger.folding.sweep(record.slot)
+            elif losers is Losers.POSSIBLE:
+                self._sink.sweep(record, committables)
+            self._clean = True
+        except StorageError as error:
+            self._clean = False
+            log.warning("sink %s: sweeping failed, the next epoch tries again: %s", record.sink_id, error)
+
+    def _unstick(self) -> None:
+        """Carry through what was half done all the while: its driver is dead, or slow, which does no harm."""
+        try:
+            for record in unfinished(self.ledger) if self._stuck else ():
+                if record.slot in self._stuck:
+                    self.carry_through(record)
+        except FilesinkError as error:  # they stay decided, and recover() raises the same
+            log.warning(
+                "sink %s: epochs of other writes are decided and cannot be published: %s",
+                self.ledger.sink_id, error,
+            )  # fmt: skip

@@ -1,0 +1,56 @@
+"""What became of an epoch, for whoever asked for it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Generic, TypeVar
+
+from filesink.ledger.record import Cause, EpochRecord
+
+C = TypeVar("C")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome(Generic[C]):
+    """What became of an epoch.
+
+    Attributes:
+        replayed: an earlier call had decided it and this one wrote nothing.
+        decided_ms: the driver's clock when it was decided, milliseconds since 1970 UTC.
+        left: committables that should have been removed and could not be yet; later epochs try again.
+        newly_left: those of ``left`` that no epoch before this one has left.
+    """
+
+    slot: int
+    cause: Cause
+    rows: int
+    committables: Sequence[C]
+    replayed: bool = False
+    metrics: Mapping[str, int] = field(default_factory=dict)
+    decided_ms: int = 0
+    left: Sequence[C] = ()
+    newly_left: Sequence[C] = ()
+
+
+def first_outcome(record: EpochRecord, committables: Sequence[C]) -> Outcome[C]:
+    """That of an epoch which this driver has written, decided and published."""
+    return Outcome(
+        slot=record.slot,
+        cause=record.cause,
+        rows=record.rows,
+        committables=committables,
+        decided_ms=record.decided_ms,
+    )
+
+
+def later_outcome(record: EpochRecord, committables: Sequence[C]) -> Outcome[C]:
+    """That of an epoch which was decided before; this call wrote nothing."""
+    return Outcome(
+        slot=record.slot,
+        cause=record.cause,
+        rows=record.rows,
+        committables=committables,
+        replayed=True,
+        decided_ms=record.decided_ms,
+    )
