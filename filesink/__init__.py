@@ -1,4 +1,8 @@
-"""filesink: exactly-once part files from batch and streaming PySpark DataFrames."""
+"""filesink: exactly-once part files from batch and streaming PySpark DataFrames.
+
+The one door for imports: what a program needs of ``formats`` is here, too. ``compaction`` stands above
+this package and is imported by its own name.
+"""
 
 from filesink.buckets.assigner import BucketAssigner
 from filesink.data_source.register import register
@@ -51,10 +55,37 @@ from filesink.parts.part_file import PartFileInfo
 from filesink.parts.rolling import CheckpointRollingPolicy, RollingPolicy
 from filesink.sink import FileSink, FileSinkBuilder
 from filesink.spark.catalog.metastore import SparkCatalog
+from formats import (
+    ArrowWriterFactory,
+    AvroWriterFactory,
+    BinaryOutput,
+    BulkWriter,
+    BulkWriterFactory,
+    CompressWriterFactory,
+    Encoder,
+    ExcelWriterFactory,
+    FormatError,
+    LimitError,
+    OrcBulkWriterFactory,
+    OrcIndexes,
+    ParquetEncryption,
+    ParquetLayout,
+    ParquetWriterFactory,
+    ReadLimits,
+    RowEncoder,
+    SequenceFileWriterFactory,
+    XmlWriterFactory,
+    bounded,
+)
 
 __all__ = [
+    "ArrowWriterFactory",
+    "AvroWriterFactory",
+    "BinaryOutput",
     "BucketAssigner",
     "BucketError",
+    "BulkWriter",
+    "BulkWriterFactory",
     "CheckpointMismatchError",
     "CheckpointRollingPolicy",
     "CleanupError",
@@ -63,38 +94,51 @@ __all__ = [
     "CommitStateUnknown",
     "CommittedPartition",
     "CompactionError",
+    "CompressWriterFactory",
     "ConcurrentDriverError",
     "ConfigError",
     "DataError",
     "DeadLetters",
     "DependencyError",
+    "Encoder",
     "EncoderError",
     "EpochReport",
+    "ExcelWriterFactory",
     "FileSink",
     "FileSinkBuilder",
     "FilesinkError",
     "FinishedFile",
+    "FormatError",
     "GlueCatalog",
     "HiveMetastore",
     "IdentityError",
     "InternalError",
     "Kerberos",
+    "LimitError",
     "ListenerPolicy",
     "Metastore",
     "MetastoreConflictError",
     "MetastoreError",
     "MetastorePolicy",
+    "OrcBulkWriterFactory",
+    "OrcIndexes",
     "OutputFileConfig",
+    "ParquetEncryption",
+    "ParquetLayout",
+    "ParquetWriterFactory",
     "PartFileInfo",
     "PartitionCommit",
     "PartitionPolicy",
+    "ReadLimits",
     "RecoveryReport",
     "RepeatedTxnError",
     "ReplayMismatchError",
     "ReplayTooOldError",
     "RollingPolicy",
+    "RowEncoder",
     "SchemaError",
     "SecurityError",
+    "SequenceFileWriterFactory",
     "SparkCatalog",
     "StagedDataLost",
     "StateCorruptError",
@@ -105,5 +149,7 @@ __all__ = [
     "SweepPlan",
     "TableKind",
     "VersionError",
+    "XmlWriterFactory",
+    "bounded",
     "register",
 ]
