@@ -4,6 +4,12 @@ The one door for imports: what a program needs of ``formats`` is here, too. ``co
 this package and is imported by its own name.
 """
 
+# ruff: noqa: E402 - nothing below can be imported where a stranger's package has the name of one of ours
+
+from filesink.packages import refuse_shadows
+
+refuse_shadows("formats", "compaction")
+
 from filesink.buckets.assigner import BucketAssigner
 from filesink.data_source.register import register
 from filesink.errors import (
@@ -29,6 +35,7 @@ from filesink.errors import (
     ReplayTooOldError,
     SchemaError,
     SecurityError,
+    ShadowedError,
     StagedDataLost,
     StateCorruptError,
     StateError,
@@ -139,6 +146,7 @@ __all__ = [
     "SchemaError",
     "SecurityError",
     "SequenceFileWriterFactory",
+    "ShadowedError",
     "SparkCatalog",
     "StagedDataLost",
     "StateCorruptError",
