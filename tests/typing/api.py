@@ -52,6 +52,7 @@ lines = (
     .with_uid("events")
     .on_new_query("append")
     .on_replay_mismatch("keep_first")
+    .on_other_layout("allow")
     .build()
 )
 
