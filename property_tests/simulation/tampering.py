@@ -166,8 +166,14 @@ def _in(other: str, name: str) -> str:
 
 
 def _restore(history: History, change: Change) -> None:
-    """Bring back what is not as it was; what the product has put there meanwhile stays."""
+    """Bring back what is not as it was; what the product has put there meanwhile stays.
+
+    So does a mark that was copied to a higher slot: nothing is in it, so nobody can tell it from one of the
+    product's, which has removed the older ones because of it. Its epochs are done, or everybody has stopped.
+    """
     for name, data in change.before.items():
+        if data is None and name.endswith(".mark"):
+            continue
         node = all_files(history.world.disk.root).get(name)
         now = None if node is None else bytes(node.data)
         if now == change.after[name]:
