@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
+
+import pyarrow as pa
 
 from filesink.buckets.named_partitions import Partition, buckets_named
 from filesink.builder import SinkBuilder
@@ -18,6 +21,7 @@ from filesink.file_sink.report import EpochReport, RecoveryReport, SweepPlan, re
 from filesink.file_sink.tiers import StoreAddress
 from filesink.metastore.announcements import Announced
 from filesink.method_arguments import checkpoint, choice, data_frame
+from filesink.naming import join
 from filesink.operations.find_sinks import check_streamed, check_written
 from filesink.operations.maintenance import Announce, Lost, Maintenance
 from filesink.parts.committables import Committable, HeldFile
@@ -25,10 +29,13 @@ from filesink.save_mode import SaveMode
 from filesink.spark.arguments import spark_trigger
 from filesink.spark.engine import EngineOptions, SparkEngine
 from filesink.spark.input.s3a import SessionOptions
+from filesink.spark.input.schema import arrow_schema
 from filesink.spark.query import AtEnd, SinkQuery
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
+
+log = logging.getLogger("filesink")
 
 Mode = Literal["append", "overwrite", "overwrite_partitions", "error_if_data_exists"]
 
@@ -92,9 +99,16 @@ class BuiltSink:
         """
         chosen = choice(SaveMode, mode, "mode")
         repeated = choice(OnRepeatedTxn, on_repeated_txn, "on_repeated_txn")
+        if repeated is not OnRepeatedTxn.RAISE and txn_id is None:
+            raise ConfigError(
+                f"on_repeated_txn={on_repeated_txn!r} says what to do with a repeated txn_id, and there is "
+                "none: give txn_id, or leave it out",
+                code="CONFLICT",
+            )
         self._read_settings(data_frame(df, "write"))
         ordered = self._builder.in_order()(df)
-        emptied = buckets_named(partitions, self._builder.assigner, ordered.columns if partitions else ())
+        columns = pa.schema([]) if partitions is None else arrow_schema(ordered.schema)
+        emptied = buckets_named(partitions, self._builder.assigner, columns)
         if emptied and chosen is not SaveMode.OVERWRITE_PARTITIONS:
             raise ConfigError(
                 f"partitions= goes with mode='overwrite_partitions', got mode={mode!r}", code="CONFLICT"
@@ -103,7 +117,26 @@ class BuiltSink:
         report = report_of(outcome)
         if outcome.newly_left:
             raise _not_removed(report)
+        if report.already_committed:
+            self._warn_of_gone(report, txn_id)
         return report
+
+    def _warn_of_gone(self, report: EpochReport, txn_id: str | None) -> None:
+        """Tell of files of an earlier write that are not there any more; a scheduler shows success."""
+        store = self._address()
+        there = {
+            join(bucket, entry.name)
+            for bucket in {file.bucket for file in report.files}
+            for entry in store.list(bucket)
+        }
+        gone = [file.path for file in report.files if file.path not in there]
+        if gone:
+            log.warning(
+                "sink %s: txn_id %r was written before, and %d of its %d files are gone since, such as '%s': "
+                "overwritten, merged, or removed by hand. Nothing was written. If the rows are missed, write "
+                "them with another txn_id",
+                self._builder.base_path, txn_id, len(gone), len(report.files), gone[0],
+            )  # fmt: skip
 
     def _engine_for(
         self, emptied: frozenset[str], repeated: OnRepeatedTxn
