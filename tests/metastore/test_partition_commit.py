@@ -35,9 +35,9 @@ from filesink.metastore.policies import (
     SuccessFilePolicy,
 )
 from filesink.metastore.triggers import PartitionTime, Trigger, TriggerView
-from filesink.parts.closed_parts import Compaction
 from filesink.parts.committables import Watermark
 from filesink.parts.file_format import RowFormat
+from filesink.parts.stages.closed_parts import Compaction
 from filesink.sink import FileSink, FileSinkBuilder
 from filesink.storage.faulty import Fault, Moment
 from formats.encoders import Encoder
