@@ -22,7 +22,9 @@ from filesink.ledger.directory import twins
 from filesink.ledger.ledger import Ledger
 from filesink.ledger.sweep import NOT_SWEPT, Chain, hidden_files, leftovers
 from filesink.metastore.announcements import Announced, AnnouncementCodec
-from filesink.metastore.partition_commit import CloseDuePartitions, PartitionCommit, PartitionCommitter
+from filesink.metastore.due_partitions import CloseDuePartitions
+from filesink.metastore.partition_commit import PartitionCommit
+from filesink.metastore.partition_committer import PartitionCommitter
 from filesink.metastore.policies import Site
 from filesink.metastore.skipping import SkippingCommitter
 from filesink.naming import parent

@@ -27,7 +27,8 @@ from filesink.errors import (
 )
 from filesink.ledger.record import EMPTY
 from filesink.metastore.announcements import Announcement, AnnouncementCodec, gathered
-from filesink.metastore.partition_commit import PartitionCommit, PartitionCommitter
+from filesink.metastore.partition_commit import PartitionCommit
+from filesink.metastore.partition_committer import PartitionCommitter
 from filesink.metastore.policies import (
     CommittedPartition,
     ListenerPolicy,
