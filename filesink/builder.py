@@ -18,12 +18,12 @@ from filesink.metastore.partition_commit import PartitionCommit
 from filesink.method_arguments import accepted, choice, kind_of
 from filesink.naming import OutputFileConfig
 from filesink.parts.bucket import Closed
-from filesink.parts.closed_parts import Compaction, CompactStrategy, Waiting
 from filesink.parts.dead_letters import DeadLetters
 from filesink.parts.file_format import BulkFormat, FileFormat, RowFormat, check_suffix
-from filesink.parts.merging import SinkFiles
+from filesink.parts.plan import Plan
 from filesink.parts.rolling import AnsweringPolicy, CheckpointRollingPolicy, RollingPolicy
-from filesink.parts.writer import Plan
+from filesink.parts.stages.closed_parts import Compaction, CompactStrategy, Waiting
+from filesink.parts.stages.merger import SinkFiles
 from filesink.spark.input.s3a import SessionOptions
 
 if TYPE_CHECKING:

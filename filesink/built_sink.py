@@ -27,7 +27,8 @@ from filesink.operations.maintenance import Announce, Lost, Maintenance
 from filesink.parts.committables import Committable, HeldFile
 from filesink.save_mode import SaveMode
 from filesink.spark.arguments import spark_trigger
-from filesink.spark.engine import EngineOptions, SparkEngine
+from filesink.spark.engine import SparkEngine
+from filesink.spark.engine_options import EngineOptions
 from filesink.spark.input.s3a import SessionOptions
 from filesink.spark.input.schema import arrow_schema
 from filesink.spark.query import AtEnd, SinkQuery
