@@ -148,17 +148,15 @@ class SparkEngine(Generic[S, C, A]):
         check_frame(df)
         check_stream(checkpoint_location, query_name)
         arguments = spark_trigger(trigger)
-        if not df.isStreaming:
-            raise ConfigError("start() takes a streaming DataFrame; use write() for a batch", code="BATCH")
+        _refuse_batch(df)
         self.check(df)
         query = self._begin(df, query_name, checkpoint=str(checkpoint_location), trigger=arguments)
         sink_id = stream_sink_id(self.sink.uid, query.id)
         self._join(sink_id, df.sparkSession, RunIds(query_id=query.id, run_id=query.runId))
-        ends = not _ENDING.isdisjoint(trigger)
         return SinkQuery(
             query,
             name=self._name,
-            finish=partial(self._end, sink_id, at_end) if ends else None,
+            finish=None if _ENDING.isdisjoint(trigger) else partial(self._end, sink_id, at_end),
             release=lambda: self._loops.release(sink_id),
             reports=lambda: [report(outcome) for outcome in self._outcomes.latest()],
         )
@@ -277,6 +275,11 @@ class SparkEngine(Generic[S, C, A]):
                     code="NO_SESSION",
                 ) from error
             return known  # its settings can still be read, and most streams are finished without a job
+
+
+def _refuse_batch(df: DataFrame) -> None:
+    if not df.isStreaming:
+        raise ConfigError("start() takes a streaming DataFrame; use write() for a batch", code="BATCH")
 
 
 def _line(name: str, told: Callable[[Outcome[Any]], str], outcome: Outcome[Any]) -> str:
