@@ -29,8 +29,8 @@ from filesink.file_sink.tiers import StoreAddress
 from filesink.naming import HiddenName, OutputFileConfig
 from filesink.parts.committables import HeldFile, PendingFile
 from filesink.parts.file_format import BulkFormat, FileFormat, RowFormat
-from filesink.parts.merging import Merger, MergeRequest, SinkFiles
-from filesink.parts.open_parts import Part
+from filesink.parts.stages.merger import Merger, MergeRequest, SinkFiles
+from filesink.parts.stages.open_parts import Part
 from filesink.storage.api import Output, Store
 from filesink.storage.staged import HiddenFile
 from filesink.system import SystemIds

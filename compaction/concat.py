@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from compaction.contract import BaseFileCompactor
 from filesink.errors import CompactionError, ConfigError
 from filesink.parts.file_format import BulkFormat, FileFormat, code_of
-from filesink.parts.merging import Combine, Combined, MergeRequest, SinkFiles, concatenate
-from filesink.parts.open_parts import Part
+from filesink.parts.stages.merger import Combine, Combined, MergeRequest, SinkFiles, concatenate
+from filesink.parts.stages.open_parts import Part
 from filesink.storage.api import Store
 from filesink.storage.staged import Piece, Tail
 

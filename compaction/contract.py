@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING
 from compaction.inputs import HeldInput, InputFile
 from filesink.errors import StorageError
 from filesink.parts.file_format import FileFormat
-from filesink.parts.merging import Combine, Combined, MergeRequest, SinkFiles
-from filesink.parts.open_parts import Part
+from filesink.parts.stages.merger import Combine, Combined, MergeRequest, SinkFiles
+from filesink.parts.stages.open_parts import Part
 from filesink.storage.api import Store
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ class RewritingFileCompactor(BaseFileCompactor):
 
 @dataclass(frozen=True, slots=True)
 class Rewrite:
-    """Runs a rewriting compactor; implements ``filesink.parts.merging.Combine``."""
+    """Runs a rewriting compactor; implements ``filesink.parts.stages.merger.Combine``."""
 
     compactor: RewritingFileCompactor
     form: FileFormat

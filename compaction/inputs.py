@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Protocol, cast
 
 import pyarrow as pa
 
-from filesink.parts.open_parts import Part
+from filesink.parts.stages.open_parts import Part
 from filesink.storage.api import Store
 from filesink.storage.staged import Staged
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
 
 from compaction.trigger import Moment, Trigger
-from filesink.parts.open_parts import Part
+from filesink.parts.stages.open_parts import Part
 
 #: Held files that may wait in a sink, as they are part of its state; the fullest buckets go first.
 MAX_WAITING = 10_000

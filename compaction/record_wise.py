@@ -15,7 +15,7 @@ from compaction.contract import RewritingFileCompactor
 from compaction.inputs import InputFile
 from filesink.errors import CompactionError, ConfigError
 from filesink.parts.file_format import BulkFormat, FileFormat, RowFormat, code_of
-from filesink.parts.merging import UNREADABLE
+from filesink.parts.stages.merger import UNREADABLE
 from formats import columns
 from formats.errors import FormatError
 from formats.evolution import check_readable_as

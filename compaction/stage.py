@@ -7,10 +7,10 @@ from collections.abc import Callable, Hashable
 from compaction.planner import Plan, plan
 from compaction.trigger import Moment, Trigger
 from filesink.api import EpochContext, Input, PreCommitStage, Prepared
-from filesink.parts.closed_parts import closed_parts
 from filesink.parts.committables import Committable, HeldFile
-from filesink.parts.merging import Merging
-from filesink.parts.open_parts import Part
+from filesink.parts.stages.closed_parts import closed_parts
+from filesink.parts.stages.merging import Merging
+from filesink.parts.stages.open_parts import Part
 
 
 class CompactParts(PreCommitStage[HeldFile, Committable]):

@@ -13,8 +13,9 @@ from compaction.trigger import Trigger
 from filesink.durations import parse_duration_ms
 from filesink.errors import ConfigError
 from filesink.parts.file_format import code_of
-from filesink.parts.merging import Merging, SinkFiles
-from filesink.parts.open_parts import Part
+from filesink.parts.stages.merger import SinkFiles
+from filesink.parts.stages.merging import Merging
+from filesink.parts.stages.open_parts import Part
 from formats.errors import FormatError
 from formats.sizes import parse_size
 
@@ -61,7 +62,7 @@ class FileCompactStrategy:
         )
 
     def stage(self, compactor: BaseFileCompactor, files: SinkFiles) -> CompactParts:
-        """See ``filesink.parts.closed_parts.CompactStrategy``."""
+        """See ``filesink.parts.stages.closed_parts.CompactStrategy``."""
         if not isinstance(compactor, BaseFileCompactor):
             raise ConfigError(
                 f"enable_compact takes a FileCompactor, got {type(compactor).__name__}; choose one of "

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from filesink.durations import has_passed
 from filesink.errors import SecurityError
 from filesink.naming import name_of, parse_hidden
-from filesink.parts.open_parts import Part
+from filesink.parts.stages.open_parts import Part
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

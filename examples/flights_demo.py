@@ -18,8 +18,7 @@ from pyspark.sql import SparkSession
 from tqdm import tqdm
 
 import flights
-from filesink import BucketAssigner, FileSink
-from formats import ParquetWriterFactory
+from filesink import BucketAssigner, FileSink, ParquetWriterFactory
 
 if TYPE_CHECKING:
     from pyspark.sql.streaming import StreamingQuery

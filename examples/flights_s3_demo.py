@@ -19,9 +19,8 @@ import pyarrow.parquet as pq
 
 import flights
 import s3_server
-from filesink import BucketAssigner, FileSink
+from filesink import BucketAssigner, FileSink, ParquetWriterFactory
 from flights_demo import follow, start_spark
-from formats import ParquetWriterFactory
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -23,11 +23,11 @@ from filesink import (
     HiveMetastore,
     ListenerPolicy,
     MetastorePolicy,
+    ParquetWriterFactory,
     PartitionCommit,
     SuccessFilePolicy,
     TableKind,
 )
-from formats import ParquetWriterFactory
 from hive_server import hive_server
 
 HERE = Path(__file__).resolve().parent

@@ -1,4 +1,14 @@
-"""filesink: exactly-once part files from batch and streaming PySpark DataFrames."""
+"""filesink: exactly-once part files from batch and streaming PySpark DataFrames.
+
+The one door for imports: what a program needs of ``formats`` is here, too. ``compaction`` stands above
+this package and is imported by its own name.
+"""
+
+# ruff: noqa: E402 - nothing below can be imported where a stranger's package has the name of one of ours
+
+from filesink.packages import refuse_shadows
+
+refuse_shadows("formats", "compaction")
 
 from filesink.buckets.assigner import BucketAssigner
 from filesink.data_source.register import register
@@ -25,6 +35,7 @@ from filesink.errors import (
     ReplayTooOldError,
     SchemaError,
     SecurityError,
+    ShadowedError,
     StagedDataLost,
     StateCorruptError,
     StateError,
@@ -51,10 +62,37 @@ from filesink.parts.part_file import PartFileInfo
 from filesink.parts.rolling import CheckpointRollingPolicy, RollingPolicy
 from filesink.sink import FileSink, FileSinkBuilder
 from filesink.spark.catalog.metastore import SparkCatalog
+from formats import (
+    ArrowWriterFactory,
+    AvroWriterFactory,
+    BinaryOutput,
+    BulkWriter,
+    BulkWriterFactory,
+    CompressWriterFactory,
+    Encoder,
+    ExcelWriterFactory,
+    FormatError,
+    LimitError,
+    OrcBulkWriterFactory,
+    OrcIndexes,
+    ParquetEncryption,
+    ParquetLayout,
+    ParquetWriterFactory,
+    ReadLimits,
+    RowEncoder,
+    SequenceFileWriterFactory,
+    XmlWriterFactory,
+    bounded,
+)
 
 __all__ = [
+    "ArrowWriterFactory",
+    "AvroWriterFactory",
+    "BinaryOutput",
     "BucketAssigner",
     "BucketError",
+    "BulkWriter",
+    "BulkWriterFactory",
     "CheckpointMismatchError",
     "CheckpointRollingPolicy",
     "CleanupError",
@@ -63,38 +101,52 @@ __all__ = [
     "CommitStateUnknown",
     "CommittedPartition",
     "CompactionError",
+    "CompressWriterFactory",
     "ConcurrentDriverError",
     "ConfigError",
     "DataError",
     "DeadLetters",
     "DependencyError",
+    "Encoder",
     "EncoderError",
     "EpochReport",
+    "ExcelWriterFactory",
     "FileSink",
     "FileSinkBuilder",
     "FilesinkError",
     "FinishedFile",
+    "FormatError",
     "GlueCatalog",
     "HiveMetastore",
     "IdentityError",
     "InternalError",
     "Kerberos",
+    "LimitError",
     "ListenerPolicy",
     "Metastore",
     "MetastoreConflictError",
     "MetastoreError",
     "MetastorePolicy",
+    "OrcBulkWriterFactory",
+    "OrcIndexes",
     "OutputFileConfig",
+    "ParquetEncryption",
+    "ParquetLayout",
+    "ParquetWriterFactory",
     "PartFileInfo",
     "PartitionCommit",
     "PartitionPolicy",
+    "ReadLimits",
     "RecoveryReport",
     "RepeatedTxnError",
     "ReplayMismatchError",
     "ReplayTooOldError",
     "RollingPolicy",
+    "RowEncoder",
     "SchemaError",
     "SecurityError",
+    "SequenceFileWriterFactory",
+    "ShadowedError",
     "SparkCatalog",
     "StagedDataLost",
     "StateCorruptError",
@@ -105,5 +157,7 @@ __all__ = [
     "SweepPlan",
     "TableKind",
     "VersionError",
+    "XmlWriterFactory",
+    "bounded",
     "register",
 ]

@@ -3,6 +3,7 @@
     FilesinkError
     ├── ConfigError               the sink was built or started in a way that cannot work
     │   ├── DependencyError       an optional package is missing
+    │   ├── ShadowedError         another package has the name of one that filesink was installed with
     │   └── VersionError          Spark is of a version that is not supported
     ├── SchemaError               columns or types do not fit the format or the buckets
     ├── DataError                 a value of a record cannot be written
@@ -82,6 +83,14 @@ class ConfigError(FilesinkError, ValueError):
 
 class DependencyError(ConfigError):
     """An optional package is missing; the message names the extra to install."""
+
+
+class ShadowedError(ConfigError, ImportError):
+    """Python finds a stranger's package under the name of one that filesink was installed with.
+
+    An ``ImportError`` as well: ``import filesink`` raises it, and whoever writes ``except`` around that
+    statement has no class of ours to name.
+    """
 
 
 class VersionError(ConfigError):

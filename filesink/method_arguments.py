@@ -16,10 +16,14 @@ E = TypeVar("E", bound=Enum)
 V = TypeVar("V")
 
 
-def instance_of(value: V, kind: type[Any], where: str) -> V:
-    """``value`` if it is one of ``kind``; ``where`` is the method that takes it."""
+def accepted(value: V, kind: type[Any], *, by: str) -> V:
+    """``value`` if it is a ``kind``; ``by`` is the method whose only argument it is.
+
+    Raises:
+        ConfigError: ``BAD_VALUE``; it says the method and both types, never the value.
+    """
     if not isinstance(value, kind):
-        raise ConfigError(f"{where} takes a {kind.__name__}, got {kind_of(value)}", code="BAD_VALUE")
+        raise ConfigError(f"{by} takes a {kind.__name__}, got {kind_of(value)}", code="BAD_VALUE")
     return value
 
 

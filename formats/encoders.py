@@ -11,6 +11,7 @@ from formats.avro.writer import AvroEncoder
 from formats.csv.dialect import CsvDialect, default_escape
 from formats.csv.encoder import CsvEncoder
 from formats.csv.options import CsvValues
+from formats.errors import FormatError
 from formats.json.encoder import JsonLinesEncoder
 from formats.per_row import PerRowEncoder
 from formats.text.encoder import TextEncoder
@@ -66,6 +67,8 @@ class Encoder(BaseEncoder):
         Raises:
             FormatError: kind ``"option"``; a value that no reader could take apart.
         """
+        if not isinstance(header, bool):  # "false" would be true
+            raise FormatError("CSV header must be True or False", kind="option")
         if escape is None:
             escape = default_escape(dialect, quote=quote)
         return CsvEncoder(

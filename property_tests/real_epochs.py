@@ -22,8 +22,8 @@ from filesink.file_sink.tiers import FileTiers
 from filesink.ledger.record import MicroBatch
 from filesink.naming import OutputFileConfig
 from filesink.parts.file_format import BulkFormat, FileFormat, RowFormat
+from filesink.parts.plan import Plan
 from filesink.parts.rolling import RollingPolicy
-from filesink.parts.writer import Plan
 from filesink.ports import Losers, Ports, SerialRunner
 from filesink.storage.api import Store
 from filesink.storage.local.posix import PosixFs

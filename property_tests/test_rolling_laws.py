@@ -14,12 +14,13 @@ from hypothesis import strategies as st
 
 from filesink.api import WriterContext
 from filesink.naming import OutputFileConfig
+from filesink.parts.attempt import AttemptParts
 from filesink.parts.bucket import WriterBucket
 from filesink.parts.committables import Committable, HeldFile, HeldFileCodec, PendingFile
 from filesink.parts.file_format import BulkFormat, FileFormat, RowFormat
 from filesink.parts.part_file import PartFileInfo
+from filesink.parts.plan import Plan
 from filesink.parts.rolling import RollingPolicy
-from filesink.parts.writer import AttemptParts, Plan
 from filesink.storage.memory import MemoryFiles, MemoryStore
 from filesink.system import SystemClock, SystemIds
 from formats.api import BinaryOutput, BulkWriter, BulkWriterFactory

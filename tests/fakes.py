@@ -20,11 +20,12 @@ from filesink.metastore.partition_commit import PartitionCommit
 from filesink.naming import OutputFileConfig
 from filesink.operations.maintenance import Announce, Maintenance
 from filesink.parts.bucket import Closed, WriterBucket
-from filesink.parts.closed_parts import Compaction, Waiting
 from filesink.parts.committables import HeldFile
 from filesink.parts.file_format import FileFormat, RowFormat
+from filesink.parts.plan import Plan, WriterLimits
 from filesink.parts.rolling import RollingPolicy
-from filesink.parts.writer import FileWriter, Plan, WriterLimits
+from filesink.parts.stages.closed_parts import Compaction, Waiting
+from filesink.parts.writer import FileWriter
 from filesink.ports import Losers, Ports, SerialRunner
 from filesink.storage.api import Store
 from filesink.storage.faulty import Fault, FaultyStore

@@ -27,8 +27,11 @@ from tests.spark.conftest import spark  # noqa: F401 - a fixture; tests name it 
 
 ROOT = Path(__file__).resolve().parents[1]
 INSTALLED = Path(str(filesink.__file__)).resolve().parents[1]  # where links to sources lead
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+README = ROOT / "README.md"
+CONTRIBUTING = ROOT / "CONTRIBUTING.md"
+PAGES = [README, CONTRIBUTING, *sorted((ROOT / "docs").glob("*.md"))]
 ERRORS = ROOT / "docs" / "errors.md"
+ARCHITECTURE = ROOT / "docs" / "architecture.md"
 MOST_NOT_RUN = 3
 
 _BLOCK = re.compile(
@@ -37,6 +40,9 @@ _BLOCK = re.compile(
 _FENCED = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
 _LINK = re.compile(r"(?<!`)\[[^\]]+\]\((?P<target>[^)\s]+)\)|<img[^>]* src=\"(?P<image>[^\"]+)\"")
 _HEADING = re.compile(r"^#+ (.+)$", re.MULTILINE)
+_PATH = re.compile(r"\b(?:filesink|formats|compaction|tests|property_tests|docs)(?:/\w+)+(?:\.\w+)?")
+_STATION = re.compile(r"^(\d+)\. \[(\S+)\]\(\.\./\2\):", re.MULTILINE)
+_DRAWN = re.compile(r'\["(\d+) (\S+)"\]')
 _ROW = re.compile(r"^\| `(\w+)` \| `([A-Z_]+)` \| .+ \|$", re.MULTILINE)
 
 
@@ -92,7 +98,7 @@ def test_few_blocks_are_not_run() -> None:
 
 def test_the_example_of_the_readme_is_short() -> None:
     """Fifteen lines at most, which is what the README promises to need."""
-    first = blocks(ROOT / "README.md")[0]
+    first = blocks(README)[0]
     assert len([line for line in first.code.splitlines() if line.strip()]) <= 15
 
 
@@ -123,6 +129,40 @@ def test_the_table_of_errors_has_every_code() -> None:
     assert sorted((kind, code) for kind, code in used if kind and (kind, code) not in rows) == []
     assert sorted((kind, code) for kind, code in rows if code not in known) == []
     assert sorted(kind for kind, _ in rows if not hasattr(errors, kind)) == []
+
+
+@pytest.mark.parametrize("example", ["toy_format.py", "toy_store.py"])
+def test_the_toys_are_small_and_shown(example: str) -> None:
+    """Forty lines at most, as CONTRIBUTING says of the finished examples that it links to."""
+    path = Path("tests") / "examples" / example
+    assert len((ROOT / path).read_text().splitlines()) <= 40
+    assert str(path) in set(_links(CONTRIBUTING))
+
+
+def test_what_the_architecture_names_is_there() -> None:
+    """In its drawing, too, whose paths are no links: each is a file or a directory."""
+    paths = set(_PATH.findall(ARCHITECTURE.read_text()))
+    assert len(paths) > 20
+    assert [
+        path for path in sorted(paths) if not any(place.exists() for place in _places(README, path))
+    ] == []
+
+
+def test_the_architecture_has_every_room() -> None:
+    """Each folder of filesink has a row in the table."""
+    rooms = {file.parent.name for file in (INSTALLED / "filesink").glob("*/__init__.py")}
+    assert len(rooms) > 9
+    rows = [line for line in ARCHITECTURE.read_text().splitlines() if line.startswith("| ")]
+    assert [room for room in sorted(rooms) if not any(f"`{room}`" in row.split("|")[1] for row in rows)] == []
+
+
+def test_the_stations_are_told_as_they_are_drawn() -> None:
+    """The same files in the same order, from the door to the report, and none is visited twice."""
+    text = ARCHITECTURE.read_text()
+    told = _STATION.findall(text)
+    assert told == _DRAWN.findall(text)
+    assert [int(number) for number, _ in told] == list(range(1, 1 + len(told)))
+    assert len({path for _, path in told}) == len(told) > 9
 
 
 def _links(page: Path) -> Iterator[str]:

@@ -14,28 +14,25 @@ from pyspark.sql.streaming import StreamingQuery
 
 import compaction
 import filesink
-import formats
 from compaction import FileCompactor, FileCompactStrategy
 from filesink import (
     BucketAssigner,
+    BulkWriterFactory,
     DeadLetters,
+    Encoder,
     FileSink,
     FileSinkBuilder,
     FilesinkError,
-    OutputFileConfig,
-    PartitionCommit,
-    PartitionPolicy,
-    RollingPolicy,
-)
-from formats import (
-    BulkWriterFactory,
-    Encoder,
     FormatError,
     OrcBulkWriterFactory,
     OrcIndexes,
+    OutputFileConfig,
     ParquetEncryption,
     ParquetLayout,
     ParquetWriterFactory,
+    PartitionCommit,
+    PartitionPolicy,
+    RollingPolicy,
 )
 from tests.fakes import World, micro_batch
 
@@ -170,7 +167,7 @@ def calls(good: Mapping[str, Any], instances: Mapping[str, Any]) -> Iterator[Cal
         good: values of parameters without a default, by name, or by name of the call and the parameter.
         instances: whose methods users call, by name of the class; those of other classes the sink calls.
     """
-    for module in (filesink, formats, compaction):
+    for module in (filesink, compaction):  # what is in ``formats`` is in ``filesink``
         for name, function in _functions(module, instances):
             yield from _calls(name, function, {**_GOOD, **good})
 

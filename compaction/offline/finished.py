@@ -44,8 +44,8 @@ from filesink.ledger.sweep import walk
 from filesink.naming import OutputFileConfig, PartName, is_data, join, name_of, parse_part, sink_tag
 from filesink.parts.committables import Committable, CommittableCodec, HeldFile, PendingFile, ReplacedFile
 from filesink.parts.file_format import BulkFormat, FileFormat, RowFormat
+from filesink.parts.plan import Plan
 from filesink.parts.rolling import RollingPolicy
-from filesink.parts.writer import Plan
 from filesink.ports import Ports
 from filesink.storage.api import Kind, Store
 from filesink.storage.base_path import check_base_path

@@ -14,7 +14,8 @@ from filesink.errors import CompactionError, StorageError
 from filesink.naming import HiddenName, join, new_part_id, sink_tag
 from filesink.parts.committables import Committable, HeldFile, PendingFile, ReplacedFile, SupersededFile
 from filesink.parts.file_format import FileFormat
-from filesink.parts.merging import UNREADABLE, count_merged
+from filesink.parts.stages.merger import UNREADABLE
+from filesink.parts.stages.merging import count_merged
 from filesink.storage.api import Store
 
 log = logging.getLogger("filesink")

@@ -68,6 +68,13 @@ class DatePattern:
 
     def check_meant(self) -> None:
         """Raise ``ConfigError`` if letters were likely meant to be others, as ``mm`` in ``yyyy-mm-dd``."""
+        levels = self.with_fields(_FIELD).split("/")
+        if any(_FIELD in level.partition("=")[0] for level in levels if "=" in level):
+            raise ConfigError(
+                f"date pattern {repr(self.pattern)[:80]}: letters before '=' are parts of a time, so every "
+                "day would be another column; put the name in quotes, as in \"'day='yyyy-MM-dd\"",
+                code="BAD_VALUE",
+            )
         fields = [piece for piece in self._pieces if not isinstance(piece, str)]
         letters = "".join(letter for letter, _ in fields)
         short_day = any(letter == "D" and count < 3 for letter, count in fields)
@@ -97,6 +104,7 @@ class DatePattern:
         return max((count for letter, count in fields if letter == "S"), default=0)
 
 
+_FIELD = "\0"  # stands for a part of a time; no directory holds it
 #: Letter, what it is, what was likely meant, and whether it was, from the letters of a pattern in order.
 _MISTAKES: tuple[tuple[str, str, str, Callable[[str], object]], ...] = (
     ("m", "the minute", "'MM', the month", re.compile("^(?=.*[yu])(?=.*m)[^MLDQ]*$").search),

@@ -166,7 +166,9 @@ def check_same_data(decided: EpochRecord, rows: int, digest: str) -> None:
     if is_same:
         return
     what = (
-        f"{decided.rows} rows, now it has {rows}" if rows != decided.rows else f"other values in {rows} rows"
+        f"{decided.rows} rows, now it has {rows}"
+        if rows != decided.rows
+        else f"other values or columns in {rows} rows"
     )
     name = decided.cause.txn_id if isinstance(decided.cause, BatchWrite) else ""
     raise RepeatedTxnError(

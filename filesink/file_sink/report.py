@@ -11,7 +11,7 @@ from filesink.ledger.record import MicroBatch
 from filesink.ledger.sweep import Leftover
 from filesink.naming import is_data
 from filesink.parts.committables import Committable, PendingFile, ReplacedFile
-from filesink.parts.held_rows import OPEN_ROWS, WAITING_ROWS
+from filesink.parts.stages.held_rows import OPEN_ROWS, WAITING_ROWS
 
 _SHOWN = 20  # files in a notebook's table
 _FIELDS = frozenset({OPEN_ROWS, WAITING_ROWS})  # no counters: what they tell of two epochs does not add up

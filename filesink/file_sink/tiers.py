@@ -1,4 +1,4 @@
-"""The file sink as a three-tier sink: what an engine drives. Built by ``filesink.sink``."""
+"""The file sink as a three-tier sink: what an engine drives. Built by ``filesink.builder``."""
 
 from __future__ import annotations
 
@@ -22,19 +22,22 @@ from filesink.ledger.directory import twins
 from filesink.ledger.ledger import Ledger
 from filesink.ledger.sweep import NOT_SWEPT, Chain, hidden_files, leftovers
 from filesink.metastore.announcements import Announced, AnnouncementCodec
-from filesink.metastore.partition_commit import CloseDuePartitions, PartitionCommit, PartitionCommitter
+from filesink.metastore.due_partitions import CloseDuePartitions
+from filesink.metastore.partition_commit import PartitionCommit
+from filesink.metastore.partition_committer import PartitionCommitter
 from filesink.metastore.policies import Site
 from filesink.metastore.skipping import SkippingCommitter
 from filesink.naming import parent
 from filesink.parts import file_format
-from filesink.parts.closed_parts import Compaction, MergeParts, Waiting
 from filesink.parts.committables import Committable, CommittableCodec, HeldFile, HeldFileCodec, PendingFile
 from filesink.parts.file_format import RowFormat
-from filesink.parts.held_rows import CountHeldRows
-from filesink.parts.merging import SinkFiles
-from filesink.parts.open_parts import CloseParts
+from filesink.parts.plan import Plan
 from filesink.parts.recorded_paths import check_record, check_reported, naming
-from filesink.parts.writer import FileWriter, Plan
+from filesink.parts.stages.closed_parts import Compaction, MergeParts, Waiting
+from filesink.parts.stages.held_rows import CountHeldRows
+from filesink.parts.stages.merger import SinkFiles
+from filesink.parts.stages.open_parts import CloseParts
+from filesink.parts.writer import FileWriter
 from filesink.save_mode import SaveMode
 from filesink.storage.api import Store
 from filesink.storage.open import open_store

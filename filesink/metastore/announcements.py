@@ -1,7 +1,7 @@
 """What a record says about partitions: those to announce with its epoch, and those that wait.
 
-One value for each partition that got files since it was announced last, or lost some to an overwrite, and
-one watermark. Bounded: counts instead of names, except for the files of the epoch that announces.
+One value for each partition that got files since it was last announced, or lost some to an overwrite, and
+one watermark. Bounded in size: counts instead of names, except for the files of the epoch that announces.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ CODEC_VERSION = 1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Announcement:
-    """A partition with news that nobody was told of: files, or that an overwrite has left it none.
+    """A partition with news still to be announced: new files, or that an overwrite has left it without any.
 
     Attributes:
         bucket: its directory; ``""`` is the base path.
         first_seen_ms: the driver's clock in the epoch of the first of these files.
         slot: the epoch that this value was recorded in.
         files, rows, size: since it was announced last; ``size`` in bytes.
-        paths: those of the files that this very epoch makes visible.
+        paths: of the files that this very epoch makes visible.
     """
 
     bucket: str
@@ -38,6 +38,16 @@ class Announcement:
     rows: int = 0
     size: int = 0
     paths: tuple[str, ...] = field(default=(), repr=False)
+
+    def with_files(self, new: Sequence[PendingFile]) -> Announcement:
+        """The same partition with the files that this epoch makes visible."""
+        return replace(
+            self,
+            files=self.files + len(new),
+            rows=self.rows + sum(file.rows for file in new),
+            size=self.size + sum(file.size for file in new),
+            paths=tuple(file.target for file in new),
+        )
 
     def put_off(self) -> Announcement:
         """The same partition as it waits for a later epoch."""
@@ -68,18 +78,12 @@ def gathered(
                 pass
     for bucket, new in files.items():
         one = found.get(bucket) or Announcement(bucket=bucket, first_seen_ms=now_ms, slot=slot)
-        found[bucket] = replace(
-            one,
-            files=one.files + len(new),
-            rows=one.rows + sum(file.rows for file in new),
-            size=one.size + sum(file.size for file in new),
-            paths=tuple(file.target for file in new),
-        )
+        found[bucket] = one.with_files(new)
     return [found[bucket] for bucket in sorted(found)], latest
 
 
 def _later(one: Watermark, other: Watermark) -> Watermark:
-    """Never back; the zone is that of the newest report."""
+    """The later of two watermarks, which never goes back; with the zone of the newest report."""
     return replace(other, latest_ms=max(one.latest_ms, other.latest_ms))
 
 

@@ -1,12 +1,12 @@
-"""Tells a metastore of partitions: adds those that are new, and keeps the statistics of all.
+"""Tells a metastore about partitions: adds those that are new, and keeps the statistics of all.
 
 Rules:
-1. It looks before the epoch is decided, when all can still be refused: table, keys, columns, format, and
-   where each partition is. What that look has not found need not be looked for again to be added.
-2. Replayable because it looks first: a partition that is there is compared, not added again. An answer
-   that got lost is found out by the next call, which begins with the same look.
-3. After adding it looks only for those that the metastore does not say it has added by this call:
-   somebody may have been faster.
+1. It looks before the epoch is decided, when everything can still be refused: table, keys, columns, format,
+   and where each partition is. What was not found then is added without another look.
+2. It can be repeated because it looks first: a partition that exists is compared, not added again. If an
+   answer was lost, the next call begins with the same look and finds out.
+3. After adding it looks only for partitions which the metastore does not say that this call has added:
+   somebody else may have been first.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ from filesink.metastore.tables.readers import check_readers
 log = logging.getLogger("filesink")
 T = TypeVar("T")
 
-_BATCH = 500  # partitions between two looks; what is done by then stays done
+_BATCH = 500  # partitions between two looks; a batch that is done stays done
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,7 +67,7 @@ class MetastorePolicy(CommitPolicy):
         table: ``"database.table"``.
         metastore: where the table is.
         create: make the table if there is none, external or managed; ``None`` refuses to start.
-        on_new_columns: what becomes of columns that the table does not have: ``"refuse"`` to start, or
+        on_new_columns: what happens to columns that the table does not have: ``"refuse"`` to start, or
             ``"add"`` them to the table.
 
     Raises:
@@ -100,7 +100,7 @@ class MetastorePolicy(CommitPolicy):
 
         Raises:
             MetastoreError: the metastore does not answer.
-            MetastoreConflictError: there is no such table, or it is another than the sink writes.
+            MetastoreConflictError: there is no such table, or it is not the one that the sink writes.
             SchemaError: its columns do not fit those of the input.
         """
         table = self.metastore.get_table(self.table)
@@ -127,7 +127,7 @@ class MetastorePolicy(CommitPolicy):
             MetastoreError: the metastore does not answer.
             MetastoreConflictError: the table is gone, or has another format or other keys, or a partition is
                 elsewhere.
-            SchemaError: its columns do not fit any more those that ``prepare`` was given.
+            SchemaError: its columns no longer fit those that ``prepare`` was given.
         """
         table = self._existing()
         check_readers(table, site, pa.schema([]) if self._schema is None else self._schema)
@@ -188,28 +188,34 @@ class MetastorePolicy(CommitPolicy):
         absent = frozenset[Values]() if look is None else look.absent
         looked_for = {values: one for values, one in wanted.items() if values not in absent}
         known = self._known(table, looked_for, site, so_far=AFTER)
+        missing = {values: one for values, one in wanted.items() if one.file_count and values not in known}
+        if missing:
+            known |= self._add(table, missing, site)
+        changed = list(_changed(known.values(), wanted, site))
+        if changed:
+            self.metastore.alter_partitions(table, changed)
+
+    def _add(
+        self, table: Table, missing: Mapping[Values, CommittedPartition], site: Site
+    ) -> dict[Values, Partition]:
+        """Add partitions with their statistics; returns those that are there without any."""
         new = [
             Partition(
                 values=values,
                 location=bucket_location(table.location, site.base_path, one.bucket),
                 parameters=statistics(one, site.store, {}),
             )
-            for values, one in wanted.items()
-            if one.file_count and values not in known
+            for values, one in missing.items()
         ]
-        if new:
-            added = self.metastore.add_partitions(table, new)
-            others = {one.values: wanted[one.values] for one in new if one.values not in added}
-            there = self._there_already(table, others, site)
-            known |= {values: one for values, one in there.items() if "numFiles" not in one.parameters}
-        changed = list(_changed(known.values(), wanted, site))
-        if changed:
-            self.metastore.alter_partitions(table, changed)
+        added = self.metastore.add_partitions(table, new)
+        others = {one.values: missing[one.values] for one in new if one.values not in added}
+        there = self._there_already(table, others, site)
+        return {values: one for values, one in there.items() if "numFiles" not in one.parameters}
 
     def _known(
         self, table: Table, wanted: Mapping[Values, CommittedPartition], site: Site, *, so_far: str
     ) -> dict[Values, Partition]:
-        """The partitions that exist, each where it should be; one that was emptied may be elsewhere."""
+        """The partitions that exist, each at its place; only one that was emptied may be elsewhere."""
         if not wanted:
             return {}
         found = self.metastore.get_partitions(table, list(wanted))
@@ -218,7 +224,7 @@ class MetastorePolicy(CommitPolicy):
     def _there_already(
         self, table: Table, others: Mapping[Values, CommittedPartition], site: Site
     ) -> dict[Values, Partition]:
-        """Somebody may have been faster, with another location; or have dropped them at once."""
+        """Partitions that somebody else has added first, maybe elsewhere; or has dropped again at once."""
         found = self._known(table, others, site, so_far=AFTER)
         if len(found) < len(others):
             raise MetastoreError(
@@ -227,7 +233,7 @@ class MetastorePolicy(CommitPolicy):
         return found
 
     def _describe_table(self, table: Table, batch: Sequence[CommittedPartition], site: Site) -> None:
-        """A table without partitions: its directory is the base path, and has the statistics."""
+        """Of a table without partitions, the directory is the base path, and the statistics are its own."""
         check_place(table, site, so_far=AFTER)
         for one in batch:
             values_in(table.name, (), one.bucket)

@@ -15,7 +15,7 @@ from typing import Any
 from filesink.api import Announcements, EpochContext, Prepared, SinkAggregatedCommitter
 from filesink.errors import FilesinkError
 from filesink.metastore.announcements import Announced, Announcement
-from filesink.metastore.partition_commit import PartitionCommitter
+from filesink.metastore.partition_committer import PartitionCommitter
 from filesink.parts.committables import Committable
 
 log = logging.getLogger("filesink")

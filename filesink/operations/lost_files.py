@@ -31,7 +31,7 @@ from filesink.parts.committables import (
     ReplacedFile,
     SupersededFile,
 )
-from filesink.parts.open_parts import Part, parts_of
+from filesink.parts.stages.open_parts import Part, parts_of
 
 if TYPE_CHECKING:
     from filesink.file_sink.tiers import FileTiers

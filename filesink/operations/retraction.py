@@ -1,14 +1,14 @@
 """Takes back a decided epoch whose bytes are gone, so that its rows can be written once more.
 
-An epoch of its own says so, and is carried out as any other: by whoever comes first, again if it must be.
+A new epoch says so. It is completed as any other: by the first driver that comes, again if need be.
 
 Rules:
-1. Nothing is removed before that is decided. Until then the epoch may be carried through after all.
-2. Neither slot nor names are used a second time: what is held again is copied. So what a server does late
-   for the drivers of the epoch meets nobody's files.
+1. Nothing is removed before the new epoch is decided. Until then the old one may still be completed.
+2. Neither slot nor names are used a second time: what is held again is copied. So a request of the old
+   epoch that a server carries out late meets nobody's files.
 3. An epoch that may have begun to remove what its files replace is not taken back: rows of earlier epochs
-   may be in its files only. Finished files go when none of its own has a hidden name any more; after that
-   no look tells, since a server may carry a removal out late.
+   may be in its files only. It begins to remove finished files when none of its own has a hidden name any
+   more. After that looking does not help, since a server may carry out a removal late.
 4. A micro-batch is taken back only if its own checkpoint will replay it.
 """
 
@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from filesink.commit.task import encode_states
@@ -24,7 +24,7 @@ from filesink.commit.task_results import states_of
 from filesink.errors import ConcurrentDriverError, IdentityError, SecurityError, StagedDataLost, StorageError
 from filesink.ledger.identity import queries_of
 from filesink.ledger.ledger import Head, Ledger
-from filesink.ledger.record import EMPTY, BatchWrite, EpochRecord, MicroBatch, Section, TakenBack
+from filesink.ledger.record import BatchWrite, EpochRecord, MicroBatch, Section, TakenBack
 from filesink.naming import join, name_of, parent, parse_hidden
 from filesink.parts.committables import (
     Committable,
@@ -40,6 +40,23 @@ from filesink.storage.staged import HiddenFile, Staged
 if TYPE_CHECKING:
     from filesink.file_sink.tiers import FileTiers
     from filesink.ports import Ports
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Voided:
+    """An epoch that is taken back.
+
+    Attributes:
+        record: of the epoch.
+        before: the record whose state holds again; ``None`` if there is none.
+        states: that state.
+        copies: of files held in it, by the path they had.
+    """
+
+    record: EpochRecord
+    before: EpochRecord | None
+    states: Mapping[int, Sequence[HeldFile]]
+    copies: Mapping[str, Staged]
 
 
 class Retraction:
@@ -61,11 +78,11 @@ class Retraction:
         self._check_replay = check_replay
 
     def decide(self, ledger: Ledger, record: EpochRecord) -> None:
-        """Decide that ``record``, the newest of ``ledger``, is void. The epoch that says so is not complete.
+        """Decide that ``record``, the newest of ``ledger``, is void, in an epoch that is not completed here.
 
         Raises:
-            ConfigError, IdentityError: it stays, since its rows would not come again.
-            ConcurrentDriverError: a query goes on with the chain.
+            ConfigError, IdentityError: ``record`` stays, since its rows would not come again.
+            ConcurrentDriverError: a query is writing to the chain.
         """
         if isinstance(record.cause, MicroBatch):
             self._check_replay(record.cause)
@@ -79,15 +96,10 @@ class Retraction:
             with suppress(StorageError):  # they are swept
                 for copy in copies.values():
                     self._store.discard(copy.path)
-            raise IdentityError(
-                f"epoch {record.slot} has begun to remove what its files replace ('{gone[0]}' is gone, or "
-                "may be going): rows of earlier epochs may be in its files only, so it cannot be taken back, "
-                "and nothing was. Restore the lost files, or use lost='accept', which gives up their rows "
-                "alone. An overwrite is to be written again after that",
-                code="NO_REPLAY",
-            )
+            raise _has_begun_to_remove(record, gone[0])
         self._store.sync()
-        following = self._following(record, before, states, copies, ledger)
+        voided = _Voided(record=record, before=before, states=states, copies=copies)
+        following = self._following(voided, ledger)
         if ledger.is_complete(record):  # while files were copied
             raise ConcurrentDriverError(
                 f"epoch {record.slot} of sink '{record.sink_id}' has been completed meanwhile, by a query or "
@@ -96,54 +108,60 @@ class Retraction:
             )
         ledger.go_on_with(following)
 
-    def _following(
-        self,
-        record: EpochRecord,
-        before: EpochRecord | None,
-        states: Mapping[int, Sequence[HeldFile]],
-        copies: Mapping[str, Staged],
-        ledger: Ledger,
-    ) -> EpochRecord:
-        """The record that undoes ``record``: the state of ``before`` holds again, with ``copies`` in it."""
-        committables = record.committables.decode(self._tiers.committable_codec)
+    def _following(self, voided: _Voided, ledger: Ledger) -> EpochRecord:
+        """The record that undoes the epoch: the state before it holds again, with the copies in it."""
+        record, before = voided.record, voided.before
+        sections = self._held_again(voided)
+        writer = record.cause.writer if isinstance(record.cause, BatchWrite) else ""
+        following = EpochRecord(
+            committables=self._undoing(voided, ledger),
+            slot=record.slot + 1,
+            nonce=self._ports.ids.uuid(),
+            sink_id=record.sink_id,
+            cause=TakenBack(slot=record.slot, writer=writer),
+            last_batch=None,
+            decided_ms=self._ports.clock.now_ms(),
+            rows=0,
+            states={subtask: section for subtask, section in sections.items() if section.data},
+        )
+        if before is None:
+            return following
+        return replace(
+            following,
+            last_batch=before.last_batch,
+            waiting=before.waiting,
+            schema=before.schema,
+            queries=queries_of(before.cause, Head(record=before, complete=True), ledger),
+        )
+
+    def _held_again(self, voided: _Voided) -> dict[int, Section]:
+        """The states before the epoch, with the copies in place of what was copied."""
+        copies = voided.copies
         kept = {
             subtask: [replace(one, staged=copies.get(one.staged.path, one.staged)) for one in values]
-            for subtask, values in states.items()
+            for subtask, values in voided.states.items()
         }
-        sections = {subtask: encode_states(self._tiers, values) for subtask, values in kept.items()}
-        # What could not be copied is no file of the epoch's: somebody may put it back where it was held.
-        lost = {one.staged.path for values in states.values() for one in values} - copies.keys()
+        return {subtask: encode_states(self._tiers, values) for subtask, values in kept.items()}
+
+    def _undoing(self, voided: _Voided, ledger: Ledger) -> Section:
+        """The committables that undo the epoch: its files go, and so does everything that was copied."""
+        codec = self._tiers.committable_codec
+        committables = voided.record.committables.decode(codec)
+        # A file that could not be copied does not belong to the epoch: somebody may put it back in its place.
+        lost = {one.staged.path for values in voided.states.values() for one in values} - voided.copies.keys()
         undone: list[Committable] = [
             UndoneFile(target=file.target, staged=file.staged)
             for file in committables
             if isinstance(file, PendingFile) and file.staged.path not in lost
         ]
-        codec = self._tiers.committable_codec
-        left = ledger.left_before(record.slot)
+        left = ledger.left_before(voided.record.slot)
         kept_on = left.decode(codec) if left.data else []
-        return EpochRecord(
-            slot=record.slot + 1,
-            nonce=self._ports.ids.uuid(),
-            sink_id=record.sink_id,
-            cause=TakenBack(
-                slot=record.slot, writer=record.cause.writer if isinstance(record.cause, BatchWrite) else ""
-            ),
-            last_batch=None if before is None else before.last_batch,
-            decided_ms=self._ports.clock.now_ms(),
-            rows=0,
-            committables=Section.of(codec, [*undone, *(DiscardFile(path=path) for path in copies), *kept_on]),
-            waiting=EMPTY if before is None else before.waiting,
-            schema=EMPTY if before is None else before.schema,
-            queries={}
-            if before is None
-            else queries_of(before.cause, Head(record=before, complete=True), ledger),
-            states={subtask: section for subtask, section in sections.items() if section.data},
-        )
+        return Section.of(codec, [*undone, *(DiscardFile(path=path) for path in voided.copies), *kept_on])
 
     def _copied(
         self, held: Sequence[HeldFile], committables: Sequence[Committable], *, slot: int
     ) -> dict[str, Staged]:
-        """A copy, by the name it had, of what was held before the epoch, and is there, published or not."""
+        """Copies, by old name, of files held before the epoch that are still there, published or not."""
         published = {file.staged.path: file.target for file in committables if isinstance(file, PendingFile)}
         known = published.keys() | {file.path for file in committables if isinstance(file, DiscardFile)}
         copies: dict[str, Staged] = {}
@@ -160,7 +178,7 @@ class Retraction:
         return copies
 
     def _new(self, held: Staged, slot: int) -> str:
-        """A name for a copy, which no call of anybody is for."""
+        """A new name for a copy, which no earlier call can refer to."""
         name = parse_hidden(name_of(held.path))
         if name is None:
             raise SecurityError(f"'{held.path}' is not a name of ours", code="FOREIGN_FILE")
@@ -169,10 +187,10 @@ class Retraction:
     def _removed(
         self, held: Sequence[HeldFile], committables: Sequence[Committable], copies: Collection[str]
     ) -> list[str]:
-        """Files of earlier epochs that are gone or going, and whose rows may be in a file of this epoch."""
+        """Files of earlier epochs that are or will be gone, and whose rows may be in a file of this epoch."""
         discards = {file.path for file in committables if isinstance(file, DiscardFile)}
         files = [file for file in committables if isinstance(file, PendingFile)]
-        # A merge stays in its bucket; where no file is left, nothing can be lost by taking back.
+        # A merge stays in its bucket; in a bucket without any file left, taking back can lose nothing.
         buckets = {file.bucket for file in files if not self._store.is_lost(file.staged, file.target)}
         merged = {one.staged.path for one in held if one.bucket in buckets} & discards - set(copies)
         begun = buckets and all(self._store.is_gone(file.staged) for file in files)
@@ -186,6 +204,16 @@ def replaced_and_gone(store: Store, committables: Sequence[Committable]) -> set[
     directories = {parent(path) for path in replaced}
     there = {join(path, entry.name) for path in directories for entry in store.list(path)}
     return replaced - there
+
+
+def _has_begun_to_remove(record: EpochRecord, path: str) -> IdentityError:
+    return IdentityError(
+        f"epoch {record.slot} has begun to remove what its files replace ('{path}' is gone, or may be "
+        "going): rows of earlier epochs may be in its files only, so it cannot be taken back, and nothing "
+        "was. Restore the lost files, or use lost='accept', which gives up their rows alone. After that, "
+        "write an overwrite again",
+        code="NO_REPLAY",
+    )
 
 
 def _replaced(committables: Sequence[Committable]) -> set[str]:

@@ -15,7 +15,9 @@ from filesink.api import SHORT_INTERVAL
 from filesink.buckets.projection import rendered_schema
 from filesink.errors import ConfigError, SchemaError
 from filesink.naming import OutputFileConfig
-from filesink.parts.part_writer import BulkPartWriter, PartWriter, RowPartWriter, SizeHint
+from filesink.parts.bulk_part_writer import BulkPartWriter
+from filesink.parts.part_writer import PartWriter, SizeHint
+from filesink.parts.row_part_writer import RowPartWriter
 from filesink.storage.api import Output
 from formats import columns, endings
 from formats.api import BaseEncoder, BulkWriterFactory

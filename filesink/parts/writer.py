@@ -13,161 +13,27 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from filesink.api import SinkWriter, WriterContext
-from filesink.buckets.contract import BaseBucketAssigner, BucketContext, find_column
+from filesink.buckets.contract import BucketContext, find_column
 from filesink.buckets.event_time import latest_ms
 from filesink.buckets.router import Router
-from filesink.errors import ConfigError, InternalError, StorageError
+from filesink.errors import InternalError, StorageError
 from filesink.local_time import DAY, time_zone
-from filesink.naming import HiddenName, OutputFileConfig, join, new_part_id, sink_tag
-from filesink.parts import dead_letters, file_format
-from filesink.parts.bucket import Closed, WriterBucket
+from filesink.naming import join
+from filesink.parts.attempt import AttemptParts
+from filesink.parts.bucket import WriterBucket
 from filesink.parts.committables import Committable, HeldFile, Watermark
-from filesink.parts.dead_letters import DeadLetters, Rejections
-from filesink.parts.file_format import BulkFormat, FileFormat, RowFormat
-from filesink.parts.part_writer import PartWriter, SizeHint, UnwritableRecord
-from filesink.parts.rolling import RollingPolicy
+from filesink.parts.file_format import RowFormat
+from filesink.parts.plan import Plan
 from filesink.storage.api import Output, Store
 from filesink.storage.bucket_ids import Refusal, refusal
-from filesink.storage.staged import Staged
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 _AHEAD_MS = DAY * 1000  # times further ahead of the clock are errors in the data
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WriterLimits:
-    """What one task may keep open at a time.
-
-    Attributes:
-        memory: bytes of records that wait in memory, over all buckets; beyond it the largest buffers are
-            written out first, all of them where records of too many buckets wait for their turn. Up to a
-            quarter as much may be there besides, to be routed.
-        open_files: files with a descriptor; beyond it the largest are closed first.
-    """
-
-    memory: int = 128 << 20
-    open_files: int = 400
-
-    def __post_init__(self) -> None:
-        given: tuple[object, ...] = (self.memory, self.open_files)
-        if not all(isinstance(each, int) and not isinstance(each, bool) and each >= 1 for each in given):
-            raise ConfigError("writer limits must be whole numbers greater than 0", code="BAD_VALUE")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
-    """How a sink writes: everything a writer needs but its task and its store.
-
-    ``watermark_column``: whose latest time tasks report; ``watermark_zone``: whose wall clock its times
-    without a zone show, ``None`` for the session's. ``on_bad_record``: where records go that have
-    no bucket, or that the encoder cannot write; ``None`` fails the epoch.
-    """
-
-    format: FileFormat
-    assigner: BaseBucketAssigner
-    policy: RollingPolicy
-    names: OutputFileConfig
-    check_interval_ms: int
-    closed: Closed = Closed.PENDING
-    limits: WriterLimits = field(default_factory=WriterLimits)
-    watermark_column: str | None = None
-    watermark_zone: str | None = None
-    on_bad_record: DeadLetters | None = None
-
-    def of_dead_letters(self) -> Plan:
-        """How records are written that this plan could not write."""
-        return replace(
-            self,
-            format=BulkFormat(dead_letters.FORMAT),
-            policy=RollingPolicy.on_checkpoint_rolling_policy(),
-            names=OutputFileConfig(part_prefix=self.names.part_prefix, part_suffix=self._suffix_of_letters()),
-            closed=Closed.PENDING,
-            on_bad_record=None,
-        )
-
-    def _suffix_of_letters(self) -> str | None:
-        """Not that of data: globs of DuckDB and polars look into ``_dead_letters``, too."""
-        extension = dead_letters.FORMAT.extension
-        same = self.names.suffix(file_format.code_of(self.format).extension).endswith(extension)
-        return f"{extension}.dead" if same else None
-
-
-class AttemptParts:
-    """Makes the files of one attempt; implements ``filesink.parts.bucket.Parts``."""
-
-    def __init__(self, plan: Plan, store: Store, context: WriterContext) -> None:
-        self._plan = plan
-        self._store = store
-        self._context = context
-        self._tag = sink_tag(context.sink_id)
-        self._attempt = context.ids.uuid()
-        self._part_ids: dict[str, str] = {}
-        self._hint = SizeHint()
-        self._files = 0
-        self._signature: tuple[pa.Schema, str] | None = None
-        self.outputs: list[Output] = []
-        self.rejections = Rejections(plan.on_bad_record, context.subtask_index)
-        self.closed = plan.closed
-        self.suffix = plan.names.suffix(file_format.code_of(plan.format).extension)
-        finished = plan.names.name_with(self._attempt, 999_999, self.suffix)
-        #: As long as the names of this attempt become.
-        self.longest_name = max(finished, str(self._hidden(999_999)), key=len)
-
-    def open(self, bucket: str, schema: pa.Schema, *, target: str, last: HeldFile | None) -> PartWriter:
-        """See ``Parts.open``."""
-        name = self._hidden(self._files)
-        self._files += 1
-        form = self._plan.format
-        # Row formats may hold what they write, so only a bulk file is published by its own epoch for sure.
-        ends_here = isinstance(form, BulkFormat) and self.closed is Closed.PENDING
-        output = self._store.create(join(bucket, str(name)), target=target if ends_here else None)
-        self.outputs.append(output)
-        if last is not None and isinstance(form, RowFormat):
-            return form.resume(output, last.carry_over, self._hint)
-        return form.start(output, schema, self._hint)
-
-    def _hidden(self, number: int) -> HiddenName:
-        return HiddenName(
-            target=f"{self._plan.names.part_prefix}-{number}",
-            tag=self._tag,
-            slot=self._context.epoch,
-            attempt=self._attempt,
-        )
-
-    def reject(self, bucket: str, record: pa.RecordBatch, *, position: int, found: UnwritableRecord) -> None:
-        """See ``Parts.reject``."""
-        self.rejections.add(bucket, record, position=position, found=found)
-
-    def signature(self, schema: pa.Schema) -> str:
-        """See ``Parts.signature``; asked for every slice, so an equal schema is not hashed again."""
-        if self._signature is None or not self._signature[0].equals(schema):
-            self._signature = (schema, file_format.signature(self._plan.format, schema))
-        return self._signature[1]
-
-    def carry_over(self, writer: PartWriter) -> bytes:
-        """See ``Parts.carry_over``."""
-        return file_format.carry_over(writer)
-
-    def target(self, bucket: str, counter: int) -> str:
-        """See ``Parts.target``; one part id per bucket and attempt."""
-        part_id = self._part_ids.get(bucket)
-        if part_id is None:
-            part_id = self._part_ids[bucket] = self.new_group()
-        return join(bucket, self._plan.names.name_with(part_id, counter, self.suffix))
-
-    def promote(self, staged: Staged, target: str) -> Staged:
-        """See ``Parts.promote``."""
-        return self._store.promote(staged, target)
-
-    def new_group(self) -> str:
-        """See ``Parts.new_group``."""
-        return new_part_id(self._tag, self._context.epoch, self._context.ids)
 
 
 class FileWriter(SinkWriter[HeldFile, Committable]):
@@ -237,8 +103,8 @@ class FileWriter(SinkWriter[HeldFile, Committable]):
     def abort_prepare(self) -> None:
         """Remove every file of this attempt.
 
-        Closes all of them, whatever the store says of one: the error that ended the attempt is the one
-        to be told. What cannot be removed has a hidden name of ours, and is swept.
+        Goes on if the store refuses one of them: the error to report is the one that ended the attempt.
+        What cannot be removed has a hidden name of ours, and is swept.
         """
         for output in self._outputs():
             with suppress(StorageError):
@@ -248,7 +114,7 @@ class FileWriter(SinkWriter[HeldFile, Committable]):
         """Nothing is left open after ``prepare_commit`` or ``abort_prepare``."""
 
     def _why_no_bucket(self, bucket: str) -> Refusal | None:
-        """As ``bucket_ids.refusal``, and what this store says of files there."""
+        """As ``bucket_ids.refusal``; also why this store takes no files there."""
         path, letters = join(bucket, self._parts.longest_name), self._plan.on_bad_record
         longest = path if letters is None else join(letters.path, path)
         return refusal(bucket) or self._store.refusal(longest)
@@ -291,7 +157,7 @@ class FileWriter(SinkWriter[HeldFile, Committable]):
             self._stay_within_limits(now_ms)
 
     def _write_pieces(self, pieces: Iterable[tuple[str, pa.RecordBatch]], now_ms: int) -> bool:
-        """Whether there were any; of many, some are written out before all have come."""
+        """Write the pieces; whether there were any. If there are many, buffers are emptied meanwhile."""
         step = max(1, self._plan.limits.open_files // 2)
         number = 0
         for number, (bucket, piece) in enumerate(pieces, 1):
@@ -303,10 +169,10 @@ class FileWriter(SinkWriter[HeldFile, Committable]):
         return number > 0
 
     def _stay_within_limits(self, now_ms: int) -> None:
-        """Make room, and let go of what the router holds too much.
+        """Make room, and release from the router what it holds beyond its limit.
 
-        Of that no more than is too much: the longer records of a bucket wait, the more of them are
-        written at once.
+        Not more than that: the longer the records of a bucket wait, the more of them are written at
+        once.
         """
         self._make_room()
         while self._router.held > self._plan.limits.memory:
@@ -330,8 +196,8 @@ class FileWriter(SinkWriter[HeldFile, Committable]):
     def _flush_largest(self, goal: int) -> None:
         """Flush the fullest until at most ``goal`` bytes wait.
 
-        What was flushed is an open file, and an open file takes more memory than the records of a small
-        part: so only few are flushed before some are closed.
+        A flush leaves an open file, and an open file takes more memory than the records of a small part:
+        so only a few are flushed before some are closed.
         """
         step = max(1, self._plan.limits.open_files // 2)
         fullest = sorted(self._writing(), key=lambda bucket: -_buffered(bucket))

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
@@ -12,56 +12,35 @@ from pyspark.errors import PySparkRuntimeError
 from pyspark.sql import SparkSession
 
 from filesink.api import Sink
-from filesink.commit.epoch import EpochLoop, Outcome
-from filesink.commit.replay import EpochOptions, OnGap, OnRepeatedTxn
+from filesink.commit.epoch import Outcome
+from filesink.commit.replay import OnGap, OnRepeatedTxn
 from filesink.errors import ConfigError, RepeatedTxnError
 from filesink.ledger.identity import batch_write, stream_sink_id, superseding
 from filesink.ledger.record import BatchWrite
 from filesink.ledger.transactions import find_write
-from filesink.ports import Clock, Ids, Ports
+from filesink.ports import Clock, Ids
 from filesink.save_mode import SaveMode
 from filesink.spark.arguments import check_frame, check_stream, check_txn_id, spark_trigger
-from filesink.spark.chains import Chains
+from filesink.spark.engine_options import EngineOptions, name_of, open_loop
+from filesink.spark.epoch_loops import EpochLoops
 from filesink.spark.input.digest import Digested
 from filesink.spark.input.job import SparkWriteJob, check_derived, not_picklable, with_derived
 from filesink.spark.input.schema import arrow_schema, check_twins
 from filesink.spark.query import AtEnd, SinkQuery
 from filesink.spark.recent_outcomes import RecentOutcomes
-from filesink.spark.runner import SparkRunner, is_stopped
+from filesink.spark.runner import is_stopped
 from filesink.spark.streams import QueryRun, RunIds, current_ids, open_run, start_query
-from filesink.system import SystemClock, SystemIds
 
 if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import DataFrame
+    from pyspark.sql.streaming.query import StreamingQuery
 
 S = TypeVar("S")
 C = TypeVar("C")
 A = TypeVar("A")
 
 _ENDING = frozenset({"available_now", "once"})
-
-
-def _told(outcome: Outcome[Any]) -> str:
-    return f"epoch {outcome.slot}: {outcome.rows:,} rows, {len(outcome.committables)} committables"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EngineOptions:
-    """How a sink is driven.
-
-    Attributes:
-        name: how logs and Spark's jobs call the sink; ``""`` for the name of its class.
-        told: what the log has of an outcome.
-        check_interval_ms: how often upkeep looks, in milliseconds.
-    """
-
-    name: str = ""
-    told: Callable[[Outcome[Any]], str] = _told
-    epochs: EpochOptions = field(default_factory=EpochOptions)
-    check_interval_ms: int = 60_000
-    clock: Clock = field(default_factory=SystemClock)
-    ids: Ids = field(default_factory=SystemIds)
 
 
 class SparkEngine(Generic[S, C, A]):
@@ -77,10 +56,10 @@ class SparkEngine(Generic[S, C, A]):
         self._options = options or EngineOptions()
         self._run: tuple[QueryRun, SparkWriteJob] | None = None  # with the job of a batch
         self._streams: dict[str, SparkSession] = {}  # every stream of this process, also one that ended
-        self._name = _name(sink, self._options)
+        self._name = name_of(sink, self._options)
         self._outcomes: RecentOutcomes[C] = RecentOutcomes(partial(_line, self._name, self._options.told))
-        self._chains = Chains(
-            partial(_open, sink, self._options),
+        self._loops = EpochLoops(
+            partial(open_loop, sink, self._options),
             note=self._outcomes.append,
             interval=self._options.check_interval_ms / 1000,
         )
@@ -111,9 +90,9 @@ class SparkEngine(Generic[S, C, A]):
         """Write a batch DataFrame as one epoch.
 
         Raises:
-            ConfigError: the DataFrame is a stream, or ``mode`` or ``txn_id`` is none that can be used.
-            FilesinkError: if the epoch was decided before it failed, ``recover`` carries it through;
-                without a ``txn_id`` a second ``write`` would be a second epoch.
+            ConfigError: the DataFrame is a stream, or ``mode`` or ``txn_id`` cannot be used.
+            FilesinkError: if the epoch was decided before it failed, ``recover`` completes it; without a
+                ``txn_id`` a second ``write`` would be a second epoch.
         """
         check_txn_id(txn_id)
         check_frame(df)
@@ -140,8 +119,8 @@ class SparkEngine(Generic[S, C, A]):
     def _run_batch(
         self, sink_id: str, cause: BatchWrite, job: SparkWriteJob, session: SparkSession
     ) -> Outcome[C]:
-        """With a loop of its own: writes of several threads go on side by side, as those of processes do."""
-        loop = _open(self.sink, self._options, sink_id, session)
+        """Each write has its own loop: those of several threads run side by side, like those of processes."""
+        loop = open_loop(self.sink, self._options, sink_id, session)
         try:
             return loop.run(cause, job)
         finally:
@@ -169,24 +148,27 @@ class SparkEngine(Generic[S, C, A]):
         check_frame(df)
         check_stream(checkpoint_location, query_name)
         arguments = spark_trigger(trigger)
-        if not df.isStreaming:
-            raise ConfigError("start() takes a streaming DataFrame; use write() for a batch", code="BATCH")
+        _refuse_batch(df)
         self.check(df)
-        refuse_gaps = partial(self._micro_batch, on_gap=OnGap.REFUSE)  # every batch of this query is ours
-        stream = df.writeStream.foreachBatch(refuse_gaps).outputMode("append")
-        if query_name is not None:
-            stream = stream.queryName(query_name)
-        query = start_query(stream, checkpoint=str(checkpoint_location), trigger=arguments)
+        query = self._begin(df, query_name, checkpoint=str(checkpoint_location), trigger=arguments)
         sink_id = stream_sink_id(self.sink.uid, query.id)
         self._join(sink_id, df.sparkSession, RunIds(query_id=query.id, run_id=query.runId))
-        ends = not _ENDING.isdisjoint(trigger)
         return SinkQuery(
             query,
             name=self._name,
-            finish=partial(self._end, sink_id, at_end) if ends else None,
-            release=lambda: self._chains.release(sink_id),
+            finish=None if _ENDING.isdisjoint(trigger) else partial(self._end, sink_id, at_end),
+            release=lambda: self._loops.release(sink_id),
             reports=lambda: [report(outcome) for outcome in self._outcomes.latest()],
         )
+
+    def _begin(
+        self, df: DataFrame, name: str | None, *, checkpoint: str, trigger: Mapping[str, Any]
+    ) -> StreamingQuery:
+        refuse_gaps = partial(self._micro_batch, on_gap=OnGap.REFUSE)  # every batch of this query is ours
+        stream = df.writeStream.foreachBatch(refuse_gaps).outputMode("append")
+        if name is not None:
+            stream = stream.queryName(name)
+        return start_query(stream, checkpoint=checkpoint, trigger=trigger)
 
     def foreach_batch(self, df: DataFrame, batch_id: int) -> None:
         """Write one micro-batch; the function for ``writeStream.foreachBatch``."""
@@ -197,7 +179,7 @@ class SparkEngine(Generic[S, C, A]):
         run, first_job = self._current_run(df)
         sink_id = stream_sink_id(self.sink.uid, run.ids.query_id)
         self._join(sink_id, df.sparkSession, run.ids)
-        with self._chains.use(sink_id, df.sparkSession) as loop:
+        with self._loops.use(sink_id, df.sparkSession) as loop:
             outcome = loop.run(run.micro_batch(batch_id), replace(first_job, df=df), on_gap=on_gap)
         self._outcomes.append(outcome)
 
@@ -216,23 +198,23 @@ class SparkEngine(Generic[S, C, A]):
                 code="NO_STREAM",
             )
         for sink_id in streams:
-            self._chains.release(sink_id)  # of queries that have ended; others may have gone on since
+            self._loops.release(sink_id)  # of queries that have ended; others may have gone on since
         outcomes = [outcome for sink_id in sorted(streams) if (outcome := self._end(sink_id, AtEnd.PUBLISH))]
         return outcomes[-1] if outcomes else None
 
     def _end(self, sink_id: str, at_end: AtEnd) -> Outcome[C] | None:
-        """Close what one stream has left open, or of that only what is due."""
+        """Close everything that one stream has left open, or only what is due."""
         try:
-            with self._chains.use(sink_id, self._session_of(sink_id)) as loop:
+            with self._loops.use(sink_id, self._session_of(sink_id)) as loop:
                 outcome = loop.finish() if at_end is AtEnd.PUBLISH else loop.upkeep()
         finally:
-            self._chains.release(sink_id)
+            self._loops.release(sink_id)
         if outcome is not None:
             self._outcomes.append(outcome)
         return outcome
 
     def check(self, df: DataFrame) -> None:
-        """Everything that can be known before data is read; see ``Sink.prepare``."""
+        """Raise what can be known to be wrong before data is read; see ``Sink.prepare``."""
         check_frame(df)
         try:
             cloudpickle.dumps(self.sink)  # type: ignore[no-untyped-call]
@@ -272,14 +254,14 @@ class SparkEngine(Generic[S, C, A]):
         )
 
     def _join(self, sink_id: str, session: SparkSession, ids: RunIds) -> None:
-        """Enter a chain for a run, and have upkeep look after open parts while it lasts, data or not."""
+        """Enter a chain for a run; while the run lasts, upkeep looks after open parts, data or not."""
         self._streams[sink_id] = session
-        self._chains.begin(sink_id, ids)
+        self._loops.begin(sink_id, ids)
         if self.sink.state_codec is not None:
-            self._chains.watch(sink_id, session, ids.query_id)
+            self._loops.watch(sink_id, session, ids.query_id)
 
     def _session_of(self, sink_id: str) -> SparkSession:
-        """That of a stream, or the active one if it is not known or was stopped."""
+        """The session of a stream; the active one if that is not known or was stopped."""
         known = self._streams.get(sink_id)
         if known is not None and not is_stopped(known):
             return known
@@ -295,23 +277,9 @@ class SparkEngine(Generic[S, C, A]):
             return known  # its settings can still be read, and most streams are finished without a job
 
 
-def _open(
-    sink: Sink[S, C, A], options: EngineOptions, sink_id: str, session: SparkSession
-) -> EpochLoop[S, C, A]:
-    keep = int(session.conf.get("spark.sql.streaming.minBatchesToRetain", "100") or "100")
-    return EpochLoop(
-        sink,
-        sink.open_ledger(sink_id),
-        ports=Ports(clock=options.clock, ids=options.ids, runner=SparkRunner(session, _name(sink, options))),
-        options=replace(
-            options.epochs,
-            keep_batches=max(options.epochs.keep_batches, keep),
-        ),
-    )
-
-
-def _name(sink: Sink[S, C, A], options: EngineOptions) -> str:
-    return f"filesink {options.name or type(sink).__name__}"
+def _refuse_batch(df: DataFrame) -> None:
+    if not df.isStreaming:
+        raise ConfigError("start() takes a streaming DataFrame; use write() for a batch", code="BATCH")
 
 
 def _line(name: str, told: Callable[[Outcome[Any]], str], outcome: Outcome[Any]) -> str:

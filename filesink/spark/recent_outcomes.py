@@ -20,10 +20,10 @@ _COMMITTABLES = 20_000  # that of a file takes about 650 bytes: 13 MB
 class RecentOutcomes(Generic[C]):
     """The newest outcomes: at most 100, and fewer if they have more than 20,000 committables together.
 
-    The very newest is always there. Used by several threads.
+    The newest one is always there. Used by several threads.
 
     Args:
-        told: the line that the log has of an outcome.
+        told: makes the line in the log for an outcome.
     """
 
     def __init__(self, told: Callable[[Outcome[C]], str] = str) -> None:
@@ -32,7 +32,7 @@ class RecentOutcomes(Generic[C]):
         self._outcomes: deque[Outcome[C]] = deque(maxlen=_OUTCOMES)
 
     def append(self, outcome: Outcome[C]) -> None:
-        """Remember one more, and forget the oldest for it; the log has a line of it."""
+        """Remember one more, write a line to the log, and forget the oldest if there are too many."""
         log.info("%s", self._told(outcome))
         with self._lock:
             self._outcomes.append(outcome)

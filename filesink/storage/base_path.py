@@ -23,7 +23,7 @@ _LAKE = re.compile(
 # Parameters of signed addresses; what follows a '?' would else be a part of the path.
 _SIGNED = re.compile(r"[?&](?:sig|sv|signature|awsaccesskeyid|x-(?:amz|goog)-[a-z-]+)=", re.IGNORECASE)
 _CREDENTIALS = re.compile(r"//(?:[^/@]*@|[^/@]*:(?![0-9]+(?:/|$))[^@]*@)")
-#: Protocols of fsspec that lack what the contract of stores needs, and what that is.
+#: Protocols of fsspec that lack something that the contract of stores needs, and what it is.
 _REFUSED = {
     "gs": "its client offers neither an upload that another process completes nor a conditional one; use "
     "the bucket's S3 interface: s3:// with endpoint_url",
@@ -41,8 +41,8 @@ _REFUSED = {
 def check_base_path(base_path: object) -> str:
     """The one spelling of a base path that Spark's tasks can reach: an absolute path or a URI.
 
-    Accepted are local paths, absolute or relative to the current directory, and URIs of the stores
-    that there are. As in Spark, a URI is taken literally: ``%20`` stands for itself.
+    Accepted are local paths, absolute or relative to the current directory, and URIs of the supported
+    stores. As in Spark, a URI is taken literally: ``%20`` stands for itself.
 
     Raises:
         ConfigError: ``PATH_REQUIRED``, ``CREDENTIALS``, ``SCHEME`` or ``BAD_VALUE``. The message
@@ -78,21 +78,11 @@ def has_no_bytes(path: str) -> bool:
 
 
 def _uri(scheme: str, rest: str) -> str:
-    if _SIGNED.search(rest):
-        raise ConfigError(
-            "the path is a signed address, and paths are logged: remove what follows the '?', make the "
-            "signature or token invalid if it was shown to anybody, and pass credentials as storage options",
-            code="CREDENTIALS",
-        )
+    _refuse_signature(rest)
     lake = _LAKE.fullmatch(rest) if scheme in {"abfs", "abfss"} else None
     if lake is not None:
         return _joined("abfss", f"{lake['container']}@{lake['host']}", lake["path"] or "")
-    if _CREDENTIALS.match(rest):
-        raise ConfigError(
-            "credentials in the path are not allowed, since paths are logged; "
-            "pass them through the client's own configuration",
-            code="CREDENTIALS",
-        )
+    _refuse_credentials(rest)
     match scheme:
         case "file":
             return _local(_file_path(rest))
@@ -107,6 +97,24 @@ def _uri(scheme: str, rest: str) -> str:
             raise ConfigError(
                 f"unsupported scheme '{scheme}'{reason}; supported: {_SUPPORTED}", code="SCHEME"
             )
+
+
+def _refuse_signature(rest: str) -> None:
+    if _SIGNED.search(rest):
+        raise ConfigError(
+            "the path is a signed address, and paths are logged: remove what follows the '?', make the "
+            "signature or token invalid if it was shown to anybody, and pass credentials as storage options",
+            code="CREDENTIALS",
+        )
+
+
+def _refuse_credentials(rest: str) -> None:
+    if _CREDENTIALS.match(rest):
+        raise ConfigError(
+            "credentials in the path are not allowed, since paths are logged; "
+            "pass them through the client's own configuration",
+            code="CREDENTIALS",
+        )
 
 
 def _file_path(rest: str) -> str:

@@ -93,7 +93,7 @@ def _open_s3(path: str, options: Mapping[str, Any]) -> Store:
 
 def _open_azure(path: str, options: Mapping[str, Any]) -> Store:
     try:
-        from filesink.storage.azure import client as azure_client
+        from filesink.storage.azure.connection import connect as connect_to_azure
     except ImportError as error:
         raise DependencyError(
             f"paths on Azure need its client ({error.name} is missing); pip install 'filesink[azure]'",
@@ -105,7 +105,7 @@ def _open_azure(path: str, options: Mapping[str, Any]) -> Store:
     container, prefix = _split(path)
     name, _, host = container.partition("@")
     checked = azure_options(options)
-    objects = azure_client.connect(name, host.replace(".dfs.", ".blob."), checked)
+    objects = connect_to_azure(name, host.replace(".dfs.", ".blob."), checked)
     prefix = prefix.strip("/")
     return AzureStore(objects, prefix, options=checked, clock=SystemClock(), ids=SystemIds())
 

@@ -10,7 +10,7 @@ _CLAIMS = "filesink/ledger/claims.py"
 _EPOCH = "filesink/commit/epoch.py"
 _IDENTITY = "filesink/ledger/identity.py"
 _LEDGER = "filesink/ledger/ledger.py"
-_MAINTENANCE = "filesink/operations/maintenance.py"
+_DEAD_FILES = "filesink/operations/dead_files.py"
 _PUBLISHER = "filesink/commit/publisher.py"
 _REPLACING = "filesink/commit/replaced_files.py"
 
@@ -119,13 +119,13 @@ BATCH_WRITES = (
     ),
     Mutant(
         "a batch write that is decided while a sweep looks counts as done",
-        _MAINTENANCE,
+        _DEAD_FILES,
         "                records = list(ledger.newest_first())\n                # Asked afterwards: one that is decided between the two looks is no leftover of a write.\n                unfinished = {record.slot for record in ledger.publishing()}\n",
         "                unfinished = {record.slot for record in ledger.publishing()}\n                records = list(ledger.newest_first())\n",
     ),
     Mutant(
         "a sweep takes the files of batch writes at work",
-        _MAINTENANCE,
+        _DEAD_FILES,
         "                        named = frozenset() if is_done else _named(self._tiers, record)\n                        yield Chain(sink_id=record.files_of, complete_slot=0 if is_done else -1, named=named)\n",
         "                        yield Chain(sink_id=record.files_of, complete_slot=0, named=frozenset())\n                        del is_done\n",
     ),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from property_tests.seeded.mutant import Mutant
 
-_MERGING = "filesink/parts/merging.py"
+_MERGING = "filesink/parts/stages/merging.py"
 _PLANNER = "compaction/planner.py"
 
 COMPACTION = (
@@ -58,7 +58,7 @@ COMPACTION = (
     ),
     Mutant(
         "turned off, compaction forgets what waits",
-        "filesink/parts/closed_parts.py",
+        "filesink/parts/stages/closed_parts.py",
         "    return [*parts_of(prepared.states.get(OF_STAGES, ())), *parts_of(closed)]\n",
         "    return parts_of(closed)\n",
     ),

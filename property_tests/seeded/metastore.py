@@ -7,7 +7,8 @@ from __future__ import annotations
 from property_tests.seeded.mutant import Mutant
 
 _PUBLISHER = "filesink/commit/publisher.py"
-_COMMIT = "filesink/metastore/partition_commit.py"
+_DUE = "filesink/metastore/due_partitions.py"
+_COMMITTER = "filesink/metastore/partition_committer.py"
 _POLICY = "filesink/metastore/metastore_policy.py"
 _WAITING = "filesink/metastore/announcements.py"
 
@@ -50,7 +51,7 @@ METASTORE = (
     ),
     Mutant(
         "the end announces nothing",
-        _COMMIT,
+        _DUE,
         "epoch.input is Input.ENDED or self.commit.trigger",
         "self.commit.trigger",
     ),
@@ -62,15 +63,15 @@ METASTORE = (
     ),
     Mutant(
         "a policy that fails is not repeated",
-        _COMMIT,
+        _COMMITTER,
         "        return [values[one.bucket] for one in left]\n",
         "        return []\n",
     ),
     Mutant(
         "a lost reply counts as done",
         _POLICY,
-        "            added = self.metastore.add_partitions(table, new)\n",
-        "            try:\n                added = self.metastore.add_partitions(table, new)\n            except MetastoreError:\n                return\n",
+        "        added = self.metastore.add_partitions(table, new)\n",
+        "        try:\n            added = self.metastore.add_partitions(table, new)\n        except MetastoreError:\n            return {}\n",
     ),
     Mutant(
         "partitions are added where the base path is not",
@@ -86,7 +87,7 @@ METASTORE = (
     ),
     Mutant(
         "nobody looks before an epoch is decided",
-        _COMMIT,
+        _COMMITTER,
         "        self.check([*_partitions(found.now), *first])\n",
         "",
     ),

@@ -63,7 +63,7 @@ RECOVERY = (
     Mutant(
         "a sweep goes by the clock of its host",
         _MAINTENANCE,
-        "self._dead(older_than_ms, self._store_ms)",
-        "self._dead(older_than_ms, self._ports.clock.now_ms)",
+        "self._dead.find(older_than_ms, self._store_ms)",
+        "self._dead.find(older_than_ms, self._ports.clock.now_ms)",
     ),
 )

@@ -9,7 +9,7 @@ from compaction import FileCompactor, FileCompactStrategy
 from compaction.contract import BaseFileCompactor
 from filesink.file_sink.tiers import FileTiers
 from filesink.parts.bucket import Closed
-from filesink.parts.closed_parts import Compaction, Waiting
+from filesink.parts.stages.closed_parts import Compaction, Waiting
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

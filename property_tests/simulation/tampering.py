@@ -166,12 +166,24 @@ def _in(other: str, name: str) -> str:
 
 
 def _restore(history: History, change: Change) -> None:
-    """Bring back what is not as it was; what the product has put there meanwhile stays."""
+    """Bring back what is not as it was; what the product has put there meanwhile stays.
+
+    So does a mark that was copied to a higher slot, once the product has removed the older ones because of
+    it: nothing is in a mark, so nobody can tell it from one of the product's.
+    """
     for name, data in change.before.items():
         node = all_files(history.world.disk.root).get(name)
         now = None if node is None else bytes(node.data)
-        if now == change.after[name]:
+        if now == change.after[name] and not (data is None and _is_adopted(history, name)):
             _put(history, name, data)
+
+
+def _is_adopted(history: History, name: str) -> bool:
+    above = name.rpartition("/")[0]
+    marks = [other for other in all_files(history.world.disk.root) if other.endswith(".mark")]
+    return name.endswith(".mark") and not [
+        other for other in marks if other != name and other.rpartition("/")[0] == above
+    ]
 
 
 def _put(history: History, name: str, data: bytes | None) -> None:

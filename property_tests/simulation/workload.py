@@ -19,12 +19,13 @@ from compaction import RewritingFileCompactor, planner
 from filesink.buckets.contract import BaseBucketAssigner, BucketContext
 from filesink.ledger import ledger
 from filesink.naming import DEAD_LETTERS, OutputFileConfig, join
-from filesink.parts import bucket, merging
-from filesink.parts import open_parts as closing
+from filesink.parts import bucket
 from filesink.parts.dead_letters import NO_BUCKET, DeadLetters
 from filesink.parts.file_format import BulkFormat, FileFormat, RowFormat
+from filesink.parts.plan import Plan, WriterLimits
 from filesink.parts.rolling import RollingPolicy
-from filesink.parts.writer import Plan, WriterLimits
+from filesink.parts.stages import merging
+from filesink.parts.stages import open_parts as closing
 from filesink.storage.local import sync as local_sync
 from filesink.storage.objects import concat as s3_concat
 from filesink.storage.objects.api import SMALLEST_PART

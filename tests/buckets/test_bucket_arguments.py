@@ -13,8 +13,8 @@ from filesink import ConfigError, OutputFileConfig, RollingPolicy
 from filesink.buckets.assigner import BucketAssigner
 from filesink.buckets.contract import BucketContext
 from filesink.errors import FilesinkError
+from filesink.parts.plan import WriterLimits
 from filesink.parts.rolling import Allowance
-from filesink.parts.writer import WriterLimits
 
 _TEXT, _SIZE, _DURATION, _NUMBER = (str,), (int, str), (int, str, timedelta), (int,)
 #: What is called, and each parameter with a good value and the types that it takes.

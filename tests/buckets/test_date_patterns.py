@@ -203,6 +203,14 @@ def test_letters_that_were_meant_to_be_others(pattern, meant):
     assert meant in caught.value.message
 
 
+@pytest.mark.parametrize("pattern", ["day=yyyy-MM-dd", "yyyy/day=MM", "'a/'d'=x'", "dd=dd"])
+def test_a_name_of_a_column_without_quotes(pattern):
+    """``day`` is a day, am or pm and a year: each day would be another column, and Spark reads none."""
+    with pytest.raises(ConfigError, match="in quotes") as caught:
+        DatePattern(pattern=pattern).check_meant()
+    assert caught.value.code == "BAD_VALUE"
+
+
 @pytest.mark.parametrize(
     "pattern",
     [
@@ -217,6 +225,7 @@ def test_letters_that_were_meant_to_be_others(pattern, meant):
         ),
         *("dd.MM.yyyy", "HH-mm dd-MM", "mm", "ss.SSS", "h-a", "yyyy-MM-dd a h.mm", "'mm'yyyy", "EEE", "LLLL"),
         *("HH.mm.ss.SSSSSS", "yyyy", "'D'dd", "MMM-dd", "HH.ss"),
+        *("'day='yyyy-MM-dd", "'year='yyyy/'month='MM", "yyyy/'day='dd", "'a=b'"),
     ],
 )
 def test_patterns_that_are_meant(pattern):

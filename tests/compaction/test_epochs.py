@@ -14,9 +14,9 @@ from compaction import FileCompactor, FileCompactStrategy, RewritingFileCompacto
 from compaction.contract import Rewrite
 from compaction.record_wise import RecordWiseFileCompactor
 from filesink import CompactionError, ConfigError, FileSink, StateError, StorageError
-from filesink.parts.closed_parts import Compaction, Waiting
 from filesink.parts.file_format import BulkFormat, RowFormat
-from filesink.parts.merging import MergeRequest
+from filesink.parts.stages.closed_parts import Compaction, Waiting
+from filesink.parts.stages.merger import MergeRequest
 from filesink.storage.faulty import Fault, FaultyStore, Moment
 from filesink.storage.open import open_store
 from filesink.storage.s3.options import S3Options

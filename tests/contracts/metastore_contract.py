@@ -26,7 +26,7 @@ from filesink.metastore.api import (
     Values,
 )
 from filesink.metastore.metastore_policy import MetastorePolicy
-from filesink.metastore.partition_commit import committed
+from filesink.metastore.partition_committer import committed
 from filesink.metastore.policies import CommittedPartition, Site
 from filesink.metastore.tables.formats import HIVE_FORMATS
 from filesink.storage.api import Store

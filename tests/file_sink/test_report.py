@@ -16,9 +16,9 @@ from filesink.file_sink.report import (
 )
 from filesink.ledger.record import BatchWrite
 from filesink.ledger.sweep import Leftover
-from filesink.parts.closed_parts import Compaction
 from filesink.parts.committables import DiscardFile, PendingFile
-from filesink.parts.held_rows import OPEN_ROWS
+from filesink.parts.stages.closed_parts import Compaction
+from filesink.parts.stages.held_rows import OPEN_ROWS
 from tests.fakes import World, keep_open, micro_batch, plan_of, records, staged
 
 

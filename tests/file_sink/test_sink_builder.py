@@ -21,9 +21,9 @@ from filesink.metastore.partition_commit import PartitionCommit
 from filesink.metastore.policies import SuccessFilePolicy
 from filesink.naming import HiddenName, sink_tag
 from filesink.parts.bucket import Closed
-from filesink.parts.closed_parts import Waiting
 from filesink.parts.file_format import code_of
 from filesink.parts.rolling import DefaultRollingPolicy
+from filesink.parts.stages.closed_parts import Waiting
 from filesink.storage.base_path import check_base_path
 from filesink.storage.open import open_store
 from filesink.system import SystemIds

@@ -23,6 +23,7 @@ from formats import (
     RowEncoder,
 )
 from formats.per_row import PerRowEncoder
+from tests.examples.toy_format import ToyEncoder
 
 TEXTS = [
     "plain",
@@ -172,6 +173,7 @@ ROW_FORMATS = {
     ),
     "avro-small-blocks": Case(Encoder.avro("null", block_size=1)),
     "user": Case(PerRowEncoder(Repr())),
+    "toy": Case(ToyEncoder(), frozenset(scalars().schema.names)),
 }
 NEVER = (
     (pa.month_day_nano_interval(), "c"),

@@ -116,6 +116,13 @@ def test_spark_is_told_how_values_become_text():
     assert told["timestampFormat"] == told["timestampNTZFormat"] == "yyyy HH"
 
 
+@pytest.mark.parametrize("header", ["false", "no", 0, None])
+def test_a_header_is_true_or_false(header):
+    """Text would be true, whatever it says."""
+    with pytest.raises(FormatError, match="True or False"):
+        Encoder.csv(header=header)
+
+
 def test_the_header_is_a_line_of_names():
     """Names are quoted as values are; without ``header`` there are no bytes."""
     schema = pa.schema([("#a", pa.int32()), ("b,c", pa.int32()), ("", pa.int32())])

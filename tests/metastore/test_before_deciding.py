@@ -10,7 +10,8 @@ import pytest
 from filesink.errors import MetastoreConflictError, MetastoreError, SchemaError
 from filesink.metastore.announcements import Announcement
 from filesink.metastore.api import Column, Partition
-from filesink.metastore.partition_commit import PartitionCommit, committed
+from filesink.metastore.partition_commit import PartitionCommit
+from filesink.metastore.partition_committer import committed
 from filesink.metastore.tables.formats import HIVE_FORMATS
 from filesink.storage.faulty import Fault, Moment
 from tests.metastore.test_metastore_policy import NAME, SCHEMA, TABLE, Metastores, site

@@ -27,7 +27,8 @@ from filesink.errors import (
 )
 from filesink.ledger.record import EMPTY
 from filesink.metastore.announcements import Announcement, AnnouncementCodec, gathered
-from filesink.metastore.partition_commit import PartitionCommit, PartitionCommitter
+from filesink.metastore.partition_commit import PartitionCommit
+from filesink.metastore.partition_committer import PartitionCommitter
 from filesink.metastore.policies import (
     CommittedPartition,
     ListenerPolicy,
@@ -35,9 +36,9 @@ from filesink.metastore.policies import (
     SuccessFilePolicy,
 )
 from filesink.metastore.triggers import PartitionTime, Trigger, TriggerView
-from filesink.parts.closed_parts import Compaction
 from filesink.parts.committables import Watermark
 from filesink.parts.file_format import RowFormat
+from filesink.parts.stages.closed_parts import Compaction
 from filesink.sink import FileSink, FileSinkBuilder
 from filesink.storage.faulty import Fault, Moment
 from formats.encoders import Encoder

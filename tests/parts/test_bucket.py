@@ -7,10 +7,10 @@ from dataclasses import replace
 import pytest
 
 from filesink.parts import bucket as bucket_module
+from filesink.parts.attempt import AttemptParts
 from filesink.parts.bucket import WriterBucket
 from filesink.parts.committables import HeldFile, PendingFile
 from filesink.parts.rolling import CheckpointRollingPolicy, RollingPolicy
-from filesink.parts.writer import AttemptParts
 from formats.encoders import Encoder
 from tests.fakes import World, keep_open, plan_of, records
 

@@ -18,8 +18,8 @@ from filesink.naming import OutputFileConfig
 from filesink.parts.bucket import Closed
 from filesink.parts.committables import PendingFile, Watermark
 from filesink.parts.file_format import BulkFormat, RowFormat
+from filesink.parts.plan import WriterLimits
 from filesink.parts.rolling import RollingPolicy
-from filesink.parts.writer import WriterLimits
 from formats import ParquetWriterFactory
 from formats.encoders import Encoder
 from tests.fakes import ByColumn, World, keep_open, micro_batch, plan_of, records

@@ -9,14 +9,14 @@ import pytest
 from filesink.api import OF_STAGES, EpochContext, Input, Prepared
 from filesink.errors import CompactionError, StagedDataLost, StateError, StorageError
 from filesink.naming import OutputFileConfig, parse_hidden
-from filesink.parts import merging
-from filesink.parts import open_parts as closing
-from filesink.parts.closed_parts import MergeParts, Waiting
 from filesink.parts.committables import DiscardFile, HeldFile, PendingFile
 from filesink.parts.file_format import RowFormat
-from filesink.parts.merging import Combined, Merger, MergeRequest, SinkFiles
-from filesink.parts.open_parts import CloseParts, part_info
 from filesink.parts.rolling import RollingPolicy
+from filesink.parts.stages import merging
+from filesink.parts.stages import open_parts as closing
+from filesink.parts.stages.closed_parts import MergeParts, Waiting
+from filesink.parts.stages.merger import Combined, Merger, MergeRequest, SinkFiles
+from filesink.parts.stages.open_parts import CloseParts, part_info
 from filesink.ports import SerialRunner
 from filesink.storage.open import open_store
 from filesink.storage.staged import HiddenFile

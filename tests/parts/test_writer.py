@@ -19,8 +19,9 @@ from filesink.naming import OutputFileConfig, parse_hidden, sink_tag
 from filesink.parts.bucket import Closed, WriterBucket
 from filesink.parts.committables import DiscardFile, PendingFile
 from filesink.parts.file_format import BulkFormat
+from filesink.parts.plan import WriterLimits
 from filesink.parts.rolling import RollingPolicy
-from filesink.parts.writer import FileWriter, WriterLimits
+from filesink.parts.writer import FileWriter
 from filesink.storage.faulty import Fault, Moment
 from filesink.storage.s3.options import S3Options
 from filesink.storage.s3.store import S3Store
@@ -438,7 +439,7 @@ from pathlib import Path
 import numpy as np, pyarrow as pa
 from filesink.parts.file_format import BulkFormat
 from filesink.storage.open import open_store
-from filesink.parts.writer import WriterLimits
+from filesink.parts.plan import WriterLimits
 from formats import ParquetWriterFactory
 from tests.fakes import World, plan_of
 

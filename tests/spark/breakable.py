@@ -7,7 +7,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from filesink.data_source.source import Door, FileSinkDataSource, StreamWriter
+from filesink.data_source.source import FileSinkDataSource
+from filesink.data_source.write import DataSourceWrite
+from filesink.data_source.writers import StreamWriter
 from filesink.errors import CommitConflictError
 from filesink.storage.faulty import Fault, FaultyStore, Moment
 
@@ -44,23 +46,23 @@ class BreakableDataSource(FileSinkDataSource):
 
     format_name = "breakable"
 
-    def open_door(self, options, schema) -> Door:
-        door = super().open_door(options, schema)
-        breakable = BreakableAddress(door.sink.address, options.builder.base_path)
-        return replace(door, sink=replace(door.sink, address=breakable))
+    def open_write(self, options, schema) -> DataSourceWrite:
+        write = super().open_write(options, schema)
+        breakable = BreakableAddress(write.sink.address, options.builder.base_path)
+        return replace(write, sink=replace(write.sink, address=breakable))
 
     def streamWriter(self, schema, overwrite) -> StreamWriter:  # noqa: N802
         super().streamWriter(schema, overwrite)
         from filesink.data_source.options import parse_options
 
-        return NotingStreamWriter(self.open_door(parse_options(self.options), schema))
+        return NotingStreamWriter(self.open_write(parse_options(self.options), schema))
 
 
 class NotingStreamWriter(StreamWriter):
     """Leaves a note of each abort."""
 
     def abort(self, messages, batchId) -> None:  # noqa: N803
-        note(self._door.sink.address.base, "abort")
+        note(self._write.sink.address.base, "abort")
         super().abort(messages, batchId)
 
 

@@ -20,10 +20,12 @@ from filesink.metastore.partition_commit import PartitionCommit
 from filesink.metastore.policies import ListenerPolicy
 from filesink.ports import SerialRunner
 from filesink.save_mode import SaveMode
-from filesink.spark import chains as chains_module
 from filesink.spark import engine as engine_module
-from filesink.spark.chains import Chains
+from filesink.spark import engine_options as options_module
+from filesink.spark import epoch_loops as loops_module
 from filesink.spark.engine import SparkEngine
+from filesink.spark.engine_options import EngineOptions, open_loop
+from filesink.spark.epoch_loops import EpochLoops
 from filesink.spark.runner import SparkRunner
 from filesink.spark.streams import RunIds
 from tests.fakes import QUERY, SCHEMA, World, keep_open, micro_batch, plan_of, records
@@ -41,14 +43,14 @@ def run_of(query: str, run: str = "run-1") -> RunIds:
 def running(monkeypatch: pytest.MonkeyPatch) -> Iterator[set[str]]:
     """The ids of the queries that run; after the test, none does."""
     ids: set[str] = set()
-    monkeypatch.setattr(chains_module, "is_active", lambda _session, query_id: query_id in ids)
+    monkeypatch.setattr(loops_module, "is_active", lambda _session, query_id: query_id in ids)
     yield ids
     ids.clear()
 
 
-def chains_of(world: World, *, interval: float = 0.01) -> Chains:
+def loops_of(world: World, *, interval: float = 0.01) -> EpochLoops:
     """The chains of a driver; upkeep looks all the time."""
-    return Chains(
+    return EpochLoops(
         lambda sink_id, _session: world.driver(sink_id), note=lambda _outcome: None, interval=interval
     )
 
@@ -73,56 +75,56 @@ def timers() -> Callable[[], int]:
 def test_the_end_of_one_query_is_not_that_of_another(running):
     """A second query of a uid, which is refused and ends, leaves the first its upkeep."""
     world = World(plan=plan_of(policy=keep_open()))
-    chains = chains_of(world)
+    loops = loops_of(world)
     running |= {"first", "second"}
-    chains.watch(CHAIN, SESSION, "first")
-    with chains.use(CHAIN, SESSION) as loop:
+    loops.watch(CHAIN, SESSION, "first")
+    with loops.use(CHAIN, SESSION) as loop:
         loop.run(micro_batch(0), world.job(records("1")))
-    chains.watch(CHAIN, SESSION, "second")
+    loops.watch(CHAIN, SESSION, "second")
     running.remove("second")
-    chains.release(CHAIN)
+    loops.release(CHAIN)
     assert world.rows() == []
     world.clock.now = 10_000
     assert eventually(lambda: world.rows() == ["1"])
-    with chains.use(CHAIN, SESSION) as same:
+    with loops.use(CHAIN, SESSION) as same:
         assert same is loop
 
 
 def test_upkeep_that_has_closed_something_is_noted():
     """Each epoch once, and not that there was nothing to do."""
     world, noted = World(plan=plan_of(policy=keep_open())), []
-    chains = Chains(lambda sink_id, _session: world.driver(sink_id), note=noted.append, interval=60)
-    with chains.use(CHAIN, SESSION) as loop:
+    loops = EpochLoops(lambda sink_id, _session: world.driver(sink_id), note=noted.append, interval=60)
+    with loops.use(CHAIN, SESSION) as loop:
         loop.run(micro_batch(0), world.job(records("1")))
     for world.clock.now in (0, 10_000, 20_000):
-        chains._upkeep(CHAIN, SESSION)
+        loops._upkeep(CHAIN, SESSION)
     assert [outcome.slot for outcome in noted] == [1]
 
 
 def test_a_run_goes_on_from_what_others_have_left(running):
     """A query whose end nobody told starts again after another process: its first batch succeeds."""
     world = World()
-    chains = chains_of(world, interval=60)
+    loops = loops_of(world, interval=60)
     running.add(QUERY)
-    chains.begin(CHAIN, run_of(QUERY))
-    chains.watch(CHAIN, SESSION, QUERY)
-    with chains.use(CHAIN, SESSION) as loop:
+    loops.begin(CHAIN, run_of(QUERY))
+    loops.watch(CHAIN, SESSION, QUERY)
+    with loops.use(CHAIN, SESSION) as loop:
         loop.run(micro_batch(0), world.job(records("0")))
     world.driver().run(BatchWrite(), world.job(records("other")))
-    chains.begin(CHAIN, run_of(QUERY, "run-2"))
-    with chains.use(CHAIN, SESSION) as loop:
+    loops.begin(CHAIN, run_of(QUERY, "run-2"))
+    with loops.use(CHAIN, SESSION) as loop:
         loop.run(micro_batch(1), world.job(records("1"), run_id="run-2"))
     assert world.rows() == ["0", "1", "other"]
 
 
 def test_a_chain_stays_open_while_its_runs_go_on(running):
     """Neither the next batch of a run, nor a run of a second query, takes the loop from one that runs."""
-    chains = chains_of(World(), interval=60)
+    loops = loops_of(World(), interval=60)
     running |= {"first", "second"}
     for query in ("first", "second", "first", "second"):
-        chains.begin(CHAIN, run_of(query))
-        chains.watch(CHAIN, SESSION, query)
-        with chains.use(CHAIN, SESSION) as loop:
+        loops.begin(CHAIN, run_of(query))
+        loops.watch(CHAIN, SESSION, query)
+        with loops.use(CHAIN, SESSION) as loop:
             if query == "first":
                 first = loop
             assert loop is first
@@ -130,32 +132,32 @@ def test_a_chain_stays_open_while_its_runs_go_on(running):
 
 def test_queries_of_one_sink_do_not_let_go_of_their_chains():
     """Batches of two queries that take turns go on in the loops of their own, with or without a timer."""
-    chains = chains_of(World())
-    loops = {"a": set(), "b": set()}
+    loops = loops_of(World())
+    found = {"a": set(), "b": set()}
     for query in ("a", "b", "a", "b"):
-        chains.begin(f"stream-{query}", run_of(query, f"run-{query}"))
-        with chains.use(f"stream-{query}", SESSION) as loop:
-            loops[query].add(loop)
-    assert [len(found) for found in loops.values()] == [1, 1]
+        loops.begin(f"stream-{query}", run_of(query, f"run-{query}"))
+        with loops.use(f"stream-{query}", SESSION) as loop:
+            found[query].add(loop)
+    assert [len(each) for each in found.values()] == [1, 1]
 
 
 def test_a_timer_is_bound_to_the_session_of_its_run(monkeypatch, timers):
     """After a replaced session the timer asks the new one, so that parts are closed though no batch comes."""
     world = World(plan=plan_of(policy=keep_open()))
-    chains = chains_of(world)
+    loops = loops_of(world)
     old, new = SimpleNamespace(runs=True), SimpleNamespace(runs=True)
-    monkeypatch.setattr(chains_module, "is_active", lambda session, _query_id: session.runs)
+    monkeypatch.setattr(loops_module, "is_active", lambda session, _query_id: session.runs)
     for session, run in ((old, "run-1"), (new, "run-2")):
-        chains.begin(CHAIN, run_of(QUERY, run))
-        chains.watch(CHAIN, session, QUERY)
-        with chains.use(CHAIN, session) as loop:
+        loops.begin(CHAIN, run_of(QUERY, run))
+        loops.watch(CHAIN, session, QUERY)
+        with loops.use(CHAIN, session) as loop:
             loop.run(micro_batch(int(session is new)), world.job(records(run), run_id=run))
     assert timers() == 1
     old.runs = False
     world.clock.now = 10_000
     assert eventually(lambda: world.rows() == ["run-1", "run-2"])
     new.runs = False
-    chains.release(CHAIN)
+    loops.release(CHAIN)
     assert timers() == 0
 
 
@@ -167,13 +169,13 @@ def test_a_run_waits_until_the_chain_is_its_own():
         closing.set()
         closed.wait(30)
 
-    chains = Chains(lambda *_: SimpleNamespace(close=close), note=lambda _outcome: None, interval=60)
-    with chains.use(CHAIN, SESSION):
+    loops = EpochLoops(lambda *_: SimpleNamespace(close=close), note=lambda _outcome: None, interval=60)
+    with loops.use(CHAIN, SESSION):
         pass
     came: list[str] = []
 
     def come(name: str) -> None:
-        chains.begin(CHAIN, run_of(QUERY))
+        loops.begin(CHAIN, run_of(QUERY))
         came.append(name)
 
     threads = [threading.Thread(target=come, args=(name,)) for name in ("batch", "start")]
@@ -190,43 +192,43 @@ def test_a_run_waits_until_the_chain_is_its_own():
 
 def test_the_last_query_that_ends_takes_loop_and_timer_along(running, timers):
     """A chain that nobody needs is read again by whoever comes next, and no thread stays."""
-    chains = chains_of(World(), interval=60)
+    loops = loops_of(World(), interval=60)
     running.add("q")
-    chains.watch(CHAIN, SESSION, "q")
-    chains.watch(CHAIN, SESSION, "q")
+    loops.watch(CHAIN, SESSION, "q")
+    loops.watch(CHAIN, SESSION, "q")
     assert timers() == 1
-    with chains.use(CHAIN, SESSION) as loop:
+    with loops.use(CHAIN, SESSION) as loop:
         pass
     running.clear()
-    chains.release(CHAIN)
+    loops.release(CHAIN)
     assert timers() == 0
-    with chains.use(CHAIN, SESSION) as other:
+    with loops.use(CHAIN, SESSION) as other:
         assert other is not loop
 
 
 def test_a_restart_keeps_the_timer_that_its_first_run_leaves(running, timers):
     """The end of a run that a new one has replaced, told late, does not stop the upkeep of the new one."""
-    chains = chains_of(World(), interval=60)
+    loops = loops_of(World(), interval=60)
     running.add("q")
-    chains.watch(CHAIN, SESSION, "q")
-    chains.release(CHAIN)
+    loops.watch(CHAIN, SESSION, "q")
+    loops.release(CHAIN)
     assert timers() == 1
     running.clear()
-    chains.release(CHAIN)
+    loops.release(CHAIN)
     assert timers() == 0
 
 
 def test_two_threads_in_one_chain_share_its_loop():
     """The first of two writes that ends does not close what the other works with; the last does."""
-    chains = chains_of(World())
-    with chains.use(CHAIN, SESSION) as first:
-        with chains.use(CHAIN, SESSION):
+    loops = loops_of(World())
+    with loops.use(CHAIN, SESSION) as first:
+        with loops.use(CHAIN, SESSION):
             pass
-        chains.release(CHAIN)
-        with chains.use(CHAIN, SESSION) as second:
+        loops.release(CHAIN)
+        with loops.use(CHAIN, SESSION) as second:
             assert second is first
-    chains.release(CHAIN)
-    with chains.use(CHAIN, SESSION) as third:
+    loops.release(CHAIN)
+    with loops.use(CHAIN, SESSION) as third:
         assert third is not first
 
 
@@ -234,10 +236,10 @@ def test_timers_end_with_the_chains_they_belong_to(running, timers):
     """A sink that is made for every batch leaves no thread behind, though the query runs on."""
     running.add("q")
     for _ in range(10):
-        chains = chains_of(World())
-        chains.watch(CHAIN, SESSION, "q")
+        loops = loops_of(World())
+        loops.watch(CHAIN, SESSION, "q")
     assert timers() > 0
-    del chains
+    del loops
     gc.collect()
     assert eventually(lambda: timers() == 0)
 
@@ -258,7 +260,7 @@ def test_sinks_that_are_made_for_each_batch_go_with_their_threads(running, timer
     """Nothing that a timer holds keeps an engine alive."""
     running.add("q")
     for _ in range(10):
-        options = engine_module.EngineOptions(check_interval_ms=10)
+        options = EngineOptions(check_interval_ms=10)
         SparkEngine(World().tiers(), options)._join(CHAIN, Session(), run_of("q"))
     gc.collect()
     assert eventually(lambda: timers() == 0)
@@ -276,7 +278,7 @@ def two_sinks(monkeypatch: pytest.MonkeyPatch) -> tuple[World, SparkEngine, Spar
     monkeypatch.setattr(engine_module, "check_frame", lambda _df: None)
     monkeypatch.setattr(SparkEngine, "check", lambda _self, _df: None)
     monkeypatch.setattr(SparkEngine, "_job", lambda _self, df, run_id: world.job(df.records, run_id=run_id))
-    monkeypatch.setattr(engine_module, "SparkRunner", lambda _session, _name: None)
+    monkeypatch.setattr(options_module, "SparkRunner", lambda _session, _name: None)
     return world, SparkEngine(world.tiers()), SparkEngine(world.tiers())
 
 
@@ -314,7 +316,7 @@ class Stream:
         monkeypatch.setattr(engine_module, "check_frame", lambda _df: None)
         monkeypatch.setattr(engine_module, "current_ids", lambda _df: run_of(QUERY, self.run))
         monkeypatch.setattr(engine_module, "open_run", self._open_run)
-        monkeypatch.setattr(engine_module, "SparkRunner", self._runner)
+        monkeypatch.setattr(options_module, "SparkRunner", self._runner)
         monkeypatch.setattr(engine_module.SparkSession, "active", lambda: self.session)
         monkeypatch.setattr(SparkEngine, "check", lambda _self, _df: None)
         monkeypatch.setattr(SparkEngine, "_job", lambda _self, df, run_id: BatchJob(df, world, run_id))
@@ -346,7 +348,7 @@ def stream(running, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[World, St
     stream = Stream(world, monkeypatch)
     yield world, stream
     running.clear()
-    stream.engine._chains.release(CHAIN)
+    stream.engine._loops.release(CHAIN)
 
 
 def test_a_query_starts_again_in_a_new_session(stream):
@@ -478,12 +480,12 @@ def test_a_loop_that_is_let_go_is_closed():
     """What it holds, a connection to a metastore say, goes with it, when nobody works in it any more."""
     closed = []
     loop = SimpleNamespace(close=lambda: closed.append("loop"))
-    chains = Chains(lambda _sink_id, _session: loop, note=lambda _outcome: None, interval=60)
-    with chains.use(CHAIN, SESSION):
-        chains.release(CHAIN)
+    loops = EpochLoops(lambda _sink_id, _session: loop, note=lambda _outcome: None, interval=60)
+    with loops.use(CHAIN, SESSION):
+        loops.release(CHAIN)
         assert closed == []
-    chains.release(CHAIN)
-    chains.release(CHAIN)
+    loops.release(CHAIN)
+    loops.release(CHAIN)
     assert closed == ["loop"]
 
 
@@ -516,5 +518,5 @@ def test_an_overwrite_closes_what_it_has_opened(two_sinks):
 def test_as_many_batches_are_kept_as_spark_may_replay(retained, kept):
     """A session that retains more of its log can be sent back further; less never makes us forget."""
     session = SimpleNamespace(conf=SimpleNamespace(get=lambda _name, default: retained or default))
-    loop = engine_module._open(World().tiers(), engine_module.EngineOptions(), CHAIN, session)
+    loop = open_loop(World().tiers(), EngineOptions(), CHAIN, session)
     assert loop._options.keep_batches == kept

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import time
 from concurrent.futures import ThreadPoolExecutor
 
@@ -47,6 +48,18 @@ def test_appends_of_four_threads_succeed_beside_a_stream(spark, tmp_path, uid):
     assert query.exception() is None
     assert [report.visible_rows for report in reports] == [1] * 8
     assert [n for n in numbers(spark, base) if n < 1000] == list(range(8))
+
+
+def test_a_repeat_tells_of_files_that_are_gone(spark, tmp_path, caplog):
+    """An operator removed a day and cleared the task: it is green again, and the log says what is missing."""
+    base = tmp_path / "base"
+    frame = days(spark, ("2026-01-01", 1), ("2026-01-02", 2))
+    sink(base).write(frame, txn_id="t")
+    assert sink(base).write(frame, txn_id="t").already_committed
+    assert "gone since" not in caplog.text
+    shutil.rmtree(base / "day=2026-01-01")
+    assert sink(base).write(frame, txn_id="t").already_committed
+    assert "1 of its 2 files are gone since, such as 'day=2026-01-01/" in caplog.text
 
 
 def test_a_backfill_of_days_four_at_a_time(spark, tmp_path):

@@ -9,9 +9,11 @@ import pytest
 
 from filesink.commit.replay import EpochOptions
 from filesink.commit.task import WriteTask
-from filesink.data_source import source as data_source
-from filesink.data_source.source import BatchWriter, Door, ModeOf, StreamWriter
+from filesink.data_source.save_modes import ModeOf
 from filesink.data_source.task_message import Report
+from filesink.data_source.task_properties import micro_batch_of
+from filesink.data_source.write import DataSourceWrite
+from filesink.data_source.writers import BatchWriter, StreamWriter
 from filesink.errors import ConcurrentDriverError, ConfigError, InternalError
 from filesink.ledger.record import BatchWrite
 from filesink.save_mode import SaveMode
@@ -25,10 +27,10 @@ def world():
     return World()
 
 
-def door(world):
+def write_of(world):
     """What both writers do, for the sink of the world."""
     epochs = EpochOptions()
-    return Door(
+    return DataSourceWrite(
         sink=world.tiers(), table=None, schema=SCHEMA, epochs=epochs, time_zone="UTC", made_ms=world.clock.now
     )
 
@@ -42,13 +44,13 @@ def report(world, value, *, subtask=0, slot=0, query_id="", batch_id=-1):
 
 def commit_batch(world, messages):
     """As Spark does it for a batch write."""
-    writer = BatchWriter(door(world), cause=BatchWrite(), sink_id=world.sink_id)
+    writer = BatchWriter(write_of(world), cause=BatchWrite(), sink_id=world.sink_id)
     writer.commit(messages)
 
 
 def commit_stream(world, messages):
     """As Spark does it for the first micro-batch of a stream."""
-    StreamWriter(door(world)).commit(messages, 0)
+    StreamWriter(write_of(world)).commit(messages, 0)
 
 
 DOORS = {"batch": (commit_batch, {}), "stream": (commit_stream, {"query_id": QUERY, "batch_id": 0})}
@@ -84,7 +86,7 @@ def test_an_overwrite_whose_tasks_do_not_say_what_it_replaces_is_refused(world, 
         replace(report(world, "new", subtask=place, slot=1), mode=mode) for place, mode in enumerate(modes)
     ]
     cause = BatchWrite(mode=SaveMode.OVERWRITE)
-    writer = BatchWriter(door(world), cause=cause, sink_id=world.sink_id, chosen=ModeOf.SESSION)
+    writer = BatchWriter(write_of(world), cause=cause, sink_id=world.sink_id, chosen=ModeOf.SESSION)
     with pytest.raises(ConfigError):
         writer.commit([one.to_message() for one in reports])
     assert world.rows() == ["old"]
@@ -96,7 +98,7 @@ def test_tasks_that_wrote_for_two_slots_are_refused(world, slots):
     world.driver().run(BatchWrite(), world.job(records("other")))
     reports = [report(world, f"{slot}", subtask=number, slot=slot) for number, slot in enumerate(slots)]
     with pytest.raises(ConcurrentDriverError):
-        door(world).commit(BatchWrite(), world.sink_id, reports)
+        write_of(world).commit(BatchWrite(), world.sink_id, reports)
     assert world.rows() == ["other"]
     assert world.hidden() == []
     assert world.ledger().head().record.slot == 0
@@ -137,7 +139,7 @@ def test_messages_of_two_queries_are_no_epoch(world):
 def test_a_task_without_a_batch_of_its_own_writes_nothing(properties, code):
     """In continuous processing nobody would hear of its rows; without ids a replay looks like new data."""
     with pytest.raises((ConfigError, InternalError)) as raised:
-        data_source._micro_batch(SimpleNamespace(getLocalProperty=properties.get))
+        micro_batch_of(SimpleNamespace(getLocalProperty=properties.get))
     assert raised.value.code == code
 
 

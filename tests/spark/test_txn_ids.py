@@ -6,9 +6,18 @@ from types import SimpleNamespace
 
 import pytest
 
-from filesink import ConfigError
+from filesink import ConfigError, FileSink, ParquetWriterFactory
 from filesink.spark.engine import SparkEngine
 from tests.fakes import World
+
+
+@pytest.mark.parametrize("what", ["replace", "skip"])
+def test_what_to_do_with_a_repeat_needs_something_that_repeats(what, tmp_path):
+    """Without a ``txn_id`` every run would append once more."""
+    sink = FileSink.for_bulk_format(tmp_path, ParquetWriterFactory()).build()
+    with pytest.raises(ConfigError) as raised:
+        sink.write(SimpleNamespace(isStreaming=False), on_repeated_txn=what)
+    assert raised.value.code == "CONFLICT"
 
 
 @pytest.mark.parametrize("txn_id", [202601, 0, "", b"2026-01", False, "a\ud800"])

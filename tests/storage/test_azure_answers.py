@@ -20,7 +20,7 @@ from urllib3.exceptions import SSLError
 
 from filesink.errors import CommitConflictError, CommitStateUnknown, ConfigError, StorageError
 from filesink.storage.api import Deletion, Kind
-from filesink.storage.azure import client as azure_client
+from filesink.storage.azure import connection as azure_connection
 from filesink.storage.azure.client import AzureObjects
 from filesink.storage.azure.options import azure_options
 from filesink.storage.azure.store import AzureStore
@@ -303,10 +303,10 @@ def default_chain(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[object]]:
         def get_token(self, *_scopes: str) -> None:
             """Never asked here; the client looks for its name."""
 
-    monkeypatch.setattr(azure_client, "DefaultAzureCredential", Chain)
-    azure_client._default_credential.cache_clear()
+    monkeypatch.setattr(azure_connection, "DefaultAzureCredential", Chain)
+    azure_connection._default_credential.cache_clear()
     yield made
-    azure_client._default_credential.cache_clear()
+    azure_connection._default_credential.cache_clear()
 
 
 def test_tasks_of_one_process_share_one_default_credential(
@@ -348,7 +348,7 @@ def test_without_a_token_nothing_is_asked(ask: str) -> None:
 def test_a_chain_that_cannot_be_made_is_explained(monkeypatch: pytest.MonkeyPatch) -> None:
     """The environment is wrong, so the message names it, and not the value."""
     monkeypatch.setenv("AZURE_TOKEN_CREDENTIALS", "hunter2")
-    azure_client._default_credential.cache_clear()
+    azure_connection._default_credential.cache_clear()
     with pytest.raises(ConfigError, match="AZURE_") as raised:
         open_store("az://data/x", {"account_name": "lake"})
     assert raised.value.code == "BAD_VALUE"

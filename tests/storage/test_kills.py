@@ -18,7 +18,6 @@ from typing import Any
 import pytest
 
 from filesink.storage.api import Store
-from filesink.storage.azure import client as azure_client
 from filesink.storage.azure.options import azure_options
 from filesink.storage.azure.store import AzureStore
 from filesink.storage.hdfs.webhdfs import WebNamenode
@@ -120,7 +119,7 @@ def azure(azure_connection: str) -> Callable[[], Place]:
 
         def store(countdown: Countdown) -> Store:
             options = azure_options({"connection_string": azure_connection})
-            objects = CountedObjects(azure_client.connect(site.container, "", options), countdown)
+            objects = CountedObjects(azure_connection.connect(site.container, "", options), countdown)
             return AzureStore(objects, PREFIX, options=options, clock=SystemClock(), ids=SystemIds())
 
         return site, store

@@ -357,6 +357,19 @@ def test_credentials_that_cannot_be_renewed_have_expired(expired: Exception) -> 
     assert "hunter2" not in str(raised.value)
 
 
+def test_a_redirection_without_end_is_a_wrong_region() -> None:
+    """A server that answers 301 without a region is asked again by the client until its stack is full."""
+    with pytest.raises(StorageError) as raised, explaining("create", "s3://b/k"):
+        raise RecursionError("maximum recursion depth exceeded")
+    assert raised.value.code == "REGION"
+
+
+def test_what_is_no_answer_does_not_look_like_one() -> None:
+    """A defect of the program comes out as it is."""
+    with pytest.raises(RuntimeError, match="cannot schedule"), explaining("create", "s3://b/k"):
+        raise RuntimeError("cannot schedule new futures")
+
+
 def test_a_key_of_the_customer_goes_with_every_request_that_touches_bytes(stub: Stubber) -> None:
     """Made, read, copied and looked at with the key; removed and listed without it."""
     extra = {"SSECustomerAlgorithm": "AES256", "SSECustomerKey": "x" * 32}

@@ -15,6 +15,7 @@ from filesink import (
     BucketAssigner,
     CheckpointRollingPolicy,
     CommittedPartition,
+    Encoder,
     EpochReport,
     FileSink,
     GlueCatalog,
@@ -23,16 +24,17 @@ from filesink import (
     ListenerPolicy,
     MetastorePolicy,
     OutputFileConfig,
+    ParquetWriterFactory,
     PartitionCommit,
     PartitionPolicy,
     RollingPolicy,
+    RowEncoder,
     SparkCatalog,
     SuccessFilePolicy,
     TableKind,
     register,
 )
 from filesink.errors import FilesinkError, StagedDataLost
-from formats import Encoder, ParquetWriterFactory, RowEncoder
 
 # A row format with everything that can be chosen.
 lines = (
@@ -50,6 +52,7 @@ lines = (
     .with_uid("events")
     .on_new_query("append")
     .on_replay_mismatch("keep_first")
+    .on_other_layout("allow")
     .build()
 )
 

@@ -45,6 +45,16 @@ def azure_options(given: Mapping[str, Any]) -> AzureOptions:
             code="UNKNOWN_OPTION",
         )
     values = {name: value for name, value in given.items() if value is not None}
+    _check_account(values)
+    if "part_size" in values:
+        whole_number("part_size", values["part_size"], _SMALLEST_BLOCK, AzureOptions.largest_part)
+    if "max_concurrency" in values:
+        concurrency("max_concurrency", values["max_concurrency"])
+    return AzureOptions(**values)
+
+
+def _check_account(values: Mapping[str, Any]) -> None:
+    """Check the options that name an account or let somebody in."""
     for name in _TEXTS:
         if not isinstance(values.get(name, ""), str):
             raise ConfigError(
@@ -62,8 +72,3 @@ def azure_options(given: Mapping[str, Any]) -> AzureOptions:
             "storage option 'credential' is one of azure.identity.aio; pass that of azure.identity",
             code="BAD_VALUE",
         )
-    if "part_size" in values:
-        whole_number("part_size", values["part_size"], _SMALLEST_BLOCK, AzureOptions.largest_part)
-    if "max_concurrency" in values:
-        concurrency("max_concurrency", values["max_concurrency"])
-    return AzureOptions(**values)

@@ -8,7 +8,7 @@ from contextlib import suppress
 from filesink.errors import ConfigError, StorageError
 from filesink.naming import LEDGER_ROOT, join
 from filesink.storage.api import Removal
-from filesink.storage.objects.api import EXISTS, Condition
+from filesink.storage.objects.api import EXISTS, Condition, NewUpload
 from filesink.storage.objects.options import ConditionalWrites
 from filesink.storage.objects.output import Uploads
 from filesink.storage.objects.publish import Bucket
@@ -16,23 +16,23 @@ from filesink.storage.objects.publish import Bucket
 _DAY_MS = 24 * 3600 * 1000
 _LEAST_LIFE_MS = 2 * _DAY_MS  # of an upload: a weekend in which a decided epoch waits for its restart
 _PROBE = ".probe."
-#: Where nothing can be removed: one object for all starts, until one that may removes it as an old probe.
+#: If nothing can be removed: one object for all starts, until a start that may removes it as an old probe.
 _KEPT, _KEPT_TOKEN = f"{_PROBE}kept", "kept-probe"
 _NOT_ALLOWED = {"PERMISSION", "REFUSED"}
 log = logging.getLogger("filesink")
 
 
 def prove(uploads: Uploads) -> Removal:
-    """Write one object twice in each way; the second must be refused, and its token must be kept.
+    """Write one object twice in each way: the second write must be refused, and the token must be kept.
 
-    Leaves nothing behind, but for one small object where objects cannot be removed.
+    Leaves nothing behind, except one small object if objects cannot be removed.
 
     Raises:
         ConfigError: ``NO_BUCKET``, ``NO_EXCLUSIVE_PUBLISH``, ``NO_METADATA`` or ``LIFECYCLE``.
         StorageError: ``PERMISSION``, ``NO_CREDENTIALS``, ``UNAVAILABLE`` …
     """
     path = _probe_path(uploads)
-    _prove_life(uploads, path)
+    _prove_uploads(uploads, path)
     if try_removing(uploads) is Removal.REFUSED:
         _prove_writing(uploads, join(LEDGER_ROOT, _KEPT), _KEPT_TOKEN)
         return Removal.REFUSED
@@ -45,7 +45,7 @@ def prove(uploads: Uploads) -> Removal:
 
 
 def try_removing(uploads: Uploads) -> Removal:
-    """Remove what is not there: whether that is allowed is told all the same, and nothing is left."""
+    """Whether removing is allowed. Tries it with an object that does not exist, so nothing is left."""
     try:
         uploads.bucket.objects.delete(uploads.bucket.key(_probe_path(uploads)))
     except StorageError as error:
@@ -80,17 +80,10 @@ def _prove_writing(uploads: Uploads, path: str, token: str) -> None:
         _prove_complete(uploads, path)
 
 
-def _prove_life(uploads: Uploads, path: str) -> None:
+def _prove_uploads(uploads: Uploads, path: str) -> None:
+    """Begin an upload and abort it: the bucket is there, lists uploads, and lets them live long enough."""
     bucket, key = uploads.bucket, uploads.bucket.key(path)
-    try:
-        made = bucket.objects.create_upload(key, token=uploads.ids.uuid())
-    except StorageError as error:
-        if error.code == "NO_BUCKET":
-            raise ConfigError(
-                f"there is no bucket '{bucket.objects.where}'; make it, or check name and region",
-                code="NO_BUCKET",
-            ) from error
-        raise
+    made = _begun(uploads, key)
     try:
         listed, _ = bucket.objects.list_uploads(f"{bucket.key(LEDGER_ROOT)}/")
     finally:
@@ -102,6 +95,23 @@ def _prove_life(uploads: Uploads, path: str) -> None:
             "'stale_uploads_expiry' to 168h, or start again within a day after a crash",
             bucket.objects.where,
         )
+    _check_life(bucket, made)
+
+
+def _begun(uploads: Uploads, key: str) -> NewUpload:
+    objects = uploads.bucket.objects
+    try:
+        return objects.create_upload(key, token=uploads.ids.uuid())
+    except StorageError as error:
+        if error.code == "NO_BUCKET":
+            raise ConfigError(
+                f"there is no bucket '{objects.where}'; make it, or check name and region",
+                code="NO_BUCKET",
+            ) from error
+        raise
+
+
+def _check_life(bucket: Bucket, made: NewUpload) -> None:
     if made.abort_ms is not None and made.abort_ms < bucket.clock.now_ms() + _LEAST_LIFE_MS:
         raise ConfigError(
             f"a rule of '{bucket.objects.where}' aborts unfinished uploads within two days; an epoch that "
@@ -157,7 +167,7 @@ def _replaces(bucket: Bucket) -> ConfigError:
 
 
 def _remove_old(bucket: Bucket) -> None:
-    """Remove what probes have left that died half-way; no probe takes a day."""
+    """Remove leftovers of probes that died half-way; no probe takes a day."""
     prefix = bucket.key(join(LEDGER_ROOT, _PROBE))
     oldest = bucket.clock.now_ms() - _DAY_MS
     for upload in bucket.objects.list_uploads(prefix)[0]:

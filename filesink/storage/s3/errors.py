@@ -113,14 +113,24 @@ def explaining(operation: str, where: str) -> Iterator[None]:
         raise _error("EXPIRED_CREDENTIALS", operation, where, type(error).__name__) from error
     except _NO_REGION as error:
         raise _error("REGION", operation, where, type(error).__name__) from error
-    except RuntimeError as error:  # so says the client whose new credentials are no better
-        if "expired" not in str(error):
+    except RuntimeError as error:
+        found = _of_runtime(error, operation, where)
+        if found is None:
             raise
-        raise _error("EXPIRED_CREDENTIALS", operation, where, type(error).__name__) from error
+        raise found from error
     except exceptions.ParamValidationError as error:
         raise _error("REFUSED", operation, where, "an option of the client is not valid") from error
     except _NO_ANSWER as error:
         raise _error(UNAVAILABLE, operation, where, type(error).__name__) from error
+
+
+def _of_runtime(error: RuntimeError, operation: str, where: str) -> Exception | None:
+    if isinstance(error, RecursionError):  # the client follows a redirection that names no other region
+        return _error("REGION", operation, where, "redirected without end")
+    if "expired" not in str(error):
+        return None
+    # So says the client whose new credentials are no better.
+    return _error("EXPIRED_CREDENTIALS", operation, where, type(error).__name__)
 
 
 def was_repeated(error: BaseException | None) -> bool:

@@ -13,8 +13,9 @@ from typing import Any, Protocol
 from filesink.api import OF_STAGES, EpochContext, PreCommitStage, Prepared
 from filesink.errors import StateError
 from filesink.parts.committables import Committable, HeldFile
-from filesink.parts.merging import Merging, SinkFiles
-from filesink.parts.open_parts import Part, parts_of
+from filesink.parts.stages.merger import SinkFiles
+from filesink.parts.stages.merging import Merging
+from filesink.parts.stages.open_parts import Part, parts_of
 
 
 class CompactStrategy(Protocol):

@@ -1,13 +1,14 @@
-"""The chains that this driver works in, and the timers beside the streams that write to them.
+"""The epoch loops of this driver, one for each chain it writes to, and the upkeep timers beside its streams.
 
 Rules:
-1. There is one loop for a chain: two would take each other for rival drivers. It is kept for as long as
-   anybody works in it or a timer may, and no longer: it would go on from a head that others have left behind.
-2. A timer is one query's. Two queries may meet in the chain of one uid, if only until the second is refused,
-   and the end of one is not that of the other.
-3. Timers hold the chains weakly. A sink that is made for each batch goes with the batch, and its thread soon.
-4. Nobody says when a query with ``foreachBatch`` has ended. So what a run leaves goes when the next begins:
-   others may have gone on in between, and the session of loop and timer may have been stopped.
+1. A chain has one loop here: two would take each other for rival drivers. The loop is kept as long as
+   somebody uses it or a timer may. It must not be kept longer: others may write to the chain meanwhile, and
+   the loop would go on from an old head.
+2. A timer belongs to one query. Two queries may meet in the chain of one uid, if only until the second is
+   refused, and the end of one is not the end of the other.
+3. Timers hold the loops weakly: if a sink is made for each batch, it and its thread end with the batch.
+4. Nobody says when a query with ``foreachBatch`` has ended. So the loop and timer of a run are dropped when
+   the next run begins: others may have written in between, or their session may have been stopped.
 """
 
 from __future__ import annotations
@@ -31,11 +32,11 @@ C = TypeVar("C")
 A = TypeVar("A")
 
 
-class Chains(Generic[S, C, A]):
+class EpochLoops(Generic[S, C, A]):
     """The loops and timers of one sink, by sink id.
 
     Args:
-        open_loop: makes the loop of a chain. Must not hold what holds the chains, see rule 3.
+        open_loop: makes the loop of a chain. Must not refer to whoever holds this object, see rule 3.
         note: called with the outcome of every upkeep that closed something.
         interval: how often upkeep looks, in seconds.
     """
@@ -59,7 +60,7 @@ class Chains(Generic[S, C, A]):
 
     @contextmanager
     def use(self, sink_id: str, session: SparkSession) -> Iterator[EpochLoop[S, C, A]]:
-        """The loop of a chain, which stays open meanwhile; and afterwards, until ``release``."""
+        """The loop of a chain. It stays open during the ``with`` block, and afterwards until ``release``."""
         with self._lock:
             if sink_id not in self._loops:
                 self._loops[sink_id] = self._open_loop(sink_id, session)
@@ -72,7 +73,7 @@ class Chains(Generic[S, C, A]):
                 self._at_work[sink_id] -= 1
 
     def begin(self, sink_id: str, ids: RunIds) -> None:
-        """Let go of what earlier runs of a query have left of a chain; see rule 4.
+        """Drop the loop and the timer that earlier runs of a query have left; see rule 4.
 
         Call it before each use by a query. All but the first call of a run do nothing.
         """
@@ -81,7 +82,7 @@ class Chains(Generic[S, C, A]):
             if self._runs.get(key) == ids.run_id:
                 return
             with self._lock:
-                stale = self._timers.pop(key, None)  # seems needed: it asks for the query, not for the run
+                stale = self._timers.pop(key, None)  # asks for the query, not for the run: seems needed
             if stale is not None:
                 stale.stop()
             self.release(sink_id)
@@ -95,9 +96,9 @@ class Chains(Generic[S, C, A]):
                 self._timers[sink_id, query_id] = self._timer(sink_id, session, query_id)
 
     def release(self, sink_id: str) -> None:
-        """Let go of a chain, unless somebody works in it or a query that runs has a timer for it.
+        """Close the loop of a chain, unless somebody uses it or a running query has a timer for it.
 
-        Call it when a write or a query has ended. Whoever needs the chain again reads it again.
+        Call it when a write or a query has ended. The next use opens the chain again.
         """
         with self._lock:
             ended = [key for key, timer in self._timers.items() if key[0] == sink_id and not timer.needed]
@@ -115,8 +116,8 @@ class Chains(Generic[S, C, A]):
         weak = ref(self)
 
         def upkeep() -> None:
-            if (chains := weak()) is not None:
-                chains._upkeep(sink_id, session)  # noqa: SLF001 - our own
+            if (loops := weak()) is not None:
+                loops._upkeep(sink_id, session)  # noqa: SLF001 - our own
 
         return UpkeepTimer(
             upkeep=upkeep,

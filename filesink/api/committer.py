@@ -1,0 +1,80 @@
+"""The second and third tier: committers, which make what was decided take effect on the driver."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import Any, Generic, TypeVar
+
+from filesink.api.epoch import Announcements, EpochContext, Prepared
+
+CommittableT = TypeVar("CommittableT")
+AggregatedT = TypeVar("AggregatedT")
+
+
+class SinkCommitter(ABC, Generic[CommittableT]):
+    """Makes decided committables take effect. Lives on the driver; used by one thread.
+
+    Attributes:
+        failure: why the last ``commit`` has left something; ``None`` if it does not say. Shown to the
+            user when retries end; an error that ``is_permanent`` ends them at once.
+    """
+
+    failure: Exception | None = None
+
+    @abstractmethod
+    def commit(self, committables: Sequence[CommittableT]) -> list[CommittableT]:
+        """Commit, and return those to try again.
+
+        Replayable: called again after any failure with the same values. Some of them may have been
+        committed meanwhile, by a driver that may still be alive. Raises for what can never succeed.
+        """
+
+    def may_wait(self, committable: CommittableT) -> bool:
+        """Whether the epoch may end without ``committable``, because all it asks for is a removal.
+
+        Asked of what ``commit`` has returned, when trying again did not help. The next epoch gets it.
+        """
+        del committable
+        return False
+
+    def restore(self) -> None:
+        """Forget everything seen so far: another driver has decided what ``commit`` gets next."""
+
+    def abort(self, committables: Sequence[CommittableT]) -> None:
+        """Discard what the tasks of an epoch that was *not* decided have reported."""
+
+
+class SinkAggregatedCommitter(ABC, Generic[CommittableT, AggregatedT]):
+    """Commits once per epoch, for all tasks together, after every committable took effect.
+
+    Attributes:
+        failure: as ``SinkCommitter.failure``.
+    """
+
+    failure: Exception | None = None
+
+    @abstractmethod
+    def combine(
+        self, epoch: EpochContext, prepared: Prepared[Any, CommittableT]
+    ) -> Announcements[AggregatedT]:
+        """What is to be committed for the epoch, and what waits. Called before *decide*; put on record.
+
+        Called once, after the stages. What was put off before is in ``epoch.waiting``, and is
+        forgotten unless it is put off again. For an epoch without data a stage must say that
+        something is due.
+        """
+
+    @abstractmethod
+    def commit(self, aggregated: Sequence[AggregatedT]) -> list[AggregatedT]:
+        """Commit, and return those to try again. Replayable, as ``SinkCommitter.commit``."""
+
+    def restore_commit(self, aggregated: Sequence[AggregatedT]) -> list[AggregatedT]:
+        """``commit`` for an epoch that an earlier driver has decided; by default the same."""
+        return self.commit(aggregated)
+
+    def abort(self, aggregated: Sequence[AggregatedT]) -> None:
+        """Undo ``combine`` for an epoch that was not decided."""
+
+    def close(self) -> None:
+        """Release everything. Called when the engine stops using the sink."""

@@ -1,0 +1,201 @@
+"""What a file sink is made of, and the methods that choose it. ``filesink.sink`` adds ``build()``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Literal, Self
+
+from filesink.buckets.assigner import BucketAssigner
+from filesink.buckets.contract import BaseBucketAssigner
+from filesink.commit.layout_guard import OnOtherLayout
+from filesink.commit.replay import EpochOptions, OnReplayMismatch
+from filesink.durations import Duration, parse_duration_ms
+from filesink.errors import ConfigError
+from filesink.file_sink.tiers import FileTiers, Publishing, StoreAddress
+from filesink.ledger.identity import OnNewQuery, check_uid
+from filesink.metastore.partition_commit import PartitionCommit
+from filesink.method_arguments import accepted, choice, kind_of
+from filesink.naming import OutputFileConfig
+from filesink.parts.bucket import Closed
+from filesink.parts.dead_letters import DeadLetters
+from filesink.parts.file_format import BulkFormat, FileFormat, RowFormat, check_suffix
+from filesink.parts.plan import Plan
+from filesink.parts.rolling import AnsweringPolicy, CheckpointRollingPolicy, RollingPolicy
+from filesink.parts.stages.closed_parts import Compaction, CompactStrategy, Waiting
+from filesink.parts.stages.merger import SinkFiles
+from filesink.spark.input.s3a import SessionOptions
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class SinkBuilder:
+    """Collects what a ``FileSink`` is made of. Immutable: every ``with_…`` returns a new builder."""
+
+    base_path: str
+    format: FileFormat
+    policy: RollingPolicy
+    assigner: BaseBucketAssigner = field(default_factory=BucketAssigner.date_time_bucket_assigner)
+    names: OutputFileConfig = field(default_factory=OutputFileConfig)
+    uid: str | None = None
+    check_interval_ms: int = 60_000
+    storage_options: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    epochs: EpochOptions = field(default_factory=EpochOptions)
+    dead_letters: DeadLetters | None = None
+    compaction: Compaction | Waiting = Waiting.REFUSED
+    partition_commit: PartitionCommit | None = None
+    other_layout: OnOtherLayout = OnOtherLayout.REFUSE
+    in_order: Callable[[], Callable[[DataFrame], DataFrame]] = lambda: lambda df: df
+
+    def with_bucket_assigner(self, assigner: BaseBucketAssigner) -> Self:
+        """Choose the directory of each record; by default the hour of writing, as Flink does."""
+        return replace(self, assigner=accepted(assigner, BaseBucketAssigner, by="with_bucket_assigner"))
+
+    def with_rolling_policy(self, policy: RollingPolicy) -> Self:
+        """Choose when a part file is closed.
+
+        Bulk formats take a ``CheckpointRollingPolicy`` only: their files end with every epoch.
+        """
+        accepted(policy, RollingPolicy, by="with_rolling_policy")
+        if isinstance(self.format, BulkFormat) and not isinstance(policy, CheckpointRollingPolicy):
+            raise ConfigError(
+                f"{type(policy).__name__} may keep a part open across epochs, and a bulk format cannot be "
+                "continued. "
+                "Use RollingPolicy.on_checkpoint_rolling_policy(…), and compaction for larger files",
+                code="CONFLICT",
+            )
+        return replace(self, policy=policy)
+
+    def with_bucket_check_interval(self, interval: Duration) -> Self:
+        """Choose how often age and inactivity are checked; ``int`` is milliseconds. Default 1 min."""
+        return replace(self, check_interval_ms=parse_duration_ms(interval, name="bucket_check_interval"))
+
+    def with_output_file_config(self, config: OutputFileConfig) -> Self:
+        """Choose prefix and suffix of the names of part files.
+
+        ``build`` raises ``ConfigError`` (``CONFLICT``) if readers would take the suffix for that of
+        another codec or format.
+        """
+        return replace(self, names=accepted(config, OutputFileConfig, by="with_output_file_config"))
+
+    def enable_compact(self, strategy: CompactStrategy, compactor: Any) -> Self:
+        """Hold small files back, hidden, until ``strategy`` has ``compactor`` merge them.
+
+        Args:
+            strategy: ``compaction.FileCompactStrategy(…)``.
+            compactor: one of ``compaction.FileCompactor``.
+
+        Raises:
+            ConfigError: ``COMPACTION``; the compactor cannot merge files of this format.
+        """
+        if isinstance(strategy, type) or not callable(getattr(strategy, "stage", None)):
+            raise ConfigError(
+                "enable_compact takes a strategy, such as compaction.FileCompactStrategy(size_threshold="
+                f"'128MiB'), got {kind_of(strategy)}",
+                code="BAD_VALUE",
+            )
+        address = StoreAddress(base_path=self.base_path)
+        strategy.stage(compactor, SinkFiles(open_store=address, format=self.format, names=self.names))
+        return replace(self, compaction=Compaction(strategy=strategy, compactor=compactor))
+
+    def disable_compact(self) -> Self:
+        """Publish, unmerged, the files that an earlier run with compaction has left waiting."""
+        return replace(self, compaction=Waiting.PUBLISHED)
+
+    def with_uid(self, uid: str) -> Self:
+        """Give the sink a stable name, so that it knows its own files under any checkpoint.
+
+        1 to 100 letters, digits, ``.``, ``_`` and ``-``, the first one a letter or digit.
+        """
+        return replace(self, uid=check_uid(uid))
+
+    def with_storage_options(self, **options: Any) -> Self:
+        """Give options to the store, as fsspec's ``storage_options``; they are never written anywhere.
+
+        Without any, a path on S3 is reached with the session's own settings ``spark.hadoop.fs.s3a.*``.
+        """
+        return replace(self, storage_options={**self.storage_options, **options})
+
+    def on_new_query(self, action: Literal["refuse", "append"]) -> Self:
+        """Say what happens if another query has already written to this sink from another checkpoint.
+
+        ``"refuse"`` (default) raises ``IdentityError``: the new query would read its source from the
+        start and write every row a second time. ``"append"`` lets it write.
+        """
+        chosen = choice(OnNewQuery, action, "on_new_query")
+        return replace(self, epochs=replace(self.epochs, on_new_query=chosen))
+
+    def on_other_layout(self, action: Literal["refuse", "allow"]) -> Self:
+        """Say what happens if files of another layout, whoever wrote them, lie below the base path.
+
+        Two layouts agree if format, suffix and partition columns are the same, and each column has the
+        same type in both, or one of its two types can hold all values of the other.
+        ``"refuse"`` (default) raises ``SchemaError`` (``OTHER_LAYOUT``) before anything is visible.
+        ``"allow"`` writes beside them, and only for this sink: the next one is refused as before.
+        """
+        return replace(self, other_layout=choice(OnOtherLayout, action, "on_other_layout"))
+
+    def on_replay_mismatch(self, action: Literal["raise", "keep_first"]) -> Self:
+        """Say what happens when a committed micro-batch comes back with another number of rows.
+
+        ``"raise"`` (default) raises ``ReplayMismatchError``; ``"keep_first"`` logs a warning and keeps
+        what was committed, for queries that are knowingly not deterministic.
+        """
+        chosen = choice(OnReplayMismatch, action, "on_replay_mismatch")
+        return replace(self, epochs=replace(self.epochs, on_replay_mismatch=chosen))
+
+    def on_bad_record(self, action: Literal["fail"] | DeadLetters) -> Self:
+        """Say what happens to a record that has no bucket, or that the encoder of a row format cannot write.
+
+        Examples are 300 bytes in a partition column, or text that the charset cannot express. ``"fail"``
+        (default) fails the epoch with a ``BucketError`` or an ``EncoderError`` that says where to look.
+        ``DeadLetters()`` puts the record, with the error, into Parquet files below ``_dead_letters``,
+        published by the same epoch. A record that a bulk format cannot write always fails the epoch.
+        """
+        if action == "fail":
+            return replace(self, dead_letters=None)
+        return replace(self, dead_letters=accepted(action, DeadLetters, by="on_bad_record"))
+
+    def with_partition_commit(self, commit: PartitionCommit) -> Self:
+        """Announce directories that received files: to a metastore, by success files, to a listener."""
+        return replace(self, partition_commit=accepted(commit, PartitionCommit, by="with_partition_commit"))
+
+    def tiers(self) -> FileTiers:
+        """The sink as an engine drives it; for engines of your own."""
+        check_suffix(self.format, self.names)
+        commit = self.partition_commit
+        return FileTiers(
+            address=StoreAddress(
+                base_path=self.base_path,
+                storage_options=self.storage_options or SessionOptions(self.base_path),
+            ),
+            plan=self._plan(),
+            uid=self.uid,
+            publishing=None if commit is None else Publishing(commit=commit, base_path=self.base_path),
+            compaction=self.compaction,
+            on_other_layout=self.other_layout,
+        )
+
+    def _plan(self) -> Plan:
+        commit = self.partition_commit
+        return Plan(
+            format=self.format,
+            assigner=self.assigner,
+            policy=AnsweringPolicy(self.policy),
+            names=self.names,
+            check_interval_ms=self.check_interval_ms,
+            closed=Closed.HELD if isinstance(self.compaction, Compaction) else Closed.PENDING,
+            on_bad_record=self.dead_letters,
+            watermark_column=None if commit is None else commit.watermark_column,
+            watermark_zone=None if commit is None else commit.watermark_zone,
+        )
+
+    @property
+    def label(self) -> str:
+        """Tells this sink from others in a log or a ``repr``: no options, since these may be secret."""
+        form = self.format
+        code = form.encoder if isinstance(form, RowFormat) else form.factory
+        kinds = (type(one).__qualname__.lstrip("_") for one in (code, self.assigner, self.policy))
+        return " ".join([repr(self.base_path), *([] if self.uid is None else [f"uid={self.uid!r}"]), *kinds])

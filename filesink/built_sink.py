@@ -1,0 +1,312 @@
+"""What ``build()`` makes: writes batches and streams, and is looked after by hand."""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Literal
+
+import pyarrow as pa
+
+from filesink.buckets.named_partitions import Partition, buckets_named
+from filesink.builder import SinkBuilder
+from filesink.commit.checkpoints import check_checkpoint
+from filesink.commit.replay import OnRepeatedTxn
+from filesink.durations import Duration, parse_duration_ms
+from filesink.errors import CleanupError, ConfigError
+from filesink.file_sink.report import EpochReport, RecoveryReport, SweepPlan, report_of
+from filesink.file_sink.tiers import StoreAddress
+from filesink.metastore.announcements import Announced
+from filesink.method_arguments import checkpoint, choice, data_frame
+from filesink.naming import join
+from filesink.operations.find_sinks import check_streamed, check_written
+from filesink.operations.maintenance import Announce, Lost, Maintenance
+from filesink.parts.committables import Committable, HeldFile
+from filesink.save_mode import SaveMode
+from filesink.spark.arguments import spark_trigger
+from filesink.spark.engine import SparkEngine
+from filesink.spark.engine_options import EngineOptions
+from filesink.spark.input.s3a import SessionOptions
+from filesink.spark.input.schema import arrow_schema
+from filesink.spark.query import AtEnd, SinkQuery
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+log = logging.getLogger("filesink")
+
+Mode = Literal["append", "overwrite", "overwrite_partitions", "error_if_data_exists"]
+
+
+class BuiltSink:
+    """Writes, and recovers what was written; ``FileSink`` adds the ways to make one.
+
+    Args:
+        builder: what the sink is made of.
+    """
+
+    def __init__(self, builder: SinkBuilder) -> None:
+        self._builder = builder
+        self._tiers = builder.tiers()
+        options = EngineOptions(
+            name=builder.base_path,
+            told=lambda outcome: report_of(outcome).line(),
+            epochs=builder.epochs,
+            check_interval_ms=builder.check_interval_ms,
+        )
+        self._engine = SparkEngine(self._tiers, options)
+
+    def write(
+        self,
+        df: DataFrame,
+        *,
+        mode: Mode = "append",
+        txn_id: str | None = None,
+        partitions: Iterable[Partition] | None = None,
+        on_repeated_txn: Literal["raise", "skip", "replace"] = "raise",
+    ) -> EpochReport:
+        """Write a batch DataFrame; returns when its files are visible.
+
+        Appending writes may run beside each other and beside streams; so may overwrites of different
+        partitions.
+
+        Args:
+            df: not streaming; executed once, and once more if ``txn_id`` was written before. It may read
+                the files that it overwrites.
+            mode: ``"append"`` leaves existing files alone. ``"overwrite"`` replaces every data file below
+                the base path, ``"overwrite_partitions"`` those in the buckets that get data: first the new
+                files become visible, then the old ones are removed, so readers may see both for a
+                moment, but never neither. ``"error_if_data_exists"`` writes only if there is no data yet.
+            txn_id: your name for this very data, below this path and under this uid. A second call with the
+                same name, also after a crash, compares number, columns and values of the rows; if they are
+                equal it writes nothing and reports ``already_committed``.
+            partitions: with ``mode="overwrite_partitions"``, partitions to replace even if no row belongs to
+                them, as ``[{"day": "2026-01-01"}]`` or bucket ids: a day without rows becomes empty.
+            on_repeated_txn: what happens if a ``txn_id`` comes back with other data: ``"raise"``
+                refuses it, ``"replace"`` replaces the files of the earlier write, ``"skip"`` keeps them and
+                does not look at the data.
+
+        Raises:
+            RepeatedTxnError: see ``txn_id``; nothing was written.
+            ConcurrentDriverError: ``PARTITION_CONFLICT``, another write has replaced some of the same
+                partitions meanwhile; nothing became visible.
+            CleanupError: everything is visible, but some replaced files could not be removed yet; raised by
+                the first write that meets them, later ones try again.
+            FilesinkError: nothing became visible; or the epoch had been decided, and ``recover()``
+                completes it.
+        """
+        chosen = choice(SaveMode, mode, "mode")
+        repeated = choice(OnRepeatedTxn, on_repeated_txn, "on_repeated_txn")
+        if repeated is not OnRepeatedTxn.RAISE and txn_id is None:
+            raise ConfigError(
+                f"on_repeated_txn={on_repeated_txn!r} says what to do with a repeated txn_id, and there is "
+                "none: give txn_id, or leave it out",
+                code="CONFLICT",
+            )
+        self._read_settings(data_frame(df, "write"))
+        ordered = self._builder.in_order()(df)
+        columns = pa.schema([]) if partitions is None else arrow_schema(ordered.schema)
+        emptied = buckets_named(partitions, self._builder.assigner, columns)
+        if emptied and chosen is not SaveMode.OVERWRITE_PARTITIONS:
+            raise ConfigError(
+                f"partitions= goes with mode='overwrite_partitions', got mode={mode!r}", code="CONFLICT"
+            )
+        outcome = self._engine_for(emptied, repeated).write(ordered, mode=chosen, txn_id=txn_id)
+        report = report_of(outcome)
+        if outcome.newly_left:
+            raise _not_removed(report)
+        if report.already_committed:
+            self._warn_of_gone(report, txn_id)
+        return report
+
+    def _warn_of_gone(self, report: EpochReport, txn_id: str | None) -> None:
+        """Tell of files of an earlier write that are not there any more; a scheduler shows success."""
+        store = self._address()
+        there = {
+            join(bucket, entry.name)
+            for bucket in {file.bucket for file in report.files}
+            for entry in store.list(bucket)
+        }
+        gone = [file.path for file in report.files if file.path not in there]
+        if gone:
+            log.warning(
+                "sink %s: txn_id %r was written before, and %d of its %d files are gone since, such as '%s': "
+                "overwritten, merged, or removed by hand. Nothing was written. If the rows are missed, write "
+                "them with another txn_id",
+                self._builder.base_path, txn_id, len(gone), len(report.files), gone[0],
+            )  # fmt: skip
+
+    def _engine_for(
+        self, emptied: frozenset[str], repeated: OnRepeatedTxn
+    ) -> SparkEngine[HeldFile, Committable, Announced]:
+        """The engine, or another one for a write with options of its own."""
+        if not emptied and repeated is OnRepeatedTxn.RAISE:
+            return self._engine
+        epochs = replace(self._builder.epochs, on_repeated_txn=repeated)
+        return SparkEngine(
+            replace(self._tiers, emptied=emptied), replace(self._engine.options, epochs=epochs)
+        )
+
+    def start(
+        self,
+        df: DataFrame,
+        *,
+        checkpoint_location: str | os.PathLike[str],
+        query_name: str | None = None,
+        at_end: Literal["publish", "keep"] = "publish",
+        **trigger: Any,
+    ) -> SinkQuery[EpochReport]:
+        """Start a streaming query into this sink; returns a ``StreamingQuery``.
+
+        If the trigger ends by itself, its end closes every open part, and ``awaitTermination`` waits
+        for that. After ``query.stop()`` open parts stay hidden until the next start or ``finish()``.
+
+        Args:
+            df: streaming.
+            checkpoint_location: a directory for this query alone, kept across restarts; not among the data
+                below the base path.
+            query_name: Spark's name of the query.
+            at_end: what happens to open parts, and to files that wait for compaction, when the query ends
+                by itself. ``"publish"`` makes all of them visible. ``"keep"`` publishes those that are due
+                and leaves the others for the next run, say of a job that is scheduled hourly.
+            **trigger: one of ``processing_time="10 seconds"``, ``available_now=True``, ``once=True``.
+
+        Raises:
+            FilesinkError: the query was not started. Later failures are in ``query.exception()``.
+        """
+        spark_trigger(trigger)  # else any name would do
+        location = checkpoint(checkpoint_location)
+        check_checkpoint(location, self._builder.base_path)
+        self._read_settings(data_frame(df, "start"))
+        return self._engine.start(
+            self._builder.in_order()(df),
+            checkpoint_location=location,
+            query_name=query_name,
+            at_end=choice(AtEnd, at_end, "at_end"),
+            report=report_of,
+            **trigger,
+        )
+
+    def foreach_batch(self, df: DataFrame, batch_id: int) -> None:
+        """Write one micro-batch: ``df.writeStream.foreachBatch(sink.foreach_batch)``.
+
+        Called once per micro-batch, by Spark's thread. Call ``finish()`` when the input has ended for good.
+
+        Raises:
+            FilesinkError: as ``write``. Let it end the query: its restart repeats the batch.
+        """
+        self._read_settings(data_frame(df, "foreach_batch"))
+        self._engine.foreach_batch(self._in_order(df), batch_id)
+
+    def finish(self) -> EpochReport | None:
+        """Close everything that streams of this sink have left open; ``None`` if nothing was.
+
+        Needs a Spark session, and no query of this sink at work elsewhere.
+
+        Raises:
+            ConfigError: ``NO_STREAM``; no stream has written with this object, and the sink has no uid.
+                ``NO_SINK``; no stream has written to this path under this uid.
+        """
+        if self._tiers.uid is not None and not self._engine.has_streamed:
+            check_streamed(self._address, self._tiers.uid)
+        outcome = self._engine.finish()
+        return None if outcome is None else report_of(outcome)
+
+    def recover(
+        self,
+        *,
+        lost: Literal["raise", "rewrite", "accept"] = "raise",
+        announce: Literal["raise", "skip"] = "raise",
+        checkpoint_location: str | os.PathLike[str] | None = None,
+    ) -> RecoveryReport:
+        """Complete what crashed drivers have decided, and remove what they left behind.
+
+        Needs no Spark, and no query may be running. A restart of the query does the same by itself.
+
+        Args:
+            lost: what to do if decided bytes are gone. ``"raise"``: raise ``StagedDataLost``.
+                ``"rewrite"``: take the epoch back, so that the restarted query writes it again;
+                needs ``checkpoint_location``, and is refused if Spark would not replay the batch.
+                ``"accept"``: publish what is left and give up the rest; an epoch without input is taken
+                back, since it can be repeated from what it held.
+            announce: what to do with a partition that cannot be announced, such as one that is registered
+                at another location. ``"raise"``: raise what the policy raised; the epoch stays decided.
+                ``"skip"``: go on without it; each is tried once, and the report lists those that were not
+                announced in ``unannounced``.
+            checkpoint_location: of the query, to know whether Spark will replay the batch.
+
+        Raises:
+            StagedDataLost: see ``lost``.
+            MetastoreConflictError: see ``announce``.
+            IdentityError: ``NO_REPLAY`` or ``WRONG_CHECKPOINT``; nothing was taken back.
+            ConcurrentDriverError: a query is running.
+            ConfigError: ``NO_SINK``; no sink has written to this path, or none with this uid. Before a
+                program's first write this code means that there is nothing to recover.
+        """
+        chosen, announced = choice(Lost, lost, "lost"), choice(Announce, announce, "announce")
+        location = None if checkpoint_location is None else checkpoint(checkpoint_location)
+        return self._maintenance(announced).recover(chosen, location)
+
+    def plan_sweep(self, older_than: Duration = "7 days") -> SweepPlan:
+        """What ``sweep`` would remove now.
+
+        ``older_than``: a sink without progress for that long counts as dead; ``int`` is milliseconds.
+
+        Raises:
+            ConfigError: ``NO_SINK``; no sink has written to this path, or none with this uid.
+        """
+        age = parse_duration_ms(older_than, name="older_than")
+        return self._maintenance().plan_sweep(age)
+
+    def sweep(self, older_than: Duration = "7 days") -> SweepPlan:
+        """Remove hidden files that nothing can refer to any more; returns what was removed.
+
+        Every start does so for its own sink. This method looks at all sinks below the base path.
+
+        Raises:
+            ConfigError: as ``plan_sweep``.
+        """
+        age = parse_duration_ms(older_than, name="older_than")
+        return self._maintenance().sweep(age)
+
+    def __repr__(self) -> str:
+        return f"<FileSink {self._builder.label}>"
+
+    def _read_settings(self, df: DataFrame) -> None:
+        """A sink without storage options takes those of the session, as they are at this moment."""
+        match self._tiers.address:
+            case StoreAddress(storage_options=SessionOptions() as options):
+                options.read(getattr(df, "sparkSession", None))
+            case _:
+                pass
+
+    @cached_property
+    def _in_order(self) -> Callable[[DataFrame], DataFrame]:
+        """Looked up once for all batches of a query, so that none waits for a metastore."""
+        return self._builder.in_order()
+
+    @property
+    def _address(self) -> StoreAddress:
+        address = self._tiers.address  # with the session's options, if it takes those
+        if isinstance(address, StoreAddress):
+            return address
+        built = self._builder
+        return StoreAddress(base_path=built.base_path, storage_options=built.storage_options)
+
+    def _maintenance(self, announce: Announce = Announce.RAISE) -> Maintenance:
+        check_written(self._address, self._tiers.uid)
+        return Maintenance(self._tiers, clock=self._engine.clock, ids=self._engine.ids, announce=announce)
+
+
+def _not_removed(report: EpochReport) -> CleanupError:
+    shown = ", ".join(f"'{path}'" for path in report.not_removed[:3])
+    return CleanupError(
+        f"the write is complete, all of its {report.rows:,} rows are visible, and {len(report.not_removed)} "
+        f"files that they replace could not be removed, such as {shown}: readers see old rows beside the new "
+        "ones. The log has the reasons. Later overwrites try again; or remove them by hand. Do not repeat "
+        "this write",
+        code="NOT_REMOVED",
+    )

@@ -1,0 +1,129 @@
+"""Announcing partitions: the aggregated committer of a file sink.
+
+    pending files ─▶ waiting partitions ─▶ trigger ─▶ announcement on record ─▶ policies, in order
+                     (state of the ledger)            (decided)                 (after the files)
+
+The record decides what is announced; a policy is told only after all files are visible. Before that it is
+asked whether it could announce them: afterwards there is no way back.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from filesink.api import Announcements, EpochContext, Prepared, SinkAggregatedCommitter
+from filesink.buckets.partition_paths import partition_values
+from filesink.errors import MetastoreConflictError, MetastoreError, StorageError
+from filesink.metastore.announcements import Announced, Announcement
+from filesink.metastore.due_partitions import DuePartitions
+from filesink.metastore.locations import bucket_location
+from filesink.metastore.partition_commit import PartitionCommit
+from filesink.metastore.policies import CommittedPartition, Site
+from filesink.parts.committables import Committable
+
+log = logging.getLogger("filesink")
+
+
+class PartitionCommitter(SinkAggregatedCommitter[Committable, Announced]):
+    """Runs the policies for what a record announces.
+
+    Args:
+        commit: when and how.
+        site: where the sink writes; made on the first call.
+    """
+
+    def __init__(self, commit: PartitionCommit, site: Callable[[], Site]) -> None:
+        self._commit = commit
+        self._due = DuePartitions(commit)
+        self._site = site
+        self._tried = -1  # the newest slot for which the policies were called by this driver
+        self._told = False  # whether the log has said that partitions have no time
+
+    def combine(self, epoch: EpochContext, prepared: Prepared[Any, Committable]) -> Announcements[Announced]:
+        """See ``SinkAggregatedCommitter.combine``."""
+        found = self._due.announcements(epoch, prepared)
+        known = {one.bucket for one in epoch.waiting if isinstance(one, Announcement)}
+        first = [one for one in _partitions(found.later) if one.bucket not in known]
+        self.check([*_partitions(found.now), *first])
+        self._tell(epoch, [one.bucket for one in _partitions(found.later)])
+        return found
+
+    def _tell(self, epoch: EpochContext, waiting: Sequence[str]) -> None:
+        """Say what waits for the end: in each report, and once in the log."""
+        left = [bucket for bucket in waiting if self._commit.trigger.waits_for_end(bucket)]
+        if not left:
+            return
+        epoch.metrics.add("partitions_without_time", len(left))
+        if not self._told:
+            self._told = True
+            log.warning(
+                "sink %s: %d partitions, such as '%s', are announced only when the input ends: %r reads no "
+                "time from their names",
+                epoch.sink_id,
+                len(left),
+                left[0],
+                self._commit.trigger,
+            )
+
+    def check(self, values: Sequence[Announcement]) -> None:
+        """Raise what policies raise of partitions that they cannot announce; see ``CommitPolicy.check``."""
+        site = self._site()
+        partitions = [committed(one, site, repeated=False) for one in values if one.files]
+        for policy in self._commit.policies if partitions else ():
+            try:
+                policy.check(partitions, site)
+            except MetastoreConflictError:
+                raise
+            except (MetastoreError, StorageError) as error:
+                log.warning("%r was not looked at before the epoch was decided: %s", policy, error)
+
+    def commit(self, aggregated: Sequence[Announced]) -> list[Announced]:
+        """See ``SinkAggregatedCommitter.commit``; one policy after the other, for all partitions."""
+        slots = [one.slot for one in _partitions(aggregated)]
+        repeated = bool(slots) and max(slots) <= self._tried
+        self._tried = max([self._tried, *slots])
+        return self._announce(aggregated, repeated)
+
+    def restore_commit(self, aggregated: Sequence[Announced]) -> list[Announced]:
+        """See ``SinkAggregatedCommitter.restore_commit``: whatever it says may be a repetition."""
+        return self._announce(aggregated, repeated=True)
+
+    def close(self) -> None:
+        """Close every policy."""
+        for policy in self._commit.policies:
+            policy.close()
+
+    def _announce(self, aggregated: Sequence[Announced], repeated: bool) -> list[Announced]:  # noqa: FBT001 - ours
+        site = self._site()
+        values = {one.bucket: one for one in _partitions(aggregated)}
+        going_on = [committed(one, site, repeated=repeated) for one in values.values()]
+        left: list[CommittedPartition] = []
+        for policy in self._commit.policies:
+            failed = policy.commit_all(going_on, site) if going_on else []
+            if failed:
+                self.failure = policy.failure
+            buckets = {one.bucket for one in failed}
+            going_on = [one for one in going_on if one.bucket not in buckets]
+            left += failed
+        return [values[one.bucket] for one in left]
+
+
+def _partitions(values: Iterable[Announced]) -> list[Announcement]:
+    return [one for one in values if isinstance(one, Announcement)]
+
+
+def committed(one: Announcement, site: Site, *, repeated: bool) -> CommittedPartition:
+    """An announcement as policies see it."""
+    return CommittedPartition(
+        bucket=one.bucket,
+        values=dict(partition_values(one.bucket)),
+        location=bucket_location(site.base_path, site.base_path, one.bucket),
+        epoch=one.slot,
+        files=one.paths,
+        file_count=one.files,
+        rows=one.rows,
+        bytes=one.size,
+        may_be_repeated=repeated,
+    )
