@@ -31,7 +31,8 @@ from filesink.api import PreCommitStage
 from filesink.buckets.assigner import BucketAssigner
 from filesink.commit.committer import VerifyStage
 from filesink.commit.delete_permission import check_removal
-from filesink.commit.epoch import EpochLoop, Outcome
+from filesink.commit.epoch import EpochLoop
+from filesink.commit.outcome import Outcome
 from filesink.commit.replay import EpochOptions
 from filesink.durations import parse_duration_ms
 from filesink.errors import CompactionError, ConfigError

@@ -16,7 +16,6 @@ from filesink.commit.outcome import Outcome, later_outcome
 from filesink.commit.publisher import Decider, Publisher
 from filesink.commit.replay import EpochOptions, History, OnGap, find_decided
 from filesink.errors import FilesinkError, StorageError
-from filesink.ledger.half_done import half_done, unfinished
 from filesink.ledger.identity import check_return
 from filesink.ledger.ledger import Head, Ledger
 from filesink.ledger.record import BatchWrite, EpochRecord, MicroBatch
@@ -109,7 +108,7 @@ class Chain(Generic[S, C, A]):
     def begin(self) -> None:
         """An epoch begins. Records that are half done are read: a damaged one stops everybody."""
         self.forget()
-        slots = half_done(self.ledger) if self.ledger.is_open else ()
+        slots = self.ledger.half_done() if self.ledger.is_open else ()
         self._stuck = frozenset(slot for slot in slots if self.ledger.read(slot) is not None)
 
     def stays_at(self, head: Head | None) -> None:
@@ -129,16 +128,16 @@ class Chain(Generic[S, C, A]):
     def tidy_up(self, record: EpochRecord, committables: Sequence[C], losers: Losers) -> None:
         """Housekeeping of a complete epoch. A failure costs nothing but space, and is tried again."""
         try:
-            self.ledger.folding.fold(newest=record.slot, keep=self._options.keep_batches)
+            self.ledger.fold(newest=record.slot, keep=self._options.keep_batches)
             if record.files_of != record.sink_id:  # nobody else has left files with this tag
                 if losers is Losers.POSSIBLE:
                     self._sink.sweep(record, committables)
-                self.ledger.folding.sweep(record.slot)
+                self.ledger.sweep(record.slot)
                 self._unstick()
                 return
             if not self._clean:
                 self._sink.sweep(record, None)
-                self.ledger.folding.sweep(record.slot)
+                self.ledger.sweep(record.slot)
             elif losers is Losers.POSSIBLE:
                 self._sink.sweep(record, committables)
             self._clean = True
@@ -149,7 +148,7 @@ class Chain(Generic[S, C, A]):
     def _unstick(self) -> None:
         """Carry through what was half done all the while: its driver is dead, or slow, which does no harm."""
         try:
-            for record in unfinished(self.ledger) if self._stuck else ():
+            for record in self.ledger.unfinished() if self._stuck else ():
                 if record.slot in self._stuck:
                     self.carry_through(record)
         except FilesinkError as error:  # they stay decided, and recover() raises the same

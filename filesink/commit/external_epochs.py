@@ -19,7 +19,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from filesink.api import Input, Prepared, Sink
-from filesink.commit.epoch import EpochLoop, Outcome
+from filesink.commit.epoch import EpochLoop
+from filesink.commit.outcome import Outcome
 from filesink.commit.recorded_schema import next_schema
 from filesink.commit.replay import EpochOptions, find_decided, overtaken
 from filesink.commit.task import TaskResult
@@ -62,14 +63,14 @@ class CollectedEpochs(EpochLoop[S, C, A]):
             FilesinkError: see ``EpochLoop.run``.
         """
         with self._lock:
-            head, decided = self._look(cause)
+            head, decided = self._chain.look(cause)
             gathered = self._gather(cause, head, results)
             if decided is not None:
-                self._publisher.discard(gathered.reported)
-                return self._outcome_of(decided, cause, gathered.rows, "")
+                self._chain.publisher.discard(gathered.reported)
+                return self._repeats.outcome_of(decided, cause, gathered.rows, "")
             epoch = replace(self._begin(head, cause, Input.ENDED), schema=schema)
             if slot != epoch.slot:
-                self._publisher.discard(gathered.reported)
+                self._chain.publisher.discard(gathered.reported)
                 raise ConcurrentDriverError(
                     f"another driver went on with sink '{epoch.sink_id}' while tasks wrote for slot {slot}; "
                     "what they wrote was discarded. Stop one of them; a restart goes on from the new state",
@@ -80,10 +81,10 @@ class CollectedEpochs(EpochLoop[S, C, A]):
             if outcome is not None:
                 return outcome
             # Another write of the same txn_id came first.
-            _, decided = self._look(cause)
+            _, decided = self._chain.look(cause)
             if decided is None:
                 raise overtaken(epoch)
-            return self._outcome_of(decided, cause, gathered.rows, "")
+            return self._repeats.outcome_of(decided, cause, gathered.rows, "")
 
     def _gather(
         self, cause: MicroBatch | BatchWrite, head: Head | None, results: Sequence[bytes]
@@ -111,7 +112,7 @@ class CollectedEpochs(EpochLoop[S, C, A]):
             reported = [result for result in results if result is not None]
             with self._lock:
                 found = gather(self._sink, {}, reported, Losers.POSSIBLE, sink_id=files_of)
-                self._publisher.discard(found.reported)
+                self._chain.publisher.discard(found.reported)
 
 
 def slot_for(

@@ -195,3 +195,12 @@ def overtaken(epoch: EpochContext) -> ConcurrentDriverError:
         "Stop one of the two; a restart goes on from the new state",
         code="CONCURRENT_DRIVER",
     )
+
+
+def slot_taken(standing: EpochRecord) -> ConcurrentDriverError:
+    """The error for an epoch whose slot holds the record of other work."""
+    return ConcurrentDriverError(
+        f"another driver has decided slot {standing.slot} of sink '{standing.sink_id}' meanwhile; what this "
+        "one had prepared was discarded. Stop one of the two; a restart goes on from the new state",
+        code="CONCURRENT_DRIVER",
+    )

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from html import escape
 
-from filesink.commit.epoch import Outcome
+from filesink.commit.outcome import Outcome
 from filesink.ledger.record import MicroBatch
 from filesink.ledger.sweep import Leftover
 from filesink.naming import is_data

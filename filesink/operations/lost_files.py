@@ -13,7 +13,7 @@ from contextlib import closing
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from filesink.commit.epoch import Outcome
+from filesink.commit.outcome import Outcome
 from filesink.commit.publisher import Decider, Publisher
 from filesink.commit.task import encode_states
 from filesink.commit.task_results import states_of

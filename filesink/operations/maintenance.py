@@ -12,7 +12,8 @@ from dataclasses import dataclass, field, replace
 from enum import Enum
 
 from filesink.commit.checkpoints import check_replay
-from filesink.commit.epoch import EpochLoop, Outcome
+from filesink.commit.epoch import EpochLoop
+from filesink.commit.outcome import Outcome
 from filesink.commit.replay import EpochOptions
 from filesink.errors import IdentityError, StagedDataLost
 from filesink.file_sink.report import EpochReport, RecoveryReport, SweepPlan, report_of

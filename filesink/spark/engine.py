@@ -12,7 +12,7 @@ from pyspark.errors import PySparkRuntimeError
 from pyspark.sql import SparkSession
 
 from filesink.api import Sink
-from filesink.commit.epoch import Outcome
+from filesink.commit.outcome import Outcome
 from filesink.commit.replay import OnGap, OnRepeatedTxn
 from filesink.errors import ConfigError, RepeatedTxnError
 from filesink.ledger.identity import batch_write, stream_sink_id, superseding

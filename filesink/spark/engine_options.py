@@ -9,7 +9,8 @@ from typing import Any, TypeVar
 from pyspark.sql import SparkSession
 
 from filesink.api import Sink
-from filesink.commit.epoch import EpochLoop, Outcome
+from filesink.commit.epoch import EpochLoop
+from filesink.commit.outcome import Outcome
 from filesink.commit.replay import EpochOptions
 from filesink.ports import Clock, Ids, Ports
 from filesink.spark.runner import SparkRunner

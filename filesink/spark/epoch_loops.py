@@ -20,7 +20,8 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Generic, TypeVar
 from weakref import ref
 
-from filesink.commit.epoch import EpochLoop, Outcome
+from filesink.commit.epoch import EpochLoop
+from filesink.commit.outcome import Outcome
 from filesink.spark.query import UpkeepTimer
 from filesink.spark.streams import RunIds, is_active
 

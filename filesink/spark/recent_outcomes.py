@@ -8,7 +8,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Generic, TypeVar
 
-from filesink.commit.epoch import Outcome
+from filesink.commit.outcome import Outcome
 
 C = TypeVar("C")
 log = logging.getLogger("filesink")

@@ -59,13 +59,13 @@ BATCH_WRITES = (
     ),
     Mutant(
         "files of a batch write bear the tag of its chain",
-        _EPOCH,
-        "            sink_id=writer or self.ledger.sink_id,\n            slot=0 if writer else _next_slot(head),\n",
-        "            sink_id=self.ledger.sink_id,\n            slot=0 if writer else _next_slot(head),\n",
+        "filesink/commit/epoch.py",
+        "            sink_id=writer or self.ledger.sink_id,\n            slot=0 if writer else next_slot(head),\n",
+        "            sink_id=self.ledger.sink_id,\n            slot=0 if writer else next_slot(head),\n",
     ),
     Mutant(
         "an overwrite that has lost its slot does not look again",
-        _EPOCH,
+        "filesink/commit/decision.py",
         "            prepared = stage.follow(epoch, prepared, others)\n",
         "            del stage\n",
     ),
@@ -83,7 +83,7 @@ BATCH_WRITES = (
     ),
     Mutant(
         "an epoch that came while another was seen through is not waited for",
-        _EPOCH,
+        "filesink/commit/chain.py",
         "        while head is not None and not head.complete:  # others may go on as soon as one is\n",
         "        if head is not None and not head.complete:\n",
     ),
@@ -95,15 +95,15 @@ BATCH_WRITES = (
     ),
     Mutant(
         "what an epoch could not remove is not tried again",
-        _EPOCH,
-        "                self._sink.committable_codec, [*prepared.committables, *self._left_by(head)]\n",
-        "                self._sink.committable_codec, [*prepared.committables]\n",
+        "filesink/commit/decision.py",
+        "            rows=gathered.rows,\n            committables=self._committables(prepared, head),\n",
+        "            rows=gathered.rows,\n            committables=Section.of(self._sink.committable_codec, prepared.committables),\n",
     ),
     Mutant(
         "an overwrite that comes second forgets what is left to be removed",
-        _EPOCH,
-        "            committables=Section.of(codec, [*prepared.committables, *self._left_by(head)]),\n",
-        "            committables=Section.of(codec, [*prepared.committables]),\n",
+        "filesink/commit/decision.py",
+        "            slot=next_slot(head),\n            committables=self._committables(prepared, head),\n",
+        "            slot=next_slot(head),\n            committables=Section.of(self._sink.committable_codec, prepared.committables),\n",
     ),
     Mutant(
         "an epoch waits for what cannot be removed",

@@ -11,15 +11,14 @@ _EPOCH = "filesink/commit/epoch.py"
 EPOCHS = (
     Mutant(
         "files are published before the record",
-        _EPOCH,
-        "            standing = self.ledger.decide(record)\n",
-        "            self._publisher._committer.commit(self._sink.committable_codec.decode(1, record.committables.data))\n"
-        "            standing = self.ledger.decide(record)\n",
+        "filesink/commit/decision.py",
+        "            standing = ledger.decide(record)\n",
+        "            self._chain.publisher._committer.commit(self._sink.committable_codec.decode(1, record.committables.data))\n            standing = ledger.decide(record)\n",
     ),
     Mutant(
         "the record of the slot before is not waited for",
-        _EPOCH,
-        "            self._carry_through(head.record)\n            head = self.ledger.head()\n",
+        "filesink/commit/chain.py",
+        "            self.carry_through(head.record)\n            head = self.ledger.head()\n",
         "            head = replace(head, complete=True)\n",
     ),
     Mutant(
@@ -42,11 +41,9 @@ EPOCHS = (
     ),
     Mutant(
         "a failed publication removes what is published",
-        _EPOCH,
-        "        committables = self._publisher.publish(record, Decider.THIS_DRIVER)\n",
-        "        try:\n            committables = self._publisher.publish(record, Decider.THIS_DRIVER)\n"
-        "        except FilesinkError:\n            for one in gathered.reported:\n"
-        "                self._publisher._committer._store.delete(getattr(one, 'target', 'none'))\n            raise\n",
+        "filesink/commit/epoch.py",
+        "        committables = self._chain.publisher.publish(record, Decider.THIS_DRIVER)\n",
+        "        try:\n            committables = self._chain.publisher.publish(record, Decider.THIS_DRIVER)\n        except FilesinkError:\n            for one in gathered.reported:\n                self._chain.publisher._committer._store.delete(getattr(one, 'target', 'none'))\n            raise\n",
     ),
     Mutant(
         "an unknown decision discards the files",
@@ -56,16 +53,15 @@ EPOCHS = (
     ),
     Mutant(
         "a failed publication discards the files",
-        _EPOCH,
-        "        committables = self._publisher.publish(record, Decider.THIS_DRIVER)\n",
-        "        try:\n            committables = self._publisher.publish(record, Decider.THIS_DRIVER)\n"
-        "        except FilesinkError:\n            self._publisher.discard(gathered.reported)\n            raise\n",
+        "filesink/commit/epoch.py",
+        "        committables = self._chain.publisher.publish(record, Decider.THIS_DRIVER)\n",
+        "        try:\n            committables = self._chain.publisher.publish(record, Decider.THIS_DRIVER)\n        except FilesinkError:\n            self._chain.publisher.discard(gathered.reported)\n            raise\n",
     ),
     Mutant(
         "an epoch that failed is forgotten",
-        _EPOCH,
-        '        """A new epoch. Until it has succeeded, nothing is known of the chain any more."""\n        self._head = None\n',
-        '        """A new epoch. Until it has succeeded, nothing is known of the chain any more."""\n',
+        "filesink/commit/chain.py",
+        "        self.forget()\n",
+        "        pass\n",
     ),
     Mutant(
         "a replay is not counted",
@@ -81,9 +77,9 @@ EPOCHS = (
     ),
     Mutant(
         "a replay is skipped and not drained",
-        _EPOCH,
-        "        return self._outcome_of(decided, cause, job.count_rows(), job.digest())\n",
-        "        return self._outcome_of(decided, cause, decided.rows, decided.digest)\n",
+        "filesink/commit/repeats.py",
+        "        return self.outcome_of(decided, cause, job.count_rows(), job.digest())\n",
+        "        return self.outcome_of(decided, cause, decided.rows, decided.digest)\n",
     ),
     Mutant(
         "a replay writes again",
@@ -99,7 +95,7 @@ EPOCHS = (
     ),
     Mutant(
         "upkeep forgets the last batch",
-        _EPOCH,
+        "filesink/commit/decision.py",
         "last_batch=cause if isinstance(cause, MicroBatch) else last,",
         "last_batch=cause if isinstance(cause, MicroBatch) else None,",
     ),
@@ -129,13 +125,13 @@ EPOCHS = (
     ),
     Mutant(
         "nothing is ever swept",
-        _EPOCH,
+        "filesink/commit/chain.py",
         "                self._sink.sweep(record, None)\n",
         "                pass\n",
     ),
     Mutant(
         "losers of good epochs are not swept",
-        _EPOCH,
+        "filesink/commit/chain.py",
         "            elif losers is Losers.POSSIBLE:\n                self._sink.sweep(record, committables)\n",
         "",
     ),

@@ -34,12 +34,12 @@ METASTORE = (
     Mutant(
         "what waits is forgotten",
         "filesink/commit/epoch.py",
-        "            waiting=() if head is None else self._publisher.waiting(head.record.waiting),\n",
+        "            waiting=() if head is None else self._chain.publisher.waiting(head.record.waiting),\n",
         "",
     ),
     Mutant(
         "what waits is not put on record",
-        "filesink/commit/epoch.py",
+        "filesink/commit/decision.py",
         "            waiting=waiting,\n",
         "",
     ),

@@ -12,8 +12,8 @@ from contextlib import suppress
 
 import pyarrow as pa
 
-from filesink.commit.epoch import Outcome
 from filesink.commit.external_epochs import CollectedEpochs, counted, slot_for
+from filesink.commit.outcome import Outcome
 from filesink.commit.replay import EpochOptions, OnGap
 from filesink.commit.task import WriteTask
 from filesink.errors import FilesinkError

@@ -12,7 +12,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from filesink.api import Sink
-from filesink.commit.epoch import EpochLoop, Outcome
+from filesink.commit.epoch import EpochLoop
+from filesink.commit.outcome import Outcome
 from filesink.commit.replay import EpochOptions
 from filesink.errors import FilesinkError, SchemaError, StagedDataLost
 from filesink.ledger.record import MicroBatch

@@ -10,7 +10,8 @@ import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from filesink.commit.epoch import EpochLoop, Outcome
+from filesink.commit.epoch import EpochLoop
+from filesink.commit.outcome import Outcome
 from filesink.commit.replay import EpochOptions
 from filesink.errors import FilesinkError
 from filesink.file_sink.tiers import FileTiers

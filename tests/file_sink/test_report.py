@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from compaction import FileCompactor, FileCompactStrategy
-from filesink.commit.epoch import Outcome
+from filesink.commit.outcome import Outcome
 from filesink.file_sink.report import (
     EpochReport,
     FinishedFile,

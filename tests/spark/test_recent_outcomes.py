@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from filesink.commit.epoch import Outcome
+from filesink.commit.outcome import Outcome
 from filesink.ledger.record import BatchWrite
 from filesink.spark.recent_outcomes import RecentOutcomes
 
