@@ -9,8 +9,8 @@ from typing import Any
 import pyarrow as pa
 
 from filesink.buckets.contract import BaseBucketAssigner
+from filesink.buckets.partition_assigner import PartitionBucketAssigner
 from filesink.buckets.partition_paths import check_type, fragment, texts
-from filesink.buckets.partitions import PartitionBucketAssigner
 from filesink.errors import BucketError, ConfigError, SchemaError
 from filesink.naming import join
 from filesink.storage.bucket_ids import check_bucket_id

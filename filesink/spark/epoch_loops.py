@@ -22,7 +22,7 @@ from weakref import ref
 
 from filesink.commit.epoch import EpochLoop, Outcome
 from filesink.spark.query import UpkeepTimer
-from filesink.spark.streams import RunIds, is_active
+from filesink.spark.query_internals import RunIds, is_active
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
