@@ -19,8 +19,8 @@ from filesink.parts.stages.merger import UNREADABLE
 from formats import columns
 from formats.errors import FormatError
 from formats.evolution import check_readable_as
-from formats.limits import own_file
 from formats.parquet.writer import ParquetWriterFactory
+from formats.read_limits import own_file
 
 if TYPE_CHECKING:
     from formats.api import BaseEncoder, BinaryOutput, BulkWriterFactory

@@ -10,11 +10,11 @@ from formats.compressed.writer import CompressWriterFactory
 from formats.encoders import Encoder
 from formats.errors import FormatError, LimitError
 from formats.excel.writer import ExcelWriterFactory
-from formats.limits import ReadLimits, bounded
 from formats.orc.writer import OrcBulkWriterFactory, OrcIndexes
 from formats.parquet.encryption import ParquetEncryption
 from formats.parquet.layout import ParquetLayout
 from formats.parquet.writer import ParquetWriterFactory
+from formats.read_limits import ReadLimits, bounded
 from formats.sequence_file.writer import SequenceFileWriterFactory
 from formats.xml.writer import XmlWriterFactory
 

@@ -15,7 +15,7 @@ from formats.arrow import Column, Field
 Bytes = npt.NDArray[np.uint8]
 Offsets = npt.NDArray[np.int64]
 # Spark's types that Arrow sees as structs of bytes, one of which is marked; and what can be written instead.
-_OPAQUE: Final = {
+_SPARK_ONLY: Final = {
     b"variant": ("VARIANT", "to_json"),
     b"geometry": ("GEOMETRY", "st_asbinary"),
     b"geography": ("GEOGRAPHY", "st_asbinary"),
@@ -166,15 +166,15 @@ def is_binary(kind: pa.DataType) -> bool:
     )
 
 
-def opaque(kind: Any) -> tuple[str, str] | None:
-    """Name of a type of Spark's whose bytes only Spark understands, and the function that tells them.
+def spark_only(kind: Any) -> tuple[str, str] | None:
+    """Name of a type whose bytes only Spark understands, and the SQL function that makes them readable.
 
     ``None`` for every other type.
     """
     if not pt.is_struct(kind):
         return None
     marks = [mark for index in range(kind.num_fields) for mark in kind.field(index).metadata or ()]
-    return next((_OPAQUE[mark] for mark in marks if mark in _OPAQUE), None)
+    return next((_SPARK_ONLY[mark] for mark in marks if mark in _SPARK_ONLY), None)
 
 
 def _is_fixed_binary(kind: pa.DataType) -> bool:

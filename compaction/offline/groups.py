@@ -14,8 +14,8 @@ from filesink.errors import CompactionError, ConfigError
 from filesink.parts.file_format import BulkFormat, FileFormat, RowFormat, code_of
 from filesink.storage.api import Output, Store
 from formats.errors import FormatError
-from formats.limits import own_file
 from formats.parquet.writer import ParquetWriterFactory
+from formats.read_limits import own_file
 
 _COPY = 1 << 20  # bytes at a time
 #: Of the formats that filesink has; other suffixes are the user's own.

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from filesink.buckets.contract import BaseBucketAssigner
-from filesink.buckets.partitions import PartitionBucketAssigner
-from filesink.buckets.paths import BasePathBucketAssigner, ExpressionBucketAssigner
-from filesink.buckets.times import DateTimeBucketAssigner
+from filesink.buckets.date_time_assigner import DateTimeBucketAssigner
+from filesink.buckets.partition_assigner import PartitionBucketAssigner
+from filesink.buckets.path_assigners import BasePathBucketAssigner, ExpressionBucketAssigner
 
 
 class BucketAssigner(BaseBucketAssigner):

@@ -10,8 +10,8 @@ import pyarrow as pa
 import pyarrow.types as pt
 
 from filesink.buckets.contract import BaseBucketAssigner
+from filesink.buckets.partition_assigner import PartitionBucketAssigner
 from filesink.buckets.partition_paths import check_type, fragment, partition_values, texts
-from filesink.buckets.partitions import PartitionBucketAssigner
 from filesink.errors import BucketError, ConfigError, SchemaError
 from filesink.naming import join
 from filesink.storage.bucket_ids import check_bucket_id

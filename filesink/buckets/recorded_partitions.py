@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Final
 import pyarrow as pa
 
 from filesink.buckets.contract import find_column
-from filesink.buckets.partitions import PartitionBucketAssigner
-from filesink.buckets.paths import BasePathBucketAssigner
+from filesink.buckets.partition_assigner import PartitionBucketAssigner
+from filesink.buckets.path_assigners import BasePathBucketAssigner
 from filesink.errors import SchemaError, StateCorruptError
 from filesink.framing import from_json, to_json
 

@@ -33,7 +33,7 @@ from filesink.parts.committables import (
 from filesink.parts.part_file import Event, State, advance
 from filesink.ports import TaskRunner
 from filesink.storage.api import Deletion, Store
-from filesink.storage.patient import PatientStore
+from filesink.storage.retrying import RetryingStore
 
 _SHOWN = 3  # values in a message
 FileT = TypeVar("FileT", PendingFile, UndoneFile)
@@ -229,7 +229,7 @@ class VerifyStage(PreCommitStage[HeldFile, Committable]):
                 raise SecurityError(f"'{held.staged.path}' is not a name of ours", code="FOREIGN_FILE")
             if slot == epoch.slot:
                 new.append(held)
-        store = PatientStore(self._store, epoch.clock)
+        store = RetryingStore(self._store, epoch.clock)
         self._runner.run(partial(self._verify, store, epoch.slot), new)
         return prepared
 

@@ -32,7 +32,7 @@ from filesink.parts.file_format import FileFormat, check_continues, code_of
 from filesink.save_mode import SaveMode
 from filesink.storage.api import Store
 from formats.arrow import Field
-from formats.endings import OF_CODEC
+from formats.file_extensions import OF_CODEC
 
 _PATIENCE: Final = 25  # later slots, after which a write that was not decided counts as dead
 _CODECS: Final = frozenset(ending.removeprefix(".") for ending in OF_CODEC.values())

@@ -18,8 +18,8 @@ from filesink.ledger.completion import End
 from filesink.ledger.ledger import Ledger
 from filesink.ledger.record import EMPTY, EpochRecord, Section, TakenBack
 from filesink.ledger.transactions import is_valid, remember
-from filesink.patience import RETRIES, Patience
 from filesink.ports import Clock
+from filesink.retry import RETRIES, Backoff
 
 S = TypeVar("S")
 C = TypeVar("C")
@@ -175,12 +175,12 @@ class Publisher(Generic[S, C, A]):
         may_wait: Callable[[T], bool] = lambda _: False,
     ) -> list[T]:
         """Commit ``values`` with retries; return what is left and ``may_wait``."""
-        patience: Patience | None = None
+        patience: Backoff | None = None
         left = commit(values) if values else []
         while left:
             first, can_wait = committer.failure, all(map(may_wait, left))
             retries = min(_CLEANUP_RETRIES, self._retries) if can_wait else self._retries
-            patience = patience or Patience(self._clock, retries=retries)
+            patience = patience or Backoff(self._clock, retries=retries)
             is_permanent = isinstance(first, FilesinkError) and first.is_permanent
             if is_permanent or not patience.wait():
                 if can_wait:

@@ -6,7 +6,7 @@ from pyspark import TaskContext
 
 from filesink.errors import ConfigError, InternalError
 from filesink.ledger.record import MicroBatch
-from filesink.spark.streams import BATCH_ID, QUERY_ID
+from filesink.spark.query_internals import BATCH_ID, QUERY_ID
 
 _ZONE = "spark.sql.session.timeZone"
 _CONTINUOUS = "__is_continuous_processing"

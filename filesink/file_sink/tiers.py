@@ -26,7 +26,7 @@ from filesink.metastore.due_partitions import CloseDuePartitions
 from filesink.metastore.partition_commit import PartitionCommit
 from filesink.metastore.partition_committer import PartitionCommitter
 from filesink.metastore.policies import Site
-from filesink.metastore.skipping import SkippingCommitter
+from filesink.metastore.skipping_committer import SkippingCommitter
 from filesink.naming import parent
 from filesink.parts import file_format
 from filesink.parts.committables import Committable, CommittableCodec, HeldFile, HeldFileCodec, PendingFile

@@ -36,7 +36,7 @@ from filesink.ledger.record import EMPTY, BatchWrite, EpochRecord, MicroBatch, S
 from filesink.naming import LEDGER_ROOT
 from filesink.ports import Clock
 from filesink.storage.api import PutResult, Store
-from filesink.storage.patient import PatientStore
+from filesink.storage.retrying import RetryingStore
 
 #: How the name of an open chain begins.
 APPENDS = "appends"
@@ -138,8 +138,8 @@ class Ledger:
         return found
 
     def with_patience(self, clock: Clock) -> Ledger:
-        """The same chain, for a driver that waits where trying again may help; see ``PatientStore``."""
-        return Ledger(PatientStore(self._store, clock), self.sink_id, check=self._check)
+        """The same chain, for a driver that waits where trying again may help; see ``RetryingStore``."""
+        return Ledger(RetryingStore(self._store, clock), self.sink_id, check=self._check)
 
     def beside(self, sink_id: str) -> Ledger:
         """The chain of another sink below the same base path."""

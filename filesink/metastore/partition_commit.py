@@ -6,8 +6,8 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from filesink.buckets.date_patterns import DatePattern
+from filesink.buckets.date_time_assigner import DateTimeBucketAssigner
 from filesink.buckets.recorded_partitions import partition_columns
-from filesink.buckets.times import DateTimeBucketAssigner
 from filesink.durations import Duration, parse_duration_ms
 from filesink.errors import ConfigError
 from filesink.local_time import LocalTime

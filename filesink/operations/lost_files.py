@@ -22,7 +22,7 @@ from filesink.ledger.ledger import Ledger
 from filesink.ledger.record import EMPTY, RECORD_VERSION, EpochRecord, Section, Upkeep
 from filesink.ledger.transactions import remember
 from filesink.metastore.announcements import Announcement
-from filesink.metastore.skipping import refused
+from filesink.metastore.skipping_committer import refused
 from filesink.operations.retraction import replaced_and_gone
 from filesink.parts.committables import (
     Committable,

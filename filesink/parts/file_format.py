@@ -19,7 +19,7 @@ from filesink.parts.bulk_part_writer import BulkPartWriter
 from filesink.parts.part_writer import PartWriter, SizeHint
 from filesink.parts.row_part_writer import RowPartWriter
 from filesink.storage.api import Output
-from formats import columns, endings
+from formats import columns, file_extensions
 from formats.api import BaseEncoder, BulkWriterFactory
 from formats.errors import FormatError
 
@@ -80,7 +80,7 @@ def check_suffix(format_: FileFormat, names: OutputFileConfig) -> None:
     """Raise ``ConfigError`` if readers would take files of these names for something else."""
     code = code_of(format_)
     suffix = names.suffix(code.extension)
-    reason = endings.contradiction(code, suffix)
+    reason = file_extensions.contradiction(code, suffix)
     if reason is not None:
         raise ConfigError(
             f"part_suffix '{suffix}' does not go with {type(code).__name__}: {reason}. Without part_suffix "

@@ -27,9 +27,9 @@ from filesink.spark.input.digest import Digested
 from filesink.spark.input.job import SparkWriteJob, check_derived, not_picklable, with_derived
 from filesink.spark.input.schema import arrow_schema, check_twins
 from filesink.spark.query import AtEnd, SinkQuery
+from filesink.spark.query_internals import QueryRun, RunIds, current_ids, open_run, start_query
 from filesink.spark.recent_outcomes import RecentOutcomes
 from filesink.spark.runner import is_stopped
-from filesink.spark.streams import QueryRun, RunIds, current_ids, open_run, start_query
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -23,7 +23,7 @@ from weakref import ref
 from filesink.commit.epoch import EpochLoop
 from filesink.commit.outcome import Outcome
 from filesink.spark.query import UpkeepTimer
-from filesink.spark.streams import RunIds, is_active
+from filesink.spark.query_internals import RunIds, is_active
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -18,7 +18,7 @@ from pyspark.errors import PySparkException, StreamingQueryException
 from pyspark.sql.streaming.query import StreamingQuery
 
 from filesink.spark.input.job import typed
-from filesink.spark.streams import ended_by_itself
+from filesink.spark.query_internals import ended_by_itself
 
 if TYPE_CHECKING:
     from py4j.java_gateway import JavaObject

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Literal, cast
 
 import pyarrow as pa
 
-from formats import columns, opaque, reading
+from formats import columns, reading, spark_only_types
 from formats.api import BulkWriter, BulkWriterFactory
-from formats.collecting import CollectingWriter, Limits
+from formats.buffered_bulk_writer import BufferedBulkWriter, Limits
 from formats.compressed.codec_names import codec_name
 from formats.errors import FormatError
 from formats.guarded_output import ArrowOutput
-from formats.limits import guard_of
+from formats.read_limits import guard_of
 from formats.sizes import parse_size
 from formats.text import zones
 
@@ -71,10 +71,10 @@ class ArrowWriterFactory(BulkWriterFactory):
         """See ``BulkWriterFactory.check_schema``."""
         if not len(schema):
             raise FormatError("an Arrow file needs at least one column")
-        opaque.refuse(schema)
+        spark_only_types.refuse(schema)
 
 
-class ArrowBulkWriter(CollectingWriter):
+class ArrowBulkWriter(BufferedBulkWriter):
     """Collects slices and writes them as record batches.
 
     Args:

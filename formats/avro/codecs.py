@@ -13,7 +13,7 @@ import pyarrow as pa
 from formats.compressed import decompress as expanding
 from formats.compressed.codec_names import codec_name
 from formats.errors import FormatError
-from formats.limits import Guard
+from formats.read_limits import Guard
 
 if TYPE_CHECKING:
     from formats.api import Buffer

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, BinaryIO, Final
 
 from formats import reading
 from formats.errors import FormatError
-from formats.limits import Guard
+from formats.read_limits import Guard
 from formats.varint import varint
 
 if TYPE_CHECKING:

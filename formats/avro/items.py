@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from formats.errors import FormatError
-from formats.limits import Guard
+from formats.read_limits import Guard
 
 _OF_AN_ITEM: Final = 40  # bytes: Python's number and a place in a list, then Arrow's
 _OF_A_FIELD: Final = 104  # bytes: of a dict, the place of a key, the value, and its hash table

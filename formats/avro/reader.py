@@ -20,7 +20,7 @@ from formats.avro.container import Header
 from formats.avro.items import check_items, damaged
 from formats.avro.layout import require_fastavro, resolved
 from formats.errors import FormatError
-from formats.limits import Guard, guard_of
+from formats.read_limits import Guard, guard_of
 
 _SCHEMA: Final = "avro.schema"
 _CODEC: Final = "avro.codec"

@@ -12,7 +12,7 @@ from typing import Any, Final
 import pyarrow as pa
 import pyarrow.types as pt
 
-from formats import columns, opaque
+from formats import columns, spark_only_types
 from formats.errors import FormatError
 
 _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -27,7 +27,7 @@ def avro_schema(schema: pa.Schema, *, name: str = "topLevelRecord", namespace: s
     Raises:
         FormatError: kind ``"schema"``; a name or a type that Avro does not have, with its path.
     """
-    opaque.refuse(schema)
+    spark_only_types.refuse(schema)
     top = _record(list(schema), name=name, path="")
     return {**top, "namespace": namespace} if namespace else top
 

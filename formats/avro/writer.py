@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Final, cast
 import numpy as np
 import pyarrow as pa
 
-from formats import columns, evolution, resolution
+from formats import columns, evolution, type_promotion
 from formats.api import BaseEncoder, BulkWriter, BulkWriterFactory
 from formats.arrow import Column
 from formats.avro import container as avro_container
@@ -18,7 +18,7 @@ from formats.avro import reader as avro_reader
 from formats.avro.codecs import AvroCodec, AvroCodecName
 from formats.avro.container import Header
 from formats.avro.layout import AvroLayout
-from formats.collecting import CollectingWriter, Limits
+from formats.buffered_bulk_writer import BufferedBulkWriter, Limits
 from formats.errors import FormatError
 from formats.sizes import parse_size
 from formats.sync_marker import new_marker
@@ -89,7 +89,7 @@ class AvroOptions:
         evolution.check_continues(old, new)
         if self.schema is None:
             before, after = (AvroLayout.derived(schema).arrow for schema in (old, new))
-            resolution.check_avro(before, after)
+            type_promotion.check_avro(before, after)
 
     def open_reader(self, file: BinaryIO, *, schema: pa.Schema | None = None) -> pa.RecordBatchReader:
         """See ``Encoder.open_reader``; any Avro file of records, whoever wrote it. Needs fastavro."""
@@ -168,7 +168,7 @@ class AvroWriterFactory(AvroOptions, BulkWriterFactory):
         return AvroBulkWriter(output, schema, self)
 
 
-class AvroBulkWriter(CollectingWriter):
+class AvroBulkWriter(BufferedBulkWriter):
     """Collects slices and writes them as blocks.
 
     Args:

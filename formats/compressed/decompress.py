@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from formats import reading
 from formats.errors import FormatError
-from formats.limits import Guard, bounded, guard_of
+from formats.read_limits import Guard, bounded, guard_of
 
 _BLOCK: Final = 256 << 10  # bytes
 _ARROW: Final[dict[str, Any]] = {"gzip": "gzip", "bzip2": "bz2", "zstd": "zstd", "lz4": "lz4"}

@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Final, Literal, cast
 
 import pyarrow as pa
 
-from formats import endings
+from formats import file_extensions
 from formats.api import BaseEncoder, BulkWriter, BulkWriterFactory
-from formats.collecting import CollectingWriter, Limits
+from formats.buffered_bulk_writer import BufferedBulkWriter, Limits
 from formats.compressed import decompress as expanding
 from formats.compressed.codec_names import codec_name
 from formats.errors import FormatError
@@ -65,7 +65,7 @@ class CompressWriterFactory(BulkWriterFactory):
             expanding.cramjam_snappy()
         object.__setattr__(self, "block_size", parse_size(self.block_size, name="block_size"))
         object.__setattr__(self, "writes_text", self.encoder.writes_text)
-        object.__setattr__(self, "extension", self.encoder.extension + endings.OF_CODEC[self.codec])
+        object.__setattr__(self, "extension", self.encoder.extension + file_extensions.OF_CODEC[self.codec])
 
     def create(self, output: BinaryOutput, schema: pa.Schema) -> BulkWriter:
         """See ``BulkWriterFactory.create``."""
@@ -92,7 +92,7 @@ class CompressWriterFactory(BulkWriterFactory):
         return self.encoder.open_reader(expanding.expanded(file, self.codec), schema=schema)
 
 
-class CompressedWriter(CollectingWriter):
+class CompressedWriter(BufferedBulkWriter):
     """Encodes and compresses what has been collected.
 
     Args:

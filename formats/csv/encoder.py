@@ -20,7 +20,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.types as pt
 
-from formats import columns, evolution, opaque, sql
+from formats import columns, evolution, spark_only_types, sql
 from formats.arrow import Mask, Text, pc
 from formats.csv import reader as csv_reader
 from formats.csv.dialect import BREAKS
@@ -93,7 +93,7 @@ class CsvEncoder(CsvOptions, LineEncoder):
         """See ``Encoder.check_schema``: at least one column, and none that is nested."""
         if not len(schema):
             raise FormatError("CSV needs at least one column")
-        opaque.refuse(schema)
+        spark_only_types.refuse(schema)
         for column in schema:
             if columns.is_nested(column.type):
                 raise FormatError(

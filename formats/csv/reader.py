@@ -16,7 +16,7 @@ from formats import columns, reading
 from formats.csv import records as csv_records
 from formats.csv.options import CsvOptions
 from formats.errors import FormatError
-from formats.limits import Guard, guard_of
+from formats.read_limits import Guard, guard_of
 from formats.text import line_reader
 
 _READ: Final[tuple[Callable[[Any], bool], ...]] = (

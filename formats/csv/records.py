@@ -18,7 +18,7 @@ import pyarrow as pa
 
 from formats.columns import Bytes
 from formats.errors import FormatError
-from formats.limits import Guard
+from formats.read_limits import Guard
 from formats.text import line_reader
 
 _BLOCK: Final = 256 << 10  # bytes read at a time; of escapes dozens of bytes each are remembered

@@ -20,7 +20,7 @@ import pyarrow.types as pt
 from formats import columns, reading
 from formats.errors import FormatError
 from formats.excel.sheet_rows import CheckedSheet
-from formats.limits import Guard, guard_of
+from formats.read_limits import Guard, guard_of
 from formats.text import line_reader
 
 _READ: Final[tuple[Callable[[Any], bool], ...]] = (

@@ -11,7 +11,7 @@ from typing import IO, Any, Final, Self
 from xml.parsers import expat
 
 from formats.errors import FormatError
-from formats.limits import Guard
+from formats.read_limits import Guard
 
 _BLOCK: Final = 256 << 10  # bytes
 _MOST_ROWS: Final = 1_048_576  # in a sheet, and columns: Excel's own limits

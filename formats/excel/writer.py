@@ -22,7 +22,7 @@ import pyarrow.types as pt
 from formats import columns
 from formats.api import BulkWriter, BulkWriterFactory
 from formats.arrow import Text
-from formats.collecting import CollectingWriter, Limits
+from formats.buffered_bulk_writer import BufferedBulkWriter, Limits
 from formats.errors import FormatError
 from formats.excel import reader as excel_reader
 from formats.guarded_output import GuardedOutput
@@ -98,7 +98,7 @@ class ExcelWriterFactory(BulkWriterFactory):
             render.check_scalar(field.type, path=field.name)
 
 
-class ExcelWriter(CollectingWriter):
+class ExcelWriter(BufferedBulkWriter):
     """Writes rows cell by cell.
 
     Args:

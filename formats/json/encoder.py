@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.types as pt
 
-from formats import columns, opaque, sql
+from formats import columns, spark_only_types, sql
 from formats.arrow import Column, Mask, Text, pc
 from formats.errors import FormatError
 from formats.json import reader as json_reader
@@ -69,7 +69,7 @@ class JsonLinesEncoder(LineEncoder):
 
     def check_schema(self, schema: pa.Schema) -> None:
         """See ``Encoder.check_schema``."""
-        opaque.refuse(schema)
+        spark_only_types.refuse(schema)
         for path, field in columns.walk(schema):
             kind = field.type
             if pt.is_map(kind):

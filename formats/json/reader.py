@@ -15,7 +15,7 @@ import pyarrow.types as pt
 
 from formats import columns, reading
 from formats.errors import FormatError
-from formats.limits import Guard, guard_of
+from formats.read_limits import Guard, guard_of
 from formats.text import line_reader
 
 _OF_AN_ITEM: Final = 16  # bytes of memory of each column in it, while it is parsed

@@ -10,15 +10,15 @@ import pyarrow as pa
 import pyarrow.types as pt
 from pyarrow import orc
 
-from formats import columns, opaque, reading
+from formats import columns, reading, spark_only_types
 from formats.api import BulkWriter, BulkWriterFactory
-from formats.collecting import CollectingWriter, Limits
+from formats.buffered_bulk_writer import BufferedBulkWriter, Limits
 from formats.compressed.codec_names import codec_name
 from formats.errors import FormatError
 from formats.guarded_output import ArrowOutput
-from formats.limits import guard_of
 from formats.orc import tail as orc_tail
 from formats.orc import times as orc_times
+from formats.read_limits import guard_of
 from formats.sizes import parse_size
 
 if TYPE_CHECKING:
@@ -124,7 +124,7 @@ class OrcBulkWriterFactory(BulkWriterFactory):
         """See ``BulkWriterFactory.check_schema``."""
         if not len(schema):
             raise FormatError("ORC needs at least one column")
-        opaque.refuse(schema)
+        spark_only_types.refuse(schema)
         for path, column in columns.walk(schema):
             if not _is_writable(column.type):
                 raise FormatError(
@@ -150,7 +150,7 @@ class OrcBulkWriterFactory(BulkWriterFactory):
         )
 
 
-class OrcBulkWriter(CollectingWriter):
+class OrcBulkWriter(BufferedBulkWriter):
     """Collects slices and writes them as one stripe when a limit of the factory is reached.
 
     Args:

@@ -9,8 +9,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from formats import columns, reading
-from formats.limits import guard_of
 from formats.parquet.encryption import ParquetEncryption
+from formats.read_limits import guard_of
 
 _READ_AHEAD: Final = 1 << 20  # bytes of one column chunk at a time, so that none is in memory as a whole
 _FIRST_ROWS: Final = 256  # in the first batch of a file, from which it is seen what records take

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Literal, cast
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from formats import columns, evolution, opaque, resolution
+from formats import columns, evolution, spark_only_types, type_promotion
 from formats.api import BulkWriter, BulkWriterFactory
 from formats.arrow import Field
-from formats.collecting import CollectingWriter, Limits
+from formats.buffered_bulk_writer import BufferedBulkWriter, Limits
 from formats.compressed.codec_names import codec_name
 from formats.errors import FormatError
 from formats.guarded_output import ArrowOutput
@@ -127,14 +127,14 @@ class ParquetWriterFactory(BulkWriterFactory):
     def check_continues(self, old: pa.Schema, new: pa.Schema) -> None:
         """See ``BulkWriterFactory.check_continues``: what Spark's reader of Parquet takes."""
         evolution.check_continues(old, new)
-        resolution.check_parquet(old, new)
+        type_promotion.check_parquet(old, new)
 
     def check_schema(self, schema: pa.Schema) -> None:
         """See ``BulkWriterFactory.check_schema``: whatever pyarrow can map to Parquet."""
         if not len(schema):
             raise FormatError("Parquet needs at least one column")
         self.layout.check_schema(schema)
-        opaque.refuse(schema)
+        spark_only_types.refuse(schema)
         refused = {path: column for path, column in columns.walk(schema) if not _is_writable(column)}
         if refused:
             # A struct with a refused field is refused itself; the innermost comes last on its path.
@@ -156,7 +156,7 @@ class ParquetWriterFactory(BulkWriterFactory):
         return {**arguments, "encryption_properties": properties}, keys
 
 
-class ParquetBulkWriter(CollectingWriter):
+class ParquetBulkWriter(BufferedBulkWriter):
     """Collects slices and writes them as one row group when a limit of the factory is reached.
 
     Args:

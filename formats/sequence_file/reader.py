@@ -20,7 +20,7 @@ from formats import reading
 from formats.arrow import Column
 from formats.columns import Bytes, Offsets
 from formats.errors import FormatError
-from formats.limits import Guard, guard_of
+from formats.read_limits import Guard, guard_of
 from formats.sequence_file import writables
 
 ESCAPE: Final = b"\xff\xff\xff\xff"

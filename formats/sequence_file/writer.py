@@ -25,7 +25,7 @@ import pyarrow as pa
 from formats import columns
 from formats.api import BulkWriter, BulkWriterFactory
 from formats.arrow import Column
-from formats.collecting import CollectingWriter, Limits
+from formats.buffered_bulk_writer import BufferedBulkWriter, Limits
 from formats.compressed.codec_names import codec_name
 from formats.errors import FormatError
 from formats.sequence_file import reader as sequence_reader
@@ -153,7 +153,7 @@ class SequenceFileWriterFactory(BulkWriterFactory):
         return _CODECS[self.codec][1](data)
 
 
-class SequenceFileWriter(CollectingWriter):
+class SequenceFileWriter(BufferedBulkWriter):
     """Writes what has been collected as records or as one block.
 
     Args:

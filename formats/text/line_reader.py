@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from formats import reading
 from formats.errors import FormatError
-from formats.limits import Guard, guard_of
+from formats.read_limits import Guard, guard_of
 from formats.text import charsets
 
 _BLOCK: Final = 1 << 20  # bytes read at a time

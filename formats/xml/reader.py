@@ -18,7 +18,7 @@ import pyarrow.types as pt
 from formats import columns, reading
 from formats.arrow import pc
 from formats.errors import FormatError
-from formats.limits import Guard, guard_of
+from formats.read_limits import Guard, guard_of
 from formats.text import line_reader
 
 XmlLayout = Literal["elements", "attributes"]

@@ -15,7 +15,7 @@ import pyarrow as pa
 from formats import columns
 from formats.api import BulkWriter, BulkWriterFactory
 from formats.arrow import Column, Text, pc
-from formats.collecting import CollectingWriter, Limits
+from formats.buffered_bulk_writer import BufferedBulkWriter, Limits
 from formats.errors import FormatError
 from formats.sizes import parse_size
 from formats.text import charsets, render
@@ -112,7 +112,7 @@ class XmlWriterFactory(BulkWriterFactory):
         return pc.binary_join_element_wise(f"<{name}>", text, f"</{name}>", "")
 
 
-class XmlWriter(CollectingWriter):
+class XmlWriter(BufferedBulkWriter):
     """Writes what has been collected as elements.
 
     Args:

@@ -100,13 +100,13 @@ LEDGER = (
     ),
     Mutant(
         "what a patient driver finds made counts as its own",
-        "filesink/storage/patient.py",
-        """return self._patiently(f"creating '{path}'", lambda: self._store.put_if_absent(path, data))""",
-        """self._patiently(f"creating '{path}'", lambda: self._store.put_if_absent(path, data))\n        return PutResult.CREATED""",
+        "filesink/storage/retrying.py",
+        """return self._retried(f"creating '{path}'", lambda: self._store.put_if_absent(path, data))""",
+        """self._retried(f"creating '{path}'", lambda: self._store.put_if_absent(path, data))\n        return PutResult.CREATED""",
     ),
     Mutant(
         "a driver that has waited in vain takes silence for success",
-        "filesink/storage/patient.py",
+        "filesink/storage/retrying.py",
         "                    self._in_vain = not error.is_permanent\n                    raise\n",
         "                    return PutResult.CREATED if 'creating' in doing else []\n",
     ),

@@ -9,7 +9,7 @@ import pytest
 
 from filesink import BucketAssigner
 from filesink.buckets.contract import BucketContext
-from filesink.buckets.paths import EXPRESSION_COLUMN
+from filesink.buckets.path_assigners import EXPRESSION_COLUMN
 from filesink.buckets.projection import RECORD_COLUMN, check_names, record_projection, rendered_schema
 from filesink.buckets.router import Router
 from filesink.errors import SchemaError

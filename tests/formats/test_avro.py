@@ -22,7 +22,7 @@ from formats import AvroWriterFactory, Encoder, FormatError, LimitError, ReadLim
 from formats.avro import container as avro_container
 from formats.avro.codecs import AvroCodec
 from formats.avro.container import Header
-from formats.limits import guard_of
+from formats.read_limits import guard_of
 from formats.text import ragged
 
 GUARD = guard_of(io.BytesIO())

@@ -29,7 +29,7 @@ from formats import (
 from formats.avro import container as avro_container
 from formats.avro.codecs import AvroCodec
 from formats.compressed import decompress as expanding
-from formats.limits import guard_of
+from formats.read_limits import guard_of
 
 GUARD = guard_of(io.BytesIO())
 

@@ -26,8 +26,8 @@ from filesink.spark import epoch_loops as loops_module
 from filesink.spark.engine import SparkEngine
 from filesink.spark.engine_options import EngineOptions, open_loop
 from filesink.spark.epoch_loops import EpochLoops
+from filesink.spark.query_internals import RunIds
 from filesink.spark.runner import SparkRunner
-from filesink.spark.streams import RunIds
 from tests.fakes import QUERY, SCHEMA, World, keep_open, micro_batch, plan_of, records
 
 CHAIN = "uid-u"

@@ -1,4 +1,4 @@
-"""What ``filesink.spark.streams`` relies on, of Spark's private parts, in the version that is installed.
+"""What ``filesink.spark.query_internals`` relies on, of Spark's private parts, in the installed version.
 
 Found the same on Spark 4.1.4 and 4.3.0. Run these first with a new version.
 """
@@ -16,7 +16,7 @@ from pyspark.errors import StreamingQueryException
 
 from filesink.errors import StorageError
 from filesink.spark.input.job import typed
-from filesink.spark.streams import QueryRun, current_ids, ended_by_itself, is_active, open_run
+from filesink.spark.query_internals import QueryRun, current_ids, ended_by_itself, is_active, open_run
 from tests.spark import inputs
 from tests.spark.checkpoints import forget
 

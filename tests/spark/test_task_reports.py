@@ -17,7 +17,7 @@ from filesink.data_source.writers import BatchWriter, StreamWriter
 from filesink.errors import ConcurrentDriverError, ConfigError, InternalError
 from filesink.ledger.record import BatchWrite
 from filesink.save_mode import SaveMode
-from filesink.spark.streams import BATCH_ID, QUERY_ID
+from filesink.spark.query_internals import BATCH_ID, QUERY_ID
 from tests.fakes import QUERY, SCHEMA, World, records
 
 

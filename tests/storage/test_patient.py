@@ -10,7 +10,7 @@ from filesink.errors import CommitConflictError, StagedDataLost, StorageError
 from filesink.storage.api import PutResult, Store
 from filesink.storage.faulty import Fault, FaultyStore, Moment
 from filesink.storage.memory import MemoryFiles, MemoryStore
-from filesink.storage.patient import PatientStore
+from filesink.storage.retrying import RetryingStore
 from tests.contracts.store_contract import StoreContract
 from tests.contracts.store_site import Site, stage
 from tests.fakes import SettableClock
@@ -21,7 +21,7 @@ class PatientSite(MemorySite):
     """A place whose stores are wrapped."""
 
     def store(self) -> Store:
-        return PatientStore(super().store(), SettableClock())
+        return RetryingStore(super().store(), SettableClock())
 
 
 class TestWithoutFailures(StoreContract):
@@ -66,7 +66,7 @@ def store_that_fails(
     memory = MemoryStore(MemoryFiles())
     memory.put_if_absent("old", b"0")
     clock = SettableClock()
-    return PatientStore(FaultyStore(memory, Failing(operation, error, times, moment)), clock), clock
+    return RetryingStore(FaultyStore(memory, Failing(operation, error, times, moment)), clock), clock
 
 
 @pytest.mark.parametrize("operation", CALLS)

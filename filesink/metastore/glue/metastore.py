@@ -20,8 +20,8 @@ from filesink.metastore.api import (
 )
 from filesink.metastore.glue.structs import columns, entry, partition_input, table_input, table_of
 from filesink.metastore.service_errors import sentence
-from filesink.patience import Patience
 from filesink.ports import Clock
+from filesink.retry import Backoff
 from filesink.system import SystemClock
 
 T = TypeVar("T")
@@ -141,24 +141,24 @@ class GlueCatalog(Metastore):
     def _partitions(self, name: TableName, values: Sequence[Values]) -> Iterator[dict[str, Any]]:
         for batch in _batches(list(dict.fromkeys(values))):
             left = [{"Values": list(one)} for one in batch]
-            patience: Patience | None = None
+            backoff: Backoff | None = None
             while left:
                 request = self._request("batch_get_partition", name, PartitionsToGet=left)
                 answer = self._call(request, accepted="EntityNotFoundException")  # no table, no partitions
                 yield from answer.get("Partitions", ())
                 before, left = len(left), answer.get("UnprocessedKeys", [])
-                patience = self._wait(patience, name) if left and len(left) >= before else None
+                backoff = self._wait(backoff, name) if left and len(left) >= before else None
 
-    def _wait(self, patience: Patience | None, name: TableName) -> Patience:
+    def _wait(self, backoff: Backoff | None, name: TableName) -> Backoff:
         """Pause before a request is repeated of which nothing was done; raise after the last one."""
-        patience = patience or Patience(self._clock, retries=_RETRIES)
-        if not patience.wait():
+        backoff = backoff or Backoff(self._clock, retries=_RETRIES)
+        if not backoff.wait():
             raise MetastoreError(
                 f"Glue did not read partitions of {name}: it answers that it has no time for them "
                 "(UnprocessedKeys). Try again when the account makes fewer requests",
                 code="METASTORE_FAILED",
             )
-        return patience
+        return backoff
 
     def _find(self, name: TableName) -> dict[str, Any] | None:
         answer = self._call(

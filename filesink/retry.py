@@ -1,8 +1,8 @@
-"""How long a driver waits for what may pass by itself: one policy for all of its calls.
+"""How a driver tries again what may succeed later: one retry policy for all of its calls.
 
-Rules: what somebody has to mend (``FilesinkError.is_permanent``) is not waited for. A driver waits while
-it holds the lock of its sink, so the end is near: ten pauses, and a minute in all, with what the tries
-take, since the clients of stores repeat requests by themselves and may be minutes about it.
+Rules: an error that somebody has to mend (``FilesinkError.is_permanent``) is not retried. A driver waits
+while it holds the lock of its sink, so it gives up soon: after ten pauses, or after a minute including the
+tries themselves, since the clients of stores repeat requests on their own, which may take minutes.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ _LONGEST_PAUSE = 10.0
 _LONGEST_MS = 60_000  # from the first failure to the last try
 
 
-class Patience:
-    """Counts the pauses between the tries of one thing. Made when the first try has failed.
+class Backoff:
+    """The pauses between the tries of one call, each twice as long. Made when the first try has failed.
 
     Args:
         clock: waits.
@@ -30,7 +30,7 @@ class Patience:
         self._until_ms = clock.now_ms() + _LONGEST_MS
 
     def wait(self) -> bool:
-        """Pause, and say whether to try again; ``False``, without a pause, ends it."""
+        """Pause and return ``True`` to try again; ``False``, without a pause, to give up."""
         if self._left <= 0 or self._clock.now_ms() >= self._until_ms:
             return False
         self._left -= 1

@@ -1,4 +1,4 @@
-"""Columns whose bytes only Spark understands, which no format of files has."""
+"""Types whose bytes only Spark understands: no format can hold them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def refuse(schema: pa.Schema) -> None:
         FormatError: kind ``"schema"``; names it, with its path, and what to write instead.
     """
     for path, field in columns.walk(schema):
-        found = columns.opaque(field.type)
+        found = columns.spark_only(field.type)
         if found is not None:
             name, function = found
             raise FormatError(f"column {path!r} is a {name}: write {function}({path}) instead")

@@ -1,13 +1,13 @@
-"""Which types readers of one format take for which others, where that is less than values would allow.
+"""Which promotions of types readers of a format support, if fewer than the values would allow.
 
-``evolution`` asks whether every old value is a value of the new type. A reader that is given the newest
-schema for files of all epochs has less to go by: the bytes of an old file and what the format says of them.
+``evolution`` asks whether every old value is a value of the new type. A reader that uses the newest
+schema for files of all epochs knows less: the bytes of an old file and what the format says about them.
 
 Rules:
-1. Avro: those of its specification that Spark keeps, whose reader fails at the others. A reader takes
-   numbers of an old file for what the new schema says of them: of a date for microseconds, of a decimal
-   for one with another scale, and nobody notices.
-2. Parquet: those of Spark, whose readers refuse the file.
+1. Avro: the promotions of its specification that Spark supports; its reader fails at the others. A reader
+   takes the numbers of an old file for what the new schema says: those of a date for microseconds, those of
+   a decimal for one with another scale, and nobody notices.
+2. Parquet: the promotions that Spark supports; its readers refuse other files.
 """
 
 from __future__ import annotations

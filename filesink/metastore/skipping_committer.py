@@ -1,9 +1,9 @@
-"""Announcing for who would rather go on than have every partition announced: what fails is noted.
+"""Announces partitions for a user who would rather go on than have all of them announced.
 
 Rules:
-1. Only by the user's own word, ``recover(announce="skip")``. What is left out is named, never silent.
+1. Only if the user says so, ``recover(announce="skip")``. What is left out is named, never silent.
 2. Everything that can be announced is. Policies fail for all partitions of a call, so a call that fails is
-   made again for each half of them, down to the one that is at fault.
+   repeated for each half of them, down to the one that is at fault.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class SkippingCommitter(SinkAggregatedCommitter[Committable, Announced]):
         self._note = note
 
     def combine(self, epoch: EpochContext, prepared: Prepared[Any, Committable]) -> Announcements[Announced]:
-        """See ``SinkAggregatedCommitter.combine``; recovery has no new files, and all that waits goes on."""
+        """See ``SinkAggregatedCommitter.combine``; recovery has no new files, and all that waits stays."""
         del prepared
         return Announcements((), tuple(epoch.waiting))
 
@@ -54,7 +54,7 @@ class SkippingCommitter(SinkAggregatedCommitter[Committable, Announced]):
 
 
 def refused(committer: PartitionCommitter, values: Sequence[Announcement]) -> list[Announcement]:
-    """Those of ``values``, which wait, that could not be announced if they were due."""
+    """Those of the waiting ``values`` that could not be announced if they were due."""
 
     def check(some: Sequence[Announcement]) -> list[Announced]:
         committer.check(some)

@@ -1,10 +1,10 @@
-"""What the ending of a file's name says to readers, and whether that is what the file holds.
+"""What a file's extension tells readers, and whether the file holds that.
 
 Rules:
 1. Readers choose a codec by the last ending: Spark and Hadoop, DuckDB and pandas take ``x.json`` for plain
    and ``x.gz`` for gzip, whatever is in it. So a compressed file ends as its codec does, and no other.
-2. They choose a format by the ending before that, some of them: so it is not that of another format.
-3. What a format of a user's own holds is known by its ``extension`` alone; without one, anything goes.
+2. Some choose a format by the ending before that: so it must not be that of another format.
+3. What a user's own format holds is known by its ``extension`` alone; without one, anything goes.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The part that all bulk writers share: records wait, with little memory, until enough are together."""
+"""What bulk writers share: records wait in a buffer, with little memory, until a row group is full."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ _LEAST_PART: Final = 4
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """When what waits is enough: ``rows`` records at most, or ``size`` bytes in Arrow's form."""
+    """When the buffer is full: ``rows`` records at most, or ``size`` bytes in Arrow's form."""
 
     rows: int = MAX_SIZE
     size: int = MAX_SIZE
 
 
-class CollectingWriter(BulkWriter):
-    """Collects slices and hands them on as one table when a limit is reached.
+class BufferedBulkWriter(BulkWriter):
+    """Buffers slices and hands them on as one table when a limit is reached.
 
     Args:
         schema: of every batch.
