@@ -12,8 +12,10 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import cache
 from random import Random
 
 from compaction import FileCompactor, FileCompactStrategy
@@ -76,6 +78,8 @@ CANON: dict[str, Scenario] = {
     ),
 }
 _SEED = 1
+#: What is called, the kind of thing it is about, and how it goes wrong.
+Point = tuple[str, str, Mode]
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,22 +104,37 @@ class Case:
             tally.cases.append(f"{self}: {result.violation}")
 
 
-def calls(canon: str) -> list[str]:
-    """The calls of a canonical history, in order, up to the end of its source."""
+@cache  # a history is always the same
+def calls(canon: str) -> tuple[tuple[str, str], ...]:
+    """The calls of a canonical history and their places, in order, up to the end of its source."""
     recorder = Recorder()
     history = History(_SEED, replace(CANON[canon], plan=recorder))
     history.run()
-    return recorder.operations[: history.calm_after]
+    return tuple(recorder.calls[: history.calm_after])
+
+
+def points() -> Iterator[tuple[Case, Point]]:
+    """Every call, every mode that applies to it; errors once, and sticky until the next restart."""
+    for canon in CANON:
+        for number, (operation, place) in enumerate(calls(canon), start=1):
+            for fault in single_faults(operation):
+                yield Case(canon, number, fault), (operation, place, fault.mode)
+                if fault.mode is Mode.ERROR:
+                    yield Case(canon, number, fault, sticky=True), (operation, place, fault.mode)
 
 
 def singles() -> Iterator[Case]:
-    """Every call, every mode that applies to it; errors once, and sticky until the next restart."""
-    for canon in CANON:
-        for number, operation in enumerate(calls(canon), start=1):
-            for fault in single_faults(operation):
-                yield Case(canon, number, fault)
-                if fault.mode is Mode.ERROR:
-                    yield Case(canon, number, fault, sticky=True)
+    """All single faults."""
+    return (case for case, _ in points())
+
+
+def sampled(stride: int) -> Iterator[Case]:
+    """The first case of each fault point, and every so many after it."""
+    seen: Counter[Point] = Counter()
+    for case, point in points():
+        if seen[point] % stride == 0:
+            yield case
+        seen[point] += 1
 
 
 def pairs(count: int, seed: int = 0) -> Iterator[Case]:

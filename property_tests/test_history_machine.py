@@ -1,19 +1,25 @@
 """The simulator, steered by Hypothesis: it chooses what happens, and shrinks what it finds.
 
-``HYPOTHESIS_PROFILE=nightly`` runs longer histories, and more of them.
+A night runs longer histories, and more of them.
 """
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 from random import Random
 
+import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    initialize,
+    precondition,
+    rule,
+    run_state_machine_as_test,
+)
 
 from property_tests.simulate import draw_trouble
 from property_tests.simulation.disk import Cut
@@ -24,10 +30,6 @@ from property_tests.simulation.machine import Trouble
 from property_tests.simulation.plans import NextFault
 from property_tests.simulation.workload import draw_server, draw_shape
 from property_tests.simulation.world import Violation
-
-settings.register_profile("pull-request", max_examples=500, stateful_step_count=50)
-settings.register_profile("nightly", max_examples=20_000, stateful_step_count=200)
-PROFILE = settings.get_profile(os.environ.get("HYPOTHESIS_PROFILE", "pull-request"))
 
 
 class HistoryMachine(RuleBasedStateMachine):
@@ -140,7 +142,19 @@ class HistoryMachine(RuleBasedStateMachine):
             self._history().until(condition)
 
 
-TestHistories = HistoryMachine.TestCase
-TestHistories.settings = settings(
-    PROFILE, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much]
-)
+UNHURRIED = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much])
+
+
+@pytest.mark.slow
+def test_no_choice_of_steps_breaks_a_promise() -> None:
+    """Eighty histories of up to fifty steps; what breaks one comes as the shortest that does."""
+    chosen = settings(UNHURRIED, max_examples=80, stateful_step_count=50)
+    run_state_machine_as_test(HistoryMachine, settings=chosen)
+
+
+@pytest.mark.nightly
+@pytest.mark.timeout(7200)
+def test_no_choice_of_many_steps_breaks_a_promise() -> None:
+    """Two thousand histories of up to two hundred steps."""
+    chosen = settings(UNHURRIED, max_examples=2_000, stateful_step_count=200)
+    run_state_machine_as_test(HistoryMachine, settings=chosen)

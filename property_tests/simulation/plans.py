@@ -16,6 +16,7 @@ from property_tests.simulation.faults import (
     Fault,
     Mode,
     codes,
+    place,
     single_faults,
 )
 from property_tests.simulation.world import Plan
@@ -40,15 +41,15 @@ class OneFault(Plan):
 
 
 class Recorder(Plan):
-    """Nothing goes wrong; the names of the calls are kept."""
+    """Nothing goes wrong; the names of the calls are kept, each with the kind of thing it is about."""
 
     def __init__(self) -> None:
-        self.operations: list[str] = []
+        self.calls: list[tuple[str, str]] = []
 
     def fault(self, operation: str, path: str, number: int) -> Fault | None:
         """See ``Plan.fault``."""
-        del path, number
-        self.operations.append(operation)
+        del number
+        self.calls.append((operation, place(path)))
         return None
 
 

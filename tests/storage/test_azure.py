@@ -98,7 +98,7 @@ class AzureSite(Site):
 class TestAzure(StoreContract):
     """What differs: there are no directories, and blocks that nobody commits are in no listing."""
 
-    outputs = 100
+    outputs = 40
 
     @pytest.fixture
     def site(self, azure_connection: str) -> AzureSite:

@@ -128,7 +128,7 @@ class TestSimulatedHdfs(StoreContract):
 class TestSimulatedWebHdfs(StoreContract):
     """The client of the REST interface, against a server of it that is the simulated namenode."""
 
-    outputs = 100
+    outputs = 40
     serve = staticmethod(web_namenode)
 
     @pytest.fixture

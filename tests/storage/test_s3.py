@@ -14,7 +14,7 @@ from tests.storage.s3_site import S3Site
 class S3Contract(StoreContract):
     """What differs: there are no directories, and each file is a request."""
 
-    outputs = 150
+    outputs = 40
 
     def test_absent_is_not_unreadable(self, site: Site, store: Store) -> None:
         """No object is ``None``, and one without bytes is not absent."""

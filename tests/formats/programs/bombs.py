@@ -1,25 +1,24 @@
-"""Makes one bomb, or reads it and prints what became of it and what memory that took.
+"""Makes bombs and reads them; prints what became of each and what memory that took.
 
-    python -m tests.formats.programs.bombs make <name> <limit in bytes> <path>
-    python -m tests.formats.programs.bombs read <name> <limit in bytes> <path>
+    python -m tests.formats.programs.bombs <directory>
 
-Two processes, since making one may take more memory than reading it. Some need no file. Prints the
-outcome (``read`` or the class of the error), its message and the growth of the peak of resident memory in
-bytes, with tabs between.
+Reads names of bombs from its standard input. Each is made by one process and read by another, since making
+it may take more memory than reading it; both are forked from this one, which has imported everything and done
+nothing. Prints a line for each: the outcome (``read`` or the class of the error), its message and the growth
+of the peak of resident memory in bytes, with tabs between.
 """
 
 from __future__ import annotations
 
 import bz2
-import gzip
 import io
 import lzma
+import os
 import struct
 import sys
-import zipfile
-import zlib
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+import traceback
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -40,91 +39,27 @@ from formats import (
     XmlWriterFactory,
     bounded,
 )
-from formats.avro.container import Header, block, zigzag
+from formats.avro.container import zigzag
+from tests.formats.programs.bomb_files import (
+    avro,
+    deflated,
+    of_one,
+    packed,
+    raw_deflate,
+    repeated,
+    sequence,
+    workbook,
+    zipped,
+)
 
 ONE = pa.schema([("a", pa.string())])
 TWO = pa.schema([("a", pa.string()), ("b", pa.string())])
 WIDE = pa.schema([(f"c{place}", pa.int64()) for place in range(500)])
 INTS = pa.schema([("a", pa.list_(pa.int64()))])
-PIECE = 1 << 16
 TEXT, JSON, CSV = Encoder.simple_string_encoder(), Encoder.json_lines(), Encoder.csv()
-
-
-class Stream:
-    """A file that is made while it is read: pieces, from the first one on."""
-
-    def __init__(self, pieces: Callable[[], Iterator[bytes]]) -> None:
-        self._pieces = pieces
-        self.seek(0)
-
-    def seek(self, offset: int, whence: int = 0) -> int:
-        if (offset, whence) == (0, 0):
-            self._iterator, self._rest, self._at = self._pieces(), b"", 0
-        return self._at
-
-    def tell(self) -> int:
-        return self._at
-
-    def read(self, size: int = -1) -> bytes:
-        while not self._rest and (piece := next(self._iterator, None)) is not None:
-            self._rest = piece
-        found, self._rest = self._rest[:size], self._rest[size:]
-        self._at += len(found)
-        return found
-
-
-def repeated(head: bytes, unit: bytes, tail: bytes, *, size: int) -> Any:
-    """A stream of about ``size`` bytes, of which the middle is one unit again and again."""
-    piece = unit * (PIECE // len(unit))
-
-    def pieces() -> Iterator[bytes]:
-        yield head
-        for _ in range((size - len(head) - len(tail)) // len(piece)):
-            yield piece
-        yield tail
-
-    return Stream(pieces)
-
-
-def avro(schema: str, count: int, data: bytes, codec: str = "null") -> Any:
-    """A file of one block."""
-    header = Header(metadata={"avro.schema": schema.encode(), "avro.codec": codec.encode()}, marker=b"m" * 16)
-    return io.BytesIO(b"".join([header.to_bytes(), *block(count, data, marker=b"m" * 16)]))
-
-
-def deflated(kind: str, limit: int) -> Any:
-    """A file of one record of one value, a length of ``limit`` and so many zeros, in some kilobytes."""
-    return avro(of_one(kind), 1, _deflated(zigzag(limit - 16) + bytes(limit - 15)), "deflate")
-
-
-def of_one(kind: str) -> str:
-    """An Avro schema of one field."""
-    return f'{{"type":"record","name":"r","fields":[{{"name":"a","type":{kind}}}]}}'
-
-
-def workbook(rows: str) -> Any:
-    """A workbook whose sheet has a header and these rows."""
-    batch = pa.record_batch({"a": ["x"]})
-    made, output = io.BytesIO(), io.BytesIO()
-    writer = ExcelWriterFactory().create(made, batch.schema)
-    writer.write(batch)
-    writer.finish()
-    with zipfile.ZipFile(made) as old, zipfile.ZipFile(output, "w", zipfile.ZIP_DEFLATED) as new:
-        for name in old.namelist():
-            text = old.read(name).decode()
-            if name == "xl/worksheets/sheet1.xml":
-                text = text.replace("</sheetData>", f"{rows}</sheetData>")
-            new.writestr(name, text)
-    return output
-
-
-def sequence(record: bytes) -> Any:
-    """A SequenceFile of texts, of records that are not compressed."""
-    names = b"".join(bytes([len(name)]) + name for name in (b"org.apache.hadoop.io.NullWritable", _TEXT))
-    return io.BytesIO(b"SEQ\x06" + names + b"\0\0" + bytes(4) + b"s" * 16 + record)
-
-
-_TEXT = b"org.apache.hadoop.io.Text"
+LIMIT = 32 << 20  # bytes
+#: What Arrow's allocator takes for itself with its first large array, at most.
+ALLOCATOR = 56 << 20
 
 
 @dataclass(frozen=True)
@@ -135,6 +70,12 @@ class Bomb:
     file: Callable[[int], Any]
     schema: pa.Schema | None = ONE
     outcome: str = "LimitError"
+    limit: int = LIMIT
+
+    @property
+    def most(self) -> int:
+        """Bytes that reading it may take: four limits, of which a large one has room for the allocator."""
+        return 4 * self.limit + (ALLOCATOR if self.limit < LIMIT else 0)
 
 
 def _long(code: Any, head: bytes, unit: bytes, tail: bytes, schema: pa.Schema = ONE) -> dict[str, Bomb]:
@@ -145,20 +86,6 @@ def _long(code: Any, head: bytes, unit: bytes, tail: bytes, schema: pa.Schema = 
             code, lambda limit: repeated(head, unit, tail, size=limit - (limit >> 3)), schema, outcome="read"
         ),
     }
-
-
-def _gzip(limit: int) -> Any:
-    return io.BytesIO(gzip.compress(bytes(16 * limit), 1))
-
-
-def _packed(codec: str) -> Callable[[int], Any]:
-    """A line of sixteen limits in some kilobytes."""
-
-    def file(limit: int) -> Any:
-        named: Any = pa.Codec
-        return io.BytesIO(named(codec).compress(b"x" * (16 * limit), asbytes=True))
-
-    return file
 
 
 _LONG = {
@@ -174,7 +101,7 @@ _LONG = {
 BOMBS: dict[str, Bomb] = {
     **{f"{name}, {how}": bomb for name, both in _LONG.items() for how, bomb in both.items()},
     "json list": Bomb(JSON, lambda limit: repeated(b'{"a":[0', b",0", b"]}\n", size=limit), INTS),
-    "json of nothing": Bomb(JSON, lambda limit: repeated(b"", b"{}\n", b"", size=limit >> 3), WIDE, "read"),
+    "json of nothing": Bomb(JSON, lambda limit: repeated(b"", b"{}\n", b"", size=limit >> 7), WIDE, "read"),
     "csv of delimiters": Bomb(CSV, lambda limit: repeated(b"", b",", b"\n", size=limit), TWO, "FormatError"),
     "csv header": Bomb(Encoder.csv(header=True), lambda limit: repeated(b"a", b",", b"\n", size=limit), TWO),
     "csv of few columns": Bomb(
@@ -183,19 +110,20 @@ BOMBS: dict[str, Bomb] = {
     "xml attribute": Bomb(
         XmlWriterFactory(layout="attributes"),
         lambda limit: repeated(b'<RECORDS><RECORD a="', b"x", b'"/></RECORDS>', size=8 * limit),
+        limit=LIMIT >> 2,
     ),
     "xml of nothing": Bomb(
         XmlWriterFactory(),
-        lambda limit: repeated(b"<RECORDS>", b"<RECORD/>", b"</RECORDS>", size=limit >> 5),
+        lambda limit: repeated(b"<RECORDS>", b"<RECORD/>", b"</RECORDS>", size=limit >> 6),
         WIDE,
         "read",
     ),
-    "gzip": Bomb(CompressWriterFactory(encoder=JSON), _gzip),
-    "zstd": Bomb(CompressWriterFactory(encoder=TEXT, codec="zstd"), _packed("zstd")),
-    "lz4": Bomb(CompressWriterFactory(encoder=CSV, codec="lz4"), _packed("lz4")),
+    "gzip": Bomb(CompressWriterFactory(encoder=JSON), zipped),
+    "zstd": Bomb(CompressWriterFactory(encoder=TEXT, codec="zstd"), packed("zstd")),
+    "lz4": Bomb(CompressWriterFactory(encoder=CSV, codec="lz4"), packed("lz4")),
     "bzip2": Bomb(
         CompressWriterFactory(encoder=TEXT, codec="bzip2"),
-        lambda limit: io.BytesIO(bz2.compress(bytes(16 * limit))),
+        lambda limit: io.BytesIO(bz2.compress(bytes(5 * limit))),
     ),
     "xz": Bomb(
         CompressWriterFactory(encoder=TEXT, codec="xz"),
@@ -211,7 +139,7 @@ BOMBS: dict[str, Bomb] = {
     "avro block, just fits": Bomb(
         AvroWriterFactory(),
         lambda limit: avro(
-            of_one('"bytes"'), 1, _deflated(zigzag(limit - 16) + bytes(limit - 16)), "deflate"
+            of_one('"bytes"'), 1, raw_deflate(zigzag(limit - 16) + bytes(limit - 16)), "deflate"
         ),
         None,
         "read",
@@ -244,14 +172,25 @@ BOMBS: dict[str, Bomb] = {
         lambda limit: workbook(f'<row><c t="inlineStr"><is><t>{"x" * 2 * limit}</t></is></c></row>'),
     ),
     "excel rows of many cells": Bomb(
-        ExcelWriterFactory(), lambda _: workbook('<row><c r="XFD2"/></row>' * 3_000), outcome="read"
+        ExcelWriterFactory(), lambda _: workbook('<row><c r="XFD2"/></row>' * 1_500), outcome="read"
     ),
 }
-
-
-def _deflated(data: bytes) -> bytes:
-    stream = zlib.compressobj(1, wbits=-zlib.MAX_WBITS)
-    return stream.compress(data) + stream.flush()
+#: The same, so large that reading them takes long.
+LARGE: dict[str, Bomb] = {
+    "json of nothing": replace(
+        BOMBS["json of nothing"], file=lambda limit: repeated(b"", b"{}\n", b"", size=limit >> 3)
+    ),
+    "xml attribute": replace(BOMBS["xml attribute"], limit=LIMIT),
+    "xml of nothing": replace(
+        BOMBS["xml of nothing"],
+        file=lambda limit: repeated(b"<RECORDS>", b"<RECORD/>", b"</RECORDS>", size=limit >> 5),
+    ),
+    "bzip2": replace(BOMBS["bzip2"], file=lambda limit: io.BytesIO(bz2.compress(bytes(16 * limit)))),
+    "excel rows of many cells": replace(
+        BOMBS["excel rows of many cells"], file=lambda _: workbook('<row><c r="XFD2"/></row>' * 3_000)
+    ),
+}
+ALL = BOMBS | {f"{name}, large": bomb for name, bomb in LARGE.items()}
 
 
 def peak() -> int:
@@ -260,27 +199,50 @@ def peak() -> int:
     return int(line.split()[1]) << 10
 
 
-def make(name: str, limit: int, path: Path) -> None:
+def make(name: str, path: Path) -> None:
     """Write the bomb, unless it is made while it is read."""
-    file = BOMBS[name].file(limit)
+    bomb = ALL[name]
+    file = bomb.file(bomb.limit)
     if isinstance(file, io.BytesIO):
         path.write_bytes(file.getvalue())
 
 
-def read(name: str, limit: int, path: Path) -> None:
+def read(name: str, path: Path) -> None:
     """Read the bomb from its first record to its end."""
-    bomb = BOMBS[name]
-    file = path.open("rb") if path.exists() else bomb.file(limit)
+    bomb = ALL[name]
+    file = path.open("rb") if path.exists() else bomb.file(bomb.limit)
     before = peak()
     outcome, message = "read", ""
     try:
-        lent = bounded(file, limits=ReadLimits(record=limit), name=name)
+        lent = bounded(file, limits=ReadLimits(record=bomb.limit), name=name)
         for _ in bomb.code.open_reader(lent, schema=bomb.schema):
             pass
     except FormatError as error:
         outcome, message = type(error).__name__, error.message
-    print(outcome, message, peak() - before, sep="\t")  # noqa: T201 - to its parent
+    print(outcome, message, peak() - before, sep="\t", flush=True)  # noqa: T201 - to its parent
+
+
+def in_a_child(body: Callable[[str, Path], None], name: str, path: Path) -> bool:
+    """Whether a process of its own came to the end of it."""
+    child = os.fork()
+    if child == 0:
+        status = 1
+        try:
+            body(name, path)
+            status = 0
+        except BaseException:
+            traceback.print_exc()
+            raise
+        finally:
+            sys.stderr.flush()
+            os._exit(status)
+    return os.waitpid(child, 0)[1] == 0
 
 
 if __name__ == "__main__":
-    {"make": make, "read": read}[sys.argv[1]](sys.argv[2], int(sys.argv[3]), Path(sys.argv[4]))
+    bomb_file = Path(sys.argv[1]) / "bomb"
+    for given in sys.stdin:
+        bomb_name = given.strip()
+        if not (in_a_child(make, bomb_name, bomb_file) and in_a_child(read, bomb_name, bomb_file)):
+            sys.exit(1)
+        bomb_file.unlink(missing_ok=True)

@@ -1,0 +1,40 @@
+"""Which tests run, in which order, and what holds for all of them."""
+
+from __future__ import annotations
+
+import os
+import re
+
+import pytest
+from hypothesis import settings
+
+# The first example of a test pays for imports, and machines differ: no test fails by the clock.
+settings.register_profile("change", deadline=None, max_examples=50)
+settings.register_profile("nightly", deadline=None, max_examples=1_000)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """A night tries more examples; Java machines of tests live for seconds.
+
+    Compiling their code well would take longer than running it.
+    """
+    settings.load_profile("nightly" if _is_night(config) else "change")
+    os.environ.setdefault("JDK_JAVA_OPTIONS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xshare:auto")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Tests marked ``nightly`` run only if ``-m`` names them.
+
+    Files with slow tests come first, so that several processes end at about the same time.
+    """
+    if not _is_night(config):
+        left_out = [item for item in items if item.get_closest_marker("nightly")]
+        config.hook.pytest_deselected(items=left_out)
+        items[:] = [item for item in items if not item.get_closest_marker("nightly")]
+    slow = {item.path for item in items if item.get_closest_marker("slow")}
+    items.sort(key=lambda item: item.path not in slow)
+
+
+def _is_night(config: pytest.Config) -> bool:
+    """Whether ``-m`` asks for what is marked so."""
+    return re.search(r"(?<!not )\bnightly\b", config.getoption("markexpr")) is not None
