@@ -183,13 +183,15 @@ def _writing(form: FileFormat) -> Plan:
 
 
 def _plan(store: Store, bucket: str | None, target_size: int, now_ms: int) -> CompactionPlan:
+    # Files first: whoever has published one had its record before, so that its ledger is found after it.
+    found = list(_finished(store, bucket))
     complete = _complete(store)
     merged = outstanding(store)
     paths = {file.path for file in merged}
     groups: dict[tuple[str, str, str], list[FinishedFile]] = {}
-    for directory, file, kind in _finished(store, bucket, complete):
-        if file.size < target_size and file.path not in paths:
-            groups.setdefault((directory, *kind), []).append(file)
+    for directory, file, name in found:
+        if file.size < target_size and file.path not in paths and complete.has(name_of(file.path), name):
+            groups.setdefault((directory, name.prefix, name.suffix), []).append(file)
     packed = (
         Group(bucket=directory, prefix=prefix, suffix=suffix, files=tuple(files))
         for (directory, prefix, suffix), found in sorted(groups.items())
@@ -202,17 +204,14 @@ def _plan(store: Store, bucket: str | None, target_size: int, now_ms: int) -> Co
     )
 
 
-def _finished(
-    store: Store, bucket: str | None, complete: Complete
-) -> Iterator[tuple[str, FinishedFile, tuple[str, str]]]:
-    """Directory, file, and prefix and suffix of the name, of every file that may be replaced."""
+def _finished(store: Store, bucket: str | None) -> Iterator[tuple[str, FinishedFile, PartName]]:
+    """Directory, file, and what its name tells, of every visible part file."""
     for directory, entries in walk(store, None if bucket is None else [bucket.removesuffix("/")]):
         for entry in entries if is_data(directory) else ():
             name = parse_part(entry.name) if entry.kind is Kind.FILE else None
-            if name is not None and complete.has(entry.name, name):
+            if name is not None:
                 path = join(directory, entry.name)
-                file = FinishedFile(path=path, size=entry.size, version=entry.version)
-                yield directory, file, (name.prefix, name.suffix)
+                yield directory, FinishedFile(path=path, size=entry.size, version=entry.version), name
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -18,4 +18,6 @@ SEEDS: dict[int, str] = {
     436: "a claim that another driver left was published by before its name was durable: written again",
     1114: "a slot was decided although the one before it, which came meanwhile, was not complete",
     1232: "a driver that came late won a slot that had been folded away",
+    300000000272: "a mark copied to the next slot is adopted, and its removal is another damage",
+    300000002276: "offline compaction took files of a sink that came after its look at the ledgers",
 }
