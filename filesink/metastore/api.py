@@ -222,7 +222,7 @@ def check_keys(table: Table, now: Sequence[str]) -> None:
     """Raise ``MetastoreError`` (``TABLE_CHANGED``) unless ``now`` are still the names of its keys."""
     if [key.name.lower() for key in table.partition_keys] != [name.lower() for name in now]:
         raise MetastoreError(
-            f"{table.name} is partitioned by ({', '.join(now)}) now, since a moment ago; it is read again",
+            f"the partition keys of {table.name} have just changed to ({', '.join(now)}); it is read again",
             code="TABLE_CHANGED",
         )
 
