@@ -139,7 +139,7 @@ class _Tables:
 
     def _row_groups(self, file: pq.ParquetFile) -> Iterator[pa.Table]:
         if not file.schema_arrow.equals(self.schema):
-            raise FormatError("a file has another schema than its name in the ledger says")
+            raise FormatError("a file does not have the schema that the ledger has for it")
         for number in range(file.num_row_groups):
             # In this thread alone: encoding takes longer, and more threads would only slow it down.
             yield file.read_row_group(number, use_threads=False)

@@ -37,7 +37,7 @@ class RecordWiseFileCompactor(RewritingFileCompactor):
         match form:
             case BulkFormat(factory=ParquetWriterFactory(layout=layout)) if layout.sorted_by:
                 raise ConfigError(
-                    "files that are sorted by themselves would not be sorted when they are merged; leave out "
+                    "files that are sorted one by one would not be sorted after a merge; leave out "
                     "sorted_by, or use FileCompactor.identical_file_compactor()",
                     code="COMPACTION",
                 )
@@ -70,8 +70,8 @@ class RecordWiseFileCompactor(RewritingFileCompactor):
         expected = sum(file.rows for file in inputs)
         if rows != expected:
             raise CompactionError(
-                f"files of {expected} records read as {rows}, as text with line breaks in its values does; "
-                "they are kept as they are",
+                f"files of {expected} records were read back as {rows}, as happens if values of text hold "
+                "line breaks; they are kept as they are",
                 code=UNREADABLE,
             )
         return rows

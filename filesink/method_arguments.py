@@ -1,4 +1,4 @@
-"""Arguments of the public methods of a sink: what is taken, and what is said of all else. Pure."""
+"""Arguments of the public methods of a sink: what they accept, and the errors for everything else. Pure."""
 
 from __future__ import annotations
 

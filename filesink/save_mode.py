@@ -8,9 +8,9 @@ from enum import Enum
 class SaveMode(Enum):
     """The modes of ``FileSink.write``, named as users write them.
 
-    ``APPEND`` leaves what is there alone; it is all that a stream can do. ``OVERWRITE`` replaces every
+    ``APPEND`` leaves existing files alone; streams can only append. ``OVERWRITE`` replaces every
     data file below the base path, ``OVERWRITE_PARTITIONS`` those in the buckets that get data,
-    ``ERROR_IF_DATA_EXISTS`` writes only where there is no data file yet.
+    ``ERROR_IF_DATA_EXISTS`` writes only if there is no data file yet.
     """
 
     APPEND = "append"

@@ -166,13 +166,13 @@ def _refuse_other_kind(value: object, other: type | tuple[type, ...], where: str
     if isinstance(value, other):
         name = type(value).__name__
         raise ConfigError(
-            f"{name} is no format for {where}: use FileSink.{right}(path, {name}(…))", code="BAD_VALUE"
+            f"{name} is not a format for {where}: use FileSink.{right}(path, {name}(…))", code="BAD_VALUE"
         )
 
 
 def _not_built(method: str) -> ConfigError:
     return ConfigError(
-        f"this is a builder, and {method}() is the sink's: call .build() first, as in "
+        f"this is a builder, and {method}() is a method of the sink: call .build() first, as in "
         f"builder.build().{method}(…)",
         code="NOT_BUILT",
     )

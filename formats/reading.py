@@ -205,7 +205,7 @@ def _column(batch: pa.RecordBatch, field: Any) -> Any:
     column = batch.column(field.name)
     if column.null_count and not field.nullable:
         raise FormatError(
-            f"column {field.name!r} holds nulls and is asked for as never null; read it as nullable",
+            f"column {field.name!r} holds nulls, and the given schema says never null; read it as nullable",
             kind="value",
         )
     try:

@@ -278,7 +278,7 @@ def _format(form: object) -> FileFormat:
         case _:
             raise ConfigError(
                 "compact takes the format that the sink had: a BulkWriterFactory, such as "
-                f"ParquetWriterFactory(), or an BaseEncoder; got {type(form).__name__}",
+                f"ParquetWriterFactory(), or an Encoder; got {type(form).__name__}",
                 code="BAD_VALUE",
             )
 

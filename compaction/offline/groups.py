@@ -169,7 +169,7 @@ def _check_suffix(group: Group, form: FileFormat) -> None:
         return
     if group.suffix[group.suffix.rfind(".") :] in _EXTENSIONS:
         raise CompactionError(
-            f"files of '{group.bucket}' are named '{group.suffix}', as {type(code_of(form)).__name__} names "
-            "none. Nothing was changed; pass the format that they were written with",
+            f"files of '{group.bucket}' are named '{group.suffix}', and {type(code_of(form)).__name__} does "
+            "not name files so. Nothing was changed; pass the format that they were written with",
             code="FORMAT",
         )

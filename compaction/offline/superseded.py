@@ -152,8 +152,8 @@ def outstanding(store: Store) -> list[SupersededFile]:
     changed = {file.path for file in there if not _is_same(listing[file.path], file)}
     if changed:
         log.warning(
-            "'%s' and %d other merged files were changed or copied since: compaction leaves them, "
-            "beside the files that have their rows. Remove by hand what compaction.files() does not name",
+            "'%s' and %d other merged files were changed or copied since: compaction does not remove them, "
+            "though other files have their rows. Remove by hand what compaction.files() does not name",
             min(changed),
             len(changed) - 1,
         )

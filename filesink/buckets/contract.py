@@ -1,7 +1,7 @@
 """Which directory a record goes to, and how a batch is split accordingly.
 
 Rules: an assigner is pure and pickled to the tasks; it names a bucket per record and knows no files.
-What it returns becomes a path; which ids can be one is told in ``filesink.storage.bucket_ids``.
+What it returns becomes a path; ``filesink.storage.bucket_ids`` says which ids can be one.
 Built-in assigners look at distinct values only, never at single records.
 """
 

@@ -63,7 +63,7 @@ def _path(named: Mapping[Any, Any], keys: Sequence[str], columns: pa.Schema) -> 
     given = {str(name).lower(): value for name, value in named.items()}
     if set(given) != {key.lower() for key in keys}:
         raise ConfigError(
-            f"each of partitions needs values of {', '.join(map(repr, keys))} and of nothing else, got "
+            f"each of partitions needs values for {', '.join(map(repr, keys))} and for nothing else, got "
             f"{', '.join(map(repr, named)) or 'none'}",
             code="BAD_VALUE",
         )

@@ -1,7 +1,7 @@
-"""What an overwrite through the data source replaces, where its options do not say.
+"""What an overwrite through the data source replaces if its options do not say.
 
-Then the session's setting counts, as for Spark's own formats. Nobody but tasks can see it: on the driver a
-data source has no session. So each task reports what it has seen, and commit does that.
+Then the session's setting counts, as for Spark's own formats. Only tasks can see it: on the driver a data
+source has no session. So each task reports the setting that it sees, and commit follows it.
 """
 
 from __future__ import annotations

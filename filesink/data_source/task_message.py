@@ -1,6 +1,6 @@
 """What one task of the data source hands to the driver.
 
-Spark pickles commit messages whatever we do; ours has one field of bytes, decoded by our own codec.
+Spark always pickles commit messages. Ours has a single field of bytes, which our own codec decodes.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class TaskMessage(WriterCommitMessage):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Report:
-    """A task's result and what it was for, which commit cannot find out by itself.
+    """A task's result and what it was written for, which commit cannot find out otherwise.
 
     Attributes:
         query_id: of the streaming query; ``""`` for a batch write.

@@ -14,7 +14,7 @@ from filesink.parts.committables import Committable, PendingFile, ReplacedFile
 from filesink.parts.stages.held_rows import OPEN_ROWS, WAITING_ROWS
 
 _SHOWN = 20  # files in a notebook's table
-_FIELDS = frozenset({OPEN_ROWS, WAITING_ROWS})  # no counters: what they tell of two epochs does not add up
+_FIELDS = frozenset({OPEN_ROWS, WAITING_ROWS})  # no counters: those of two epochs do not add up
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,17 +33,17 @@ class EpochReport:
 
     Attributes:
         epoch: its slot in the sink's ledger.
-        rows: records that came in. Where they are now is told by ``visible_rows``, ``open_rows``,
-            ``waiting_rows`` and ``dead_letters``.
+        rows: records that came in. ``visible_rows``, ``open_rows``, ``waiting_rows`` and ``dead_letters``
+            say where they are now.
         bytes: size of ``files`` together.
         files: what has become visible in this epoch.
-        open_rows: rows that are hidden in parts that stay open, when the epoch is done: those of earlier
-            epochs, too. ``None`` if an earlier call had decided the epoch.
+        open_rows: rows hidden in parts that are still open when the epoch is done, including those of
+            earlier epochs. ``None`` if an earlier call had decided the epoch.
         waiting_rows: as ``open_rows``, of closed files that wait for compaction.
         replaced: paths that an overwrite, or ``compaction.compact``, has removed. One that was changed
             meanwhile stays; a warning in the log names it.
         not_removed: visible files that should have been removed and could not be yet: readers see their
-            rows beside those of ``files``, until a later epoch has removed them.
+            rows beside those of ``files`` until a later epoch removes them.
         batch_id: Spark's number of the micro-batch; ``None`` for a batch write or an epoch of upkeep.
         already_committed: nothing was written, because an earlier call had committed this input.
         metrics: counters of the tasks, added up, and of merges: ``merged_files_in``, ``merged_bytes_in``,
@@ -70,7 +70,7 @@ class EpochReport:
 
     @property
     def dead_letters(self) -> int:
-        """Records that could not be written and stand in files of ``files`` below ``_dead_letters``."""
+        """Records that could not be written; they are in those ``files`` that are below ``_dead_letters``."""
         return sum(file.rows for file in self.files if not is_data(file.bucket))
 
     @property

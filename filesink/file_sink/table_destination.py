@@ -79,7 +79,7 @@ def format_of(table: Table) -> FileFormat:
     if make is None:
         serde, reader = (name.rpartition(".")[2] for name in (table.format.serde, table.format.input_format))
         raise ConfigError(
-            f"nothing here writes what {table.name} is read with, {serde} and {reader}. Use a table of "
+            f"there is no writer for files that {serde} and {reader} of {table.name} read. Use a table of "
             "Parquet, ORC, Avro or JSON, or of CSV with OpenCSVSerde; or choose a format yourself, with "
             "FileSink.for_row_format or for_bulk_format and a MetastorePolicy",
             code="TABLE_FORMAT",
@@ -128,8 +128,8 @@ def _check_options(table: Table) -> None:
     for name, value in table.format.serde_parameters.items():
         if name.lower() not in _HARMLESS:
             raise ConfigError(
-                f"readers of {table.name} go by its option {name}={value[:20]!r}, and files here are written "
-                "without it. Use a table made without this option, or choose a format yourself, with "
+                f"readers of {table.name} follow its option {name}={value[:20]!r}, and the files would be "
+                "written without it. Use a table made without this option, or choose a format yourself, with "
                 "FileSink.for_row_format and a MetastorePolicy",
                 code="TABLE_FORMAT",
             )
@@ -146,8 +146,8 @@ def _check_skipped_lines(table: Table, *, headers: Collection[str]) -> None:
         lines = table.parameters.get(name, "0")
         if lines not in possible:
             raise ConfigError(
-                f"readers of {table.name} skip lines of each file ({name}={lines[:20]}), and the files here "
-                f"would have records there; it may be {' or '.join(possible)}. Change this property of the "
+                f"readers of {table.name} skip lines of each file ({name}={lines[:20]}), where the files "
+                f"would have records; it may be {' or '.join(possible)}. Change this property of the "
                 "table, or use another table",
                 code="TABLE_FORMAT",
             )

@@ -80,11 +80,11 @@ class FileTiers(Sink[HeldFile, Committable, Announced]):
         plan: how records become part files.
         uid: the user's stable name of the sink.
         publishing: how partitions are announced; stays on the driver, tasks get the sink without it.
-        compaction: how small files are merged; without it, what becomes of those that wait.
-        emptied: buckets that an overwrite of partitions replaces although no record may be for them.
-        skip: told of each partition that cannot be announced, which then fails nothing; see
+        compaction: how small files are merged; without it, what happens to those that wait.
+        emptied: buckets that an overwrite of partitions replaces even if no record belongs to them.
+        skip: called with each partition that cannot be announced, which is then no error; see
             ``recover(announce="skip")``.
-        on_other_layout: what becomes of an epoch whose files do not go with those that are there.
+        on_other_layout: what happens to an epoch whose files do not fit those that are there.
     """
 
     address: Callable[[], Store]
@@ -123,7 +123,7 @@ class FileTiers(Sink[HeldFile, Committable, Announced]):
         return None if self.publishing is None else PartitionCommitter(self.publishing.commit, self._site)
 
     def pre_commit_stages(self) -> Sequence[PreCommitStage[HeldFile, Committable]]:
-        """Close what is due, put it together, name what it replaces, look at every new file, count, guard."""
+        """Close what is due, merge, name what is replaced, verify every new file, count, guard the layout."""
         files = SinkFiles(open_store=self.address, format=self.plan.format, names=self.plan.names)
         replace = ReplaceFiles(self.address(), self.open_ledger, buckets=self.emptied)
         first = [] if self.publishing is None else [CloseDuePartitions(self.publishing.commit)]
@@ -188,7 +188,7 @@ class FileTiers(Sink[HeldFile, Committable, Announced]):
         return found
 
     def prepare(self, schema: pa.Schema) -> None:
-        """Check buckets and types, then the store, then whom partitions are announced to."""
+        """Check buckets and types, then the store, then the policies that announce partitions."""
         self.check_schema(schema)
         self.projection(schema)
         store = self.address()

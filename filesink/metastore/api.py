@@ -2,21 +2,21 @@
 
 What every metastore promises:
 
-* A call that returns has taken effect. One that raises ``MetastoreError`` has taken effect, has not,
-  or will, late: who wants to know looks (``get_partitions``) and goes on from there.
-* ``MetastoreConflictError`` is raised only where trying again cannot help.
+* A call that returns has taken effect. One that raises ``MetastoreError`` has taken effect, has not, or
+  still will: the caller looks (``get_partitions``) and continues from what it finds.
+* ``MetastoreConflictError`` is raised only if trying again cannot help.
 * What a call does not name stays as it is: other partitions, other parameters, all other fields.
-* ``add_partitions`` never replaces one; whoever was first has added it, and it is left alone.
-* Who works on partitions has read the table before and passes it on, so that it is not read for each
-  call. What has become of it since, a metastore tells where it notices: ``MetastoreConflictError`` if the
-  table is gone, ``MetastoreError`` (``TABLE_CHANGED``) if it has other keys, or (``PARTITION_MISSING``) if
-  a partition is gone; then look again.
+* ``add_partitions`` never replaces a partition: one that somebody else has added first is left alone.
+* Callers read the table once and pass it to calls on its partitions, so that it is not read for each of
+  them. A metastore that notices a change since then says so: ``MetastoreConflictError`` if the table is
+  gone, ``MetastoreError`` (``TABLE_CHANGED``) if it has other keys, or (``PARTITION_MISSING``) if a
+  partition is gone. Then the caller looks again.
 
 Names of tables and columns are compared regardless of case, as Hive and Spark do. Values of
 partition columns are their text, unescaped; the default partition's is ``DEFAULT_PARTITION``.
 A metastore is configuration until its first call. It is used on the driver only, where several sinks
-may share one and call it from their threads; it opens its connection anew after it was closed or has
-failed.
+may share one and call it from their threads. After its connection was closed or has failed, the next call
+opens a new one.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class TableName:
         for name in (self.database, self.table):
             if not _NAME.fullmatch(instance_of(name, str, name="the name of a database or table")):
                 raise ConfigError(
-                    f"{repr(name)[:80]} is no name of a database or table: letters, digits and '_' only",
+                    f"{repr(name)[:80]} cannot name a database or table: letters, digits and '_' only",
                     code="TABLE_NAME",
                 )
         object.__setattr__(self, "database", self.database.lower())
@@ -124,12 +124,12 @@ class Partition:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableChange:
-    """What is to be changed of a table; what is left out stays.
+    """What to change in a table; what is left out stays.
 
     Attributes:
         new_columns: added after the last one; those that exist are left alone.
         parameters: set; others stay.
-        location: where the files are from now on; of a table without partitions.
+        location: where the files are from now on, for a table without partitions.
     """
 
     new_columns: tuple[Column, ...] = ()
@@ -169,8 +169,8 @@ class Metastore(ABC):
         They get the columns and the format that the table has at that moment, whatever ``table`` says.
         May take effect in part if it raises. A table that does not exist is a conflict.
 
-        Returns the values of those that this very call has added. The others are there, and where is for
-        the caller to look; so a metastore that cannot tell them apart returns none.
+        Returns the values of those that this very call has added. The others exist, and the caller has to
+        look where; so a metastore that cannot tell them apart returns none.
         """
 
     @abstractmethod
@@ -182,7 +182,7 @@ class Metastore(ABC):
         """
 
     def close(self) -> None:  # noqa: B027 - most have nothing to let go of
-        """Let go of the connection. The next call opens one again."""
+        """Close the connection. The next call opens a new one."""
 
 
 def check_metastore(metastore: object) -> Metastore:
@@ -212,7 +212,7 @@ def no_table(name: TableName) -> MetastoreConflictError:
 
 
 def no_partition(name: TableName) -> MetastoreError:
-    """The error for a partition that was to be changed and does not exist; who looks again can add it."""
+    """The error if a partition to change does not exist; the caller may look again and add it."""
     return MetastoreError(
         f"a partition of {name} was dropped meanwhile; announce it again", code="PARTITION_MISSING"
     )
@@ -222,7 +222,7 @@ def check_keys(table: Table, now: Sequence[str]) -> None:
     """Raise ``MetastoreError`` (``TABLE_CHANGED``) unless ``now`` are still the names of its keys."""
     if [key.name.lower() for key in table.partition_keys] != [name.lower() for name in now]:
         raise MetastoreError(
-            f"{table.name} is partitioned by ({', '.join(now)}) now, since a moment ago; it is read again",
+            f"the partition keys of {table.name} have just changed to ({', '.join(now)}); it is read again",
             code="TABLE_CHANGED",
         )
 

@@ -73,16 +73,16 @@ class PartitionCommit:
         more than a day ahead of the driver's clock are taken for errors and do not count.
 
         Args:
-            extractor: how partition values become a time: ``"$day $hour:00:00"``. That of null is due at
-                once. Any other whose values are no time waits for the end of the input: the log says so
-                once, and reports count it in ``metrics["partitions_without_time"]``.
+            extractor: how partition values become a time: ``"$day $hour:00:00"``. A partition of null is due
+                at once. Any other partition whose values are no time waits for the end of the input: the
+                log says so once, and reports count it in ``metrics["partitions_without_time"]``.
             watermark_column: timestamps or dates.
             allowed_lateness: how late records may be; ``int`` is milliseconds.
-            time_zone: whose wall clock the values show, and the times of a column without a zone
+            time_zone: of the partition values, and of a watermark column without a zone
                 (``TIMESTAMP_NTZ``, ``DATE``); by default that of the Spark session.
-            formatter: the pattern of what the extractor makes, of Java's ``DateTimeFormatter`` as in
-                ``"yyyyMMdd"`` or ``"MM-dd-yyyy HH:mm:ss"``; by default ISO dates and times, ``2024-01-31``
-                or ``2024-01-31 23:59:59``.
+            formatter: the pattern of the extractor's result, in the syntax of Java's ``DateTimeFormatter``,
+                such as ``"yyyyMMdd"`` or ``"MM-dd-yyyy HH:mm:ss"``; by default ISO dates and times,
+                ``2024-01-31`` or ``2024-01-31 23:59:59``.
         """
         return PartitionTime(
             extractor=extractor,
@@ -93,7 +93,7 @@ class PartitionCommit:
         )
 
     def check_buckets(self, assigner: BaseBucketAssigner) -> None:
-        """Raise ``ConfigError`` if the directories of ``assigner`` are known to tell the trigger nothing."""
+        """Raise ``ConfigError`` if it is known that the trigger cannot read directories of ``assigner``."""
         columns = partition_columns(assigner)
         if columns is not None:
             self.trigger.check_partitions(columns)
@@ -107,5 +107,5 @@ class PartitionCommit:
 
     @property
     def watermark_zone(self) -> str | None:
-        """Whose wall clock the times of that column show if they have no zone; ``None``: the session's."""
+        """The zone of that column's times if they have none of their own; ``None`` for the session's."""
         return self.trigger.zone if isinstance(self.trigger, PartitionTime) else None

@@ -77,7 +77,7 @@ class PartitionCommitter(SinkAggregatedCommitter[Committable, Announced]):
             except MetastoreConflictError:
                 raise
             except (MetastoreError, StorageError) as error:
-                log.warning("%r was not looked at before the epoch was decided: %s", policy, error)
+                log.warning("%r could not be checked before the epoch was decided: %s", policy, error)
 
     def commit(self, aggregated: Sequence[Announced]) -> list[Announced]:
         """See ``SinkAggregatedCommitter.commit``; one policy after the other, for all partitions."""

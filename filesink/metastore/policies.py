@@ -1,8 +1,8 @@
-"""What is done when a partition is announced. Policies run in their order, each after the one before.
+"""What is done when a partition is announced. Policies run one after the other, in their order.
 
 Rules: a policy may be called again for the same partition, after any failure and by another driver,
-and finds out by looking what was done already. It is called only when all files that it is told of
-are visible and durable. It lives on the driver and never travels to a task.
+and looks for itself what was done already. It is called only when all files of the announcement are
+visible and durable. It lives on the driver and is never sent to a task.
 """
 
 from __future__ import annotations
@@ -40,9 +40,9 @@ class CommittedPartition:
         location: of its directory, as a URI.
         epoch: the slot that announces it.
         files: paths, relative to the base path, that this epoch has made visible.
-        file_count, rows, bytes: since it was announced last; ``0`` if an overwrite has taken all files of
-            the directory, which may be any below the base path that had some.
-        may_be_repeated: whether this announcement may have been made before, in part or whole.
+        file_count, rows, bytes: since it was last announced; ``0`` if an overwrite has removed all files of
+            the directory, which may be any directory below the base path that had files.
+        may_be_repeated: whether this announcement may have been made before, in part or as a whole.
     """
 
     bucket: str
@@ -62,7 +62,7 @@ class Site:
 
     Attributes:
         base_path: as the user gave it.
-        partition_columns: that make the directories; ``None`` if the assigner does not tell.
+        partition_columns: the columns that name the directories; ``None`` if the assigner does not tell.
         hive_format: what Hive calls the format of the files; ``None`` if it has no name for it.
         avro_schema: the JSON that the user gave for Avro files; ``None`` if their schema follows from the
             columns, or they are no Avro files.
@@ -79,13 +79,13 @@ class CommitPolicy(ABC):
     """One step of announcing. For steps of your own, ``PartitionPolicy`` is simpler.
 
     Attributes:
-        failure: why the last ``commit_all`` has returned something; ``None`` where that is not told.
+        failure: why the last ``commit_all`` has returned something; ``None`` if it does not say.
     """
 
     failure: Exception | None = None
 
     def prepare(self, site: Site, schema: pa.Schema) -> None:  # noqa: B027 - most have nothing to check
-        """Check before anything is written that announcing can work; ``schema`` is that of the input.
+        """Check that announcing can work, before anything is written; ``schema`` is that of the input.
 
         Called when a stream starts and before each batch write.
         """
@@ -93,16 +93,16 @@ class CommitPolicy(ABC):
     def check(self, partitions: Sequence[CommittedPartition], site: Site) -> None:  # noqa: B027 - as above
         """Raise if ``partitions``, never none, cannot be announced.
 
-        Called before an epoch is decided that announces them, or that puts their first files, as ``files``
-        names them, into partitions that are announced later: afterwards there is no way back. What may
-        pass, a ``MetastoreError`` or ``StorageError`` that is no conflict, does not stop the epoch.
+        Called before the epoch that announces them is decided, and before one that puts the first files,
+        named in ``files``, into partitions that are announced later: afterwards there is no way back.
+        Errors that may pass, ``MetastoreError`` or ``StorageError`` without a conflict, do not stop it.
         """
 
     @abstractmethod
     def commit_all(self, partitions: Sequence[CommittedPartition], site: Site) -> list[CommittedPartition]:
         """Announce the partitions of an epoch, never none; returns those to try again. Replayable.
 
-        What can never succeed raises. Called on the driver after all files of the epoch are visible.
+        Raises for what can never succeed. Called on the driver after all files of the epoch are visible.
         """
 
     def close(self) -> None:  # noqa: B027 - most have nothing to let go of

@@ -1,8 +1,8 @@
-"""What planners are told of a partition: files and bytes as listed, rows where they are known.
+"""Statistics of a partition for planners: files and bytes as listed, rows if they are known.
 
-Never counted up: what was announced twice must not count twice. The number of rows is known if the
-files are those of this announcement, alone or together with those that the metastore has counted, by
-number and by bytes; else it is said to be unknown, as Hive does with -1.
+They are never added up, since an announcement that is repeated must not count twice. The number of rows
+is known if number and bytes of the listed files are those of this announcement, alone or together with
+those that the metastore has counted. Otherwise it is unknown, which Hive writes as -1.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """When a partition is announced: by the driver's clock, or by the times in the data. Pure.
 
-A trigger is asked once per epoch for each partition that has files nobody was told of. It answers
-one question; it does nothing.
+A trigger is asked once per epoch for each partition with files that were not announced yet. It answers
+one question and does nothing else.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class Trigger(ABC):
         """Whether ``partition`` is to be announced in this epoch."""
 
     def waits_for_end(self, bucket: str) -> bool:
-        """Whether only the end of the input makes a directory due, since its name tells nothing."""
+        """Whether a directory is due only at the end of the input, since its name tells no time."""
         del bucket
         return False
 

@@ -1,9 +1,9 @@
-"""Which sinks have written below a base path, so that a mistyped path or uid is told and is no success.
+"""Which sinks have written below a base path, so that a mistyped path or uid is an error and no success.
 
 Rules:
 1. Nothing is made, removed or decided here.
-2. A sink whose first epoch has crashed has been there: its ledger tells, or a hidden file with its tag.
-3. What would only have been a hint and cannot be read is left out of the message.
+2. A sink whose first epoch has crashed counts too: its ledger is there, or a hidden file with its tag.
+3. If something cannot be read that would only be a hint, the message does without it.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ log = logging.getLogger("filesink")
 
 
 def check_written(address: StoreAddress, uid: str | None) -> None:
-    """Refuse a path where no sink has ever begun, and a ``uid`` that is not among those that have.
+    """Refuse a path where no sink has ever begun, and a ``uid`` under which none has.
 
     Raises:
         ConfigError: ``NO_SINK``; the message names the sinks that are there, or near.
@@ -45,8 +45,8 @@ def check_written(address: StoreAddress, uid: str | None) -> None:
         if EXCLUSIVE not in ids:
             raise _no_such_uid(address, ids, uid, "no sink with uid")
         log.warning(
-            "'%s': no sink with uid '%s' has appended or streamed here, so only overwrites are looked after; "
-            "those that have written: %s",
+            "'%s': no sink with uid '%s' has appended or streamed here, so only overwrites are recovered or "
+            "swept; those that have written: %s",
             address.base_path,
             uid,
             _there(ids, uid),
@@ -68,7 +68,7 @@ def check_streamed(address: StoreAddress, uid: str) -> None:
 
 
 def nothing_at(address: StoreAddress, *, advice: str) -> ConfigError:
-    """The error where no sink has written to the base path, with what lies near; ``advice`` ends it."""
+    """The error if no sink has written to the base path. It names sinks nearby, and ends with ``advice``."""
     base = address.base_path
     near = [*_above(address), *_beside(address), *_below(address)]
     found = f" A sink has written to {_join(map(repr, near))}." if near else ""
@@ -80,10 +80,10 @@ def nothing_at(address: StoreAddress, *, advice: str) -> ConfigError:
 
 
 def _check_begun(address: StoreAddress, store: Store) -> None:
-    """Where nothing is decided a sink may have begun, and left files: then there is something to sweep."""
+    """Raise unless a sink has begun here. If it decided nothing, there still may be files to sweep."""
     if any(entry.name == LEDGER_ROOT for entry in store.list("")):
         return
-    # Files of a sink above are no trace of one here. From a directory too far up, all data would be listed.
+    # Files of a sink further up prove nothing about this path; too far up, listing them would take for ever.
     is_elsewhere = any(True for found in (_above(address), _below(address)) for _ in found)
     if is_elsewhere or next(iter(hidden_files(store)), None) is None:
         raise nothing_at(address, advice="Pass the base path of the sink")
@@ -170,7 +170,7 @@ def _below(address: StoreAddress) -> Iterator[str]:
 
 
 def _directories(address: StoreAddress, path: str) -> list[str]:
-    with suppress(FilesinkError):  # it may not be ours to read: a hint is lost, and nothing else
+    with suppress(FilesinkError):  # we may not be allowed to read it: only a hint is lost
         entries = StoreAddress(base_path=path, storage_options=address.storage_options)().list("")
         return [entry.name for entry in entries if entry.kind is Kind.DIRECTORY and entry.name[0] not in "._"]
     return []

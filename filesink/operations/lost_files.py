@@ -1,9 +1,9 @@
-"""Goes on without decided bytes that are gone: the user has given up their rows, and no others.
+"""Completes epochs without decided bytes that are gone: the user has given up these rows, and no others.
 
 Rules:
 1. Only what is gone is given up. Everything else of the epoch is published and announced as it was decided.
-2. What was to be removed for the sake of a file that is gone stays: its rows are in no other file.
-3. Nothing is given up but by the user's own word, ``recover(lost="accept")``.
+2. A file that one of the lost files was to replace stays: its rows are in no other file.
+3. Nothing is given up unless the user says so, ``recover(lost="accept")``.
 """
 
 from __future__ import annotations
@@ -40,12 +40,12 @@ if TYPE_CHECKING:
 
 
 class GivingUp:
-    """Gives up what is gone of one sink's epochs.
+    """Gives up the lost files of one sink's epochs.
 
     Args:
         tiers: the sink.
         store: where its files are.
-        ports: of the driver that carries the rest through.
+        ports: of the driver that completes the epochs.
     """
 
     def __init__(self, tiers: FileTiers, store: Store, ports: Ports) -> None:
@@ -54,7 +54,7 @@ class GivingUp:
         self._ports = ports
 
     def publish_the_rest(self, ledger: Ledger, record: EpochRecord) -> tuple[Outcome[Committable], int]:
-        """Publish what is left of an epoch that is decided and not complete; also the rows given up."""
+        """Publish what is left of an epoch that is decided and not complete; and the rows given up."""
         committer = self._tiers.create_committer()
         codec = self._tiers.committable_codec
         committables = record.committables.decode(codec)
@@ -85,20 +85,23 @@ class GivingUp:
         ]
 
     def forget_held(self, ledger: Ledger, record: EpochRecord, gone: Collection[HeldFile]) -> None:
-        """Go on from ``record`` without the files ``gone`` in its state: an epoch of its own.
+        """Decide a new epoch after ``record``, without the files ``gone`` in its state.
 
         Raises:
-            ConcurrentDriverError: a query goes on with the chain.
+            ConcurrentDriverError: a query is writing to the chain.
         """
         states = states_of(self._tiers, record.states)
         kept = {subtask: [held for held in values if held not in gone] for subtask, values in states.items()}
         self._go_on_with(ledger, record, kept)
 
     def forget_waiting(self, ledger: Ledger, record: EpochRecord) -> list[str]:
-        """Go on from ``record`` without partitions that wait and cannot be announced; their directories.
+        """Decide a new epoch after ``record``, without waiting partitions that cannot be announced.
+
+        Returns:
+            The directories of these partitions.
 
         Raises:
-            ConcurrentDriverError: a query goes on with the chain.
+            ConcurrentDriverError: a query is writing to the chain.
         """
         committer, codec = self._tiers.partition_committer(), self._tiers.aggregated_codec
         if committer is None or not record.waiting.data:
@@ -141,9 +144,10 @@ class GivingUp:
 
 
 def _still_needed(committables: Sequence[Committable], given_up: Collection[str]) -> list[ReplacedFile]:
-    """Files that were to be removed, and whose rows are to be read nowhere else.
+    """Files that were to be removed, and whose rows would then be nowhere.
 
-    An overwrite replaces all of them by all of its files; of what was merged it is known by which.
+    An overwrite replaces all old files by all new ones. Of a merged file it is known which new file has
+    its rows.
     """
     holders = _holders(committables)
     return [

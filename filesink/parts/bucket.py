@@ -37,7 +37,7 @@ class Parts(Protocol):
 
     Attributes:
         suffix: how the names of finished files end.
-        closed: what becomes of parts that are closed.
+        closed: what happens to closed parts.
     """
 
     suffix: str
@@ -121,7 +121,7 @@ class WriterBucket:
     """Writes the records of one bucket. Made per bucket and task, used by one thread.
 
     Attributes:
-        files: that it has ended; not those that were discarded for want of records.
+        files: how many it has ended, without those that were discarded because they had no records.
     """
 
     bucket: str
@@ -175,7 +175,7 @@ class WriterBucket:
     def prepare_commit(self) -> list[Committable]:
         """End the epoch: what was closed in it, and the open part if the policy closes it now."""
         part = self._open
-        # A part to which no record came is looked after by the driver.
+        # The driver looks after a part that got no record.
         if part is not None and not part.is_untouched and self._rolls_now(part):
             self.close_part()
         self.end_segment()
@@ -207,11 +207,11 @@ class WriterBucket:
 
     @property
     def writer(self) -> PartWriter | None:
-        """The file being written, for the one who watches memory and descriptors."""
+        """The file being written; for whoever limits memory and descriptors."""
         return self._open.writer if self._open else None
 
     def _leave_unused(self, part: _OpenPart) -> None:
-        """A part without any record does not come to be."""
+        """Discard a part that has no record yet."""
         if part.writer is not None and not part.writer.rows:
             part.writer.discard()
             part.writer = None

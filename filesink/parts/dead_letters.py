@@ -1,10 +1,10 @@
 """Records that cannot be written: they fail the epoch, or are put aside.
 
-Put aside, they go into Parquet files of their own below ``_dead_letters`` of the base path, with the error
-in a column. What the encoder of a row format cannot write lies in the tree of buckets it was meant
-for, with the columns that are in files there; what has no bucket lies beside that tree, with all
-columns, since it is those of the path that are bad. These are part files like others: hidden until the
-same epoch record publishes them, so a bad record is there exactly once as well.
+Put aside, they go into Parquet files below ``_dead_letters`` of the base path, with the error in a column. A
+record that the encoder of a row format cannot write goes to the same bucket there, with the columns that
+files have. A record without a bucket goes beside these buckets, with all columns, since those of the path
+are the bad ones. These are part files like others: hidden until the same epoch record publishes them, so a
+bad record is there exactly once, too.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ class DeadLetters:
     Attributes:
         path: relative to the base path; begins with ``_dead_letters``, so that readers of the base
             path do not look there.
-        limit: of one task; with one bad record more the epoch fails, since then something else is
-            wrong than some records.
+        limit: of one task; one more bad record fails the epoch, since then more is wrong than a few
+            records.
 
     Raises:
         ConfigError: ``BAD_VALUE``.

@@ -26,8 +26,8 @@ T = TypeVar("T")
 class Allowance:
     """How much may be written to a part before ``should_roll_on_event`` is asked again.
 
-    Writing goes on while the part has grown by at most ``bytes``, so that the record that crosses
-    the limit is the last one, and by fewer than ``rows`` records. ``None`` is no limit.
+    Writing continues while the part has grown by at most ``bytes`` and by fewer than ``rows`` records. So
+    the record that crosses the limit is the last one. ``None`` is no limit.
     """
 
     bytes: int | None
@@ -53,8 +53,8 @@ ONE_RECORD = Allowance(bytes=0, rows=1)
 class RollingPolicy(ABC):
     """Decides when a part file is closed. Subclass it for rules of your own.
 
-    A subclass that overrides ``should_roll_on_event`` without ``allowance`` is asked before every
-    record: right, but slow.
+    A subclass that overrides ``should_roll_on_event`` but not ``allowance`` is asked before every
+    record: correct, but slow.
     """
 
     def __init_subclass__(cls, **kwargs: Any) -> None:

@@ -92,19 +92,19 @@ class Output(Protocol):
 class Store(ABC):
     """Files below one base path. Made anew in every process that needs it, never pickled."""
 
-    #: Called this in messages: ``local``, ``memory``, ``s3`` …
+    #: Its name in messages: ``local``, ``memory``, ``s3`` …
     name: str
 
-    #: Works on many files at once: several at a time where each waits for a network.
+    #: Runs work on many files: several at a time if each waits for a network.
     runner: TaskRunner = SerialRunner()
 
     @abstractmethod
     def prepare(self) -> None:
         """Make the base directory and prove that this store can keep the contract.
 
-        Called on the driver when a sink starts. Creates the directories that are missing, durably;
-        that of the ledgers is one of them, where a directory can be empty, since it tells sinks
-        further up that this is not a bucket of theirs.
+        Called on the driver when a sink starts. Creates the directories that are missing, durably. The
+        directory of the ledgers is one of them, if the store has empty directories: it tells sinks
+        further up that this is no bucket of theirs.
 
         Raises:
             ConfigError: ``PATH_NOT_DIR``, or the store cannot publish or create without replacing.
@@ -112,9 +112,9 @@ class Store(ABC):
         """
 
     def removal(self) -> Removal:
-        """Whether files can be removed here, as an overwrite does, and a merge with what it has merged.
+        """Whether files can be removed here, as an overwrite and a merge of small files have to.
 
-        Asked before anything is written. By default they can: ``prepare`` removes what it has tried.
+        Asked before anything is written. By default they can: ``prepare`` has removed its own probes.
         """
         return Removal.ALLOWED
 
@@ -124,9 +124,9 @@ class Store(ABC):
 
         Args:
             path: its hidden name; must not exist (``CommitConflictError`` at the first write).
-            target: the final name, given only if the file is published by the very epoch that it is
-                written in: then an object store uploads straight to it, and ``close`` returns a
-                ``PendingUpload``. ``None`` if it may be held; then it becomes an object under ``path``.
+            target: the final name, given only if the epoch that writes the file also publishes it: then
+                an object store uploads straight to it, and ``close`` returns a ``PendingUpload``. ``None``
+                if the file may be held; then it becomes an object under ``path``.
         """
 
     @abstractmethod
@@ -149,9 +149,8 @@ class Store(ABC):
     def promote(self, held: Staged, target: str) -> Staged:
         """Prepare a closed file for publication under ``target`` in this epoch; durable after ``sync``.
 
-        A no-op on file systems, and for an upload that is to become ``target`` already. An object is
-        copied by the store, and the result has another ``path``: then ``held`` is to be discarded
-        after the publication.
+        Does nothing on file systems, and for an upload that will become ``target`` anyway. The store copies
+        an object, and the result has another ``path``: then discard ``held`` after the publication.
         """
 
     @abstractmethod
@@ -247,8 +246,8 @@ class Store(ABC):
     def delete_if_unchanged(self, path: str, *, size: int, version: str) -> Deletion:
         """Remove a finished file if it is still the one that was listed with ``size`` and ``version``.
 
-        Replayable. Durable after ``sync_directories`` of its directory. Where a store cannot look and
-        remove in one step, a change between the two steps is lost; finished files never change.
+        Replayable. Durable after ``sync_directories`` of its directory. If a store cannot look and
+        remove in one step, a change between the two steps is lost; but finished files never change.
         """
         found = [entry for entry in self.list(parent(path)) if entry.name == name_of(path)]
         if not found:

@@ -115,7 +115,7 @@ def require_fastavro() -> Any:
         import fastavro.schema
     except ImportError as error:
         raise FormatError(
-            "Avro is read, and schemas of your own are taken apart, by the package fastavro: "
+            "reading Avro, and writing it with a schema of your own, needs the package fastavro: "
             "pip install 'filesink[avro]'",
             kind="option",
         ) from error

@@ -58,7 +58,7 @@ class CompressWriterFactory(BulkWriterFactory):
     def __post_init__(self) -> None:
         """Check the options; take the extensions of format and codec."""
         if not isinstance(self.encoder, BaseEncoder):
-            raise FormatError("CompressWriterFactory takes an BaseEncoder", kind="option")
+            raise FormatError("CompressWriterFactory takes an Encoder", kind="option")
         object.__setattr__(self, "codec", codec_name(self.codec, CompressionCodec, what="compression"))
         _check_level(self.codec, self.level)
         if self.codec == "snappy":

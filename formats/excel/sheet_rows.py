@@ -79,11 +79,13 @@ class _Rows:
             number = attributes.get("r")
             self._row = self._row + 1 if number is None else _number(number)
             if self._row > _MOST_ROWS:
-                raise FormatError(f"a sheet has a row beyond {_MOST_ROWS}, which is damage", kind="value")
+                raise FormatError(f"the sheet is damaged: it has a row beyond {_MOST_ROWS}", kind="value")
         elif name == "c":
             self._cells += 1
             if self._cells > _MOST_CELLS:
-                raise FormatError(f"a row has more than {_MOST_CELLS} cells, which is damage", kind="value")
+                raise FormatError(
+                    f"the sheet is damaged: a row has more than {_MOST_CELLS} cells", kind="value"
+                )
         self._count(_OF_AN_ELEMENT + sum(map(len, attributes.values())))
 
     def text(self, text: str) -> None:
@@ -103,5 +105,5 @@ class _Rows:
 
 def _number(text: str) -> int:
     if not text.isdecimal() or len(text) > 18:
-        raise FormatError("a sheet has a row whose number is none, which is damage", kind="value")
+        raise FormatError("the sheet is damaged: it has a row without a valid number", kind="value")
     return int(text)

@@ -132,7 +132,7 @@ class OrcBulkWriterFactory(BulkWriterFactory):
                 )
         missing = [name for name in self.indexes.bloom_filter_columns if name not in schema.names]
         if missing:
-            raise FormatError(f"column {missing[0]!r} has a Bloom filter and is not there")
+            raise FormatError(f"column {missing[0]!r} shall have a Bloom filter and is not there")
 
     def open(self, stream: pa.NativeFile, schema: pa.Schema, *, rows: int) -> orc.ORCWriter:
         """The writer of pyarrow, which takes up to ``rows`` records, or some more, into one stripe."""

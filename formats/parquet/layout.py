@@ -147,7 +147,7 @@ def _inside(field: Field, path: str, inside: str) -> Iterator[tuple[str, str]]:
 def _not_a_leaf(name: str, schema: pa.Schema) -> FormatError:
     inner = [path for path, _ in _leaves(schema) if path.startswith((f"{name}.", f"{name}["))]
     if not inner:
-        return FormatError(f"column {name!r} is named in the layout and is not there")
+        return FormatError(f"column {name!r} is named in the layout, but is not there")
     return FormatError(f"column {name!r} is nested: name what is inside, as {inner[0]!r}, in the layout")
 
 

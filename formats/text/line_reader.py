@@ -42,22 +42,22 @@ def open_lines(
 
 
 def require_schema(schema: pa.Schema | None, name: str) -> pa.Schema:
-    """``schema``; a format whose files do not say their types cannot do without."""
+    """``schema``, which a format needs if its files do not say their types."""
     if schema is None:
         raise FormatError(
             f"{name} files do not say the types of their columns: give the schema they were written with",
             kind="option",
         )
     if len(set(schema.names)) < len(schema):
-        raise FormatError(f"a schema to read {name} with has each name once", kind="option")
+        raise FormatError(f"a schema for reading {name} must have each name only once", kind="option")
     return schema
 
 
 def require_columns(schema: pa.Schema | None, name: str) -> pa.Schema:
-    """``schema``, which has a column; records of a format without any are not to be told from none."""
+    """``schema``, which has a column: without any, records could not be told from no records."""
     found = require_schema(schema, name)
     if not len(found):
-        raise FormatError(f"{name} is read with at least one column", kind="option")
+        raise FormatError(f"reading {name} needs at least one column", kind="option")
     return found
 
 

@@ -157,8 +157,8 @@ class HiveConnection:
             self.close()
             self._servers.failed(client.server)
             raise MetastoreError(
-                f"the metastore at {client.server} broke off ({type(error).__name__}): "
-                f"{sentence(str(error))}; what it was asked may have been done or not",
+                f"the connection to the metastore at {client.server} broke ({type(error).__name__}): "
+                f"{sentence(str(error))}; the request may have been carried out or not",
                 code="METASTORE_UNKNOWN",
             ) from error
         except TException:  # the service's own: an answer

@@ -1,7 +1,7 @@
-"""The stage between the closing of parts and the epoch's record: what becomes of parts that are closed.
+"""The stage between the closing of parts and the epoch's record: what happens to closed parts.
 
-Without compaction each becomes a file of its own. With it, a strategy's own stage lets small ones
-wait for each other, as state of the stages, and merges those whose time has come.
+Without compaction each becomes a file of its own. With compaction the strategy's stage lets small parts
+wait for each other, as state of the stages, and merges those that are due.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class CompactStrategy(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Compaction:
-    """That small files are merged, and how. Crosses to the tasks with the sink, unused there."""
+    """How small files are merged. Sent to the tasks with the sink, but not used there."""
 
     strategy: CompactStrategy
     compactor: Any
@@ -52,7 +52,7 @@ class MergeParts(PreCommitStage[HeldFile, Committable]):
 
     Args:
         files: of the sink.
-        waiting: what becomes of parts that an earlier sink has left waiting for compaction.
+        waiting: what happens to parts that an earlier sink has left waiting for compaction.
     """
 
     def __init__(self, files: SinkFiles, waiting: Waiting) -> None:

@@ -93,8 +93,8 @@ class HdfsOutput:
         staged = self._files.identity(self._path)
         if staged is None or staged.size != self._position:
             raise StorageError(
-                f"'{self._files.where(self._path)}' is not there with the {self._position} bytes that were "
-                "written; something else changes it; the task must start anew",
+                f"'{self._files.where(self._path)}' does not have the {self._position} bytes that were "
+                "written; something else changes it; start the task again",
                 code="SIZE",
             )
         self._closed, self._writer = True, None

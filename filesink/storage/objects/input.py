@@ -68,8 +68,8 @@ class _RawObject(io.RawIOBase):
             ) from error
         if len(data) != end - self._position:
             raise StorageError(
-                f"cannot read '{self._objects.where}/{self._key}': {len(data)} bytes came of "
-                f"{end - self._position}; start again",
+                f"cannot read '{self._objects.where}/{self._key}': only {len(data)} of "
+                f"{end - self._position} bytes came; start again",
                 code="UNAVAILABLE",
             )
         view[: len(data)] = data

@@ -1,4 +1,4 @@
-"""The port ``Objects`` by boto3, which only this module, ``s3_session`` and ``s3_errors`` know.
+"""The port ``Objects`` by boto3, which only this module, ``session`` and ``errors`` know.
 
 boto3 and not aiobotocore through s3fs: see ``benchmarks/README.md``. s3fs also binds applications to
 the one botocore release that its aiobotocore was made for.
