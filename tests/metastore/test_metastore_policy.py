@@ -455,7 +455,7 @@ def test_nothing_to_change_is_no_call(sut: Metastores) -> None:
     """A repeated announcement looks and finds everything done."""
     sut.write(0, "day=1/k=a")
     before = dict(sut.partitions)
-    sut.world.driver()._publisher.announce(sut.world.ledger().read(0), None)
+    sut.world.driver()._chain.publisher.announce(sut.world.ledger().read(0), None)
     assert sut.partitions == before
     assert sut.calls.count("add_partitions") == 1
 
