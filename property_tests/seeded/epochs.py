@@ -49,7 +49,7 @@ EPOCHS = (
         "an unknown decision discards the files",
         _EPOCH,
         "            raise  # what stands in the slot may be our own record\n",
-        "            self._publisher.discard(gathered.reported)\n            raise\n",
+        "            self._chain.publisher.discard(gathered.reported)\n            raise\n",
     ),
     Mutant(
         "a failed publication discards the files",
