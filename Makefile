@@ -63,7 +63,7 @@ demo-hive: setup ## publish the flights as a Hive table, with a real metastore, 
 # The tests are copied away from the sources, so that only the installed wheel can be imported.
 test: setup ## run all tests against the installed wheel; PYTEST_ARGS="-m 'not spark'" for a part
 	@rm -rf $(RUN) && mkdir -p $(RUN)
-	@cp -R $(wildcard pyproject.toml README.md CHANGELOG.md CONTRIBUTING.md LICENSE docs benchmarks tests property_tests examples) $(RUN)/
+	@cp -R $(wildcard pyproject.toml conftest.py README.md CHANGELOG.md CONTRIBUTING.md LICENSE docs benchmarks tests property_tests examples) $(RUN)/
 	cd $(RUN) && $(BIN)/python -m pytest -n $(TEST_JOBS) --dist loadfile --no-loadscope-reorder $(PYTEST_ARGS)
 
 lint: $(VENV)/.wheel ## ruff, mypy --strict, import contracts

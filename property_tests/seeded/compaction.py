@@ -71,8 +71,8 @@ COMPACTION = (
     Mutant(
         "offline, what was merged already is merged again",
         "compaction/offline/finished.py",
-        " and file.path not in paths:",
-        ":",
+        " and file.path not in paths and",
+        " and",
     ),
     Mutant(
         "offline, only the last merged file stands for its inputs",

@@ -519,4 +519,4 @@ def test_as_many_batches_are_kept_as_spark_may_replay(retained, kept):
     """A session that retains more of its log can be sent back further; less never makes us forget."""
     session = SimpleNamespace(conf=SimpleNamespace(get=lambda _name, default: retained or default))
     loop = open_loop(World().tiers(), EngineOptions(), CHAIN, session)
-    assert loop._options.keep_batches == kept
+    assert loop._chain._options.keep_batches == kept

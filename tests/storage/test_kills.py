@@ -18,6 +18,7 @@ from typing import Any
 import pytest
 
 from filesink.storage.api import Store
+from filesink.storage.azure.connection import connect as connect_to_azure
 from filesink.storage.azure.options import azure_options
 from filesink.storage.azure.store import AzureStore
 from filesink.storage.hdfs.webhdfs import WebNamenode
@@ -119,7 +120,7 @@ def azure(azure_connection: str) -> Callable[[], Place]:
 
         def store(countdown: Countdown) -> Store:
             options = azure_options({"connection_string": azure_connection})
-            objects = CountedObjects(azure_connection.connect(site.container, "", options), countdown)
+            objects = CountedObjects(connect_to_azure(site.container, "", options), countdown)
             return AzureStore(objects, PREFIX, options=options, clock=SystemClock(), ids=SystemIds())
 
         return site, store
