@@ -20,4 +20,5 @@ SEEDS: dict[int, str] = {
     1232: "a driver that came late won a slot that had been folded away",
     300000000272: "a mark copied to the next slot is adopted, and its removal is another damage",
     300000002276: "offline compaction took files of a sink that came after its look at the ledgers",
+    8835: "an append decided, died and lost its txn_id, and the simulator had nobody who would recover it",
 }

@@ -197,14 +197,24 @@ class History:
         self.clones.append(self.checkpoint.copy())
         self.start(self.clones[-1])
 
-    def operate(self, what: str, *, older_than_ms: int = _AGES_MS, ahead_ms: int = 2 * _AGES_MS) -> None:
-        """Somebody sweeps by hand, on a host whose clock is wrong, or recovers and waits for it."""
+    def operate(
+        self,
+        what: str,
+        *,
+        sink: FileTiers | None = None,
+        older_than_ms: int = _AGES_MS,
+        ahead_ms: int = 2 * _AGES_MS,
+    ) -> None:
+        """Somebody sweeps by hand, on a host whose clock is wrong, or recovers and waits for it.
+
+        ``sink`` is the one that is built for it, the query's if none is given.
+        """
         process = Process(f"operator{len(self.drivers)}")
 
         def work() -> None:
             try:
                 clock = SimClock(self.world, ahead_ms=ahead_ms if what == "sweep" else 0)
-                maintenance = Maintenance(self.sink, clock=clock, ids=self.machine.ids)
+                maintenance = Maintenance(sink or self.sink, clock=clock, ids=self.machine.ids)
                 if what == "sweep":
                     maintenance.sweep(older_than_ms)
                 else:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from filesink.commit.epoch import EpochLoop
 from filesink.commit.replay import EpochOptions
 from filesink.file_sink.tiers import FileTiers
-from filesink.ledger.identity import batch_write
+from filesink.ledger.identity import append_sink_id, batch_write
 from filesink.ports import Ports, SerialRunner
 from filesink.save_mode import SaveMode
 from property_tests.simulation import epilogue
@@ -19,6 +19,7 @@ from property_tests.simulation.clock import SimClock
 from property_tests.simulation.data_source import DataSourceDriver
 from property_tests.simulation.fake_spark import Checkpoint, Driver
 from property_tests.simulation.jobs import SimJob
+from property_tests.simulation.reading import Chain, Record
 from property_tests.simulation.workload import SCHEMA, Source, plan_of
 
 if TYPE_CHECKING:
@@ -106,12 +107,29 @@ class Neighbours:
         if self.kind is Neighbour.NOBODY:
             return
         self._run_to_its_end()
+        self._recover_losers()
         self.history.operate("sweep")  # a finished batch has no later epoch that does it
         self.history.until(lambda: not self.history.world._actors)
         before = epilogue.picture(self.history)
         self._run_to_its_end()
         if epilogue.picture(self.history) != before:
             self.history.world.fail(f"I9: {self.kind.value} has done its work twice")
+
+    def _recover_losers(self) -> None:
+        """See to an append that had decided and died before it claimed the ``txn_id``: another one has it.
+
+        Its record stands, so no sweep may take what that names; a repeat changes nothing; and to this chain
+        no other append will come.
+        """
+        if self._losers():
+            self.history.operate("recover", sink=self.sink)
+        if self._losers():
+            self.history.world.fail("I7: recover() leaves an append half done that has lost its txn_id")
+
+    def _losers(self) -> list[Record]:
+        observer = self.history.observer
+        chain = observer.chains.get(append_sink_id("neighbour"), Chain())
+        return [record for record in chain.at_work() if observer.is_void(record)]
 
     def _run_to_its_end(self) -> None:
         driver = self._start()

@@ -508,6 +508,36 @@ def test_of_two_writes_of_a_txn_id_at_a_time_one_is_published(world, mode):
     assert world.maintenance().recover(Lost.RAISE, None).published == ()
 
 
+@pytest.mark.parametrize("who", ["recover", "append"])
+def test_what_a_dead_write_has_decided_outlives_repeats_and_sweeps_if_its_txn_id_is_taken(world, who):
+    """A repeat changes nothing, no sweep takes a file that a record names; who carries it through does."""
+    met = []
+
+    def twin_dies(operation, path):
+        if operation == "put_if_absent" and path.endswith(".record") and not met:
+            met.append(path)
+            with pytest.raises(Crash):
+                write(world, "append", "1", txn_id="day")
+        elif operation == "put_if_absent" and path.endswith(".claim") and len(met) == 1:
+            met.append(path)
+            return Fault(moment=Moment.BEFORE, error=Crash())
+        return None
+
+    world.fault = twin_dies
+    assert not write(world, "append", "1", txn_id="day").replayed
+    left = world.hidden()
+    assert write(world, "append", "1", txn_id="day").replayed
+    world.clock.now += 400 * DAY_MS
+    assert world.maintenance().sweep(DAY_MS).files == ()
+    assert world.hidden() == left != []
+    if who == "recover":
+        assert world.maintenance().recover(Lost.RAISE, None).published == ()
+    else:
+        write(world, "append", "2")
+    assert world.hidden() == []
+    assert world.rows() == (["1"] if who == "recover" else ["1", "2"])
+
+
 @pytest.mark.parametrize("mode", ["append", "overwrite"])
 def test_a_txn_id_with_other_data_is_refused(world, mode):
     """A corrected rerun must not be taken for the first one, nor change anything unasked."""
