@@ -144,6 +144,7 @@ class TestSimulatedHttpFs(TestSimulatedWebHdfs):
     serve = staticmethod(httpfs)
 
 
+@pytest.mark.spark
 @pytest.mark.slow
 class TestNativeHdfs(StoreContract):
     outputs = 20  # a small cluster takes a third of a second for each
@@ -153,6 +154,7 @@ class TestNativeHdfs(StoreContract):
         return RealSite(native, web, f"/native/{uuid.uuid4()}")
 
 
+@pytest.mark.spark
 @pytest.mark.slow
 class TestWebHdfs(StoreContract):
     outputs = 20  # a small cluster takes a third of a second for each
@@ -168,8 +170,8 @@ class TestWebHdfs(StoreContract):
 @pytest.fixture(
     params=[
         "simulated",
-        pytest.param("native", marks=pytest.mark.slow),
-        pytest.param("web", marks=pytest.mark.slow),
+        pytest.param("native", marks=[pytest.mark.spark, pytest.mark.slow]),
+        pytest.param("web", marks=[pytest.mark.spark, pytest.mark.slow]),
     ]
 )
 def namenode(request: pytest.FixtureRequest) -> Namenode:

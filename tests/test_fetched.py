@@ -1,0 +1,38 @@
+"""Programs that tests fetch: once, whole, or not at all."""
+
+from __future__ import annotations
+
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from tests.fetched import fetched
+
+
+def test_many_who_need_it_fetch_it_once(tmp_path: Path) -> None:
+    """Those who come later wait, and find it whole."""
+    program = (
+        "import pathlib, sys; pathlib.Path(sys.argv[1], 'file').touch(); print(file=open(sys.argv[2], 'a'))"
+    )
+
+    def fetch(_: int) -> list[str]:
+        found = fetched(
+            "it@1",
+            lambda home: [sys.executable, "-c", program, str(home), str(tmp_path / "log")],
+            home=tmp_path / "home",
+        )
+        return [path.name for path in found.iterdir()]
+
+    with ThreadPoolExecutor(4) as pool:
+        assert list(pool.map(fetch, range(4))) == [["file"]] * 4
+    assert (tmp_path / "log").read_text() == "\n"
+
+
+def test_what_cannot_be_fetched_skips_the_test_and_leaves_nothing(tmp_path: Path) -> None:
+    """The next one tries again."""
+    program = "import pathlib, sys; pathlib.Path(sys.argv[1], 'file').touch(); sys.exit(1)"
+    with pytest.raises(pytest.skip.Exception, match="it@1"):
+        fetched("it@1", lambda home: [sys.executable, "-c", program, str(home)], home=tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["it@1.lock"]
