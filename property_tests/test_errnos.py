@@ -6,13 +6,13 @@ that was visible before, and with nothing hidden left behind.
 
 from __future__ import annotations
 
-import os
 import re
 import shutil
 import signal
 import subprocess
 import sys
 from collections import Counter
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -22,8 +22,9 @@ from property_tests.test_kills import sweep
 
 CALLS = ("fsync", "linkat", "unlinkat", "mkdirat")
 FAULTS = ("error=EIO", "error=ENOSPC", "signal=KILL")
-#: How many points of each call are tried with each fault; more with FILESINK_ERRNO_POINTS=50.
-POINTS = int(os.environ.get("FILESINK_ERRNO_POINTS", "1"))
+#: What is tried at one point of each call for a change; by night each fault at many points of each call.
+CHOSEN = {"fsync": "error=EIO", "linkat": "signal=KILL", "unlinkat": "error=EIO", "mkdirat": "error=ENOSPC"}
+MANY = 10
 
 pytestmark = [
     pytest.mark.skipif(shutil.which("strace") is None, reason="strace is not installed (apt install strace)"),
@@ -55,12 +56,19 @@ def calls(tmp_path_factory: pytest.TempPathFactory) -> Counter[str]:
     return Counter(call for _, call in found)
 
 
-@pytest.mark.parametrize("fault", FAULTS)
-@pytest.mark.parametrize("call", CALLS)
-def test_a_failing_call_costs_no_row(call: str, fault: str, calls: Counter[str], tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("call", "fault", "points"),
+    [
+        *((call, fault, 1) for call, fault in CHOSEN.items()),
+        *(pytest.param(*each, MANY, marks=pytest.mark.nightly) for each in product(CALLS, FAULTS)),
+    ],
+)
+def test_a_failing_call_costs_no_row(
+    call: str, fault: str, points: int, calls: Counter[str], tmp_path: Path
+) -> None:
     """After any error or kill at any call a restart completes the input, exactly once."""
     assert calls[call], "the writer makes no such call"
-    spread = min(POINTS, calls[call])
+    spread = min(points, calls[call])
     shift = FAULTS.index(fault) + 1
     for point in range(spread):
         nth = max(1, (calls[call] * (4 * point + shift)) // (4 * spread))

@@ -14,7 +14,7 @@ from tests.storage.s3_site import S3Site
 class S3Contract(StoreContract):
     """What differs: there are no directories, and each file is a request."""
 
-    outputs = 40
+    outputs, published, pieces = 10, 6, 12
 
     def test_absent_is_not_unreadable(self, site: Site, store: Store) -> None:
         """No object is ``None``, and one without bytes is not absent."""
@@ -29,10 +29,13 @@ class TestMoto(S3Contract):
         return S3Site(moto_server)
 
 
+@pytest.mark.nightly
+class TestManyFilesOnMoto(TestMoto):
+    outputs, published, pieces = 200, 40, 60
+
+
 class TestMotoBucketRoot(S3Contract):
     """A bucket itself may be the base path."""
-
-    outputs = 20
 
     @pytest.fixture
     def site(self, moto_server: S3Server) -> Site:
@@ -54,3 +57,8 @@ class TestRclone(S3Contract):
 
     @pytest.mark.skip(reason="the server takes no part twice, so none can be damaged")
     def test_verify_finds_other_lengths(self) -> None: ...
+
+
+@pytest.mark.nightly
+class TestManyFilesOnRclone(TestRclone):
+    outputs, published, pieces = 200, 40, 60
