@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import re
 
@@ -18,8 +19,15 @@ def pytest_configure(config: pytest.Config) -> None:
 
     Compiling their code well would take longer than running it.
     """
+    gc.disable()  # until all is collected: nearly everything that is made until then stays
     settings.load_profile("nightly" if _is_night(config) else "change")
     os.environ.setdefault("JDK_JAVA_OPTIONS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xshare:auto")
+
+
+def pytest_collection_finish() -> None:
+    """Modules and tests stay to the end: from now on nobody looks whether they are garbage."""
+    gc.freeze()
+    gc.enable()
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

@@ -10,6 +10,8 @@ from tests.contracts.store_site import Site
 from tests.servers import S3Server
 from tests.storage.s3_site import S3Site
 
+pytestmark = pytest.mark.slow  # together
+
 
 class S3Contract(StoreContract):
     """What differs: there are no directories, and each file is a request."""
@@ -34,8 +36,9 @@ class TestManyFilesOnMoto(TestMoto):
     outputs, published, pieces = 200, 40, 60
 
 
+@pytest.mark.nightly
 class TestMotoBucketRoot(S3Contract):
-    """A bucket itself may be the base path."""
+    """A bucket itself may be the base path; for a change that is tried on the other server."""
 
     @pytest.fixture
     def site(self, moto_server: S3Server) -> Site:
@@ -43,11 +46,11 @@ class TestMotoBucketRoot(S3Contract):
 
 
 class TestRclone(S3Contract):
-    """A server that ignores If-None-Match: what only a race could show is left out."""
+    """A server that ignores If-None-Match: what only a race could show is left out. A bucket is the base."""
 
     @pytest.fixture
     def site(self, rclone_server: S3Server) -> Site:
-        return S3Site(rclone_server, prefix="base")
+        return S3Site(rclone_server, prefix="")
 
     @pytest.mark.skip(reason="the server ignores If-None-Match; the user vouches for one driver")
     def test_one_of_eight_puts_wins(self) -> None: ...
@@ -62,3 +65,7 @@ class TestRclone(S3Contract):
 @pytest.mark.nightly
 class TestManyFilesOnRclone(TestRclone):
     outputs, published, pieces = 200, 40, 60
+
+    @pytest.fixture
+    def site(self, rclone_server: S3Server) -> Site:
+        return S3Site(rclone_server, prefix="base")
