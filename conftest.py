@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import gc
 import os
 import re
@@ -28,6 +29,7 @@ def pytest_collection_finish() -> None:
     """Modules and tests stay to the end: from now on nobody looks whether they are garbage."""
     gc.freeze()
     gc.enable()
+    atexit.register(gc.unfreeze)  # some libraries complain of what is left at the end
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
