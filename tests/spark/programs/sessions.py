@@ -15,7 +15,7 @@ SETTINGS = {
     "spark.sql.shuffle.partitions": "2",
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.driver.host": "127.0.0.1",
-    # The default one starts two processes for each file of a checkpoint on a local disk.
+    # The default one starts processes (readlink, chmod) for each file of a checkpoint on a local disk.
     "spark.sql.streaming.checkpointFileManagerClass": (
         "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
     ),
