@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import BinaryIO
 
@@ -40,21 +40,24 @@ class Form:
         format: makes the file, and reads it.
         rows: what the file holds.
         is_cut_anywhere: whether any ranges of bytes are splits.
+        at_a_time: records that are written together, which become a unit if the format has some.
     """
 
     format: ReadableFormat
     rows: pa.RecordBatch
     is_cut_anywhere: bool = True
+    at_a_time: int = 3
 
     def of(self, rows: pa.RecordBatch) -> Form:
         """The same format with other records."""
-        return Form(self.format, rows, self.is_cut_anywhere)
+        return replace(self, rows=rows)
 
     @cached_property
     def data(self) -> bytes:
-        """The file, of three records at a time where the format makes something of that."""
+        """The file."""
         output = io.BytesIO()
-        slices = [self.rows.slice(start, 3) for start in range(0, self.rows.num_rows, 3)]
+        starts = range(0, self.rows.num_rows, self.at_a_time)
+        slices = [self.rows.slice(start, self.at_a_time) for start in starts]
         if isinstance(self.format, BulkWriterFactory):
             writer = self.format.create(output, self.rows.schema)
             for some in slices:
