@@ -38,6 +38,7 @@ _READ: Final[tuple[Callable[[Any], bool], ...]] = (
     pt.is_time,
     pt.is_null,
 )
+_BEGINNING: Final = 16 << 10  # bytes read at a time of the first record, which most often is a header
 _OF_A_COLUMN: Final = 1 << 10  # bytes of memory, whatever is in it
 _IN_COLUMN: Final = re.compile(r"In CSV column #(\d+)")  # how Arrow says where a value is wrong
 
@@ -78,7 +79,8 @@ def _batches(file: BinaryIO, parser: _Parser, split: Split | None) -> Iterator[p
     names: list[str] | None = None
     try:
         if split is not None and split.start > 0:
-            for first in islice(parser.pieces(TextFile(file=file, charset=charset)), 1):
+            beginning = TextFile(file=file, charset=charset, most=_BEGINNING)
+            for first in islice(parser.pieces(beginning), 1):
                 names, _ = parser.names(first)
         for piece in parser.pieces(TextFile(file=file, charset=charset, split=split)):
             begin, is_first = 0, names is None
