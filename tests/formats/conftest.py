@@ -26,6 +26,7 @@ from formats import (
     XmlWriterFactory,
 )
 from formats.per_row import PerRowEncoder
+from formats.text.line_format import TextLineFormat
 from tests.examples.toy_format import ToyEncoder
 from tests.formats.forms import Form, plain, row_form
 
@@ -270,6 +271,7 @@ PLAIN_FORMS = {
         name: Form(factory, plain().select(columns))
         for name, (factory, columns) in PARTICULAR_FORMATS.items()
     },
+    "lines": Form(TextLineFormat(), plain().select(["text"]), made_by=Encoder.simple_string_encoder()),
 }
 WIDE_FORMS = {
     **_row_forms(everything()),

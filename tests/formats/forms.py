@@ -37,15 +37,17 @@ class Form:
     """A format and the records of a file of it.
 
     Attributes:
-        format: makes the file, and reads it.
+        format: reads the file.
         rows: what the file holds.
         is_cut_anywhere: whether any ranges of bytes are splits.
+        made_by: what makes the file; ``None`` for the format itself.
         at_a_time: records that are written together, which become a unit if the format has some.
     """
 
     format: ReadableFormat
     rows: pa.RecordBatch
     is_cut_anywhere: bool = True
+    made_by: ReadableFormat | None = None
     at_a_time: int = 3
 
     def of(self, rows: pa.RecordBatch) -> Form:
@@ -58,14 +60,15 @@ class Form:
         output = io.BytesIO()
         starts = range(0, self.rows.num_rows, self.at_a_time)
         slices = [self.rows.slice(start, self.at_a_time) for start in starts]
-        if isinstance(self.format, BulkWriterFactory):
-            writer = self.format.create(output, self.rows.schema)
+        code = self.format if self.made_by is None else self.made_by
+        if isinstance(code, BulkWriterFactory):
+            writer = code.create(output, self.rows.schema)
             for some in slices:
                 writer.write(some)
                 writer.flush()
             writer.finish()
         else:
-            encoder = self.format.start_part()
+            encoder = code.start_part()
             output.write(encoder.header(self.rows.schema))
             for some in slices:
                 output.write(encoder.encode(some))
