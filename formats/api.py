@@ -47,7 +47,58 @@ class BinaryOutput(Protocol):
         ...
 
 
-class BaseEncoder(ABC):
+class Format:
+    """What row formats and bulk formats have in common. Pickled to the tasks."""
+
+    #: The format's own file extension, with its dot, as in ``".json"``; ``""`` for none.
+    extension: str = ""
+    #: Whether values become the text that Spark has for them; intervals then need all of their type.
+    writes_text: bool = False
+
+    def signature(self) -> str:
+        """Names the format and every option that changes its bytes.
+
+        A part that stays open is continued only by a format with an equal signature (and for an
+        equal schema); on a difference it is closed as it is.
+        """
+        return f"{type(self).__module__}.{type(self).__qualname__}"
+
+    def check_schema(self, schema: pa.Schema) -> None:
+        """Raise ``formats.errors.FormatError`` if records of ``schema`` cannot be written.
+
+        Called on the driver before anything is written, and again by each task.
+        """
+        del schema
+
+    def check_continues(self, old: pa.Schema, new: pa.Schema) -> None:
+        """Raise ``FormatError`` if files of ``old`` and ``new`` cannot be read as ``new`` side by side.
+
+        Called before anything of ``new`` is written; see ``formats.evolution``.
+        """
+        evolution.check_continues(old, new)
+
+    def open_reader(self, file: BinaryIO, *, schema: pa.Schema | None = None) -> pa.RecordBatchReader:
+        """The records of one finished file, in their order, batch by batch.
+
+        Memory is bounded: a batch holds some mebibytes at most, or one record. The reader is used by
+        one thread, may be dropped at any point, and does not close ``file``, which stays with its owner.
+
+        Args:
+            file: the whole file, at any position, seekable.
+            schema: what the batches shall have: columns by name, missing ones null, narrower types
+                widened. ``None`` for the file's own.
+
+        Raises:
+            FormatError: here or from an iteration. Kind ``"schema"``, the file's records do not have
+                the form of ``schema`` (the message names the column); ``"value"``, the bytes are no
+                such file, are damaged, or claim more than they can hold; ``"option"``, the format
+                cannot be read back or its files do not say their schema and none is given.
+        """
+        del file, schema
+        raise FormatError(f"{type(self).__name__} cannot read what it wrote", kind="option")
+
+
+class BaseEncoder(Format, ABC):
     """A row format: records become bytes that can be appended to one another.
 
     Built-in encoders derive from this, your own from ``formats.Encoder``, which makes the built-in ones, too.
@@ -56,11 +107,6 @@ class BaseEncoder(ABC):
     two calls with the same batch give the same bytes. What a part file has to carry from its first
     record to its last (Avro's sync marker) goes through ``carry_over``.
     """
-
-    #: The format's own file extension, with its dot, as in ``".json"``; ``""`` for none.
-    extension: str = ""
-    #: Whether values become the text that Spark has for them; intervals then need all of their type.
-    writes_text: bool = False
 
     @abstractmethod
     def encode(self, batch: pa.RecordBatch) -> Buffer:
@@ -89,28 +135,6 @@ class BaseEncoder(ABC):
         del carry_over
         return self
 
-    def signature(self) -> str:
-        """Names the format and every option that changes its bytes.
-
-        A part that stays open is continued only by an encoder with an equal signature (and for an
-        equal schema); on a difference it is closed as it is.
-        """
-        return f"{type(self).__module__}.{type(self).__qualname__}"
-
-    def check_schema(self, schema: pa.Schema) -> None:
-        """Raise ``formats.errors.FormatError`` if records of ``schema`` cannot be written.
-
-        Called on the driver before anything is written, and again by each task.
-        """
-        del schema
-
-    def check_continues(self, old: pa.Schema, new: pa.Schema) -> None:
-        """Raise ``FormatError`` if files of ``old`` and ``new`` cannot be read as ``new`` side by side.
-
-        Called before anything of ``new`` is written; see ``formats.evolution``.
-        """
-        evolution.check_continues(old, new)
-
     def sql_expression(self, schema: pa.Schema) -> str | None:
         """A Spark SQL expression that renders one record of ``schema`` as text.
 
@@ -124,26 +148,6 @@ class BaseEncoder(ABC):
     def encode_rendered(self, records: Text) -> Buffer:
         """The bytes of records, never null, that ``sql_expression`` has rendered."""
         raise NotImplementedError
-
-    def open_reader(self, file: BinaryIO, *, schema: pa.Schema | None = None) -> pa.RecordBatchReader:
-        """The records of one finished file, in their order, batch by batch.
-
-        Memory is bounded: a batch holds some mebibytes at most, or one record. The reader is used by
-        one thread, may be dropped at any point, and does not close ``file``, which stays with its owner.
-
-        Args:
-            file: the whole file, at any position, seekable.
-            schema: what the batches shall have: columns by name, missing ones null, narrower types
-                widened. ``None`` for the file's own.
-
-        Raises:
-            FormatError: here or from an iteration. Kind ``"schema"``, the file's records do not have
-                the form of ``schema`` (the message names the column); ``"value"``, the bytes are no
-                such file, are damaged, or claim more than they can hold; ``"option"``, the format
-                cannot be read back or its files do not say their schema and none is given.
-        """
-        del file, schema
-        raise FormatError(f"{type(self).__name__} cannot read what it wrote", kind="option")
 
 
 class RowEncoder(ABC):
@@ -190,13 +194,8 @@ class BulkWriter(ABC):
         """Flush, write the footer, release memory. Called once; the output stays open."""
 
 
-class BulkWriterFactory(ABC):
+class BulkWriterFactory(Format, ABC):
     """A bulk format. Pickled to the tasks; makes one writer per part file."""
-
-    #: The format's own file extension, with its dot, as in ``".parquet"``.
-    extension: str = ""
-    #: See ``Encoder.writes_text``.
-    writes_text: bool = False
 
     @abstractmethod
     def create(self, output: BinaryOutput, schema: pa.Schema) -> BulkWriter:
@@ -205,35 +204,3 @@ class BulkWriterFactory(ABC):
         Must not write before the first ``flush`` or ``finish``: thousands of writers may wait for
         data at the same time, and an output takes a file descriptor with its first byte.
         """
-
-    def signature(self) -> str:
-        """Names the format and every option that changes its bytes."""
-        return f"{type(self).__module__}.{type(self).__qualname__}"
-
-    def check_schema(self, schema: pa.Schema) -> None:
-        """Raise ``formats.errors.FormatError`` if records of ``schema`` cannot be written."""
-        del schema
-
-    def check_continues(self, old: pa.Schema, new: pa.Schema) -> None:
-        """See ``Encoder.check_continues``."""
-        evolution.check_continues(old, new)
-
-    def open_reader(self, file: BinaryIO, *, schema: pa.Schema | None = None) -> pa.RecordBatchReader:
-        """The records of one finished file, in their order, batch by batch.
-
-        Memory is bounded: a batch holds some mebibytes at most, or one record. The reader is used by
-        one thread, may be dropped at any point, and does not close ``file``, which stays with its owner.
-
-        Args:
-            file: the whole file, at any position, seekable.
-            schema: what the batches shall have: columns by name, missing ones null, narrower types
-                widened. ``None`` for the file's own.
-
-        Raises:
-            FormatError: here or from an iteration. Kind ``"schema"``, the file's records do not have
-                the form of ``schema`` (the message names the column); ``"value"``, the bytes are no
-                such file, are damaged, or claim more than they can hold; ``"option"``, the format
-                cannot be read back.
-        """
-        del file, schema
-        raise FormatError(f"{type(self).__name__} cannot read what it wrote", kind="option")
