@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import codecs
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, BinaryIO, Final
 
@@ -19,18 +19,6 @@ from formats.errors import FormatError
 from formats.read_limits import Guard, guard_of
 from formats.text import line_reader
 
-_READ: Final[tuple[Callable[[Any], bool], ...]] = (
-    columns.is_text,
-    pt.is_boolean,
-    pt.is_integer,
-    pt.is_float32,
-    pt.is_float64,
-    pt.is_decimal128,
-    pt.is_date,
-    pt.is_timestamp,
-    pt.is_time,
-    pt.is_null,
-)
 _OF_A_COLUMN: Final = 1 << 10  # bytes of memory, whatever is in it
 _IN_COLUMN: Final = re.compile(r"In CSV column #(\d+)")  # how Arrow says where a value is wrong
 
@@ -41,7 +29,9 @@ def open_reader(file: BinaryIO, *, options: CsvOptions, schema: pa.Schema | None
     With a header columns are taken by name. Without one they are those of ``schema`` in its order, of
     which a file may lack the last ones, and a byte order mark at its beginning is no part of a value.
     """
-    wanted = line_reader.require_columns(schema, "CSV")
+    wanted = line_reader.require_columns(
+        schema, "CSV", others=(pt.is_date, pt.is_timestamp, pt.is_time, pt.is_null)
+    )
     dialect = options.dialect
     patterns = options.values.date_format or options.values.timestamp_format
     if len(dialect.delimiter.encode()) > 1 or patterns:
@@ -50,12 +40,6 @@ def open_reader(file: BinaryIO, *, options: CsvOptions, schema: pa.Schema | None
             "reads the others",
             kind="option",
         )
-    for field in wanted:
-        if not any(is_read(field.type) for is_read in _READ):
-            raise FormatError(
-                f"column {field.name!r} of type {field.type} cannot be read from CSV: read it as a string",
-                kind="option",
-            )
     return reading.reader(
         wanted,
         lambda: _batches(file, _Parser(options, wanted, guard_of(file))),
