@@ -39,9 +39,11 @@ class RangedFile(io.RawIOBase):
         return self._position
 
     def seek(self, offset: int, whence: int = io.SEEK_SET, /) -> int:
-        """See ``io.IOBase.seek``."""
+        """See ``io.IOBase.seek``; a place that cannot be is a ``ValueError``, as damage may name one."""
         start = {io.SEEK_SET: 0, io.SEEK_CUR: self._position, io.SEEK_END: self._size}[whence]
-        self._position = max(0, start + offset)
+        if start + offset < 0:
+            raise ValueError(f"negative place {start + offset}")
+        self._position = start + offset
         return self._position
 
     def readinto(self, buffer: WriteableBuffer, /) -> int:
