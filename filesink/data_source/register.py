@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
+
 from pyspark.sql import SparkSession
 
 from filesink.arguments import instance_of
@@ -19,9 +21,11 @@ def register(spark: SparkSession) -> None:
     promises are in ``docs/data-source.md``; ``FileSink`` is the door without its limits.
 
     Raises:
-        ConfigError: ``BAD_VALUE``; no session, or one of Spark Connect.
+        ConfigError: ``BAD_VALUE``; no session.
     """
-    instance_of(spark, SparkSession, name="spark")
+    is_remote = type(spark).__module__.startswith("pyspark.sql.connect.")
+    if not is_remote:
+        instance_of(spark, SparkSession, name="spark")
     spark.conf.set(_ZONE, str(spark.conf.get(_ZONE)))
-    with drivers_python(spark):
+    with nullcontext() if is_remote else drivers_python(spark):  # a server has chosen its Python itself
         spark.dataSource.register(FileSinkDataSource)
