@@ -1,7 +1,5 @@
 """Defects of the ledger and of what carries out its records."""
 
-
-
 from __future__ import annotations
 
 from property_tests.seeded.mutant import Mutant
