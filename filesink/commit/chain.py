@@ -16,8 +16,9 @@ from filesink.commit.outcome import Outcome, later_outcome
 from filesink.commit.publisher import Decider, Publisher
 from filesink.commit.replay import EpochOptions, History, OnGap, find_decided
 from filesink.errors import FilesinkError, StorageError
+from filesink.ledger.head import Head
 from filesink.ledger.identity import check_return
-from filesink.ledger.ledger import Head, Ledger
+from filesink.ledger.ledger import Ledger
 from filesink.ledger.record import BatchWrite, EpochRecord, MicroBatch
 from filesink.ledger.transactions import decided_by_earlier_release, other_mode
 from filesink.ports import Clock, Losers
@@ -90,7 +91,7 @@ class Chain(Generic[S, C, A]):
     def _see_through(self, decided: EpochRecord) -> None:
         """Have a write be visible that an earlier call has decided, in this mode or in another one."""
         home = self.ledger.beside(decided.sink_id)
-        if home.is_complete(decided):
+        if home.history.is_complete(decided):
             return
         if home.sink_id == self.ledger.sink_id:
             self.carry_through(decided)
@@ -108,7 +109,7 @@ class Chain(Generic[S, C, A]):
     def begin(self) -> None:
         """An epoch begins. Records that are half done are read: a damaged one stops everybody."""
         self.forget()
-        slots = self.ledger.half_done() if self.ledger.is_open else ()
+        slots = self.ledger.directory.listing().unfinished() if self.ledger.is_open else ()
         self._stuck = frozenset(slot for slot in slots if self.ledger.read(slot) is not None)
 
     def stays_at(self, head: Head | None) -> None:
@@ -128,16 +129,16 @@ class Chain(Generic[S, C, A]):
     def tidy_up(self, record: EpochRecord, committables: Sequence[C], losers: Losers) -> None:
         """Housekeeping of a complete epoch. A failure costs nothing but space, and is tried again."""
         try:
-            self.ledger.fold(newest=record.slot, keep=self._options.keep_batches)
+            self.ledger.folding.fold(newest=record.slot, keep=self._options.keep_batches)
             if record.files_of != record.sink_id:  # nobody else has left files with this tag
                 if losers is Losers.POSSIBLE:
                     self._sink.sweep(record, committables)
-                self.ledger.sweep(record.slot)
+                self.ledger.folding.sweep(record.slot)
                 self._unstick()
                 return
             if not self._clean:
                 self._sink.sweep(record, None)
-                self.ledger.sweep(record.slot)
+                self.ledger.folding.sweep(record.slot)
             elif losers is Losers.POSSIBLE:
                 self._sink.sweep(record, committables)
             self._clean = True
@@ -148,7 +149,7 @@ class Chain(Generic[S, C, A]):
     def _unstick(self) -> None:
         """Carry through what was half done all the while: its driver is dead, or slow, which does no harm."""
         try:
-            for record in self.ledger.unfinished() if self._stuck else ():
+            for record in self.ledger.history.unfinished() if self._stuck else ():
                 if record.slot in self._stuck:
                     self.carry_through(record)
         except FilesinkError as error:  # they stay decided, and recover() raises the same

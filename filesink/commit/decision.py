@@ -10,8 +10,9 @@ from filesink.api import EpochContext, PreCommitStage, Prepared, Sink
 from filesink.commit.chain import Chain
 from filesink.commit.task import encode_states
 from filesink.commit.task_results import Gathered
+from filesink.ledger.head import Head
 from filesink.ledger.identity import queries_of
-from filesink.ledger.ledger import Head
+from filesink.ledger.open_chain import append
 from filesink.ledger.record import EMPTY, BatchWrite, Cause, EpochRecord, MicroBatch, Section
 
 S = TypeVar("S")
@@ -76,7 +77,7 @@ class Decision(Generic[S, C, A]):
         """
         ledger, carried = self._chain.ledger, self._chain.left_by(head)
         if ledger.is_open:
-            placed = ledger.append(record)
+            placed = append(record, ledger)
             return placed, placed
         while True:
             standing = ledger.decide(record)

@@ -35,8 +35,9 @@ from filesink.commit.replay import EpochOptions, OnGap, overtaken, same_batch, s
 from filesink.commit.task import WriteTask
 from filesink.commit.task_results import Gathered, gather, states_of
 from filesink.errors import CommitStateUnknown, ConcurrentDriverError, FilesinkError, StorageError
+from filesink.ledger.head import Head
 from filesink.ledger.identity import check_tag
-from filesink.ledger.ledger import Head, Ledger
+from filesink.ledger.ledger import Ledger
 from filesink.ledger.record import (
     EMPTY,
     BatchWrite,
@@ -121,7 +122,7 @@ class EpochLoop(Generic[S, C, A]):
         """
         with self._lock:
             self._chain.forget()
-            found = [one for one in self.ledger.unfinished() if slot is None or one.slot == slot]
+            found = [one for one in self.ledger.history.unfinished() if slot is None or one.slot == slot]
             return self._chain.carry_through(found[0]) if found else None
 
     def close(self) -> None:
@@ -252,7 +253,7 @@ class EpochLoop(Generic[S, C, A]):
         if epoch.sink_id != self.ledger.sink_id:
             return True
         try:
-            taken = self.ledger.read(epoch.slot) is not None or self.ledger.is_void(epoch.slot)
+            taken = self.ledger.read(epoch.slot) is not None or self.ledger.history.is_void(epoch.slot)
         except FilesinkError as unreadable:
             error.add_note(f"the ledger could not be read either: {unreadable}")
             return False

@@ -26,8 +26,9 @@ from filesink.commit.replay import EpochOptions, find_decided, overtaken
 from filesink.commit.task import TaskResult
 from filesink.commit.task_results import Gathered, gather, states_of
 from filesink.errors import ConcurrentDriverError
+from filesink.ledger.head import Head
 from filesink.ledger.identity import check_tag
-from filesink.ledger.ledger import Head, Ledger
+from filesink.ledger.ledger import Ledger
 from filesink.ledger.record import EMPTY, BatchWrite, MicroBatch, Section
 from filesink.ports import Losers
 

@@ -98,7 +98,7 @@ class Publisher(Generic[S, C, A]):
         committables = record.committables.decode(self._sink.committable_codec)
         if not is_valid(record, self._ledger):
             self.discard(committables, record.announcement)
-            self._ledger.complete(record, left=self._ledger.left_before(record.slot))
+            self._ledger.complete(record, left=self._ledger.history.left_before(record.slot))
             return None
         if decider is Decider.EARLIER_DRIVER:
             self._committer.restore()
@@ -106,7 +106,7 @@ class Publisher(Generic[S, C, A]):
             self._carry_out(record, committables, decider)
         except StagedDataLost:
             # Another driver may have done all of it, and what it published been replaced since.
-            if not self._ledger.is_complete(record):
+            if not self._ledger.history.is_complete(record):
                 raise
         return committables
 

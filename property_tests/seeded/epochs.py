@@ -35,9 +35,9 @@ EPOCHS = (
     ),
     Mutant(
         "a chain with a gap is gone on with",
-        "filesink/ledger/ledger.py",
-        "        if missing is not None:\n",
-        "        if False:\n",
+        "filesink/ledger/damage.py",
+        "    if missing is not None:\n",
+        "    if False:\n",
     ),
     Mutant(
         "a failed publication removes what is published",
@@ -90,8 +90,8 @@ EPOCHS = (
     Mutant(
         "the record of a batch is found by its number only, of the newest",
         "filesink/commit/replay.py",
-        "    record = ledger.find(cause.query_id, cause.batch_id)\n",
-        "    record = next(ledger.newest_first(), None)\n",
+        "    record = ledger.history.find(cause.query_id, cause.batch_id)\n",
+        "    record = next(ledger.history.newest_first(), None)\n",
     ),
     Mutant(
         "upkeep forgets the last batch",
