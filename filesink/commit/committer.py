@@ -9,28 +9,26 @@ Rules:
 1. Any driver may go on where another one stopped, or is still at work: what is done is recognised by
    looking, no final name is ever replaced, and whoever is asked twice does nothing the second time.
 2. Nothing is removed before all that stands for it is visible and durable.
-3. If bytes are gone nothing more of the epoch is published, so that the user can still choose. Who has just
-   seen an epoch through need not look for them first: those of the next have been verified by its last
-   stage, a moment ago.
+3. If bytes are gone nothing more of the epoch is published, so that the user can still choose. Who has seen
+   an epoch through need not look: the files of the next one were verified by its last stage, a moment ago.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
-from typing import TypeVar
+from collections.abc import Sequence
 
 from filesink.api import SinkCommitter
-from filesink.errors import CommitConflictError, StagedDataLost, StorageError
+from filesink.errors import StorageError
 from filesink.naming import parent
-from filesink.parts.committables import Committable, PendingFile, ReplacedFile, UndoneFile, by_kind
+from filesink.parts.committables import Committable, PendingFile, ReplacedFile, by_kind
 from filesink.parts.lost import refuse_lost
+from filesink.parts.one_by_one import OneByOne
 from filesink.parts.part_file import Event, State, advance
 from filesink.parts.taking_back import TakingBack
 from filesink.ports import TaskRunner
 from filesink.storage.api import Deletion, Store
 
-FileT = TypeVar("FileT", PendingFile, UndoneFile)
 log = logging.getLogger("filesink")
 
 
@@ -45,7 +43,8 @@ class FileCommitter(SinkCommitter[Committable]):
     def __init__(self, store: Store, runner: TaskRunner) -> None:
         self._store = store
         self._runner = runner
-        self._taking_back = TakingBack(store, runner, succeeding=self._succeeding)
+        self._each = OneByOne(runner)
+        self._taking_back = TakingBack(store, runner, self._each)
         self._seen_through = False  # whether the last commit left nothing to be done
 
     def commit(self, committables: Sequence[Committable]) -> list[Committable]:
@@ -58,11 +57,12 @@ class FileCommitter(SinkCommitter[Committable]):
         if not self._seen_through:
             refuse_lost(pending, store=self._store, runner=self._runner)
         self._seen_through = False
-        visible = self._succeeding("publishing", self._publish, pending)
+        visible = self._each.succeeding("publishing", self._publish, pending)
         self._store.sync_directories(sorted({parent(file.target) for file in visible}))
-        done = set(self._succeeding("publishing", self._release, visible))
+        done = set(self._each.succeeding("publishing", self._release, visible))
         left: list[Committable] = [file for file in pending if file not in done]
         left += self._taking_back.commit(undone)
+        self.failure = self._each.failure
         if left:
             return [*left, *discards, *replaced]
         self._seen_through = True
@@ -79,33 +79,11 @@ class FileCommitter(SinkCommitter[Committable]):
         self._seen_through = False
 
     def abort(self, committables: Sequence[Committable]) -> None:
-        """Remove pending files of an epoch that was not decided.
-
-        Held files stay: some belong to earlier epochs. Those that do not are swept.
-        """
+        """Remove pending files of an epoch that was not decided; of held ones some are earlier epochs'."""
         pending = [committable for committable in committables if isinstance(committable, PendingFile)]
         self._runner.run(self._store.discard, [file.staged.path for file in pending])
 
     # --- the steps, in their order
-
-    def _succeeding(self, doing: str, step: Callable[[FileT], None], files: Sequence[FileT]) -> list[FileT]:
-        """Those of ``files`` for which ``step`` was done; the others are to be tried again."""
-
-        def attempt(file: FileT) -> StorageError | None:
-            try:
-                step(file)
-            except (CommitConflictError, StagedDataLost):
-                raise
-            except StorageError as error:
-                log.warning("%s '%s' failed: %s", doing, file.target, error)
-                return error  # the file stays in the list of what is to be tried again
-            return None
-
-        errors = self._runner.run(attempt, files)
-        failed = [error for error in errors if error is not None]
-        # One that stays is told first: while it does, the epoch cannot be completed.
-        self.failure = max(failed, key=lambda error: error.is_permanent, default=self.failure)
-        return [file for file, error in zip(files, errors, strict=True) if error is None]
 
     def _publish(self, file: PendingFile) -> None:
         self._store.publish(file.staged, file.target)

@@ -9,6 +9,7 @@ from typing import Generic, TypeVar
 from filesink.api import Prepared, Sink
 from filesink.commit.task import TaskResult, decode_states
 from filesink.errors import InternalError
+from filesink.ledger.head import Head
 from filesink.ledger.record import Section
 from filesink.ports import Losers
 
@@ -75,6 +76,11 @@ def gather(
         metrics=metrics,
         losers=Losers.POSSIBLE if any(result.attempt for result in parsed) else losers,
     )
+
+
+def kept_by(head: Head | None) -> Mapping[int, Section]:
+    """The states in the newest record."""
+    return {} if head is None else head.record.states
 
 
 def states_of(

@@ -44,3 +44,8 @@ def newest(slots: Slots, listing: Listing) -> Head | None:
     if slot not in listing.complete:
         return Head(record=record, complete=False)
     return Head(record=record, complete=True, left=slots.completion(record).left)
+
+
+def next_slot(head: Head | None) -> int:
+    """The slot after the newest record; 0 in a new chain."""
+    return 0 if head is None else head.record.slot + 1

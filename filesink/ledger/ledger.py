@@ -5,13 +5,12 @@
                         <slot>.mark       records up to this slot are folded away; void if written again
 
 Rules:
-1. Record k+1 is created only by a driver that has read record k and knows it complete. So at most
-   one record is ever half done, and two drivers cannot fork the state. Above the newest mark no record
-   is missing: a gap says that this is not the directory that was read, but an older copy, say, or what
-   is below a mount point.
+1. Record k+1 is created only by a driver that has read record k and knows it complete. So at most one record
+   is ever half done, and two drivers cannot fork the state. Above the newest mark no record is missing: a gap
+   says that this is not the directory that was read, but an older copy, say, or what is below a mount point.
 2. Nothing is ever replaced. Who finds a slot taken, or gets no answer, reads what stands there.
-3. Folding creates the mark before it deletes a record. A record at or below the highest mark is
-   void, whoever wrote it and whenever, so a driver that has won a slot looks for marks first.
+3. Folding creates the mark before it deletes a record. A record at or below the highest mark is void, whoever
+   wrote it and whenever, so a driver that has won a slot looks for marks first.
 4. An unreadable record is not an absent one: it stops the sink. So does a ``.complete`` without its record.
 5. An *open* chain is that of batch writes which append: none needs what another has done, so each takes the
    first slot that is free, and several may be half done; see ``open_chain``.
@@ -45,6 +44,7 @@ class Ledger:
             could have decided. Asked before it is decided, and whenever it was read.
 
     Attributes:
+        is_open: whether its records need nothing of each other, see rule 5.
         history: looks at the chain, without going on with it.
         folding: removes what nobody needs any more.
     """
@@ -57,18 +57,12 @@ class Ledger:
         self._check = check or (lambda _record, _path: None)
         self._slots = Slots(store, sink_id, check=self._check)
         self.directory = self._slots.directory
+        self.is_open = self.directory.is_open
         self.history = ChainHistory(self._slots)
         self.folding = Folding(self._slots)
 
-    @property
-    def is_open(self) -> bool:
-        """Whether the records of this chain need nothing of each other, see rule 5."""
-        return self.directory.is_open
-
     def head(self) -> Head | None:
-        """The newest record, and whether its epoch is complete; ``None`` for a new chain.
-
-        For whoever goes on with the chain.
+        """The newest record, for whoever goes on with it if its epoch is complete; ``None`` in a new chain.
 
         Raises:
             StateCorruptError: records are missing, or one cannot be read.
@@ -76,9 +70,7 @@ class Ledger:
         return newest(self._slots, unbroken(self.directory))
 
     def decide(self, record: EpochRecord) -> EpochRecord:
-        """Create ``record`` in its slot; return the record that stands there now.
-
-        It is the caller's own if the nonces are equal.
+        """Create ``record`` in its slot; return the one that stands there now, won if the nonces are equal.
 
         Raises:
             CommitStateUnknown: not known whether it stands. Discard nothing.

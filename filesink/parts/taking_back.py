@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from filesink.naming import name_of, parent
 from filesink.parts.committables import UndoneFile
+from filesink.parts.one_by_one import OneByOne
 from filesink.ports import TaskRunner
 from filesink.storage.api import Store
-
-#: Does a step for each file, after what it is called; returns those for which it was done.
-Succeeding = Callable[[str, Callable[[UndoneFile], None], Sequence[UndoneFile]], list[UndoneFile]]
 
 
 class TakingBack:
@@ -19,13 +17,13 @@ class TakingBack:
     Args:
         store: where they are.
         runner: works on several at a time where a store answers slowly.
-        succeeding: how one that fails is treated, so that it does not hold back the others.
+        each: does a step for each file.
     """
 
-    def __init__(self, store: Store, runner: TaskRunner, *, succeeding: Succeeding) -> None:
+    def __init__(self, store: Store, runner: TaskRunner, each: OneByOne) -> None:
         self._store = store
         self._runner = runner
-        self._succeeding = succeeding
+        self._each = each
 
     def commit(self, undone: Sequence[UndoneFile]) -> list[UndoneFile]:
         """Remove the files, durably; return those that are left. Replayable.
@@ -33,7 +31,7 @@ class TakingBack:
         A publication that was answered with an error may yet be carried out: not without what it publishes.
         """
         self._runner.run(self._store.discard, [file.staged.path for file in undone])
-        done = set(self._succeeding("taking back", self._take_away, undone))
+        done = set(self._each.succeeding("taking back", self._take_away, undone))
         directories = {self._left_of(parent(file.target)) for file in undone}
         self._store.sync_directories(sorted(directories))
         return [file for file in undone if file not in done]

@@ -59,7 +59,7 @@ BATCH_WRITES = (
     ),
     Mutant(
         "files of a batch write bear the tag of its chain",
-        "filesink/commit/epoch.py",
+        "filesink/commit/chain.py",
         "            sink_id=writer or self.ledger.sink_id,\n            slot=0 if writer else next_slot(head),\n",
         "            sink_id=self.ledger.sink_id,\n            slot=0 if writer else next_slot(head),\n",
     ),

@@ -37,7 +37,7 @@ FILES = (
     ),
     Mutant(
         "one failed file fails all",
-        _COMMITTER,
+        "filesink/parts/one_by_one.py",
         "                return error  # the file stays",
         "                return None  # the file stays",
     ),

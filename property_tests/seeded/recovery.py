@@ -19,11 +19,11 @@ RECOVERY = (
     Mutant(
         "what an earlier call has taken back is not made to stay away",
         _TAKING_BACK,
-        """        done = set(self._succeeding("taking back", self._take_away, undone))
+        """        done = set(self._each.succeeding("taking back", self._take_away, undone))
         directories = {self._left_of(parent(file.target)) for file in undone}
 """,
         """        there = [file for file in undone if self._store.is_published(file.staged, file.target)]
-        done = set(self._succeeding("taking back", self._take_away, undone))
+        done = set(self._each.succeeding("taking back", self._take_away, undone))
         directories = {parent(file.target) for file in there}
 """,
     ),
