@@ -181,12 +181,10 @@ class Publisher(Generic[S, C, A]):
             first, can_wait = committer.failure, all(map(may_wait, left))
             retries = min(_CLEANUP_RETRIES, self._retries) if can_wait else self._retries
             patience = patience or Backoff(self._clock, retries=retries)
-            is_permanent = isinstance(first, FilesinkError) and first.is_permanent
-            if is_permanent or not patience.wait():
+            if _is_permanent(first) or not patience.wait():
                 if can_wait:
                     return left
-                code = "PERMANENT" if is_permanent else "RETRIES"
-                raise _gave_up(slot, left, values, first, code=code) from first
+                raise _gave_up(slot, left, values, first) from first
             before = len(left)
             left = commit(left)
             if len(left) < before:
@@ -194,9 +192,12 @@ class Publisher(Generic[S, C, A]):
         return left
 
 
-def _gave_up(
-    slot: int, left: Sequence[T], values: Sequence[T], first: Exception | None, *, code: str
-) -> CommitFailedError:
+def _is_permanent(error: Exception | None) -> bool:
+    return isinstance(error, FilesinkError) and error.is_permanent
+
+
+def _gave_up(slot: int, left: Sequence[T], values: Sequence[T], first: Exception | None) -> CommitFailedError:
+    code = "PERMANENT" if _is_permanent(first) else "RETRIES"
     tried = "and trying again did not help" if code == "RETRIES" else "and trying again cannot help"
     reason = "The log says why" if first is None else f"The first failed with {type(first).__name__} {first}"
     return CommitFailedError(

@@ -100,8 +100,8 @@ LEDGER = (
     Mutant(
         "a commit that asks for a retry counts as done",
         "filesink/commit/publisher.py",
-        "                raise _gave_up(slot, left, values, first, code=code) from first\n",
-        "                del code\n                return []\n",
+        "                raise _gave_up(slot, left, values, first) from first\n",
+        "                return []\n",
     ),
     Mutant(
         "what a patient driver finds made counts as its own",
