@@ -29,7 +29,6 @@ from compaction.offline.superseded import check_bucket, outstanding, written
 from compaction.offline.swap import CompactionPlan, Swap
 from filesink.api import PreCommitStage
 from filesink.buckets.assigner import BucketAssigner
-from filesink.commit.committer import VerifyStage
 from filesink.commit.delete_permission import check_removal
 from filesink.commit.epoch import EpochLoop
 from filesink.commit.outcome import Outcome
@@ -47,6 +46,7 @@ from filesink.parts.committables import Committable, CommittableCodec, HeldFile,
 from filesink.parts.file_format import BulkFormat, FileFormat, RowFormat
 from filesink.parts.plan import Plan
 from filesink.parts.rolling import RollingPolicy
+from filesink.parts.stages.verify import VerifyStage
 from filesink.ports import Ports
 from filesink.storage.api import Kind, Store
 from filesink.storage.base_path import check_base_path
@@ -245,12 +245,12 @@ def _complete(store: Store) -> Complete:
     for sink_id in ledger_ids(store):
         ledger = Ledger(store, sink_id)
         if not ledger.is_open:
-            head, tag = ledger.newest(), sink_tag(sink_id)
+            head, tag = ledger.history.newest(), sink_tag(sink_id)
             finished = -1 if head is None else head.finished_slot
             slots[tag] = min(finished, slots.get(tag, finished))
             files = head.left.decode(codec) if head is not None and head.left.data else []
             left |= {name_of(file.path) for file in files if isinstance(file, ReplacedFile)}
-        for record in ledger.publishing():
+        for record in ledger.history.publishing():
             files = record.committables.decode(codec)
             publishing |= {name_of(file.target) for file in files if isinstance(file, PendingFile)}
     return Complete(slots=slots, publishing=frozenset(publishing), left=frozenset(left))

@@ -16,7 +16,8 @@ from filesink.commit.committer import FileCommitter
 from filesink.commit.publisher import Publisher
 from filesink.errors import CompactionError, ConcurrentDriverError, ConfigError, StagedDataLost, StorageError
 from filesink.file_sink.tiers import StoreAddress
-from filesink.ledger import ledger
+from filesink.ledger import folding
+from filesink.ledger.folding import Folding
 from filesink.ledger.identity import EXCLUSIVE, batch_write
 from filesink.ledger.ledger import Ledger
 from filesink.ledger.sweep import visible
@@ -295,7 +296,7 @@ def test_another_call_at_the_same_time_gives_up(world, monkeypatch):
 
 def test_many_compactions_leave_a_short_ledger(world, monkeypatch):
     """Copies of records are folded away, but for the last ones."""
-    monkeypatch.setattr(ledger, "_FOLD_EVERY", 5)
+    monkeypatch.setattr(folding, "_FOLD_EVERY", 5)
     for number in range(4, 25):
         stream(world, number)
         compact(world, 10 * GRACE)
@@ -430,7 +431,7 @@ def test_a_lost_merged_file_is_a_loss_of_rows_if_an_input_is_gone(removed, lost_
 def test_a_compaction_that_is_taken_back_makes_room_for_the_next_one(world, monkeypatch):
     """The merged file is lost just before the end; what is merged then is what readers are given."""
     inputs = set(world.visible())
-    crash_in(monkeypatch, Ledger, "sweep", lambda: compact(world))
+    crash_in(monkeypatch, Folding, "sweep", lambda: compact(world))
     for path in set(world.visible()) - inputs:
         del world.files.files[path]
     assert world.maintenance().recover(Lost.REWRITE, None).retracted == (0,)

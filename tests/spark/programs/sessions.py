@@ -7,7 +7,6 @@ import sys
 
 from pyspark.sql import SparkSession
 
-
 #: Of every session: no server of its own, UTC, and no more work than a test needs.
 SETTINGS = {
     "spark.ui.enabled": "false",
