@@ -11,7 +11,7 @@ import pytest
 from hypothesis import settings
 
 # The first example of a test pays for imports, and machines differ: no test fails by the clock.
-settings.register_profile("change", deadline=None, max_examples=50)
+settings.register_profile("change", deadline=None, max_examples=25)
 settings.register_profile("nightly", deadline=None, max_examples=1_000)
 
 
