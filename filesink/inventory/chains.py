@@ -8,6 +8,7 @@ Rules:
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from filesink.ledger.directory import LedgerDirectory, ledger_ids
 from filesink.ledger.identity import EXCLUSIVE
@@ -23,15 +24,29 @@ def is_new(store: Store) -> bool:
     return not any(listing.complete or listing.marks for listing in listings)
 
 
-def at_work(store: Store) -> dict[str, str]:
-    """Every epoch that is decided and not complete: its nonce, and what it is called in a message."""
-    found: dict[str, str] = {}
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AtWork:
+    """An epoch that is decided and not complete.
+
+    Attributes:
+        name: in messages.
+        paths: of the files that it makes visible.
+    """
+
+    name: str
+    paths: frozenset[str]
+
+
+def at_work(store: Store) -> dict[str, AtWork]:
+    """Every epoch that is decided and not complete, by its nonce."""
+    found: dict[str, AtWork] = {}
     for sink_id in ledger_ids(store):
         ledger = Ledger(store, sink_id)
         for slot in ledger.half_done():
             record = ledger.read(slot)
             if record is not None:
-                found[record.nonce] = f"epoch {slot} of '{sink_id}'"
+                paths = frozenset(file.target for file in _pending(record))
+                found[record.nonce] = AtWork(name=f"epoch {slot} of '{sink_id}'", paths=paths)
     return found
 
 
@@ -54,13 +69,7 @@ def superseded(store: Store) -> dict[str, set[str]]:
 
 def kept_rows(store: Store) -> dict[str, int]:
     """Number of rows of each file that a record names, as long as records are kept."""
-    codec = CommittableCodec()
-    return {
-        file.target: file.rows
-        for record in _kept(store)
-        for file in record.committables.decode(codec)
-        if isinstance(file, PendingFile)
-    }
+    return {file.target: file.rows for record in _kept(store) for file in _pending(record)}
 
 
 def newest_columns(store: Store) -> bytes:
@@ -74,3 +83,8 @@ def newest_columns(store: Store) -> bytes:
 def _kept(store: Store) -> Iterator[EpochRecord]:
     for sink_id in ledger_ids(store):
         yield from Ledger(store, sink_id).newest_first()
+
+
+def _pending(record: EpochRecord) -> list[PendingFile]:
+    files = record.committables.decode(CommittableCodec())
+    return [file for file in files if isinstance(file, PendingFile)]

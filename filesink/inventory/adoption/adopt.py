@@ -3,15 +3,18 @@
 Also for one whose inventory is damaged, of which as much is kept as can be read. Rules:
 1. First a mark stands that says so. Who completes an epoch from then on gives it a version; who had decided
    one before may not have seen the mark, and is waited for.
-2. Then files are listed, and the ledgers asked which are complete. They are adopted at a version of their own,
-   which an entry reserves; entries below are folded with them, so that no removal is forgotten.
-3. What was said before is replaced. Nobody can ask for a version before the adoption.
-4. Nothing but the inventory is written, and an adoption that was cut off is repeated from the start.
+2. Then files are listed, and ledgers asked which are complete. They are adopted at a version of their own, that
+   an entry reserves; entries below are folded with them, so that no removal is forgotten. An epoch that
+   has a version and is not complete yet keeps both, its version and its files.
+3. Nobody may fold meanwhile: the mark of the adoption comes after the one that was read before the listing.
+4. Everything else that was said is replaced. Nobody can ask for a version before the adoption.
+5. Nothing but the inventory is written, and an adoption that was cut off is repeated from the start.
 """
 
 from __future__ import annotations
 
 import logging
+from collections.abc import Collection, Mapping
 from typing import Any, Final
 
 import pyarrow as pa
@@ -64,11 +67,9 @@ class Adoption:
                 somebody else adopts or folds the same path all the time.
             StorageError, StateCorruptError: the store or a ledger cannot be read. Call again.
         """
-        if remains_of(self._store, self._clock).number < 0:
+        if self._remains().number < 0:
             begun = first_mark(MarkKind.ADOPTING, now_ms=self._clock.now_ms(), base_id=self._ids.uuid())
             put(self._store, mark_path(0), begun.to_bytes())
-        if remains_of(self._store, self._clock).is_begun:
-            self._wait_for_epochs()
         for _ in range(_TRIES):
             version = self._try()
             if version is not None:
@@ -79,36 +80,51 @@ class Adoption:
             code="CONCURRENT",
         )
 
-    def _wait_for_epochs(self) -> None:
-        """See rule 1."""
-        waiting = chains.at_work(self._store)
-        backoff: Backoff | None = None
-        while waiting := self._still_at_work(waiting):
-            backoff = backoff or Backoff(self._clock)
-            if not backoff.wait():
-                raise StateError(
-                    f"{min(waiting.values())} is decided and not complete: its driver is at work, or has died. "
-                    "Nothing was adopted. Start its query again, or call recover(), then call adopt() again",
-                    code="AT_WORK",
-                )
-
-    def _still_at_work(self, waiting: dict[str, str]) -> dict[str, str]:
-        now = chains.at_work(self._store)
-        entered = remains_of(self._store, self._clock).nonces()
-        return {nonce: name for nonce, name in waiting.items() if nonce in now and nonce not in entered}
-
     def _try(self) -> int | None:
         """The version of the adoption; ``None`` if others came between."""
+        before = self._remains()
+        self._wait_for_epochs(before)
+        entered = before.nonces()
+        known = {nonce: one for nonce, one in chains.at_work(self._store).items() if nonce in entered}
+        found = finished_files(self._store, {path for one in known.values() for path in one.paths})
+        adopted = self._reserve(before, self._columns())
+        now = self._remains()
+        if now.number != before.number:
+            return None
+        mark = self._mark(now, adopted, found, known)
+        return adopted.version if put(self._store, mark_path(mark.number), mark.to_bytes()) else None
+
+    def _remains(self) -> Remains:
+        return remains_of(self._store, self._clock)
+
+    def _wait_for_epochs(self, before: Remains) -> None:
+        """Until none is at work that may become complete without a version, or has one that nobody knows."""
+        if before.is_whole and not before.is_begun:
+            return
+        first = self._without_version()
+        backoff: Backoff | None = None
+        while waiting := {nonce: one for nonce, one in self._without_version().items() if nonce in first}:
+            backoff = backoff or Backoff(self._clock)
+            if backoff.wait():
+                continue
+            if before.is_begun:
+                raise _at_work(waiting)
+            # If it is dead, whoever carries it through gives it a version after the adoption's.
+            log.warning("%s. It was not waited for any longer", _at_work(waiting).message)
+            return
+
+    def _without_version(self) -> dict[str, chains.AtWork]:
+        """Epochs at work, by their nonces."""
+        found = chains.at_work(self._store)
+        known = self._remains().nonces()
+        return {nonce: one for nonce, one in found.items() if nonce not in known}
+
+    def _columns(self) -> bytes:
+        """The newest columns that a record tells, which can be found by their id now."""
         columns = chains.newest_columns(self._store)
         if columns:
             put_schema(self._store, columns)
-        found = finished_files(self._store)
-        adopted = self._reserve(remains_of(self._store, self._clock), columns)
-        now = remains_of(self._store, self._clock)
-        if now.mark is not None and now.mark.version >= adopted.version:
-            return None
-        mark = self._mark(now, adopted, found)
-        return adopted.version if put(self._store, mark_path(mark.number), mark.to_bytes()) else None
+        return columns
 
     def _reserve(self, remains: Remains, columns: bytes) -> Entry:
         """An entry of the adoption itself, at a version that nobody else can have."""
@@ -132,14 +148,18 @@ class Adoption:
                 return entry
             version += 1
 
-    def _mark(self, remains: Remains, adopted: Entry, found: pa.Table) -> Mark:
-        """The mark with which the adoption is done, whose segments are there."""
+    def _mark(self, remains: Remains, adopted: Entry, found: pa.Table, known: Collection[str]) -> Mark:
+        """The mark with which the adoption is done, whose segments are there.
+
+        ``known``: nonces of epochs at work whose versions must not be forgotten.
+        """
         version, number = adopted.version, remains.number + 1
         entries = [entry for entry in remains.entries if entry.version < version]
-        first = entries[0].version if entries else version
-        span = Span(number=number, first=first, last=version, level=_LEVEL)
+        span = Span(number=number, first=1, last=version, level=_LEVEL)
         rows = file_rows.merged([at_version(found, version), file_rows.files_of(entries)])
-        epochs = epoch_rows.table_of([*map(epoch_rows.row_of, entries), _row(adopted, found)])
+        new = epoch_rows.table_of([*map(epoch_rows.row_of, entries), _row(adopted, found)])
+        old = remains.epochs.filter(pc.is_in(remains.epochs["nonce"], value_set=pa.array(known, pa.string())))
+        epochs = epoch_rows.in_order([old, new])
         return Mark(
             number=number,
             previous=digest(remains.data),
@@ -160,6 +180,14 @@ class Adoption:
         except FilesinkError as error:
             # What is left is named by nothing that counts, and goes with a later fold.
             log.warning("what the adoption has replaced was not removed: %s", error)
+
+
+def _at_work(waiting: Mapping[str, chains.AtWork]) -> StateError:
+    return StateError(
+        f"{min(one.name for one in waiting.values())} is decided and not complete: its driver is at work, or "
+        "has died. Start its query again, or call recover(), then call adopt() again",
+        code="AT_WORK",
+    )
 
 
 def _row(adopted: Entry, found: pa.Table) -> dict[str, Any]:

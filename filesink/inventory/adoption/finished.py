@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -24,9 +24,14 @@ class _Found:
     name: PartName
 
 
-def finished_files(store: Store) -> pa.Table:
-    """Rows of all files that are there; ``at_version`` says since when."""
-    found = _there(store)
+def finished_files(store: Store, entered: Collection[str]) -> pa.Table:
+    """Rows of all files that are there; ``at_version`` says since when.
+
+    Args:
+        store: of the base path.
+        entered: paths that count although the epoch which made them visible is not complete.
+    """
+    found = _there(store, entered)
     sinks = {sink_tag(sink_id): sink_id for sink_id in ledger_ids(store)}
     rows = _rows(store, [file.path for file in found])
     return table_of(
@@ -46,7 +51,7 @@ def at_version(found: pa.Table, version: int) -> pa.Table:
     return found.set_column(FILES.get_field_index("added"), FILES.field("added"), added)
 
 
-def _there(store: Store) -> list[_Found]:
+def _there(store: Store, entered: Collection[str]) -> list[_Found]:
     listed = [
         _Found(path=join(directory, entry.name), size=entry.size, name=name)
         for directory, entries in walk(store)
@@ -59,7 +64,8 @@ def _there(store: Store) -> list[_Found]:
     return [
         file
         for file in listed
-        if complete.has(name_of(file.path), file.name) and not superseded.get(file.path, set()) & paths
+        if file.path in entered
+        or (complete.has(name_of(file.path), file.name) and not superseded.get(file.path, set()) & paths)
     ]
 
 

@@ -1,15 +1,18 @@
-"""What can be read of an inventory that may be damaged. Touches nothing."""
+"""What can be read of an inventory that may be damaged, or may be none yet. Touches nothing."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Final
 
+import pyarrow as pa
+
 from filesink.errors import FilesinkError, StateError, StorageError
 from filesink.inventory.entry import Entry
-from filesink.inventory.mark import Mark, MarkKind
+from filesink.inventory.mark import Mark, MarkKind, Segment
 from filesink.inventory.names import Listing, mark_path
-from filesink.inventory.reading import Reader
+from filesink.inventory.reading import Moved, Reader
+from filesink.inventory.rows.epochs import in_order
 from filesink.ports import Clock
 from filesink.storage.api import Store
 
@@ -27,6 +30,8 @@ class Remains:
         base_id: of the inventory; ``""`` if it cannot be read anywhere.
         newest: no version above it has ever been given to an epoch, by all that is known.
         entries: those above ``mark`` that can be read.
+        epochs: rows of its segments.
+        is_whole: whether everything that was ever said of epochs could be read.
     """
 
     number: int
@@ -35,17 +40,18 @@ class Remains:
     base_id: str
     newest: int
     entries: tuple[Entry, ...]
+    epochs: pa.Table
+    is_whole: bool
 
     @property
     def is_begun(self) -> bool:
         """Whether nothing was ever said here but that the path is being adopted."""
-        return self.number < 0 or (
-            self.mark is not None and self.number == 0 and self.mark.kind is MarkKind.ADOPTING
-        )
+        mark = self.mark
+        return self.number <= 0 and (mark is None or mark.kind is MarkKind.ADOPTING)
 
     def nonces(self) -> set[str]:
-        """Of epochs that have an entry."""
-        return {entry.epoch.nonce for entry in self.entries}
+        """Of epochs that have a version."""
+        return {*(entry.epoch.nonce for entry in self.entries), *map(str, self.epochs["nonce"].to_pylist())}
 
 
 def remains_of(store: Store, clock: Clock) -> Remains:
@@ -58,18 +64,21 @@ def remains_of(store: Store, clock: Clock) -> Remains:
     listing = reader.listing()
     mark = next((one for number in reversed(listing.marks) if (one := _mark(store, number))), None)
     covered = 0 if mark is None else mark.version
-    found = [_entry(reader, version) for version in listing.entries if version > covered]
-    entries = [entry for entry in found if entry is not None]
+    above = [version for version in listing.entries if version > covered]
+    entries = [entry for version in above if (entry := _entry(reader, version))]
     base_id = mark.base_id if mark is not None else entries[0].base_id if entries else ""
+    ours = tuple(entry for entry in entries if entry.base_id == base_id)
+    epochs = [_epochs(reader, segment) for segment in (() if mark is None else mark.of_kind("epochs"))]
     number = listing.marks[-1] if listing.marks else -1
-    newest = max([covered, *listing.entries])
     return Remains(
         number=number,
         data=(store.read(mark_path(number)) or b"") if listing.marks else b"",
         mark=mark,
         base_id=base_id,
-        newest=newest + (_LEAP if _is_beheaded(mark, listing) else 0),
-        entries=tuple(entry for entry in entries if entry.base_id == base_id),
+        newest=max([covered, *listing.entries]) + (_LEAP if _is_beheaded(mark, listing) else 0),
+        entries=ours,
+        epochs=in_order([rows for rows in epochs if rows is not None]),
+        is_whole=not _is_beheaded(mark, listing) and None not in epochs and len(ours) == len(above),
     )
 
 
@@ -98,4 +107,11 @@ def _entry(reader: Reader, version: int) -> Entry | None:
     except StorageError:
         raise
     except FilesinkError:
+        return None
+
+
+def _epochs(reader: Reader, segment: Segment) -> pa.Table | None:
+    try:
+        return in_order([rows for piece in reader.rows([segment]) for rows in piece])
+    except (Moved, StateError):
         return None
