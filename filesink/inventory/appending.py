@@ -131,20 +131,22 @@ class Inventory:
     def _find(self, draft: Draft, *, after: int) -> tuple[int | None, Look]:
         """The version of ``draft`` above ``after`` if it has one; and what counted when it was looked for."""
 
-        def ask(look: Look) -> tuple[int | None, Look]:
+        def ask(look: Look, entries: list[Entry]) -> tuple[int | None, Look]:
             if look.newest < after:
                 raise StateCorruptError(
                     f"{entry_path(look.newest + 1)} is missing, and there was version {after}: maybe "
                     f"{DIRECTORY} is an older copy. Bring it back, or {ADOPT_AGAIN}",
                     code="GAP",
                 )
-            found = self._reader.version_of(look, draft.nonce, after=after)
+            found = next((one.version for one in entries if one.epoch.nonce == draft.nonce), None)
+            if found is None:
+                found = self._reader.version_of(look, draft.nonce, after=after)
             if found is None and draft.added and after < look.mark.horizon:
                 # It is so old that its own row may be gone; those of its files are not.
                 found = self._reader.added_at(look, [file.path for file in draft.added])
             return found, look
 
-        answer = self._reader.steady(ask)
+        answer = self._reader.steady(ask, after=after)
         if answer is None:
             raise _gone()
         found, self._known = answer

@@ -3,8 +3,8 @@
 Rules:
 1. The directory is listed first, then files are read. One that is gone by then was folded away: list again.
 2. Entries stand above a mark without a gap. One that stays is damage, and the version is named.
-3. An answer counts if the mark from which it was made is still the newest when everything was read: after a
-   fold, an entry that came too late may stand where another one stood.
+3. Entries count if the mark below them is still the newest when they were read: after a fold, one that came
+   too late may stand where another one stood. Segments never change.
 4. A mark is the newest if the next number is free. Marks are removed in their order, so that, where the mark
    itself still stands, none above it was removed either; asked only where there was time for a removal.
 """
@@ -64,11 +64,15 @@ class Look:
 
 
 class Moved(Exception):  # noqa: N818 - no error, unless it stays so
-    """Something was folded away while it was read. ``error`` is raised if that does not pass."""
+    """Something was folded away while it was read. ``error`` is raised if that does not pass.
 
-    def __init__(self, error: StateCorruptError) -> None:
+    ``number`` is that of the mark which was the newest.
+    """
+
+    def __init__(self, error: StateCorruptError, number: int = -1) -> None:
         super().__init__(error.message)
         self.error = error
+        self.number = number
 
 
 class Reader:
@@ -89,26 +93,38 @@ class Reader:
         Raises:
             StateCorruptError: it is damaged; the message names the file.
         """
-        return self.steady(lambda look: look, is_final=True)
+        return self._patiently(self._look)
 
-    def steady(self, ask: Callable[[Look], T], *, is_final: bool = False) -> T | None:
-        """What ``ask`` makes of what counts now, asked again while that changes; ``None`` as in ``look``.
+    def steady(self, ask: Callable[[Look, list[Entry]], T], *, after: int = 0) -> T | None:
+        """What ``ask`` makes of what counts now, and of all entries of it above version ``after``.
 
-        ``is_final``: the answer holds whatever happens meanwhile.
+        Asked again if a segment is gone when it comes to read it. ``None`` and errors as in ``look``.
         """
+
+        def once() -> T | None:
+            look = self._look()
+            if look is None:
+                return None
+            entries = self.entries(look, after=after)
+            if not self.is_newest(look):
+                raise Moved(_vanished(mark_path(look.mark.number)), look.mark.number)
+            return ask(look, entries)
+
+        return self._patiently(once)
+
+    def _patiently(self, ask: Callable[[], T]) -> T:
+        """What ``ask`` returns, asked again as long as marks come, and then for a while."""
         backoff: Backoff | None = None
+        number = -1
         while True:
-            moved = Moved(_vanished(DIRECTORY))
             try:
-                found = self._look()
-                answer = None if found is None else ask(found)
-                if found is None or is_final or self.is_newest(found):
-                    return answer
-            except Moved as error:
-                moved = error
-            backoff = backoff or Backoff(self._clock, retries=_RETRIES)
-            if not backoff.wait():
-                raise moved.error
+                return ask()
+            except Moved as moved:
+                if backoff is None or moved.number > number:
+                    backoff = Backoff(self._clock, retries=_RETRIES)
+                number = moved.number
+                if not backoff.wait():
+                    raise moved.error from None
 
     def is_newest(self, look: Look) -> bool:
         """Whether no mark has come after that of ``look``; see rule 4."""
@@ -131,30 +147,30 @@ class Reader:
         number = listing.marks[-1]
         data = self._store.read(mark_path(number))
         if data is None:
-            raise Moved(_vanished(mark_path(number)))
+            raise Moved(_vanished(mark_path(number)), number)
         mark = Mark.from_bytes(data, where=mark_path(number))
         above = [version for version in listing.entries if version > mark.version]
         for expected, version in zip(count(mark.version + 1), above, strict=False):
             if version != expected:
-                raise Moved(_damaged(entry_path(expected), f"is missing, and version {version} is there"))
+                error = _damaged(entry_path(expected), f"is missing, and version {version} is there")
+                raise Moved(error, number)
         if not above:
             _check_top(listing, number)
         newest = above[-1] if above else mark.version
         return Look(mark=mark, data=data, newest=newest, seen_ms=now_ms)
 
-    def entries(self, look: Look, *, after: int = 0, up_to: int | None = None) -> list[Entry]:
-        """The entries of ``look`` above version ``after``.
+    def entries(self, look: Look, *, after: int = 0) -> list[Entry]:
+        """The entries of ``look`` above version ``after``, if they were not folded meanwhile: see rule 3.
 
         Raises:
             Moved: one has gone.
             StateCorruptError: one is damaged, or not that of its name.
         """
-        last = look.newest if up_to is None else min(up_to, look.newest)
-        versions = range(max(after, look.mark.version) + 1, last + 1)
+        versions = range(max(after, look.mark.version) + 1, look.newest + 1)
         found = self._store.runner.run(self.entry, versions)
         for version, entry in zip(versions, found, strict=True):
             if entry is None:
-                raise Moved(_vanished(entry_path(version)))
+                raise Moved(_vanished(entry_path(version)), look.mark.number)
             if entry.base_id != look.mark.base_id:
                 raise _foreign(entry_path(version))
         return [entry for entry in found if entry is not None]
@@ -187,14 +203,12 @@ class Reader:
     def _bytes(self, segment: Segment) -> bytes:
         data = self._store.read(segment_path(segment.name))
         if data is None:
-            raise Moved(_damaged(segment_path(segment.name), "is missing", code="VANISHED"))
+            error = _damaged(segment_path(segment.name), "is missing", code="VANISHED")
+            raise Moved(error)
         return data
 
     def version_of(self, look: Look, nonce: str, *, after: int) -> int | None:
-        """The version above ``after`` of the epoch with this nonce, if it has one."""
-        for entry in self.entries(look, after=after):
-            if entry.epoch.nonce == nonce:
-                return entry.version
+        """The version above ``after`` of the epoch with this nonce, if it is in segments."""
         for piece in reversed(self.pieces(look, "epochs", after=after)):
             for rows in piece:
                 found = rows.filter(pc.equal(rows["nonce"], nonce))["version"]
@@ -217,7 +231,7 @@ def _check_top(listing: Listing, number: int) -> None:
     """Whoever makes segments for the next mark does it of entries above this one; here are none."""
     if listing.segments and listing.segments[-1][0] > number:
         newest, name = listing.segments[-1]
-        raise Moved(_damaged(mark_path(newest), f"is missing, for which {name} was made"))
+        raise Moved(_damaged(mark_path(newest), f"is missing, for which {name} was made"), number)
 
 
 def _damaged(path: str, what: str, *, code: str = "GAP") -> StateCorruptError:

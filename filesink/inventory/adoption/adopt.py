@@ -3,8 +3,8 @@
 Also for one whose inventory is damaged, of which as much is kept as can be read. Rules:
 1. First a mark stands that says so. Who completes an epoch from then on gives it a version; who had decided
    one before may not have seen the mark, and is waited for.
-2. Then files are listed, and ledgers asked which are complete. They are adopted at a version of their own, that
-   an entry reserves; entries below are folded with them, so that no removal is forgotten. An epoch that
+2. Then files are listed, and ledgers asked which are complete. They are adopted at a version of their own,
+   which an entry reserves; entries below are folded with them, so that no removal is forgotten. An epoch that
    has a version and is not complete yet keeps both, its version and its files.
 3. Nobody may fold meanwhile: the mark of the adoption comes after the one that was read before the listing.
 4. Everything else that was said is replaced. Nobody can ask for a version before the adoption.

@@ -72,8 +72,10 @@ def rows_of(data: bytes, segment: Segment) -> Iterator[pa.Table]:
     with _readable(path):
         file = pq.ParquetFile(pa.BufferReader(data), read_dictionary=_words(segment.kind))
         _check_version((file.metadata.metadata or {})[_VERSION_KEY.encode()], path)
+        with_threads = segment.rows >= _ROW_GROUP  # waking them takes longer than reading a small one
         for group in range(file.num_row_groups):
-            yield file.read_row_group(group, columns=schema.names).select(schema.names).cast(schema)
+            rows = file.read_row_group(group, columns=schema.names, use_threads=with_threads)
+            yield rows.select(schema.names).cast(schema)
 
 
 @contextmanager
