@@ -5,8 +5,8 @@ Rules:
 2. Entries stand above a mark without a gap. One that stays is damage, and the version is named.
 3. Entries count if the mark below them is still the newest when they were read: after a fold, one that came
    too late may stand where another one stood. Segments never change.
-4. A mark is the newest if the next number is free. Marks are removed in their order, so that, where the mark
-   itself still stands, none above it was removed either; asked only where there was time for a removal.
+4. A mark is the newest if the next number is free. Where so much time has passed that the next one may have
+   been removed again, a listing tells.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from formats.arrow import pc
 T = TypeVar("T")
 
 _RETRIES: Final = 6  # three seconds: a fold takes less
-_SURE_MS: Final = 600_000  # a removed mark was superseded an hour ago at least, and sixteen came after it
+_SURE_MS: Final = 600_000  # a mark that is removed was there for an hour, and sixteen have come after it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -131,7 +131,7 @@ class Reader:
         if self._store.read(mark_path(look.mark.number + 1)) is not None:
             return False
         is_recent = 0 <= self._clock.now_ms() - look.seen_ms < _SURE_MS
-        return is_recent or self._store.read(mark_path(look.mark.number)) == look.data
+        return is_recent or self.listing().marks[-1:] == (look.mark.number,)
 
     def listing(self) -> Listing:
         """Everything that stands in the directory."""

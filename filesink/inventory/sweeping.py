@@ -6,8 +6,9 @@ Rules:
    two newest name stays in any case.
 3. A segment made for a mark that is still to come is somebody's work. One made for a number that is taken is
    that of a fold that has lost.
-4. Marks go in their order, and the newest sixteen never, nor does the first: a driver that was asleep looks
-   for the number after the one it knows, and must find it, or its own gone, see ``reading``.
+4. The newest sixteen marks stay, however old: a driver that was away for some minutes looks for the number
+   after the one it knows, and must find it, whatever the clocks of others say. The first one stays for ever:
+   it says that the path has an inventory.
 """
 
 from __future__ import annotations
