@@ -37,7 +37,7 @@ from filesink.commit.replay import EpochOptions
 from filesink.durations import parse_duration_ms
 from filesink.errors import CompactionError, ConfigError
 from filesink.file_sink.report import EpochReport, report_of
-from filesink.file_sink.tiers import FileTiers, StoreAddress
+from filesink.file_sink.tiers import FileTiers
 from filesink.inventory.adoption.complete_files import complete_files
 from filesink.ledger.identity import EXCLUSIVE
 from filesink.ledger.sweep import walk
@@ -47,6 +47,7 @@ from filesink.parts.file_format import BulkFormat, FileFormat, RowFormat
 from filesink.parts.plan import Plan
 from filesink.parts.rolling import RollingPolicy
 from filesink.ports import Ports
+from filesink.storage.address import StoreAddress
 from filesink.storage.api import Kind, Store
 from filesink.storage.base_path import check_base_path
 from filesink.system import SystemClock, SystemIds, ThreadRunner

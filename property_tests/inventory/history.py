@@ -4,8 +4,8 @@ The ledgers are lists here: an epoch is decided when it is in one, and complete 
 integer decides everything. What must hold:
 
 * every epoch gets one version, the same for whoever asks; versions are 1, 2, 3 … without a gap;
-* whoever looks sees the files that are live at some version, by the model, and none before those versions that
-  were given when the look began;
+* whoever looks sees the files that are live at some version, by the model, and at none before the newest that
+  was given when the look began;
 * no reader meets an error that stays, and no file is left that nobody needs.
 """
 
@@ -127,15 +127,13 @@ class InventoryHistory:
     def _start(self, chain: int) -> None:
         self.drivers += 1
         process = Process(f"driver {self.drivers}")
-        self.world.spawn(process.name, process, lambda: self._drive(chain, process))
+        self.world.spawn(process.name, process, lambda: self._drive(chain))
 
-    def _drive(self, chain: int, process: Process) -> None:
+    def _drive(self, chain: int) -> None:
         """Carry on with a chain, until its quota is there; whoever dies is followed by another."""
         try:
             while len(self.chains[chain]) < self.shape.epochs or not self.chains[chain][-1].complete:
                 self._run(chain)
-                if process.dead:
-                    raise Killed
         except Killed:
             if self.world.plan is not None:
                 self._start(chain)
@@ -220,10 +218,13 @@ class InventoryHistory:
 
     def _read(self) -> None:
         while True:
-            rest = self.world.operations + self.random.randrange(200)
-            self.world.wait(lambda rest=rest: self.world.operations >= rest)
+            self._rest(self.world.operations + self.random.randrange(200))
+            reader = Reader(SteppedStore(self.files, self.world), SimClock(self.world))
             with suppress(StorageError):
-                self._look(Snapshots(Reader(SteppedStore(self.files, self.world), SimClock(self.world)), "/base"))
+                self._look(Snapshots(reader, "/base"))
+
+    def _rest(self, until: int) -> None:
+        self.world.wait(lambda: self.world.operations >= until)
 
     def _look(self, snapshots: Snapshots) -> None:
         given = max(self.versions.values(), default=0)
@@ -343,4 +344,3 @@ def run_seed(seed: int, trace: Callable[[str], None] | None = None) -> str | Non
     except Violation as violation:
         return str(violation)
     return None
-

@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 from collections.abc import Callable, Iterable
 from random import Random
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from filesink.errors import StorageError
 from filesink.storage.api import Entry, PutResult
@@ -52,7 +52,7 @@ class StoreTrouble(Plan):
 
 
 class SteppedStore(MemoryStore):
-    """As ``MemoryStore``, for actors of ``world``. What lies there is shared by all with the same ``files``."""
+    """As ``MemoryStore``, for actors of ``world``; those with the same ``files`` share what lies there."""
 
     def __init__(self, files: MemoryFiles, world: World) -> None:
         super().__init__(files)
@@ -82,9 +82,8 @@ class SteppedStore(MemoryStore):
 
     def _step(self, operation: str, path: str, effect: Callable[[], T]) -> T:
         try:
-            result: Any = self._world.step(self._world.current, operation, path, effect)
+            return self._world.step(self._world.current, operation, path, effect)
         except StorageError:
             raise
         except OSError as error:
             raise StorageError(f"{operation} of '{path}': {error}", code="IO") from error
-        return result
