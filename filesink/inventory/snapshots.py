@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Final, TypeVar
 
 import pyarrow as pa
 
@@ -21,6 +21,8 @@ from filesink.inventory.rows.merging import merge
 from formats.arrow import pc
 
 T = TypeVar("T")
+
+_NO_ENTRIES: Final = 1 << 62  # a version above all
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,7 +52,7 @@ class Snapshots:
             StateError: ``NO_INVENTORY``, the path has none; ``ADOPTING``, it is being adopted.
             StateCorruptError: it is damaged, and the message names the file. All calls raise these.
         """
-        return self._steady(lambda look, _: look.newest)
+        return self._steady(lambda look, _: look.newest, after=_NO_ENTRIES)
 
     def files_at(self, version: int | None) -> Files:
         """The files that are live at ``version``; ``None`` for the newest.
@@ -122,7 +124,7 @@ class Snapshots:
             code="HISTORY_EXPIRED",
         )
 
-    def _steady(self, ask: Callable[[Look, list[Entry]], T]) -> T:
+    def _steady(self, ask: Callable[[Look, list[Entry]], T], *, after: int = 0) -> T:
         def checked(look: Look, entries: list[Entry]) -> list[T]:
             if look.mark.kind is MarkKind.ADOPTING:
                 raise StateError(
@@ -132,7 +134,7 @@ class Snapshots:
                 )
             return [ask(look, entries)]
 
-        found = self._reader.steady(checked)
+        found = self._reader.steady(checked, after=after)
         if found is None:
             raise StateError(
                 f"'{self._path}' was written before there were inventories; call once, with the right to "

@@ -64,9 +64,8 @@ class Snapshot:
             StateError: ``NO_SCHEMA``, nobody has noted any, and the files do not tell.
         """
         found = noted(self._rows)
-        if found:
-            return self._with_partitions(self._site.schema(found[0].schema))
-        return self._with_partitions(self._of_newest_file())
+        newest = found[0].schema if found else self._of_newest_epoch()
+        return self._with_partitions(self._site.schema(newest) if newest else self._of_newest_file())
 
     def to_arrow(self) -> pa.Table:
         """The list of its files: a row for each, with the attributes of ``LiveFile`` as columns."""
@@ -99,6 +98,12 @@ class Snapshot:
         buckets = pc.unique(self._rows["bucket"].cast(pa.string())).to_pylist()
         return with_partitions(schema, buckets)
 
+    def _of_newest_epoch(self) -> str:
+        """Id of the columns that an epoch has noted last; ``""`` if none has. Adopted files tell none."""
+        rows = self._site.snapshots().epochs(None)
+        names = rows.filter(pc.less_equal(rows["version"], self.version))["schema"].to_pylist()
+        return next((str(name) for name in reversed(names) if name), "")
+
     def _of_newest_file(self) -> pa.Schema:
         if not self._rows.num_rows:
             raise StateError(
@@ -113,12 +118,16 @@ class Snapshot:
         return StoreFiles(self._site.store, None if "://" in base else base, self._gone)
 
     def _gone(self, path: str) -> StorageError:
-        instead = "the newest version"
+        newest: int | None = None
         with suppress(FilesinkError):  # the message does without it
-            instead = f"version {self._site.snapshots().newest()}"
+            newest = self._site.snapshots().newest()
+        what = (
+            f"it was replaced since. Read {'the newest version' if newest is None else f'version {newest}'}"
+        )
+        if newest == self.version:
+            what = "no sink has removed it. Bring it back, or have filesink.adopt() look up what is there"
         return StorageError(
-            f"'{path}' of version {self.version} of '{self._site.base_path}' is not there any more: it was "
-            f"replaced or removed since. Read {instead}",
+            f"'{path}' of version {self.version} of '{self._site.base_path}' is not there any more: {what}",
             code="SNAPSHOT_GONE",
         )
 
