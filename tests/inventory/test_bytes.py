@@ -20,7 +20,7 @@ from filesink.inventory.rows.files import files_of
 from filesink.inventory.rows.segments import rows_of, to_bytes
 from filesink.inventory.schemas import put_schema, read_schema, schema_id
 from filesink.storage.memory import MemoryFile, MemoryFiles, MemoryStore
-from tests.inventory.examples import BASE_ID, COLUMNS, FIRST, SECOND, golden, mark, segment
+from tests.inventory.examples import COLUMNS, FIRST, GOLDEN, SECOND, golden, mark, segment
 
 numbers = st.integers(0, 2**63 - 1)
 words = st.text(st.characters(exclude_categories=["Cs"]), max_size=5)
@@ -111,6 +111,13 @@ def test_columns_of_the_first_release() -> None:
     files.files[schema_path(schema_id(COLUMNS))] = MemoryFile(1, 0, golden("schema"))
     assert schema_id(COLUMNS) == FIRST.epoch.schema
     assert read_schema(MemoryStore(files), schema_id(COLUMNS)).serialize().to_pybytes() == COLUMNS
+
+
+def test_the_page_shows_the_bytes() -> None:
+    """What ``docs/inventory.md`` has as a test vector is the entry of the first release."""
+    page = (GOLDEN.parents[1] / "docs" / "inventory.md").read_text()
+    for line in golden("entry").decode().splitlines():
+        assert f"    {line}\n" in page
 
 
 def test_what_parquet_is_made_of() -> None:
@@ -227,4 +234,3 @@ def test_columns_that_are_others_are_told() -> None:
     put_schema(store, b"no columns")
     with pytest.raises(StateCorruptError, match="is malformed"):
         read_schema(store, schema_id(b"no columns"))
-    assert BASE_ID
