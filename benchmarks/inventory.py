@@ -1,8 +1,8 @@
 """What the inventory costs: its readers for a million live files, and an epoch, early and late.
 
-Without Spark. Epochs are appended to an inventory in memory, whose calls are counted: how many an epoch takes,
-and milliseconds, after a hundred epochs and at the end. What has come of them is then read from this machine's
-disk, in a process of its own: bytes on disk, seconds and memory of a snapshot.
+Without Spark. Epochs are appended to an inventory in memory, whose calls are counted: how many an epoch
+takes, and milliseconds, after a hundred epochs and at the end. What has come of them is then read from this
+machine's disk, in a process of its own: bytes on disk, seconds and memory of a snapshot.
 """
 
 from __future__ import annotations
