@@ -22,9 +22,11 @@ import filesink
 from filesink.inventory.appending import FOLD_EVERY, Inventory
 from filesink.inventory.entry import AddedFile, Cause, Draft
 from filesink.inventory.names import DIRECTORY
+from filesink.inventory.reading import Reader
 from filesink.naming import new_part_id, sink_tag
 from filesink.storage.faulty import FaultyStore
 from filesink.storage.memory import MemoryFiles, MemoryStore
+from filesink.storage.open import open_store
 from filesink.system import SystemClock, SystemIds
 from paired import keep
 from scale import resident
@@ -53,24 +55,26 @@ def main() -> None:
 
 
 def epochs(arguments: argparse.Namespace) -> MemoryFiles:
-    """Many epochs; what is in the store then."""
+    """Many epochs; what is in the store then. Milliseconds are those of the processor."""
     files, calls = MemoryFiles(), Counter[str]()
     store = FaultyStore(MemoryStore(files), lambda operation, _: calls.update([operation]))
     inventory = Inventory(store, clock=SystemClock(), ids=SystemIds())
     taken: list[float] = []
     counted: list[int] = []
     for draft in _drafts(arguments.epochs, arguments.files):
-        before, started = calls.total(), time.perf_counter()
+        before, started = calls.total(), time.process_time()
         inventory.append(draft, floor=inventory.newest())
-        taken.append((time.perf_counter() - started) * 1000)
+        taken.append((time.process_time() - started) * 1000)
         counted.append(calls.total() - before)
     first, last = slice(EARLY, EARLY + WINDOW), slice(-WINDOW, None)
     found = {
         f"epochs {EARLY} to {EARLY + WINDOW}": _cost(taken[first], counted[first]),
         f"the last {WINDOW}": _cost(taken[last], counted[last]),
         "ratio of calls": f"{sum(counted[last]) / sum(counted[first]):.2f}",
-        "ratio of medians": f"{statistics.median(taken[last]) / statistics.median(taken[first]):.2f}",
-        "longest pause": f"{max(taken):.0f} ms",
+        "ratio of medians, and of means": " and ".join(
+            f"{mean(taken[last]) / mean(taken[first]):.2f}" for mean in (statistics.median, statistics.mean)
+        ),
+        "longest": f"{max(taken):.0f} ms",
         "calls by kind, of an epoch": _per(calls, arguments.epochs),
     }
     _found(f"{arguments.epochs:,} epochs of {arguments.files} files", found)
@@ -80,18 +84,19 @@ def epochs(arguments: argparse.Namespace) -> MemoryFiles:
 def read(base: Path, count: int) -> None:
     """A snapshot, as ``filesink.open`` gives it."""
     size = sum(file.stat().st_size for file in (base / DIRECTORY).iterdir())
-    named = sum(file.stat().st_size for file in (base / DIRECTORY).glob("*.files"))
+    look = Reader(open_store(base, {}), SystemClock()).look()
+    named = 0 if look is None else sum(segment.size for segment in look.mark.of_kind("files"))
     directory = filesink.open(base)
     Path("/proc/self/clear_refs").write_text("5")  # the peak begins anew
-    before, started = resident(), time.perf_counter()
+    before, started, processor = resident(), time.perf_counter(), time.process_time()
     snapshot = directory.snapshot()
-    spent = time.perf_counter() - started
+    spent, processor = time.perf_counter() - started, time.process_time() - processor
     peak = resident("VmHWM") - before
     if len(snapshot.files) != count:
         raise SystemExit(f"{len(snapshot.files)} files instead of {count}")
     found = {
         "directory": f"{size / MIB:.1f} MiB, segments of files {named / count:.0f} bytes a live file",
-        "snapshot": f"{spent:.2f} s",
+        "snapshot": f"{spent:.2f} s, {processor:.2f} s of the processor",
         "peak memory": f"{peak / MIB:.0f} MiB more than before",
         "kept": f"{snapshot.to_arrow().nbytes / MIB:.0f} MiB",
     }
