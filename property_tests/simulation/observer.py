@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable
 from typing import Any
 
+from property_tests.simulation.inventory_watch import InventoryWatch
 from property_tests.simulation.nodes import Inode
 from property_tests.simulation.power_cut import look_after_power_cut
 from property_tests.simulation.reading import (
@@ -60,6 +61,7 @@ class Observer:
         self.uploads: UploadWatch | None = None  # of an object store, whose objects are files here
         self.replacements = Replacements(self)
         self.superseded = Superseded(self)
+        self.inventory = InventoryWatch(self)
         self.looks = True
         world.watch = self.look
         world.on_cut = lambda: look_after_power_cut(self)
@@ -89,6 +91,8 @@ class Observer:
             ledger = _LEDGER.fullmatch(name) if name.startswith("_") else None
             if claim := _CLAIM.fullmatch(name):
                 self._claimed(claim["name"], name, made=kind == "made")
+            elif self.inventory.look(name, made=kind == "made"):
+                continue
             elif ledger is not None:
                 self._ledger(process, ledger, made=kind == "made")
             elif not is_hidden(name):
@@ -288,6 +292,7 @@ class Observer:
                 self.world.fail(f"I15: {path} forgets what the epochs before it have left")
             chain.complete.add(slot)
             return
+        self.inventory.completed(record)
         for target in record.pending:
             if target not in self.visible and target not in self.replacements.files:
                 self.world.fail(f"I1: slot {slot} is complete and {target} is not visible")
