@@ -29,7 +29,6 @@ from compaction.offline.superseded import check_bucket, outstanding, written
 from compaction.offline.swap import CompactionPlan, Swap
 from filesink.api import PreCommitStage
 from filesink.buckets.assigner import BucketAssigner
-from filesink.commit.committer import VerifyStage
 from filesink.commit.delete_permission import check_removal
 from filesink.commit.epoch import EpochLoop
 from filesink.commit.outcome import Outcome
@@ -46,6 +45,7 @@ from filesink.parts.committables import Committable, HeldFile
 from filesink.parts.file_format import BulkFormat, FileFormat, RowFormat
 from filesink.parts.plan import Plan
 from filesink.parts.rolling import RollingPolicy
+from filesink.parts.stages.verify import VerifyStage
 from filesink.ports import Ports
 from filesink.storage.address import StoreAddress
 from filesink.storage.api import Kind, Store

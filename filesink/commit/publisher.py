@@ -98,7 +98,7 @@ class Publisher(Generic[S, C, A]):
         committables = record.committables.decode(self._sink.committable_codec)
         if not is_valid(record, self._ledger):
             self.discard(committables, record.announcement)
-            self._ledger.complete(record, left=self._ledger.left_before(record.slot))
+            self._ledger.complete(record, left=self._ledger.history.left_before(record.slot))
             return None
         if decider is Decider.EARLIER_DRIVER:
             self._committer.restore()
@@ -106,7 +106,7 @@ class Publisher(Generic[S, C, A]):
             self._carry_out(record, committables, decider)
         except StagedDataLost:
             # Another driver may have done all of it, and what it published been replaced since.
-            if not self._ledger.is_complete(record):
+            if not self._ledger.history.is_complete(record):
                 raise
         return committables
 
@@ -181,12 +181,10 @@ class Publisher(Generic[S, C, A]):
             first, can_wait = committer.failure, all(map(may_wait, left))
             retries = min(_CLEANUP_RETRIES, self._retries) if can_wait else self._retries
             patience = patience or Backoff(self._clock, retries=retries)
-            is_permanent = isinstance(first, FilesinkError) and first.is_permanent
-            if is_permanent or not patience.wait():
+            if _is_permanent(first) or not patience.wait():
                 if can_wait:
                     return left
-                code = "PERMANENT" if is_permanent else "RETRIES"
-                raise _gave_up(slot, left, values, first, code=code) from first
+                raise _gave_up(slot, left, values, first) from first
             before = len(left)
             left = commit(left)
             if len(left) < before:
@@ -194,9 +192,12 @@ class Publisher(Generic[S, C, A]):
         return left
 
 
-def _gave_up(
-    slot: int, left: Sequence[T], values: Sequence[T], first: Exception | None, *, code: str
-) -> CommitFailedError:
+def _is_permanent(error: Exception | None) -> bool:
+    return isinstance(error, FilesinkError) and error.is_permanent
+
+
+def _gave_up(slot: int, left: Sequence[T], values: Sequence[T], first: Exception | None) -> CommitFailedError:
+    code = "PERMANENT" if _is_permanent(first) else "RETRIES"
     tried = "and trying again did not help" if code == "RETRIES" else "and trying again cannot help"
     reason = "The log says why" if first is None else f"The first failed with {type(first).__name__} {first}"
     return CommitFailedError(

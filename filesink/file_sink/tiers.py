@@ -14,7 +14,7 @@ from filesink.buckets.contract import file_columns, find_column
 from filesink.buckets.event_time import check_time_column
 from filesink.buckets.projection import check_names, record_projection
 from filesink.buckets.recorded_partitions import check_layout, partition_columns, with_layout
-from filesink.commit.committer import FileCommitter, VerifyStage
+from filesink.commit.committer import FileCommitter
 from filesink.commit.delete_permission import RequireRemoval, check_removal
 from filesink.commit.layout_guard import Guarded, GuardLayout, OnOtherLayout
 from filesink.commit.replaced_files import ReplaceFiles
@@ -37,6 +37,7 @@ from filesink.parts.stages.closed_parts import Compaction, MergeParts, Waiting
 from filesink.parts.stages.held_rows import CountHeldRows
 from filesink.parts.stages.merger import SinkFiles
 from filesink.parts.stages.open_parts import CloseParts
+from filesink.parts.stages.verify import VerifyStage
 from filesink.parts.writer import FileWriter
 from filesink.save_mode import SaveMode
 from filesink.storage.api import Store

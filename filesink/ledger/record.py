@@ -208,13 +208,7 @@ class EpochRecord:
         line, _, body = payload.partition(b"\n")
         head = from_json(line, where=where)
         try:
-            for name, kind in _FIELDS.items():
-                check_field(name, head[name], kind)
-            numbers = {**head.get("replaces", {}), **head.get("queries", {})}
-            for sink_id, slot in numbers.items():
-                check_field("replaces", sink_id, str)
-                check_field("replaces", slot, int)
-            check_field("digest", head.get("digest", ""), str)
+            _check_fields(head)
             sections = _sections(head.pop("sections"), body)
             last, cause = _last_batch(head.pop("last_batch")), _cause_from_json(head.pop("cause"))
             return EpochRecord(
@@ -230,6 +224,16 @@ class EpochRecord:
             )
         except (TypeError, ValueError, KeyError, AttributeError) as error:
             raise StateCorruptError(f"{where} is malformed: {type(error).__name__}", code="JSON") from error
+
+
+def _check_fields(head: dict[str, Any]) -> None:
+    for name, kind in _FIELDS.items():
+        check_field(name, head[name], kind)
+    numbers = {**head.get("replaces", {}), **head.get("queries", {})}
+    for sink_id, slot in numbers.items():
+        check_field("replaces", sink_id, str)
+        check_field("replaces", slot, int)
+    check_field("digest", head.get("digest", ""), str)
 
 
 def _sections(entries: list[Any], body: bytes) -> dict[str, Section]:

@@ -24,6 +24,7 @@ from filesink.ledger.transactions import remember
 from filesink.metastore.announcements import Announcement
 from filesink.metastore.skipping_committer import refused
 from filesink.operations.retraction import replaced_and_gone
+from filesink.operations.sink_ledgers import go_on_with
 from filesink.parts.committables import (
     Committable,
     HeldFile,
@@ -136,8 +137,8 @@ class GivingUp:
             version=RECORD_VERSION,
             states={subtask: section for subtask, section in sections.items() if section.data},
         )
-        ledger.go_on_with(following)
-        ledger.complete(following, left=ledger.left_before(following.slot))
+        go_on_with(following, ledger)
+        ledger.complete(following, left=ledger.history.left_before(following.slot))
 
     def _is_lost(self, file: PendingFile) -> bool:
         return self._store.is_lost(file.staged, file.target)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, BinaryIO, Final, Literal, cast
 
@@ -10,16 +10,18 @@ import pyarrow as pa
 import pyarrow.types as pt
 from pyarrow import orc
 
-from formats import columns, reading, spark_only_types
+from formats import columns, spark_only_types, splitting
 from formats.api import BulkWriter, BulkWriterFactory
+from formats.arguments import check_names, check_number, check_pairs, instance_of
 from formats.buffered_bulk_writer import BufferedBulkWriter, Limits
 from formats.compressed.codec_names import codec_name
 from formats.errors import FormatError
 from formats.guarded_output import ArrowOutput
+from formats.orc import reader as orc_reader
 from formats.orc import tail as orc_tail
 from formats.orc import times as orc_times
-from formats.read_limits import guard_of
 from formats.sizes import parse_size
+from formats.splitting import Split
 
 if TYPE_CHECKING:
     from formats.api import BinaryOutput
@@ -30,6 +32,7 @@ OrcCompression = Literal["zstd", "zlib", "snappy", "lz4", "none"]
 # every flush ends one, unless compression still waits for more: it takes 64 KiB of a stream at a time.
 _STRIPE_AT_ONCE: Final = 1
 _LEAST_GO: Final = 65_536  # records; it makes room for as many whenever it is given some
+_MOST_STRIDE: Final = 2**31 - 1  # records; ORC's readers in Java have an int for it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,7 +45,7 @@ class OrcIndexes:
         bloom_filter_fpp: chance of a false positive, between 0 and 1.
 
     Raises:
-        FormatError: kind ``"option"``; a number out of its range.
+        FormatError: kind ``"option"``; a number out of its range, or no names.
     """
 
     row_stride: int = 10_000
@@ -50,11 +53,20 @@ class OrcIndexes:
     bloom_filter_fpp: float = 0.05
 
     def __post_init__(self) -> None:
-        """Check the numbers."""
-        if self.row_stride < 1000 or not 0 < self.bloom_filter_fpp < 1:
-            raise FormatError(
-                "row_stride must be at least 1000, bloom_filter_fpp between 0 and 1", kind="option"
-            )
+        """Check the numbers and names."""
+        check_number(
+            self.row_stride,
+            lambda stride: isinstance(stride, int) and 1_000 <= stride <= _MOST_STRIDE,
+            name="row_stride",
+            wanted="a whole number, at least 1000 and of 32 bits",
+        )
+        check_names(self.bloom_filter_columns, name="bloom_filter_columns")
+        check_number(
+            self.bloom_filter_fpp,
+            lambda chance: 0 < chance < 1,
+            name="bloom_filter_fpp",
+            wanted="a number between 0 and 1",
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,7 +86,8 @@ class OrcBulkWriterFactory(BulkWriterFactory):
         metadata: key-value pairs for the footer.
 
     Raises:
-        FormatError: kind ``"option"``; an unknown codec, a size that is none, a share out of its range.
+        FormatError: kind ``"option"``; an unknown codec, a size that is none, a share out of its range, no
+            ``OrcIndexes``.
     """
 
     compression: OrcCompression = "zstd"
@@ -89,10 +102,14 @@ class OrcBulkWriterFactory(BulkWriterFactory):
         """Check the options and turn sizes into bytes."""
         object.__setattr__(self, "stripe_size", parse_size(self.stripe_size, name="stripe_size"))
         object.__setattr__(self, "compression", codec_name(self.compression, OrcCompression, what="ORC"))
-        if not 0 <= self.dictionary_threshold <= 1:
-            raise FormatError("dictionary_threshold must be from 0 to 1", kind="option")
-        if not all(isinstance(text, str) for pair in (self.metadata or {}).items() for text in pair):
-            raise FormatError("metadata must map strings to strings", kind="option")
+        check_number(
+            self.dictionary_threshold,
+            lambda share: 0 <= share <= 1,
+            name="dictionary_threshold",
+            wanted="a number from 0 to 1",
+        )
+        instance_of(self.indexes, OrcIndexes, name="indexes")
+        check_pairs(self.metadata, name="metadata")
 
     def create(self, output: BinaryOutput, schema: pa.Schema) -> BulkWriter:
         """See ``BulkWriterFactory.create``."""
@@ -111,14 +128,18 @@ class OrcBulkWriterFactory(BulkWriterFactory):
 
         Arrow has nanoseconds for ORC's timestamps: one before 1677 or after 2262 is an error.
         """
-        source = reading.Source(file)
-        with source.as_damage("no readable ORC file"):
-            lent: Any = source
-            found = orc.ORCFile(lent)
-            own = found.schema
-        return reading.reader(
-            own, lambda: source.checked(_batches(found)), wanted=schema, guard=guard_of(file)
-        )
+        return orc_reader.open_reader(file, schema=schema)
+
+    def splits(self, file: BinaryIO, *, target: int) -> list[Split]:
+        """See ``BulkWriterFactory.splits``: between stripes; reads the footer."""
+        return orc_reader.splits(file, target=target)
+
+    def open_split(
+        self, file: BinaryIO, split: Split, *, schema: pa.Schema | None = None
+    ) -> pa.RecordBatchReader:
+        """See ``BulkWriterFactory.open_split``; any ranges of bytes. Reads the footer and stripes."""
+        splitting.check(file, split)
+        return orc_reader.open_reader(file, schema=schema, split=split)
 
     def check_schema(self, schema: pa.Schema) -> None:
         """See ``BulkWriterFactory.check_schema``."""
@@ -258,11 +279,3 @@ def _column_ids(schema: pa.Schema, places: Sequence[int]) -> list[int]:
     """ORC's numbers of columns at the top: it counts those inside them, too, and the row as 0."""
     sizes = [sum(1 for _ in columns.walk(pa.schema([field]))) for field in schema]
     return [1 + sum(sizes[:place]) for place in places]
-
-
-def _batches(file: orc.ORCFile) -> Iterator[pa.RecordBatch]:
-    for number in range(file.nstripes):
-        stripe: Any = file.read_stripe(number)
-        rows = reading.rows_per_batch(columns.size(stripe), stripe.num_rows)
-        for start in range(0, stripe.num_rows, rows):
-            yield stripe.slice(start, rows)

@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from formats import columns
 from formats.api import BulkWriter, BulkWriterFactory
+from formats.arguments import one_of
 from formats.arrow import Column, Text, pc
 from formats.buffered_bulk_writer import BufferedBulkWriter, Limits
 from formats.errors import FormatError
@@ -61,8 +62,7 @@ class XmlWriterFactory(BulkWriterFactory):
         for name in ("root_tag", "row_tag"):
             if not isinstance(getattr(self, name), str) or not _NAME.fullmatch(getattr(self, name)):
                 raise FormatError(f"{name} must be an XML name such as 'RECORD'", kind="option")
-        if self.layout not in get_args(XmlLayout):
-            raise FormatError("layout must be 'elements' or 'attributes'", kind="option")
+        one_of(self.layout, get_args(XmlLayout), name="layout")
         object.__setattr__(self, "block_size", parse_size(self.block_size, name="block_size"))
 
     def create(self, output: BinaryOutput, schema: pa.Schema) -> BulkWriter:
@@ -125,7 +125,6 @@ class XmlWriter(BufferedBulkWriter):
         super().__init__(schema, Limits(size=cast("int", factory.block_size)))
         self._output = output
         self._factory = factory
-        self._begun = False
 
     def _put(self, table: pa.Table) -> None:
         pieces = [
@@ -133,19 +132,15 @@ class XmlWriter(BufferedBulkWriter):
             for batch in table.to_batches()
             for piece in in_pieces(batch, lambda rows: framed(self._factory.records(rows)))
         ]
-        self._begin()
         for piece in pieces:
             self._output.write(charsets.repaired(piece))
 
     def _end(self) -> None:
-        self._begin()
         self._output.write(f"</{self._factory.root_tag}>\n".encode())
 
     def _begin(self) -> None:
-        if not self._begun:
-            self._begun = True
-            start = f'<?xml version="1.0" encoding="UTF-8"?>\n<{self._factory.root_tag}>\n'
-            self._output.write(start.encode())
+        start = f'<?xml version="1.0" encoding="UTF-8"?>\n<{self._factory.root_tag}>\n'
+        self._output.write(start.encode())
 
 
 def _escaped(text: Text, name: str, escapes: dict[str, str]) -> Text:

@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 
 from compaction import RewritingFileCompactor, planner
 from filesink.buckets.contract import BaseBucketAssigner, BucketContext
-from filesink.ledger import ledger
+from filesink.ledger import folding
 from filesink.naming import DEAD_LETTERS, OutputFileConfig, join
 from filesink.parts import bucket
 from filesink.parts.dead_letters import NO_BUCKET, DeadLetters
@@ -140,7 +140,7 @@ class Bounds:
 
     def apply(self) -> None:
         """Set them for the histories that follow."""
-        ledger._FOLD_EVERY = self.fold_every
+        folding._FOLD_EVERY = self.fold_every
         bucket.MAX_SEGMENTS = self.max_segments
         closing.MAX_OPEN_PARTS = self.max_open_parts
         local_sync.MAX_UNSYNCED = self.max_unsynced
@@ -152,7 +152,7 @@ class Bounds:
 
 #: What the product itself has; every history ends with it.
 REAL_BOUNDS = Bounds(
-    fold_every=ledger._FOLD_EVERY,
+    fold_every=folding._FOLD_EVERY,
     max_segments=bucket.MAX_SEGMENTS,
     max_open_parts=closing.MAX_OPEN_PARTS,
     max_unsynced=local_sync.MAX_UNSYNCED,
