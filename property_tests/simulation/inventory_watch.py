@@ -80,7 +80,8 @@ class InventoryWatch:
         if not self._marks:
             return
         found = Snapshots(Reader(MemoryStore(copy), SimClock(world)), "base").files_at(None)
-        named = dict(zip(found.rows["path"].to_pylist(), found.rows["rows"].to_pylist(), strict=True))
+        rows = found.rows.select(["path", "rows"]).to_pylist()
+        named: dict[str, int] = {row["path"]: row["rows"] for row in rows}
         seen = {
             path: len(observer.visible[path].rows)
             for path in visible_files(world.disk.root)
@@ -89,7 +90,7 @@ class InventoryWatch:
         for path in observer.superseded.left_out() | observer.replacements.left:
             seen.pop(path, None)
         if named.keys() != seen.keys():
-            world.fail(f"I19: {sorted(named.keys() ^ seen.keys())[0]} is only in the inventory, or not in it")
+            world.fail(f"I19: {min(named.keys() ^ seen.keys())} is only in the inventory, or not in it")
         wrong = [path for path, rows in named.items() if rows and rows != seen[path]]
         if wrong:
             world.fail(f"I19: {wrong[0]} has not as many rows as the inventory says")
@@ -109,9 +110,9 @@ class InventoryWatch:
             world.fail(f"I19: versions {self.versions[nonce]} and {version} are the same epoch")
         for name, *_ in entry["added"]:
             node = world.disk.find(name)
-            if not isinstance(node, Inode) or world.disk.find_synced(name) is not node:
-                if name not in self._observer.replacements.files:
-                    world.fail(f"I19: {path} names {name}, which is not visible for good")
+            visible = isinstance(node, Inode) and world.disk.find_synced(name) is node
+            if not visible and name not in self._observer.replacements.files:
+                world.fail(f"I19: {path} names {name}, which is not visible for good")
         self._entries[version] = nonce
         self.versions[nonce] = version
 

@@ -88,20 +88,25 @@ class Observer:
                 if any(seen.inode is inode for seen in self.visible.values()):
                     self.world.fail("I4: a visible file was written to")
                 continue
-            ledger = _LEDGER.fullmatch(name) if name.startswith("_") else None
-            if claim := _CLAIM.fullmatch(name):
-                self._claimed(claim["name"], name, made=kind == "made")
-            elif self.inventory.look(name, made=kind == "made"):
+            if name.startswith("_") and self._is_ledgers(process, name, made=kind == "made"):
                 continue
-            elif ledger is not None:
-                self._ledger(process, ledger, made=kind == "made")
-            elif not is_hidden(name):
+            if not is_hidden(name):
                 self._look_at(name)
                 self.superseded.check_once()
             elif kind == "removed" and inode is not None:
                 self._removed(process, name, inode)
             elif kind == "made" and (hidden := _HIDDEN.fullmatch(name)):
                 self.replacements.writes(hidden["tag"])
+
+    def _is_ledgers(self, process: Process, name: str, *, made: bool) -> bool:
+        """Look at a file of a ledger, of a txn_id or of the inventory; whether it was one."""
+        if claim := _CLAIM.fullmatch(name):
+            self._claimed(claim["name"], name, made=made)
+        elif ledger := _LEDGER.fullmatch(name):
+            self._ledger(process, ledger, made=made)
+        else:
+            return self.inventory.look(name, made=made)
+        return True
 
     def look_at_all(self) -> None:
         """List and read everything that readers see: I2, I3, I4."""
