@@ -61,6 +61,12 @@ from filesink.parts.dead_letters import DeadLetters
 from filesink.parts.part_file import PartFileInfo
 from filesink.parts.rolling import CheckpointRollingPolicy, RollingPolicy
 from filesink.sink import FileSink, FileSinkBuilder
+from filesink.sink_directory.directory import SinkDirectory
+from filesink.sink_directory.epochs import Epoch
+from filesink.sink_directory.live_files import LiveFile
+from filesink.sink_directory.opening import adopt, open  # noqa: A004 - as gzip.open
+from filesink.sink_directory.sink_states import SinkState
+from filesink.sink_directory.snapshot import Snapshot
 from filesink.spark.catalog.metastore import SparkCatalog
 from formats import (
     ArrowWriterFactory,
@@ -109,6 +115,7 @@ __all__ = [
     "DependencyError",
     "Encoder",
     "EncoderError",
+    "Epoch",
     "EpochReport",
     "ExcelWriterFactory",
     "FileSink",
@@ -123,6 +130,7 @@ __all__ = [
     "Kerberos",
     "LimitError",
     "ListenerPolicy",
+    "LiveFile",
     "Metastore",
     "MetastoreConflictError",
     "MetastoreError",
@@ -147,6 +155,9 @@ __all__ = [
     "SecurityError",
     "SequenceFileWriterFactory",
     "ShadowedError",
+    "SinkDirectory",
+    "SinkState",
+    "Snapshot",
     "SparkCatalog",
     "StagedDataLost",
     "StateCorruptError",
@@ -158,6 +169,8 @@ __all__ = [
     "TableKind",
     "VersionError",
     "XmlWriterFactory",
+    "adopt",
     "bounded",
+    "open",
     "register",
 ]

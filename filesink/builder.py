@@ -13,7 +13,8 @@ from filesink.commit.layout_guard import OnOtherLayout
 from filesink.commit.replay import EpochOptions, OnReplayMismatch
 from filesink.durations import Duration, parse_duration_ms
 from filesink.errors import ConfigError
-from filesink.file_sink.tiers import FileTiers, Publishing, StoreAddress
+from filesink.file_sink.tiers import FileTiers, Publishing
+from filesink.inventory.folding import HISTORY_MS
 from filesink.ledger.identity import OnNewQuery, check_uid
 from filesink.metastore.partition_commit import PartitionCommit
 from filesink.naming import OutputFileConfig
@@ -25,6 +26,7 @@ from filesink.parts.rolling import AnsweringPolicy, CheckpointRollingPolicy, Rol
 from filesink.parts.stages.closed_parts import Compaction, CompactStrategy, Waiting
 from filesink.parts.stages.merger import SinkFiles
 from filesink.spark.input.s3a import SessionOptions
+from filesink.storage.address import StoreAddress
 from formats.arguments import kind_of
 
 if TYPE_CHECKING:
@@ -48,6 +50,7 @@ class SinkBuilder:
     compaction: Compaction | Waiting = Waiting.REFUSED
     partition_commit: PartitionCommit | None = None
     other_layout: OnOtherLayout = OnOtherLayout.REFUSE
+    history_ms: int = HISTORY_MS
     in_order: Callable[[], Callable[[DataFrame], DataFrame]] = lambda: lambda df: df
 
     def with_bucket_assigner(self, assigner: BaseBucketAssigner) -> Self:
@@ -111,6 +114,14 @@ class SinkBuilder:
         1 to 100 letters, digits, ``.``, ``_`` and ``-``, the first one a letter or digit.
         """
         return replace(self, uid=check_uid(uid))
+
+    def with_history_retention(self, retention: Duration) -> Self:
+        """Choose how long the path's inventory remembers epochs, and files that are gone; default 30 days.
+
+        A snapshot can be asked for only as far back. ``int`` is milliseconds. All sinks of a path share its
+        inventory, and the driver that folds it applies its own retention.
+        """
+        return replace(self, history_ms=parse_duration_ms(retention, name="history_retention"))
 
     def with_storage_options(self, **options: Any) -> Self:
         """Give options to the store, as fsspec's ``storage_options``; they are never written anywhere.
@@ -177,6 +188,7 @@ class SinkBuilder:
             publishing=None if commit is None else Publishing(commit=commit, base_path=self.base_path),
             compaction=self.compaction,
             on_other_layout=self.other_layout,
+            history_ms=self.history_ms,
         )
 
     def _plan(self) -> Plan:

@@ -76,10 +76,15 @@ _MADE_HERE = frozenset(
     {
         compaction.CompactionPlan,
         filesink.CommittedPartition,
+        filesink.Epoch,
         filesink.EpochReport,
         filesink.FinishedFile,
+        filesink.LiveFile,
         filesink.PartFileInfo,
         filesink.RecoveryReport,
+        filesink.SinkDirectory,
+        filesink.SinkState,
+        filesink.Snapshot,
         filesink.SweepPlan,
     }
 )
@@ -87,6 +92,7 @@ _MADE_HERE = frozenset(
 #: Parameters with a default are those that a call needs all the same.
 _GOOD: Mapping[str, Any] = {
     "base_path": "base",
+    "path": "base",
     "encoder": Encoder.simple_string_encoder(),
     "writer_factory": ParquetWriterFactory(),
     "form": ParquetWriterFactory(),

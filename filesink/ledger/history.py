@@ -83,6 +83,10 @@ class ChainHistory:
             for record in records
         ]
 
+    def half_done(self) -> tuple[int, ...]:
+        """Slots that are decided and not done, by what stands in them. Reads no record."""
+        return self._at_work(self._directory.listing())
+
     def _at_work(self, listing: Listing) -> tuple[int, ...]:
         """Slots that are decided and not done. In a chain the last only: those before it were taken back."""
         if self._directory.is_open:
@@ -103,10 +107,6 @@ class ChainHistory:
             return EMPTY
         return self._slots.completion(before).left
 
-    def is_void(self, slot: int) -> bool:
-        """Whether ``slot`` has been folded away."""
+    def has_folded(self, slot: int = 0) -> bool:
+        """Whether ``slot`` has been folded away; by default whether any has, so that some is not known."""
         return self._directory.listing().has_folded(slot)
-
-    def has_folded(self) -> bool:
-        """Whether records have been folded away, so that not all of the past is known."""
-        return bool(self._directory.listing().marks)
