@@ -118,8 +118,18 @@ class InventoryWatch:
             visible = isinstance(node, Inode) and world.disk.find_synced(name) is node
             if not visible and name not in self._observer.replacements.files:
                 world.fail(f"I19: {path} names {name}, which is not visible for good")
+        self._check_removed(path, nonce, set(entry["removed"]))
         self._entries[version] = nonce
         self.versions[nonce] = version
+
+    def _check_removed(self, path: str, nonce: str, removed: set[str]) -> None:
+        """An entry removes what its record replaces or supersedes, but no dead letters or files of strangers."""
+        chains = self._observer.chains.values()
+        record = next(one for chain in chains for one in chain.records.values() if one.nonce == nonce)
+        gone = {*record.replaced, *(name for name, _ in record.superseded)} - self._observer.foreign.keys()
+        missing = {name for name in gone - removed if not name.startswith("_")}
+        if missing:
+            self._observer.world.fail(f"I19: {path} does not say that {min(missing)} goes")
 
     def _folded(self, path: str, number: int) -> None:
         mark, world = self._read(path), self._observer.world
