@@ -123,7 +123,7 @@ class InventoryWatch:
         self.versions[nonce] = version
 
     def _check_removed(self, path: str, nonce: str, removed: set[str]) -> None:
-        """An entry removes what its record replaces or supersedes, but no dead letters or files of strangers."""
+        """An entry removes what its record does, but for dead letters and files of strangers."""
         chains = self._observer.chains.values()
         record = next(one for chain in chains for one in chain.records.values() if one.nonce == nonce)
         gone = {*record.replaced, *(name for name, _ in record.superseded)} - self._observer.foreign.keys()
