@@ -61,6 +61,8 @@ from filesink.parts.dead_letters import DeadLetters
 from filesink.parts.part_file import PartFileInfo
 from filesink.parts.rolling import CheckpointRollingPolicy, RollingPolicy
 from filesink.sink import FileSink, FileSinkBuilder
+from filesink.sinks.doors import SinkReport, SparkSink
+from filesink.sinks.store_ledger import StoreLedger
 from filesink.spark.catalog.metastore import SparkCatalog
 from formats import (
     ArrowWriterFactory,
@@ -147,12 +149,15 @@ __all__ = [
     "SecurityError",
     "SequenceFileWriterFactory",
     "ShadowedError",
+    "SinkReport",
     "SparkCatalog",
+    "SparkSink",
     "StagedDataLost",
     "StateCorruptError",
     "StateError",
     "StateVersionError",
     "StorageError",
+    "StoreLedger",
     "SuccessFilePolicy",
     "SweepPlan",
     "TableKind",

@@ -7,6 +7,7 @@ import io
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import Enum
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -39,6 +40,7 @@ from filesink import (
 from filesink.metastore.memory import MemoryMetastore
 from tests.fakes import World, micro_batch
 from tests.formats.test_parquet import Kms
+from tests.sinks.letters import Letters
 
 #: By the name under which a test shows it. Text of one letter is a valid value of some parameters.
 WRONG: Mapping[str, Any] = {
@@ -80,6 +82,7 @@ _MADE_HERE = frozenset(
         filesink.FinishedFile,
         filesink.PartFileInfo,
         filesink.RecoveryReport,
+        filesink.SinkReport,
         filesink.SweepPlan,
     }
 )
@@ -87,6 +90,7 @@ _MADE_HERE = frozenset(
 #: Parameters with a default are those that a call needs all the same.
 _GOOD: Mapping[str, Any] = {
     "base_path": "base",
+    "StoreLedger.path": "ledger",
     "encoder": Encoder.simple_string_encoder(),
     "writer_factory": ParquetWriterFactory(),
     "form": ParquetWriterFactory(),
@@ -94,6 +98,7 @@ _GOOD: Mapping[str, Any] = {
     "footer_key": "foot",
     "file": io.BytesIO(),
     "limits": ReadLimits(),
+    "sink": Letters(Path("letters")),
     "FileCompactStrategy.checkpoints": 2,
     "GlueCatalog.client": MemoryMetastore(),  # has methods of the same names, and no region
 }

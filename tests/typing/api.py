@@ -29,11 +29,15 @@ from filesink import (
     PartitionPolicy,
     RollingPolicy,
     RowEncoder,
+    SinkReport,
     SparkCatalog,
+    SparkSink,
+    StoreLedger,
     SuccessFilePolicy,
     TableKind,
     register,
 )
+from filesink.api import Sink
 from filesink.errors import FilesinkError, StagedDataLost
 
 # A row format with everything that can be chosen.
@@ -115,6 +119,17 @@ class PipeEncoder(RowEncoder):
         """One line per record."""
         return "|".join(map(str, row.values())).encode() + b"\n"
 
+
+def any_sink(sink: Sink[str, str, str], df: DataFrame) -> None:
+    """A sink of one's own, behind the same doors."""
+    doors = SparkSink(sink)
+    report: SinkReport = doors.write(df, txn_id="2026-01")
+    query: StreamingQuery = doors.start(df, checkpoint_location="/data/checkpoint", available_now=True)
+    df.writeStream.foreachBatch(doors.foreach_batch)
+    print(report.rows, query.id, [one.batch_id for one in doors.recover()])
+
+
+ledger = StoreLedger("s3://bucket/ledger", storage_options={"endpoint_url": "http://127.0.0.1:9000"})
 
 own: FileSink = FileSink.for_row_format("/data/own", PipeEncoder()).build()
 

@@ -1,0 +1,81 @@
+"""A sink of the tests: each task reports its values, and the committer puts them where all can see them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from filesink import StoreLedger
+from filesink.api import Sink, SinkCommitter, SinkWriter
+
+
+class JsonCodec:
+    """Values as JSON."""
+
+    version = 1
+
+    def encode(self, values):
+        return json.dumps(values).encode()
+
+    def decode(self, version, data):
+        assert version == self.version
+        return json.loads(data)
+
+
+@dataclass
+class LetterWriter(SinkWriter):
+    """Keeps the values; what it reports is all there is."""
+
+    values: list[str] = field(default_factory=list)
+
+    def write(self, batch, context):
+        self.values += batch["value"].to_pylist()
+
+    def prepare_commit(self, epoch):
+        return self.values
+
+
+@dataclass(frozen=True)
+class LetterCommitter(SinkCommitter):
+    """A file for each value, named by it."""
+
+    directory: Path
+
+    def commit(self, committables: Sequence[str]) -> list[str]:
+        if not self.directory.exists():
+            return list(committables)
+        for value in committables:
+            (self.directory / value).touch()
+        return []
+
+
+@dataclass(frozen=True)
+class Letters(Sink):
+    """Letters below ``directory``."""
+
+    directory: Path
+    uid: str | None = "letters"
+    box: str = "box"
+    committable_codec = JsonCodec()
+
+    def prepare(self, schema):
+        StoreLedger(self.directory).prepare()
+
+    def create_writer(self, context):
+        return LetterWriter()
+
+    def create_committer(self):
+        return LetterCommitter(self.directory / self.box)
+
+    def open_ledger(self, sink_id):
+        return StoreLedger(self.directory).open(sink_id)
+
+    def closed(self) -> Letters:
+        """The same sink, as long as its letter box is not there."""
+        return replace(self, box="nowhere")
+
+    def arrived(self) -> list[str]:
+        """What has been committed, sorted."""
+        return sorted(path.name for path in (self.directory / self.box).iterdir())
