@@ -15,8 +15,18 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from filesink.sinks.postgres.numeric import numerics
-from filesink.sinks.postgres.wire import Field, Fixed, Ragged, content, offsets, one_by_one
+from filesink.sinks.postgres.copy.numeric import numerics
+from filesink.sinks.postgres.copy.wire import (
+    Field,
+    Fixed,
+    Ragged,
+    binaries,
+    content,
+    joined,
+    of_one_width,
+    offsets,
+    one_by_one,
+)
 
 ToField = Callable[["pa.Array[Any]"], Field]
 
@@ -68,20 +78,25 @@ def numeric(column: pa.Array[Any]) -> Field:
     return Fixed(numerics(column), _valid(column))
 
 
+def whole_numeric(column: pa.Array[Any]) -> Field:
+    """Whole numbers as decimals."""
+    return numeric(pc.cast(column, pa.decimal128(19, 0)))
+
+
 def text(column: pa.Array[Any]) -> Field:
     """UTF-8; the server refuses what cannot be text there, which is U+0000."""
-    return Ragged(column.view(pa.binary()))
+    return binary(_short(column, pa.string()).view(pa.binary()))
 
 
 def binary(column: pa.Array[Any]) -> Field:
     """Bytes as they are."""
-    return Ragged(column)
+    return Ragged(_short(column, pa.binary()))
 
 
 def jsonb(column: pa.Array[Any]) -> Field:
     """Text with the version of this form before it."""
-    versioned: pa.Array[Any] = pc.binary_join_element_wise(b"\x01", column.view(pa.binary()), b"")
-    return Ragged(versioned)
+    plain = _short(column, pa.string()).view(pa.binary())
+    return Ragged(joined(b"\x01", plain, nulls="emit_null"))
 
 
 def uuid(column: pa.Array[Any]) -> Field:
@@ -92,38 +107,32 @@ def uuid(column: pa.Array[Any]) -> Field:
     """
     if pc.any(pc.invert(pc.match_substring_regex(column, _UUID))).as_py():
         raise ValueError("uuid")
-    digits: Any = pc.replace_substring_regex(pc.fill_null(column, "0" * 32), "[{}-]", "")
+    known: Any = pc.fill_null(_short(column, pa.string()), "0" * 32)  # type: ignore[type-var]
+    digits: Any = pc.replace_substring_regex(known, "[{}-]", "")
     values = np.frombuffer(unhexlify(content(digits.view(pa.binary()))), "V16")
     return Fixed(values, _valid(column))
 
 
 def array_of(element: ToField, oid: int) -> ToField:
     """Arrays of one dimension; ``oid`` is the number of the elements' type in the server's catalog."""
-    empty = np.array([(0, 0, oid)], ">i4").tobytes()
-    head = np.dtype([("dimensions", ">i4"), ("nulls", ">i4"), ("type", ">u4"), ("size", ">i4"), ("first", ">i4")])
+    empty = pa.scalar(np.array([0, 0, oid], ">u4").tobytes(), pa.binary())
 
     def to_field(column: pa.Array[Any]) -> Field:
-        starts = offsets(column)
-        inner = column.values
-        elements = one_by_one(element(inner), len(inner))
-        places = offsets(elements)
-        heads = np.zeros(len(column), head)
-        heads["dimensions"], heads["nulls"], heads["type"], heads["first"] = 1, 1, oid, 1
-        heads["size"] = np.diff(starts)
-        lists = pa.Array.from_buffers(
-            pa.binary(), len(column), [None, pa.py_buffer(places[starts].copy()), elements.buffers()[2]]
-        )
-        fronts = _binaries_of(heads)
-        whole = pc.binary_join_element_wise(fronts, lists, b"")
-        found = pc.if_else(pa.array(np.diff(starts) == 0), pa.scalar(empty, pa.binary()), whole)
-        return Ragged(pc.if_else(column.is_valid(), found, pa.scalar(None, pa.binary())))
+        lists: Any = _short(column, pa.list_(column.type.value_type))
+        starts = offsets(lists)
+        elements = one_by_one(element(lists.values), len(lists.values))
+        front = np.empty(len(lists), ">u4, >u4, >u4, >u4, >u4")
+        front["f0"], front["f1"], front["f2"], front["f3"], front["f4"] = 1, 1, oid, np.diff(starts), 1
+        whole = joined(of_one_width(front), binaries(content(elements), offsets(elements)[starts]))
+        known = pc.if_else(pa.array(np.diff(starts) == 0), empty, whole)
+        return Ragged(pc.if_else(column.is_valid(), known, pa.scalar(None, pa.binary())))
 
     return to_field
 
 
-def _binaries_of(values: npt.NDArray[Any]) -> pa.Array[Any]:
-    ends = np.arange(len(values) + 1, dtype=np.int32) * np.int32(values.dtype.itemsize)
-    return pa.Array.from_buffers(pa.binary(), len(values), [None, pa.py_buffer(ends), pa.py_buffer(values)])
+def _short(column: pa.Array[Any], kind: pa.DataType) -> pa.Array[Any]:
+    """``column`` with offsets of 32 bits, which the large types do not have."""
+    return column if column.type == kind else pc.cast(column, kind)
 
 
 def _fixed(column: pa.Array[Any], values: pa.Array[Any], kind: str) -> Field:

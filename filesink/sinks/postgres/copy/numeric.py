@@ -41,7 +41,7 @@ def numerics(array: pa.Array[Any]) -> npt.NDArray[Any]:
 
 def _magnitudes(array: pa.Array[Any]) -> tuple[npt.NDArray[np.bool_], list[npt.NDArray[np.uint64]]]:
     """Where values are negative, and each without its sign, as limbs, the most significant first."""
-    data = array.buffers()[1]
+    data: Any = array.buffers()[1]
     words = np.frombuffer(data, np.uint64, 2 * len(array), offset=16 * array.offset).reshape(-1, 2)
     low, high = words[:, 0], words[:, 1]
     negative = high >= 1 << 63

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -63,10 +63,29 @@ def content(values: pa.Array[Any]) -> pa.Buffer:
 
 def offsets(values: pa.Array[Any]) -> npt.NDArray[np.int32]:
     """Where in its buffer each of ``values`` begins, which are binaries or lists; one more for the end."""
-    where = values.buffers()[1]
+    where: Any = values.buffers()[1]
     if where is None or not len(values):
         return np.zeros(1 + len(values), np.int32)
-    found: npt.NDArray[np.int32] = np.frombuffer(where, np.int32, len(values) + 1, offset=4 * values.offset)
+    return np.frombuffer(where, np.int32, len(values) + 1, offset=4 * values.offset)
+
+
+def binaries(data: Any, ends: npt.NDArray[np.int32]) -> pa.Array[Any]:
+    """The pieces of ``data``, a buffer, between ``ends``, the first of which is where it begins."""
+    where: Any = np.ascontiguousarray(ends)
+    buffers = [None, pa.py_buffer(where), pa.py_buffer(data)]
+    found: pa.Array[Any] = pa.Array.from_buffers(pa.binary(), len(ends) - 1, buffers)
+    return found
+
+
+def of_one_width(values: Any) -> pa.Array[Any]:
+    """Each value of a numpy array by itself."""
+    return binaries(values, np.arange(len(values) + 1, dtype=np.int32) * np.int32(values.dtype.itemsize))
+
+
+def joined(*pieces: Any, nulls: Literal["replace", "emit_null"] = "replace") -> pa.Array[Any]:
+    """The bytes of each row in all ``pieces``, one after the other; a null has none, or is one."""
+    join: Any = pc.binary_join_element_wise  # whose types know of no separator
+    found: pa.Array[Any] = join(*pieces, b"", null_handling=nulls, null_replacement=b"")
     return found
 
 
@@ -82,12 +101,7 @@ def _joined(fields: Sequence[Field], count: int, *, begin: bytes) -> pa.Array[An
                 block = _Block(count, b"")
     if block.is_begun or not pieces:
         pieces.append(block.end())
-    if len(pieces) == 1:
-        return pieces[0]
-    joined: pa.Array[Any] = pc.binary_join_element_wise(
-        *pieces, b"", null_handling="replace", null_replacement=b""
-    )
-    return joined
+    return pieces[0] if len(pieces) == 1 else joined(*pieces)
 
 
 class _Block:
@@ -132,21 +146,15 @@ class _Block:
         for (name, _), values in zip(self._types, self._values, strict=True):
             block[name] = values
         if not self._nulls:
-            return _binaries(block, np.arange(self._count + 1, dtype=np.int32) * np.int32(self._width))
+            return of_one_width(block)
         kept = np.ones((self._count, self._width), np.bool_)
         for start, stop, valid in self._nulls:
             kept[:, start:stop] = valid[:, np.newaxis]
         ends = np.zeros(self._count + 1, np.int32)
         np.cumsum(kept.sum(axis=1, dtype=np.int32), out=ends[1:])
-        return _binaries(block.view(np.uint8).reshape(kept.shape)[kept], ends)
+        return binaries(block.view(np.uint8).reshape(kept.shape)[kept], ends)
 
     def _add(self, kind: np.dtype[Any], values: Any) -> None:
         self._types.append((str(len(self._types)), kind))
         self._values.append(values)
         self._width += kind.itemsize
-
-
-def _binaries(data: npt.NDArray[Any], ends: npt.NDArray[np.int32]) -> pa.Array[Any]:
-    buffers = [None, pa.py_buffer(ends), pa.py_buffer(data)]
-    found: pa.Array[Any] = pa.Array.from_buffers(pa.binary(), len(ends) - 1, buffers)
-    return found
