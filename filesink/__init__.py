@@ -62,6 +62,8 @@ from filesink.parts.part_file import PartFileInfo
 from filesink.parts.rolling import CheckpointRollingPolicy, RollingPolicy
 from filesink.sink import FileSink, FileSinkBuilder
 from filesink.sinks.doors import SinkReport, SparkSink
+from filesink.sinks.postgres.settings import PostgresServer, PostgresTable
+from filesink.sinks.postgres.sink import PostgresSink
 from filesink.sinks.store_ledger import StoreLedger
 from filesink.spark.catalog.metastore import SparkCatalog
 from formats import (
@@ -138,6 +140,9 @@ __all__ = [
     "PartFileInfo",
     "PartitionCommit",
     "PartitionPolicy",
+    "PostgresServer",
+    "PostgresSink",
+    "PostgresTable",
     "ReadLimits",
     "RecoveryReport",
     "RepeatedTxnError",

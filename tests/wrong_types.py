@@ -100,6 +100,10 @@ _GOOD: Mapping[str, Any] = {
     "limits": ReadLimits(),
     "sink": Letters(Path("letters")),
     "FileCompactStrategy.checkpoints": 2,
+    "PostgresSink.server": "",
+    "PostgresSink.table": "table",
+    "PostgresSink.ledger": "ledger",
+    "PostgresTable.name": "table",
     "GlueCatalog.client": MemoryMetastore(),  # has methods of the same names, and no region
 }
 

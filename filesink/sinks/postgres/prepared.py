@@ -57,7 +57,7 @@ def check_enabled(connection: Connection) -> None:
     found = connection.execute("SHOW max_prepared_transactions").fetchone()
     if found is None or int(found[0]) == 0:
         raise ConfigError(
-            "commit='prepared' needs these, and the server has max_prepared_transactions = 0: "
+            "commit='prepared' cannot work while the server has max_prepared_transactions = 0: "
             "set it to the number of tasks of all such epochs at a time, or more, and restart the server; or "
             "use commit='staged'",
             code="POSTGRES_PREPARED",
