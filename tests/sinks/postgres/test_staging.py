@@ -10,7 +10,6 @@ import pytest
 from filesink import CommitConflictError, IdentityError, StagedDataLost, StoreLedger
 from filesink.errors import CommitFailedError
 from filesink.ports import Losers
-from filesink.storage.local.store import LocalStore
 from tests.fakes import micro_batch
 from tests.sinks.postgres.site import Site, commit, rows
 
@@ -227,15 +226,3 @@ def test_old_epochs_are_forgotten(site: Site, monkeypatch: pytest.MonkeyPatch) -
     with pytest.raises(StagedDataLost):
         commit(site, dead)
     assert site.ids_there() == list(range(6))
-
-
-def test_sweeping_fails_as_a_store_does(site: Site) -> None:
-    """So an epoch that is complete stays complete; the next one sweeps."""
-    assert LocalStore  # the ledger's
-    driver = site.driver()
-    site.tiers().prepare(rows(1).schema)
-    site.staged(rows(9))
-    site.do("CREATE FUNCTION {s}.no() RETURNS event_trigger LANGUAGE plpgsql AS "
-            "$$ BEGIN RAISE EXCEPTION 'no' USING ERRCODE = '58000'; END $$")  # fmt: skip
-    driver.run(micro_batch(0), site.job(rows(1)))
-    assert site.ids_there() == [1]
