@@ -33,8 +33,9 @@ _DEFAULTS = {
     "keepalives_idle": "30",
     "target_session_attrs": "read-write",
 }
+LOCK_TIMEOUT = "30s"
 _SETTINGS = """
-    SELECT set_config('lock_timeout', '30s', true), set_config('statement_timeout', '0', true),
+    SELECT set_config('lock_timeout', %s, true), set_config('statement_timeout', '0', true),
            set_config('idle_in_transaction_session_timeout', '10min', true),
            set_config('synchronous_commit', CASE current_setting('synchronous_commit')
                       WHEN 'off' THEN 'on' ELSE current_setting('synchronous_commit') END, true)
@@ -95,7 +96,7 @@ def transaction(connection: Connection) -> Iterator[None]:
 
 def settle(connection: Connection) -> None:
     """Our settings, for the transaction that the connection is in."""
-    connection.execute(_SETTINGS)
+    connection.execute(_SETTINGS, [LOCK_TIMEOUT])
     if connection.info.server_version >= _SINCE:
         connection.execute(_CHECKS_CLIENT)
 

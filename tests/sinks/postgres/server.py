@@ -9,7 +9,7 @@ import signal
 import subprocess
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import psycopg
@@ -44,11 +44,13 @@ class TestServer:
     Args:
         directory: its own; it makes ``data`` there.
         programs: where the server's programs are.
+        settings: other than the usual ones.
     """
 
     __test__ = False
 
-    def __init__(self, directory: Path, programs: Path) -> None:
+    def __init__(self, directory: Path, programs: Path, settings: Mapping[str, str]) -> None:
+        self._settings = {**_SETTINGS, **settings}
         self._data = directory / "data"
         self._log = directory / "log"
         self._programs = programs
@@ -70,7 +72,7 @@ class TestServer:
 
     def start(self) -> None:
         """Start it, after a crash as well; returns when it takes connections."""
-        settings = [f"--{name}={value}" for name, value in _SETTINGS.items()]
+        settings = [f"--{name}={value}" for name, value in self._settings.items()]
         program = str(self._programs / "postgres")
         with self._log.open("ab") as log:
             self._process = subprocess.Popen(  # noqa: S603 - ours
@@ -108,14 +110,14 @@ class TestServer:
 
 
 @contextlib.contextmanager
-def running() -> Iterator[TestServer]:
-    """A server that runs; the test is skipped where none is installed."""
+def running(**settings: str) -> Iterator[TestServer]:
+    """A server that runs, with ``settings``; the test is skipped where none is installed."""
     programs = binaries()
     if programs is None:
         pytest.skip("no PostgreSQL here; Debian and Ubuntu: apt-get install -y postgresql")
     # Not below pytest's directories, which only their owner may enter.
     with tempfile.TemporaryDirectory(prefix="filesink-postgres-") as directory:
-        server = TestServer(Path(directory), programs)
+        server = TestServer(Path(directory), programs, settings)
         server.start()
         try:
             yield server

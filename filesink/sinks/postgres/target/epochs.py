@@ -98,7 +98,8 @@ def content_of(committables: Iterable[Committable]) -> str:
 
 
 def _on(query: LiteralString, epoch: EpochKey) -> sql.Composed:
-    return sql.SQL(query).format(_table(epoch.schema))
+    # In a statement with parameters psycopg reads names as well, and '%s' in one of them.
+    return sql.SQL(query).format(_table(epoch.schema.replace("%", "%%")))
 
 
 def _text(target: Target) -> str:
