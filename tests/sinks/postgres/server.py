@@ -91,6 +91,18 @@ class TestServer:
         """Stop it at once, as ``pg_ctl stop -m immediate``: no process of it does anything more."""
         self._stop(signal.SIGQUIT)
 
+    @property
+    def pid(self) -> int:
+        """Its first process."""
+        assert self._process is not None
+        return self._process.pid
+
+    def start_when_dead(self) -> None:
+        """Wait until somebody else has stopped it, and start it again."""
+        assert self._process is not None
+        self._process.wait()
+        self.start()
+
     def stop(self) -> None:
         """Stop it for good."""
         self._stop(signal.SIGQUIT)
