@@ -1,12 +1,12 @@
 """What a task reports and the ledger keeps: where the rows of one task wait, and what becomes of them.
 
 *Staged* rows are in a table of the attempt's own; *prepared* ones are in the target already, in a
-transaction that waits for its end. Both bear a name that tells whose they are:
+transaction that waits for its end. Both bear a name of 63 bytes at most that tells whose they are:
 
-    filesink_<tag of sink and target>_<slot>_<attempt>
+    filesink_<tag of the target><b|s><tag of the sink>_<slot>_<seconds since 1970><random>
 
-Everything that a commit needs is in these values, so that an epoch is completed as it was decided,
-however the sink is built by then.
+``b`` is a batch write, which has an id of its own, and ``s`` a stream. Everything that a commit needs is in
+these values, so that an epoch is completed as it was decided, however the sink is built by then.
 """
 
 from __future__ import annotations
@@ -22,7 +22,11 @@ from filesink.framing import check_field, from_json, to_json
 from filesink.ports import Ids
 
 CODEC_VERSION = 1
-_NAME = re.compile(r"filesink_(?P<tag>[0-9a-f]{12})_(?P<slot>0|[1-9][0-9]{0,14})_(?P<attempt>[0-9a-f]{24})")
+_NAME = re.compile(
+    r"filesink_(?P<tag>[0-9a-f]{8}[bs][0-9a-f]{11})_(?P<slot>0|[1-9][0-9]{0,11})"
+    r"_(?P<seconds>[0-9a-f]{8})[0-9a-f]{12}"
+)
+_OF_BATCH = "batch-"  # how the ids of batch writes begin
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,27 +84,33 @@ _KINDS: dict[str, type[StagedRows | PreparedRows]] = {"staged": StagedRows, "pre
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AttemptName:
-    """What a name tells: by whom and for which slot it was made."""
+    """What a name tells: by whom, for which slot and when it was made, in ms since 1970 UTC."""
 
     tag: str
     slot: int
+    made_ms: int
 
 
-def tag_of(sink_id: str, target: Target) -> str:
-    """Twelve hexadecimal digits that stand for a sink and its target in names."""
-    return hashlib.sha256(f"{sink_id}\0{target.schema}\0{target.table}".encode()).hexdigest()[:12]
+def prefix_of(target: Target, sink_id: str = _OF_BATCH) -> str:
+    """How names begin for a target and a sink; by default for all batch writes."""
+    place = _digest(f"{target.schema}\0{target.table}")[:8]
+    kind = "b" if sink_id.startswith(_OF_BATCH) else "s"
+    own = "" if sink_id == _OF_BATCH else _digest(sink_id)[:11]
+    return f"filesink_{place}{kind}{own}"
 
 
-def new_name(epoch: EpochKey, ids: Ids) -> str:
+def new_name(epoch: EpochKey, *, ids: Ids, now_ms: int) -> str:
     """A name that no other attempt will ever have."""
-    attempt = ids.uuid().replace("-", "")[:24]
-    return f"filesink_{tag_of(epoch.sink_id, epoch.target)}_{epoch.slot}_{attempt}"
+    prefix = prefix_of(epoch.target, epoch.sink_id)
+    return f"{prefix}_{epoch.slot}_{now_ms // 1000 & 0xFFFF_FFFF:08x}{ids.uuid().replace('-', '')[:12]}"
 
 
 def parse_name(name: str) -> AttemptName | None:
     """What ``name`` tells; ``None`` if it is none of ours."""
     found = _NAME.fullmatch(name)
-    return None if found is None else AttemptName(tag=found["tag"], slot=int(found["slot"]))
+    if found is None:
+        return None
+    return AttemptName(tag=found["tag"], slot=int(found["slot"]), made_ms=int(found["seconds"], 16) * 1000)
 
 
 def by_epoch(committables: Sequence[Committable]) -> dict[EpochKey, list[Committable]]:
@@ -137,6 +147,10 @@ class CommittableCodec:
             ) from error
 
 
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
 def _plain(epoch: EpochKey, found: Sequence[Committable]) -> dict[str, Any]:
     tasks = [[_kind(one), one.name, one.rows] for one in found]
     return {**asdict(epoch), "tasks": tasks}
@@ -161,8 +175,9 @@ def _values(entry: dict[str, Any]) -> list[Committable]:
 def _value(epoch: EpochKey, kind: str, name: str, rows: int) -> Committable:
     check_field("name", name, str)
     check_field("rows", rows, int)
-    told = parse_name(name)
-    if told != AttemptName(tag=tag_of(epoch.sink_id, epoch.target), slot=epoch.slot):
+    if parse_name(name) is None or not name.startswith(
+        f"{prefix_of(epoch.target, epoch.sink_id)}_{epoch.slot}_"
+    ):
         raise StateCorruptError(
             f"a list of rows names what is none of its epoch {epoch.slot} of '{epoch.sink_id}'", code="JSON"
         )

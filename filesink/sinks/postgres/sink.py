@@ -13,6 +13,7 @@ import os
 from typing import Literal
 
 from filesink.arguments import instance_of
+from filesink.durations import Duration, parse_duration_ms
 from filesink.ledger.identity import check_uid
 from filesink.sinks.doors import SparkSink, engine_options
 from filesink.sinks.postgres.committables import Committable
@@ -55,4 +56,22 @@ class PostgresSink(SparkSink[None, Committable, None]):
             ledger=StoreLedger.at(ledger),
             uid=None if uid is None else check_uid(uid),
         )
+        self._tiers = tiers
         super().__init__(tiers, options=engine_options(chosen.name, on_new_query=on_new_query))
+
+    def sweep(self, older_than: Duration = "7 days") -> list[str]:
+        """Remove what batch writes that died have left behind; returns the names of what was removed.
+
+        A stream does so by itself when it is started again. What is decided and not yet committed stays.
+
+        Args:
+            older_than: attempts of batch writes that old count as dead; ``int`` is milliseconds.
+
+        Raises:
+            StorageError: the server does not answer, or refuses.
+        """
+        age = parse_duration_ms(older_than, name="older_than")
+        codec = self._tiers.committable_codec
+        unfinished = [record for ledger in self._ledgers() for record in ledger.history.unfinished()]
+        decided = {one.name for record in unfinished for one in record.committables.decode(codec)}
+        return self._tiers.sweeper().of_dead_batches(age, decided=decided)

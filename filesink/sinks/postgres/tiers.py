@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from filesink.ledger.record import EpochRecord
+    from filesink.sinks.postgres.sweeping import Sweeper
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -95,10 +96,14 @@ class PostgresTiers(Sink[None, Committable, None]):
 
     def sweep(self, record: EpochRecord, touched: Sequence[Committable] | None) -> int:
         """See ``Sink.sweep``; what is looked for by name is looked for everywhere."""
-        from filesink.sinks.postgres.sweeping import sweep
-
         del touched
-        return sweep(self.server, record, target=self.target, schema=self.table.staging, clock=self.clock)
+        return len(self.sweeper().after(record))
+
+    def sweeper(self) -> Sweeper:
+        """What looks for attempts that are dead."""
+        from filesink.sinks.postgres.sweeping import Sweeper
+
+        return Sweeper(self.server, self.target, self.table.staging, clock=self.clock)
 
     def _store(self) -> StoreLedger:
         if self.ledger is None:

@@ -44,7 +44,7 @@ class RowWriter(SinkWriter[None, Committable]):
         self._server = server
         self._epoch = epoch
         self._clock = context.clock
-        self._name = new_name(epoch, context.ids)
+        self._name = new_name(epoch, ids=context.ids, now_ms=context.clock.now_ms())
         self._rows = 0
         self._open: tuple[Connection, CopyIn] | None = None
 

@@ -36,7 +36,7 @@ IN_BATCH = 6
 
 @dataclass(frozen=True, kw_only=True)
 class Run:
-    """What a driver does: all batches of a stream, each in ``tasks`` tasks.
+    """What a driver does: the first ``batches`` of a stream, each in ``tasks`` tasks.
 
     Attributes:
         die_at: the exchange with the server at which somebody dies; -1 for none.
@@ -48,6 +48,7 @@ class Run:
     table: str
     directory: str
     options: dict[str, Any] = field(default_factory=dict)
+    batches: int = BATCHES
     tasks: int = 2
     die_at: int = -1
     side: str = "before"
@@ -114,7 +115,7 @@ def drive(run: Run) -> str:
 
 
 def run_stream(run: Run) -> None:
-    """Every batch in its turn, as a query that was started again does."""
+    """Each batch in its turn, as a query that was started again does."""
     sink = PostgresTiers(
         server=PostgresServer(run.conninfo),
         table=PostgresTable(run.table, **run.options),
@@ -124,7 +125,7 @@ def run_stream(run: Run) -> None:
     sink.prepare(SCHEMA)
     ports = Ports(clock=SystemClock(), ids=SystemIds(), runner=SerialRunner())
     driver = EpochLoop(sink, sink.open_ledger("uid-u"), ports=ports, options=EpochOptions())
-    for batch in range(BATCHES):
+    for batch in range(run.batches):
         ids = range(batch * IN_BATCH, (batch + 1) * IN_BATCH)
         tasks = [[rows(*ids[task :: run.tasks])] for task in range(run.tasks)]
         driver.run(micro_batch(batch), FakeJob(tasks, ports.clock, ports.ids, schema=SCHEMA))

@@ -19,7 +19,7 @@ from filesink.commit.epoch import EpochLoop
 from filesink.commit.replay import EpochOptions
 from filesink.ledger.record import BatchWrite
 from filesink.ports import Ports, SerialRunner
-from filesink.sinks.postgres.committables import Committable
+from filesink.sinks.postgres.committables import Committable, prefix_of
 from filesink.sinks.postgres.tiers import PostgresTiers
 from tests.fakes import CountingIds, FakeJob, SettableClock, micro_batch
 from tests.sinks.postgres.server import TestServer
@@ -87,7 +87,8 @@ class Site:
     def leftovers(self) -> list[str]:
         """Tables of attempts, and prepared transactions of them."""
         tables = self.do("SELECT tablename FROM pg_tables WHERE schemaname = '{s}'")
-        in_doubt = self.do("SELECT gid FROM pg_prepared_xacts")
+        prefix = prefix_of(self.tiers().target).rstrip("b")
+        in_doubt = self.do(f"SELECT gid FROM pg_prepared_xacts WHERE starts_with(gid, '{prefix}')")  # noqa: S608
         known = {self.table, "filesink_epochs"}
         return [name for (name,) in tables if name not in known] + [gid for (gid,) in in_doubt]
 

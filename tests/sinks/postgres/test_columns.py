@@ -23,7 +23,7 @@ def code_of(site: Site, schema: pa.Schema = SCHEMA, **options: Any) -> str:
 
 def test_columns_are_matched_by_name(site: Site) -> None:
     """In any order, and regardless of case where that is not ambiguous; others get their default."""
-    own = site.beside(ddl='name text, note text DEFAULT \'none\', "Id" bigint, more int')
+    own = site.beside(ddl="name text, note text DEFAULT 'none', \"Id\" bigint, more int")
     commit(own, own.staged(rows(1)))
     assert own.do("SELECT * FROM {t}") == [("n1", "none", 1, None)]
 
@@ -99,7 +99,10 @@ def test_a_type_is_called_as_spark_calls_it(site: Site) -> None:
     """And the message says what to do."""
     for kind, said in [
         (pa.map_(pa.string(), pa.int8()), r"every MAP: use to_json\(…\) and a column of type jsonb"),
-        (pa.decimal128(20, 3), r"is bigint and does not take every DECIMAL\(20,3\): cast it in the DataFrame"),
+        (
+            pa.decimal128(20, 3),
+            r"is bigint and does not take every DECIMAL\(20,3\): cast it in the DataFrame",
+        ),
         (pa.list_(pa.int32()), "every ARRAY<INT>"),
     ]:
         with pytest.raises(SchemaError, match=said):

@@ -64,14 +64,16 @@ def exchanges_of(site: Site, drive: Drive) -> int:
     return int(said.split()[1])
 
 
-def check(site: Site) -> None:
-    """Every row is there once, and nothing of an attempt is."""
+def check(site: Site, drive: Drive) -> None:
+    """Every row is there once, and after one more epoch nothing is left of any attempt."""
     assert site.ids_there() == list(range(BATCHES * IN_BATCH))
+    assert drive(run_of(site, batches=BATCHES + 1)).startswith("done")
+    assert site.ids_there() == list(range((BATCHES + 1) * IN_BATCH))
     assert {name for (name,) in site.do("SELECT name FROM {t}")} == {f"n{one}" for one in site.ids_there()}
     assert site.leftovers() == []
     parts = 1 if site.options.get("commit") != "prepared" else None
     found = site.do("SELECT slot, count(*) FROM {s}.filesink_epochs GROUP BY slot ORDER BY slot")
-    assert [slot for slot, _ in found] == list(range(BATCHES))
+    assert [slot for slot, _ in found] == list(range(BATCHES + 1))
     assert parts is None or {count for _, count in found} == {parts}
 
 
@@ -93,7 +95,7 @@ def test_a_driver_dies(site: Site, drive: Drive) -> None:
         drive(run_of(own, die_at=again, side=side, tasks=3))
         said = drive(run_of(own, tasks=1))
         assert said.startswith("done"), (said, at, side, again)
-        check(own)
+        check(own, drive)
 
 
 def test_a_server_dies(site: Site, drive: Drive) -> None:
@@ -107,4 +109,4 @@ def test_a_server_dies(site: Site, drive: Drive) -> None:
         if not said.startswith("done"):
             said = drive(run_of(own, tasks=3))
         assert said.startswith("done"), (said, at, side)
-        check(own)
+        check(own, drive)

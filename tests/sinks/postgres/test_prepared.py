@@ -25,7 +25,11 @@ def test_a_stream_of_epochs(site: Site) -> None:
     site.run(0, rows(1, 2), rows(3))
     site.run(1, rows(4))
     assert site.ids_there() == [1, 2, 3, 4]
-    assert site.do("SELECT slot, rows FROM {s}.filesink_epochs ORDER BY slot, rows") == [(0, 1), (0, 2), (1, 1)]
+    assert site.do("SELECT slot, rows FROM {s}.filesink_epochs ORDER BY slot, rows") == [
+        (0, 1),
+        (0, 2),
+        (1, 1),
+    ]
     assert site.leftovers() == []
 
 
