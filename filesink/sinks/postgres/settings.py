@@ -55,7 +55,7 @@ class PostgresServer:
 
     Raises:
         ConfigError: ``CREDENTIALS``, the conninfo holds a secret; ``BAD_VALUE``, it cannot be read.
-        DependencyError: ``POSTGRES``; psycopg is not installed.
+        DependencyError: ``DEPENDENCY``; psycopg is not installed.
     """
 
     conninfo: str = ""
@@ -183,7 +183,7 @@ def _check_conninfo(conninfo: str) -> None:
         from psycopg.conninfo import conninfo_to_dict
     except ImportError as error:
         raise DependencyError(
-            "PostgreSQL needs a further package: pip install 'filesink[postgres]'", code="POSTGRES"
+            "PostgreSQL needs a further package: pip install 'filesink[postgres]'", code="DEPENDENCY"
         ) from error
     try:
         known = conninfo_to_dict(conninfo)

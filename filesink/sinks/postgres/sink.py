@@ -37,7 +37,7 @@ class PostgresSink(SparkSink[None, Committable, None]):
 
     Raises:
         ConfigError: an argument cannot be used.
-        DependencyError: ``POSTGRES``; psycopg is not installed.
+        DependencyError: ``DEPENDENCY``; psycopg is not installed.
     """
 
     def __init__(

@@ -10,7 +10,6 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from filesink.api import PreCommitStage, Sink, SinkCommitter, SinkWriter, WriterContext
-from filesink.errors import InternalError
 from filesink.ledger.ledger import Ledger
 from filesink.ports import Clock
 from filesink.sinks.postgres.committables import Committable, CommittableCodec, EpochKey, Target
@@ -27,7 +26,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class PostgresTiers(Sink[None, Committable, None]):
-    """Rows of a table. The arguments are those of ``PostgresSink``; tasks get no ``ledger``.
+    """Rows of a table. The arguments are those of ``PostgresSink``; tasks do not get ``ledger``.
 
     Args:
         clock: waits where the server is away.
@@ -35,12 +34,12 @@ class PostgresTiers(Sink[None, Committable, None]):
 
     server: PostgresServer
     table: PostgresTable
-    ledger: StoreLedger | None
+    ledger: StoreLedger = field(repr=False)
     uid: str | None = None
     clock: Clock = field(default_factory=SystemClock, repr=False)
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "ledger": None}
+        return {name: value for name, value in self.__dict__.items() if name != "ledger"}
 
     @property
     def target(self) -> Target:
@@ -64,7 +63,7 @@ class PostgresTiers(Sink[None, Committable, None]):
         """
         from filesink.sinks.postgres.preparing import prepare
 
-        self._store().prepare()
+        self.ledger.prepare()
         prepare(self.server, self.table, self.target, schema=schema, clock=self.clock)
 
     def create_writer(self, context: WriterContext) -> SinkWriter[None, Committable]:
@@ -92,7 +91,7 @@ class PostgresTiers(Sink[None, Committable, None]):
 
     def open_ledger(self, sink_id: str) -> Ledger:
         """See ``Sink.open_ledger``."""
-        return self._store().open(sink_id)
+        return self.ledger.open(sink_id)
 
     def sweep(self, record: EpochRecord, touched: Sequence[Committable] | None) -> int:
         """See ``Sink.sweep``; what is looked for by name is looked for everywhere."""
@@ -104,8 +103,3 @@ class PostgresTiers(Sink[None, Committable, None]):
         from filesink.sinks.postgres.sweeping import Sweeper
 
         return Sweeper(self.server, self.target, self.table.staging, clock=self.clock)
-
-    def _store(self) -> StoreLedger:
-        if self.ledger is None:
-            raise InternalError("a task has no ledger; please report this", code="NO_LEDGER")
-        return self.ledger
