@@ -12,12 +12,13 @@ from filesink.commit.replay import EpochOptions, History
 from filesink.commit.task import WriteTask
 from filesink.data_source.options import HiveTable, announcing
 from filesink.data_source.task_message import Report, TaskMessage
-from filesink.data_source.task_properties import session_zone, task_context
+from filesink.data_source.task_properties import session_zone
 from filesink.file_sink.tiers import FileTiers
 from filesink.ledger.record import BatchWrite, MicroBatch
 from filesink.metastore.announcements import Announced
 from filesink.parts.committables import Committable, HeldFile
 from filesink.ports import Ports
+from filesink.spark.input.job import task_context
 from filesink.system import SystemClock, SystemIds, ThreadRunner
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Final, cast
 import numpy as np
 import pyarrow as pa
 
-from formats import columns, evolution, type_promotion
+from formats import columns, evolution, splitting, type_promotion
 from formats.api import BaseEncoder, BulkWriter, BulkWriterFactory
 from formats.arguments import check_pairs
 from formats.arrow import Column
@@ -22,6 +22,7 @@ from formats.avro.layout import AvroLayout
 from formats.buffered_bulk_writer import BufferedBulkWriter, Limits
 from formats.errors import FormatError
 from formats.sizes import parse_size
+from formats.splitting import Split
 from formats.sync_marker import new_marker
 from formats.text import lines
 
@@ -92,6 +93,21 @@ class AvroOptions:
     def open_reader(self, file: BinaryIO, *, schema: pa.Schema | None = None) -> pa.RecordBatchReader:
         """See ``Encoder.open_reader``; any Avro file of records, whoever wrote it. Needs fastavro."""
         return avro_reader.open_reader(file, schema=schema)
+
+    def splits(self, file: BinaryIO, *, target: int) -> list[Split]:
+        """See ``Encoder.splits``: anywhere, without a look at the file."""
+        return splitting.of_bytes(file, target=target)
+
+    def open_split(
+        self, file: BinaryIO, split: Split, *, schema: pa.Schema | None = None
+    ) -> pa.RecordBatchReader:
+        """See ``Encoder.open_split``; any ranges of bytes.
+
+        Reads the header, looks for the sync marker, and goes on to the end of the last block that begins in
+        the split.
+        """
+        splitting.check(file, split)
+        return avro_reader.open_reader(file, schema=schema, split=split)
 
     def file_header(self, schema: pa.Schema, marker: bytes) -> bytes:
         """The first bytes of a file of records of ``schema``."""
@@ -183,17 +199,12 @@ class AvroBulkWriter(BufferedBulkWriter):
         self._marker = b""
 
     def _put(self, table: pa.Table) -> None:
-        self._begin()
         for batch in table.combine_chunks().to_batches():
             self._output.write(self._factory.blocks(batch, self._marker))
 
-    def _end(self) -> None:
-        self._begin()
-
     def _begin(self) -> None:
-        if not self._marker:
-            self._marker = self._factory.make_marker()
-            self._output.write(self._factory.file_header(self._schema, self._marker))
+        self._marker = self._factory.make_marker()
+        self._output.write(self._factory.file_header(self._schema, self._marker))
 
 
 def _cut(records: Column, size: int) -> Iterator[tuple[int, memoryview]]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Literal, cast
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from formats import columns, evolution, spark_only_types, type_promotion
+from formats import columns, evolution, spark_only_types, splitting, type_promotion
 from formats.api import BulkWriter, BulkWriterFactory
 from formats.arguments import check_pairs, instance_of
 from formats.arrow import Field
@@ -22,6 +22,7 @@ from formats.parquet import reader as parquet_reader
 from formats.parquet.encryption import ParquetEncryption
 from formats.parquet.layout import ParquetLayout
 from formats.sizes import parse_size
+from formats.splitting import Split
 from formats.text import zones
 
 if TYPE_CHECKING:
@@ -127,6 +128,17 @@ class ParquetWriterFactory(BulkWriterFactory):
         """See ``BulkWriterFactory.open_reader``; any Parquet file, whoever wrote it."""
         return parquet_reader.open_reader(file, schema=schema, encryption=self.encryption)
 
+    def splits(self, file: BinaryIO, *, target: int) -> list[Split]:
+        """See ``BulkWriterFactory.splits``: between row groups; reads the footer, with its keys."""
+        return parquet_reader.splits(file, target=target, encryption=self.encryption)
+
+    def open_split(
+        self, file: BinaryIO, split: Split, *, schema: pa.Schema | None = None
+    ) -> pa.RecordBatchReader:
+        """See ``BulkWriterFactory.open_split``; any ranges of bytes. Reads the footer and row groups."""
+        splitting.check(file, split)
+        return parquet_reader.open_reader(file, schema=schema, encryption=self.encryption, split=split)
+
     def check_continues(self, old: pa.Schema, new: pa.Schema) -> None:
         """See ``BulkWriterFactory.check_continues``: what Spark's reader of Parquet takes."""
         evolution.check_continues(old, new)
@@ -174,26 +186,23 @@ class ParquetBulkWriter(BufferedBulkWriter):
         )
         self._output = ArrowOutput(output)
         self._factory = factory
-        self._writer: pq.ParquetWriter | None = None
+        self._writer: Any = None
+
+    def _begin(self) -> None:
+        with self._output.asked() as stream:
+            self._writer = self._factory.open(stream, self._factory.file_schema(self._schema))
 
     def _put(self, table: pa.Table) -> None:
         with self._output.asked() as stream:
-            writer = self._open(stream)
-            schema: Any = writer.schema
             # The writer gives up on a dictionary that changes within a row group.
-            records = columns.as_schema(table, schema).unify_dictionaries()
-            writer.write_table(records, row_group_size=table.num_rows)
+            records = columns.as_schema(table, self._writer.schema).unify_dictionaries()
+            self._writer.write_table(records, row_group_size=table.num_rows)
             stream.flush()
 
     def _end(self) -> None:
         with self._output.asked() as stream:
-            self._open(stream).close()
+            self._writer.close()
             stream.detach()
-
-    def _open(self, stream: pa.NativeFile) -> pq.ParquetWriter:
-        if self._writer is None:
-            self._writer = self._factory.open(stream, self._factory.file_schema(self._schema))
-        return self._writer
 
 
 def _check_level(name: Compression, level: object) -> None:

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, BinaryIO, Final, Literal, cast, get_args
 import numpy as np
 import pyarrow as pa
 
-from formats import columns
+from formats import columns, splitting
 from formats.api import BulkWriter, BulkWriterFactory
 from formats.arguments import instance_of, one_of
 from formats.arrow import Column
@@ -31,8 +31,9 @@ from formats.compressed.codec_names import codec_name
 from formats.errors import FormatError
 from formats.sequence_file import reader as sequence_reader
 from formats.sequence_file import writables
-from formats.sequence_file.reader import ESCAPE
+from formats.sequence_file.header import ESCAPE
 from formats.sizes import parse_size
+from formats.splitting import Split
 from formats.sync_marker import new_marker
 from formats.text import ragged
 
@@ -108,8 +109,29 @@ class SequenceFileWriterFactory(BulkWriterFactory):
 
         Files do not name their columns: they are called as here, else ``key`` and ``value``.
         """
-        names = {"key": self.key or "key", "value": self.value or "value"}
-        return sequence_reader.open_reader(file, **names, schema=schema)
+        return sequence_reader.open_reader(file, names=self._names(), schema=schema)
+
+    def splits(self, file: BinaryIO, *, target: int) -> list[Split]:
+        """See ``BulkWriterFactory.splits``: anywhere, without a look at the file.
+
+        Records begin behind sync markers only, which stand before every block, and without blocks once in
+        100 KiB; a split that has none has no records.
+        """
+        return splitting.of_bytes(file, target=target)
+
+    def open_split(
+        self, file: BinaryIO, split: Split, *, schema: pa.Schema | None = None
+    ) -> pa.RecordBatchReader:
+        """See ``BulkWriterFactory.open_split``; any ranges of bytes.
+
+        Reads the header, looks for the sync marker, and goes on to the first one behind the split.
+        """
+        splitting.check(file, split)
+        return sequence_reader.open_reader(file, names=self._names(), schema=schema, split=split)
+
+    def _names(self) -> tuple[str, str]:
+        """What the columns of a file are called, which does not name them."""
+        return self.key or "key", self.value or "value"
 
     def names(self, schema: pa.Schema) -> tuple[str | None, str]:
         """The columns of keys and values.
@@ -171,11 +193,9 @@ class SequenceFileWriter(BufferedBulkWriter):
         self._factory = factory
         self._names = factory.names(schema)
         self._sync = factory.make_sync()
-        self._begun = False
         self._since_sync = 0
 
     def _put(self, table: pa.Table) -> None:
-        self._begin()
         for batch in table.combine_chunks().to_batches(max_chunksize=sequence_reader.MOST_RECORDS):
             key, value = self._names
             keys = _empty(batch.num_rows) if key is None else _bytes_of(batch, key)
@@ -186,13 +206,8 @@ class SequenceFileWriter(BufferedBulkWriter):
             else:
                 self._write_records(keys, values)
 
-    def _end(self) -> None:
-        self._begin()
-
     def _begin(self) -> None:
-        if not self._begun:
-            self._begun = True
-            self._output.write(self._factory.header(self._schema, self._sync))
+        self._output.write(self._factory.header(self._schema, self._sync))
 
     def _block(self, keys: Column, values: Column) -> bytes:
         pieces = [

@@ -1,7 +1,5 @@
 """Defects of the ledger and of what carries out its records."""
 
-# ruff: noqa: E501 - a snippet is compared more easily if its lines are not broken
-
 from __future__ import annotations
 
 from property_tests.seeded.mutant import Mutant
@@ -106,13 +104,14 @@ LEDGER = (
     Mutant(
         "what a patient driver finds made counts as its own",
         "filesink/storage/retrying.py",
-        """return self._retried(f"creating '{path}'", lambda: self._store.put_if_absent(path, data))""",
-        """self._retried(f"creating '{path}'", lambda: self._store.put_if_absent(path, data))\n        return PutResult.CREATED""",
+        "                return result\n",
+        "                return result if operation != 'put_if_absent' else type(result).CREATED\n",
     ),
     Mutant(
         "a driver that has waited in vain takes silence for success",
         "filesink/storage/retrying.py",
         "                    self._in_vain = not error.is_permanent\n                    raise\n",
-        "                    return PutResult.CREATED if 'creating' in doing else []\n",
+        "                    from filesink.storage.api import PutResult\n"
+        "                    return PutResult.CREATED if operation == 'put_if_absent' else []\n",
     ),
 )
