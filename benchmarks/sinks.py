@@ -1,4 +1,4 @@
-"""How fast are sinks other than that of files? PostgreSQL against ``psql \\copy`` of the same rows.
+r"""How fast are sinks other than that of files? PostgreSQL against ``psql \copy`` of the same rows.
 
 The server is started for it, on the loopback interface, with its own defaults but for prepared
 transactions. ``psql`` copies a CSV file that lies there, over one connection, into a table that is
@@ -31,16 +31,15 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from tests.sinks.postgres.server import TestServer, running
 
 _COLUMNS = """
-    id bigint, customer bigint, quantity integer, price numeric(12,2), discount double precision, shipped date,
-    ordered timestamptz, status text, note text
+    id bigint, customer bigint, quantity integer, price numeric(12,2), discount double precision,
+    shipped date, ordered timestamptz, status text, note text
 """
 _ROWS = (
     "id", "id % 150001 AS customer", "cast(id % 50 AS int) AS quantity",
     "cast(id % 1000000 AS decimal(12,2)) / 100 AS price0", "id / 1e6 AS discount",
     "date_add(date'1992-01-01', cast(id % 2500 AS int)) AS shipped",
     "timestamp_millis(1600000000000 + id * 37) AS ordered",
-    "element_at(array('DELIVER IN PERSON', 'COLLECT COD', 'NONE', 'TAKE BACK RETURN'), cast(1 + id % 4 AS int)) "
-    "AS status",
+    "elt(1 + id % 4, 'DELIVER IN PERSON', 'COLLECT COD', 'NONE', 'TAKE BACK RETURN') AS status",
     "concat('note of row ', id, ', which is as long as most') AS note",
 )  # fmt: skip
 _WAYS: dict[str, dict[str, Any]] = {"staged": {}, "prepared": {"commit": "prepared"}}
@@ -56,9 +55,10 @@ class Bench:
     rows: int
 
     def copy(self) -> float:
-        """``psql \\copy``."""
+        r"""``psql \copy``."""
         self._empty_table()
-        command = ["psql", "-q", self.server.conninfo, "-c", f"\\copy orders from {self.directory}/rows.csv csv"]
+        statement = f"\\copy orders from {self.directory}/rows.csv csv"
+        command = ["psql", "-q", self.server.conninfo, "-c", statement]
         taken = seconds(lambda: subprocess.run(command, check=True))
         self._check()
         return taken

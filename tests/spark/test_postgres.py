@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import random
 import threading
 import time
@@ -28,8 +27,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.spark
 
 ROWS = 200
-KILLS = int(os.environ.get("FILESINK_KILLS", "1"))  # of each test; hundreds are for a night
-FILES = max(8, 4 * KILLS)
+FEW, MANY = 1, 100  # kills of each kind of commit
 DDL = "id bigint, day date, carrier text"
 
 
@@ -45,6 +43,7 @@ def sink(site: Site, **options: Any) -> PostgresSink:
     return PostgresSink(site.conninfo, table, ledger=site.directory / "ledger")
 
 
+DECIMAL = "-12345678901234567890.123456789012345678"
 #: What Spark calls a value, and what an observer sees.
 VALUES = {
     "true": True,
@@ -54,7 +53,7 @@ VALUES = {
     "4L": 4,
     "float(0.5)": 0.5,
     "0.1D": 0.1,
-    "cast('-12345678901234567890.123456789012345678' AS decimal(38,18))": "-12345678901234567890.123456789012345678",
+    f"cast('{DECIMAL}' AS decimal(38,18))": DECIMAL,
     "'ß🦆'": "ß🦆",
     "X'00ff'": b"\x00\xff",
     "date'2024-02-29'": "2024-02-29",
@@ -144,9 +143,10 @@ def observed(site: Site) -> Iterator[list[int]]:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(600 + 120 * KILLS)
+@pytest.mark.timeout(600 + 120 * MANY)
+@pytest.mark.parametrize("kills", [FEW, pytest.param(MANY, marks=pytest.mark.nightly)])
 @pytest.mark.parametrize("kind", OPTIONS)
-def test_every_row_once_whatever_is_killed(site: Site, kind: str) -> None:
+def test_every_row_once_whatever_is_killed(site: Site, kind: str, kills: int) -> None:
     """Kills of workers, JVM, driver and server at random moments, while an observer looks.
 
     With staged rows he never sees a part of an epoch, and what he has seen never goes.
@@ -156,26 +156,27 @@ def test_every_row_once_whatever_is_killed(site: Site, kind: str) -> None:
     moments = random.Random(seed)  # noqa: S311 - moments, not secrets
     if kind == "keys":
         site.do("ALTER TABLE {t} ADD PRIMARY KEY (id)")
-    for number in range(FILES):
+    files = max(8, 4 * kills)
+    for number in range(files):
         inputs.add_file(site.directory / "source", number, rows=ROWS)
     with observed(site) as seen:
-        run_and_kill(site, kind, moments)
+        run_and_kill(site, kind, moments, kills)
     table = f"{site.schema}.{site.table}"
     assert sink_of(kind, site.conninfo, table, site.directory).recover() == []
-    assert site.ids_there() == list(range(FILES * ROWS))
+    assert site.ids_there() == list(range(files * ROWS))
     assert seen == sorted(seen)
     assert kind == "prepared" or {count % ROWS for count in seen} == {0}
     assert site.leftovers() == []
 
 
-def run_and_kill(site: Site, kind: str, moments: random.Random) -> None:
+def run_and_kill(site: Site, kind: str, moments: random.Random, kills: int) -> None:
     """Start, kill and start again, until the stream comes to its end."""
     table = f"{site.schema}.{site.table}"
     arguments = ("postgres_stream", kind, site.conninfo, table, site.directory)
     log = site.directory / "log"
     drivers: list[Driver] = []
     try:
-        for kill in range(KILLS):
+        for kill in range(kills):
             driver = Driver(*arguments, log=log)
             drivers.append(driver)
             driver.wait_for("started")

@@ -2,8 +2,8 @@
 
     python -m tests.sinks.postgres.forks
 
-Reads one ``Run`` as JSON from a line of standard input, forks, and says how the fork has ended: ``done``, ``failed``
-or ``killed``, and how many exchanges it had.
+Reads one ``Run`` as JSON from each line of standard input, forks, and says how the fork has ended: ``done``,
+``failed`` or ``killed``, and how many exchanges it had.
 """
 
 from __future__ import annotations

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import random
 import threading
 import time
@@ -18,7 +17,8 @@ from tests.sinks.postgres.server import TestServer
 from tests.sinks.postgres.site import DDL, Site
 
 Drive = Callable[[Run], str]
-KILLS = int(os.environ.get("FILESINK_KILLS", "4"))  # of each test; hundreds are for a night
+FEW, MANY = 4, 60  # kills of each test and kind; there are ten of these
+KILLS = pytest.mark.parametrize("kills", [FEW, pytest.param(MANY, marks=pytest.mark.nightly)])
 
 KINDS: dict[str, tuple[str, dict[str, Any]]] = {
     "staged": (DDL, {}),
@@ -85,9 +85,10 @@ def moments(site: Site, drive: Drive, kills: int) -> list[tuple[int, str]]:
     return every if kills >= len(every) else random.Random(seed).sample(every, kills)  # noqa: S311
 
 
-def test_a_driver_dies(site: Site, drive: Drive) -> None:
+@KILLS
+def test_a_driver_dies(site: Site, drive: Drive, kills: int) -> None:
     """At any exchange, and the next one at any other. Its successor has other partitions."""
-    moments_of_two = moments(site, drive, KILLS)
+    moments_of_two = moments(site, drive, kills)
     for at, side in moments_of_two:
         own = fresh(site)
         again = random.choice(moments_of_two)[0]  # noqa: S311
@@ -98,9 +99,10 @@ def test_a_driver_dies(site: Site, drive: Drive) -> None:
         check(own, drive)
 
 
-def test_a_server_dies(site: Site, drive: Drive) -> None:
+@KILLS
+def test_a_server_dies(site: Site, drive: Drive, kills: int) -> None:
     """At any exchange. The driver goes on when the server is back, or fails and is started again."""
-    for at, side in moments(site, drive, KILLS):
+    for at, side in moments(site, drive, kills):
         own = fresh(site)
         reborn = threading.Thread(target=own.server.start_when_dead)
         reborn.start()

@@ -72,7 +72,7 @@ def test_one_that_somebody_has_rolled_back_is_lost(site: Site) -> None:
     """It is not taken for committed, and none of the others is committed then."""
     staged = site.staged(rows(1), rows(2, 3))
     site.do(f"ROLLBACK PREPARED '{staged[1].name}'")
-    with pytest.raises(StagedDataLost, match="2 rows of epoch 0 .* 1 of 2 prepared transactions"):
+    with pytest.raises(StagedDataLost, match=r"2 rows of epoch 0 .* 1 of 2 prepared transactions"):
         commit(site, staged)
     assert site.ids_there() == []
     commit(site, staged[:1])
@@ -133,7 +133,7 @@ def test_a_crash_of_the_server_loses_nothing(site: Site) -> None:
 
 
 def test_a_row_that_another_task_holds(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The same unique key in two tasks: the second waits for the first, which waits for it; so it gives up."""
+    """One unique key in two tasks: the second waits for the first, which waits for it, so it gives up."""
     monkeypatch.setattr("filesink.sinks.postgres.connection.LOCK_TIMEOUT", "200ms")
     site.do("CREATE UNIQUE INDEX ON {t} (id)")
     staged = site.staged(rows(1))

@@ -91,7 +91,7 @@ def test_a_password(locked: Site, password: str | Callable[[], str]) -> None:
 
 
 def test_a_password_of_the_environment(locked: Site, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """libpq finds it by itself."""
+    """It is found without us."""
     monkeypatch.setenv("PGPASSWORD", SECRET)
     commit(locked, locked.staged(rows(1)))
     monkeypatch.delenv("PGPASSWORD")

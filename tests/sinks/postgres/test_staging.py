@@ -10,6 +10,7 @@ import pytest
 from filesink import CommitConflictError, IdentityError, StagedDataLost, StoreLedger
 from filesink.errors import CommitFailedError
 from filesink.ports import Losers
+from filesink.sinks.postgres.target import epochs
 from tests.fakes import micro_batch
 from tests.sinks.postgres.site import Site, commit, rows
 
@@ -88,10 +89,7 @@ def test_a_committer_waits_for_one_that_may_still_commit(site: Site) -> None:
     staged = site.staged(rows(1))
     with site.connect() as zombie:
         zombie.autocommit = False
-        row = f"('uid-u', '{site.schema}.goods', 0, '', 'x', 1)"
-        zombie.execute(
-            f"INSERT INTO {site.schema}.filesink_epochs (sink_id, target, slot, part, content, rows) VALUES {row}"
-        )
+        epochs.note(zombie, staged[0].epoch, staged)
         done = threading.Thread(target=commit, args=(site, staged))
         done.start()
         done.join(0.5)
@@ -114,7 +112,7 @@ def test_rows_that_are_gone_are_told(site: Site) -> None:
 def test_rows_that_somebody_has_removed_are_told(site: Site) -> None:
     """The number of rows is what the task has told."""
     staged = site.staged(rows(1, 2))
-    site.do(f"DELETE FROM {site.schema}.{staged[0].name} WHERE id = 1")
+    site.do(f"TRUNCATE {site.schema}.{staged[0].name}")
     with pytest.raises(StagedDataLost, match="2 rows were staged"):
         commit(site, staged)
     assert site.ids_there() == []

@@ -1,4 +1,4 @@
-"""Values of every type arrive as they are; what a type cannot have is refused, by name of the column alone."""
+"""Values of every type arrive as they are; what a type cannot have is refused, and the value is not shown."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ CASES: dict[str, tuple[pa.DataType, str, list[Any], list[Any] | None]] = {
     "float": (pa.float32(), "real", [0.5, -1.25, float("inf")], None),
     "double": (pa.float64(), "double precision", [1e-300, -0.1, float("-inf")], None),
     "widened float": (pa.float32(), "double precision", [0.5, -1.25], None),
-    "decimal": (pa.decimal128(38, 7), "numeric", [Decimal("-1.0000001"), Decimal(10) ** 30, Decimal(0)], None),
+    "decimal": (pa.decimal128(38, 7), "numeric", [Decimal("-1.0000001"), Decimal(10**30), Decimal(0)], None),
     "small decimal": (pa.decimal128(9, 2), "numeric(9,2)", [Decimal("-1234567.89"), Decimal("0.01")], None),
     "fraction": (pa.decimal128(5, 5), "numeric", [Decimal("0.00001"), Decimal("-0.99999")], None),
-    "whole decimal": (pa.decimal128(38, 0), "numeric(38,0)", [Decimal(10**38 - 1), Decimal(1 - 10**38)], None),
+    "whole decimal": (pa.decimal128(38, 0), "numeric(38)", [Decimal(10**38 - 1), Decimal(1 - 10**38)], None),
     "int as numeric": (pa.int64(), "numeric(19,0)", [-(2**63), 2**63 - 1, 10_000], None),
     "text": (pa.string(), "text", ["", "a\tb\\N\n", "ßλ🦆", "'\""], None),
     "large text": (pa.large_string(), "text", ["", "ab"], None),
