@@ -27,6 +27,9 @@ from filesink import (
     ParquetWriterFactory,
     PartitionCommit,
     PartitionPolicy,
+    PostgresServer,
+    PostgresSink,
+    PostgresTable,
     RollingPolicy,
     RowEncoder,
     SinkReport,
@@ -130,6 +133,16 @@ def any_sink(sink: Sink[str, str, str], df: DataFrame) -> None:
 
 
 ledger = StoreLedger("s3://bucket/ledger", storage_options={"endpoint_url": "http://127.0.0.1:9000"})
+
+goods = PostgresSink("host=db dbname=shop", "shop.goods", ledger="/data/ledger", uid="goods")
+prices = PostgresSink(
+    PostgresServer("host=db", password=lambda: "from a vault"),
+    PostgresTable("prices", keys=["id"], newest_by="at", on_missing="create", rehearsal="never"),
+    ledger=ledger,
+    on_new_query="append",
+)
+PostgresTable("prices", commit="prepared", staging_schema="loading")
+removed: list[str] = prices.sweep("7 days")
 
 own: FileSink = FileSink.for_row_format("/data/own", PipeEncoder()).build()
 

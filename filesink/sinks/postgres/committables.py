@@ -102,7 +102,7 @@ def prefix_of(target: Target, sink_id: str = _OF_BATCH) -> str:
 def new_name(epoch: EpochKey, *, ids: Ids, now_ms: int) -> str:
     """A name that no other attempt will ever have."""
     prefix = prefix_of(epoch.target, epoch.sink_id)
-    return f"{prefix}_{epoch.slot}_{now_ms // 1000 & 0xFFFF_FFFF:08x}{ids.uuid().replace('-', '')[:12]}"
+    return f"{prefix}_{epoch.slot}_{now_ms // 1000 & 0xFFFF_FFFF:08x}{ids.uuid()[-12:]}"
 
 
 def parse_name(name: str) -> AttemptName | None:
