@@ -27,6 +27,8 @@
     │   └── ReplayTooOldError         the batch is older than the records that are kept
     ├── CompactionError           small files could not be merged; they are kept as they are
     ├── ConcurrentDriverError     another driver went on with this sink
+    ├── LetterError               asynchronous work of a writer failed, or gave no sign of life
+    ├── TaskCancelledError        nobody waits for the task any more in which a writer waits
     ├── SecurityError             a path would leave the base directory
     └── InternalError             Spark did not provide what it always provides, or a bug
 
@@ -202,6 +204,14 @@ class CompactionError(FilesinkError):
 
 class ConcurrentDriverError(FilesinkError):
     """Another driver went on with this sink; what this one had prepared was discarded."""
+
+
+class LetterError(FilesinkError):
+    """Asynchronous work of a writer failed, or gave no sign of life."""
+
+
+class TaskCancelledError(FilesinkError):
+    """Nobody waits for this task any more: its job was cancelled, or another attempt was faster."""
 
 
 class SecurityError(FilesinkError):

@@ -161,12 +161,12 @@ class Watched(SinkWriter):
 
     def __init__(self, calls, context):
         self.calls = calls
-        context.mailbox.post(lambda: calls.append("letter"))
+        context.mailbox.execute(lambda: calls.append("letter"), "a letter")
 
     def write(self, batch, context):
         self.calls.append(f"write {batch.num_rows}")
         for letter in ("first", "second"):
-            context.mailbox.post(partial(self.calls.append, letter))
+            context.mailbox.execute(partial(self.calls.append, letter), letter)
 
     def prepare_commit(self, epoch):
         self.calls.append(f"prepare_commit {epoch}")

@@ -31,9 +31,11 @@ class LetterWriter(SinkWriter):
     values: list[str] = field(default_factory=list)
 
     def write(self, batch, context):
+        del context
         self.values += batch["value"].to_pylist()
 
     def prepare_commit(self, epoch):
+        del epoch
         return self.values
 
 
@@ -61,9 +63,11 @@ class Letters(Sink):
     committable_codec = JsonCodec()
 
     def prepare(self, schema):
+        del schema
         StoreLedger(self.directory).prepare()
 
     def create_writer(self, context):
+        del context
         return LetterWriter()
 
     def create_committer(self):
