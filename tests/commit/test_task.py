@@ -198,6 +198,37 @@ def test_the_order_of_calls():
     ]
 
 
+class Timed(Watched):
+    """Has timers for two moments."""
+
+    def __init__(self, calls, context):
+        super().__init__(calls, context)
+        for at_ms in (20, 30):
+            context.timers.register(at_ms, lambda at_ms: calls.append(f"timer {at_ms}"))
+
+
+def test_timers_are_called_between_batches_and_before_the_commit():
+    """By the clock of the task; a writer that never yields is called all the same."""
+    calls, clock = [], SettableClock(now=10)
+
+    class Noted(Stateful):
+        def create_writer(self, context):
+            return Timed(calls, context)
+
+        committable_codec = World().tiers().committable_codec
+
+    def batches():
+        yield records("a")
+        clock.now = 20
+        yield records("b")
+        clock.now = 30
+
+    task = WriteTask(sink=Noted(), sink_id="s", slot=0, driver_ms=0, time_zone="UTC")
+    task.run_with(0, 0, batches(), clock=clock, ids=CountingIds())
+    timers = [call for call in calls if call.startswith(("timer", "write", "prepare"))]
+    assert timers == ["write 1", "timer 20", "write 1", "timer 30", "prepare_commit 0"]
+
+
 def test_a_task_clock_runs_on_in_milliseconds(monkeypatch):
     """From the driver's time, by what has passed in the task."""
     monkeypatch.setattr("time.monotonic", lambda: 70.0)
