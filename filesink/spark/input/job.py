@@ -120,13 +120,21 @@ def _slot_of(task: Task) -> int | None:
     return owner.slot if isinstance(owner, WriteTask) else None
 
 
+def _waits(task: Task) -> bool:
+    """Whether a writer in it may wait for other threads."""
+    owner = getattr(task, "__self__", None)
+    return isinstance(owner, WriteTask) and owner.sink.writers_wait
+
+
 def _one_result(task: Task, tasks: int | None = None) -> Batches:
     def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         context = TaskContext.get()
         if context is None:
             raise InternalError("Spark gave this task no TaskContext", code="NO_TASK_CONTEXT")
-        yield _results()  # so that there is a stream of results, in which a pulse can be felt
-        host = TaskHost(tasks=tasks, pulse=pulse_of_this_task())
+        host = TaskHost(tasks=tasks)
+        if _waits(task):
+            yield _results()  # so that there is a stream of results, in which a pulse can be felt
+            host = TaskHost(tasks=tasks, pulse=pulse_of_this_task())
         yield _results(task(context.partitionId(), context.attemptNumber(), batches, host=host))
 
     return run
