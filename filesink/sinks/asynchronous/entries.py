@@ -1,7 +1,7 @@
 """What is sent: entries, the requests that they travel in, and their keys.
 
 Rules:
-1. The key of an entry says where it came from: ``<sink id>/<slot>/<task>/<n>``, n counting from 0 in its task.
+1. The key of an entry says where it came from: ``<sink id>/<slot>/<task>/<n>``, n from 0 in its task.
    It is the same however often the entry is sent, also by the next attempt of its task, as far as that gets
    the same rows in the same order.
 2. A request is never filled up again, nor joined with another; it gets smaller only if the service has said

@@ -55,7 +55,7 @@ class Outbox:
         self._batches.close()
         self._since_ms = 0  # when the first entry of the open batch came
         self._in_flight: dict[int, Request] = {}  # by number; the oldest comes first
-        self._again: list[tuple[int, int, Request]] = []  # by the time of the next try
+        self._again: list[tuple[int, int, int, Request]] = []  # by the time of the next try
         self._numbers = 0
         self.counts = {"delivered": 0, "refused": 0, "requests": 0, "retries": 0}
 
@@ -106,7 +106,7 @@ class Outbox:
     def _take(self, now_ms: int) -> Request | None:
         free = self._pace.allowed - len(self._in_flight)
         if free > 0 and self._again and self._again[0][0] <= now_ms:
-            return heappop(self._again)[2]
+            return heappop(self._again)[-1]
         if free > len(self._again) and self._batches.has_ready:
             return Request(self._batches.pop())
         return None
@@ -167,7 +167,7 @@ class Outbox:
         """What is not delivered, in the order in which it came first; what is in flight as well."""
         for request in self._in_flight.values():
             yield from request.entries
-        for _, _, request in sorted(self._again, key=lambda one: one[1]):
+        for *_, request in sorted(self._again, key=lambda one: one[1:3]):
             yield from request.entries
         yield from self._batches
 
@@ -215,7 +215,7 @@ class Outbox:
         self.counts["refused"] += 1
 
     def _put_back(self, request: Request, at_ms: int, before: Request) -> None:
-        heappush(self._again, (at_ms, before.number, request))
+        heappush(self._again, (at_ms, before.number, request.entries[0].number, request))
 
 
 def _pause_ms(request: Request) -> int:

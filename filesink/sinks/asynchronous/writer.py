@@ -69,6 +69,7 @@ class AsyncSinkWriter(SinkWriter[Entry, Entry]):
                 self._send()
             while self._outbox.is_full:
                 self._wait()
+        self._send()  # so that somebody looks when the delay of what is left is over
 
     def prepare_commit(self, epoch: int) -> list[Entry]:
         """See ``SinkWriter.prepare_commit``; waits for everything, or with ``"keep"`` for answers only."""
