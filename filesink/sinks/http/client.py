@@ -54,7 +54,6 @@ class HttpClient:
         tls = {"ssl_context": _trust(service.ca_file)} if service.url.startswith("https:") else {}
         self._pool = urllib3.connection_from_url(service.url, maxsize=most, block=True, **tls)
         self._pool.ConnectionCls = self._cuttable(self._pool.ConnectionCls)
-        self._target = service.url.partition("://")[2].partition("/")
 
     def send(self, body: bytes, key: str) -> Answer:
         """Send one request and wait for what becomes of it. Raises nothing but what ``judge`` does."""

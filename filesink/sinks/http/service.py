@@ -86,8 +86,9 @@ class HttpService:
         parse_duration_ms(self.timeout, name="timeout")
         if self.ca_file is not None and not (is_text(self.ca_file) and self.ca_file):
             raise _bad_value(f"ca_file must be a path, got {kind_of(self.ca_file)}")
-        if self.judge is not None and (not callable(self.judge) or isinstance(self.judge, type)):
-            raise _bad_value(f"judge must be a function of an HttpAnswer, got {kind_of(self.judge)}")
+        judge: object = self.judge
+        if judge is not None and (not callable(judge) or isinstance(judge, type)):
+            raise _bad_value(f"judge must be a function of an HttpAnswer, got {kind_of(judge)}")
 
     @staticmethod
     def at(service: str | HttpService) -> HttpService:
