@@ -61,7 +61,10 @@ from filesink.parts.dead_letters import DeadLetters
 from filesink.parts.part_file import PartFileInfo
 from filesink.parts.rolling import CheckpointRollingPolicy, RollingPolicy
 from filesink.sink import FileSink, FileSinkBuilder
+from filesink.sinks.asynchronous import Sending
 from filesink.sinks.doors import SinkReport, SparkSink
+from filesink.sinks.http.service import HttpAnswer, HttpService
+from filesink.sinks.http.sink import HttpSink
 from filesink.sinks.store_ledger import StoreLedger
 from filesink.spark.catalog.metastore import SparkCatalog
 from formats import (
@@ -120,6 +123,9 @@ __all__ = [
     "FormatError",
     "GlueCatalog",
     "HiveMetastore",
+    "HttpAnswer",
+    "HttpService",
+    "HttpSink",
     "IdentityError",
     "InternalError",
     "Kerberos",
@@ -147,6 +153,7 @@ __all__ = [
     "RowEncoder",
     "SchemaError",
     "SecurityError",
+    "Sending",
     "SequenceFileWriterFactory",
     "ShadowedError",
     "SinkReport",

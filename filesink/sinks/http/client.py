@@ -121,11 +121,12 @@ class HttpClient:
 
 def _beginning(response: BaseHTTPResponse) -> bytes:
     """The first bytes of the body; the connection is used again if these were all."""
-    data = response.read(_MOST_OF_A_BODY + 1)
-    if len(data) > _MOST_OF_A_BODY:
-        response.close()
-    else:
-        response.release_conn()
+    try:
+        data = response.read(_MOST_OF_A_BODY + 1)
+        if len(data) > _MOST_OF_A_BODY:
+            response.close()
+    finally:
+        response.release_conn()  # else nobody else would ever get it
     return data[:_MOST_OF_A_BODY]
 
 
