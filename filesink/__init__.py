@@ -65,7 +65,7 @@ from filesink.sinks.asynchronous import Sending
 from filesink.sinks.doors import SinkReport, SparkSink
 from filesink.sinks.http.service import HttpAnswer, HttpService
 from filesink.sinks.http.sink import HttpSink
-from filesink.sinks.store_ledger import StoreLedger
+from filesink.sinks.store_ledger import LedgerSink, StoreLedger
 from filesink.spark.catalog.metastore import SparkCatalog
 from formats import (
     ArrowWriterFactory,
@@ -129,6 +129,7 @@ __all__ = [
     "IdentityError",
     "InternalError",
     "Kerberos",
+    "LedgerSink",
     "LimitError",
     "ListenerPolicy",
     "Metastore",

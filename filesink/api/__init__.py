@@ -26,6 +26,7 @@ from filesink.api.sink import SHORT_INTERVAL, Projection, Sink
 from filesink.api.stages import OF_STAGES, PreCommitStage
 from filesink.api.timers import Timers
 from filesink.api.writer import SinkWriter, WriterContext
+from filesink.framing import JsonCodec
 
 __all__ = [
     "OF_STAGES",
@@ -33,6 +34,7 @@ __all__ = [
     "Announcements",
     "EpochContext",
     "Input",
+    "JsonCodec",
     "Mailbox",
     "Metrics",
     "PreCommitStage",
