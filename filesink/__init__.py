@@ -61,10 +61,13 @@ from filesink.parts.dead_letters import DeadLetters
 from filesink.parts.part_file import PartFileInfo
 from filesink.parts.rolling import CheckpointRollingPolicy, RollingPolicy
 from filesink.sink import FileSink, FileSinkBuilder
+from filesink.sinks.asynchronous import Sending
 from filesink.sinks.doors import SinkReport, SparkSink
+from filesink.sinks.http.service import HttpAnswer, HttpService
+from filesink.sinks.http.sink import HttpSink
 from filesink.sinks.postgres.settings import PostgresServer, PostgresTable
 from filesink.sinks.postgres.sink import PostgresSink
-from filesink.sinks.store_ledger import StoreLedger
+from filesink.sinks.store_ledger import LedgerSink, StoreLedger
 from filesink.spark.catalog.metastore import SparkCatalog
 from formats import (
     ArrowWriterFactory,
@@ -122,9 +125,13 @@ __all__ = [
     "FormatError",
     "GlueCatalog",
     "HiveMetastore",
+    "HttpAnswer",
+    "HttpService",
+    "HttpSink",
     "IdentityError",
     "InternalError",
     "Kerberos",
+    "LedgerSink",
     "LimitError",
     "ListenerPolicy",
     "Metastore",
@@ -152,6 +159,7 @@ __all__ = [
     "RowEncoder",
     "SchemaError",
     "SecurityError",
+    "Sending",
     "SequenceFileWriterFactory",
     "ShadowedError",
     "SinkReport",

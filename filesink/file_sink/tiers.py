@@ -97,6 +97,7 @@ class FileTiers(Sink[HeldFile, Committable, Announced]):
     skip: Callable[[str], object] | None = None
     on_other_layout: OnOtherLayout = OnOtherLayout.REFUSE
     save_modes: ClassVar[Collection[SaveMode]] = tuple(SaveMode)
+    writers_wait: ClassVar[bool] = False
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "publishing": None}

@@ -1,17 +1,26 @@
-"""Where the ledger of a sink lies that has no base path."""
+"""Where the ledger of a sink lies that has no base path, and a base for such sinks."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
+from filesink.api import Sink
 from filesink.arguments import instance_of
+from filesink.errors import InternalError
 from filesink.ledger.ledger import Ledger
 from filesink.storage.api import Store
 from filesink.storage.base_path import spelling
 from filesink.storage.open import open_store
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+S = TypeVar("S")
+C = TypeVar("C")
+A = TypeVar("A")
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,3 +57,34 @@ class StoreLedger:
 
     def _open(self) -> Store:
         return open_store(self.path, self.storage_options)
+
+
+@dataclass(frozen=True, kw_only=True)
+class LedgerSink(Sink[S, C, A]):
+    """A sink that keeps its ledger in a directory of its own. Derive from it; tasks get no ``ledger``.
+
+    Args:
+        ledger: the directory.
+        uid: the sink's stable name; needed if a stream may get another checkpoint.
+    """
+
+    ledger: StoreLedger | None
+    uid: str | None = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "ledger": None}
+
+    def prepare(self, schema: pa.Schema) -> None:
+        """See ``Sink.prepare``."""
+        del schema
+        self._directory.prepare()
+
+    def open_ledger(self, sink_id: str) -> Ledger:
+        """See ``Sink.open_ledger``."""
+        return self._directory.open(sink_id)
+
+    @property
+    def _directory(self) -> StoreLedger:
+        if self.ledger is None:
+            raise InternalError("a task has no ledger; please report this", code="NO_LEDGER")
+        return self.ledger

@@ -2,26 +2,19 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from filesink import StoreLedger
-from filesink.api import Sink, SinkCommitter, SinkWriter
-
-
-class JsonCodec:
-    """Values as JSON."""
-
-    version = 1
-
-    def encode(self, values):
-        return json.dumps(values).encode()
-
-    def decode(self, version, data):
-        assert version == self.version
-        return json.loads(data)
+from filesink.api import (
+    Announcements,
+    JsonCodec,
+    Sink,
+    SinkAggregatedCommitter,
+    SinkCommitter,
+    SinkWriter,
+)
 
 
 @dataclass
@@ -31,9 +24,11 @@ class LetterWriter(SinkWriter):
     values: list[str] = field(default_factory=list)
 
     def write(self, batch, context):
+        del context
         self.values += batch["value"].to_pylist()
 
     def prepare_commit(self, epoch):
+        del epoch
         return self.values
 
 
@@ -52,18 +47,37 @@ class LetterCommitter(SinkCommitter):
 
 
 @dataclass(frozen=True)
+class Announcer(SinkAggregatedCommitter):
+    """A file for each epoch, named by its slot."""
+
+    directory: Path
+
+    def combine(self, epoch, prepared):
+        del prepared
+        return Announcements(now=[epoch.slot])
+
+    def commit(self, aggregated: Sequence[int]) -> list[int]:
+        for slot in aggregated:
+            (self.directory / str(slot)).touch()
+        return []
+
+
+@dataclass(frozen=True)
 class Letters(Sink):
     """Letters below ``directory``."""
 
     directory: Path
     uid: str | None = "letters"
     box: str = "box"
+    announces: bool = False
     committable_codec = JsonCodec()
 
     def prepare(self, schema):
+        del schema
         StoreLedger(self.directory).prepare()
 
     def create_writer(self, context):
+        del context
         return LetterWriter()
 
     def create_committer(self):
@@ -71,6 +85,13 @@ class Letters(Sink):
 
     def open_ledger(self, sink_id):
         return StoreLedger(self.directory).open(sink_id)
+
+    def create_aggregated_committer(self):
+        return Announcer(self.directory / "announced") if self.announces else None
+
+    @property
+    def aggregated_codec(self):
+        return JsonCodec()
 
     def closed(self) -> Letters:
         """The same sink, as long as its letter box is not there."""
