@@ -61,6 +61,12 @@ from filesink.parts.dead_letters import DeadLetters
 from filesink.parts.part_file import PartFileInfo
 from filesink.parts.rolling import CheckpointRollingPolicy, RollingPolicy
 from filesink.sink import FileSink, FileSinkBuilder
+from filesink.sink_directory.directory import SinkDirectory
+from filesink.sink_directory.epochs import Epoch
+from filesink.sink_directory.live_files import LiveFile
+from filesink.sink_directory.opening import adopt, open  # noqa: A004 - as gzip.open
+from filesink.sink_directory.sink_states import SinkState
+from filesink.sink_directory.snapshot import Snapshot
 from filesink.sinks.asynchronous import Sending
 from filesink.sinks.doors import SinkReport, SparkSink
 from filesink.sinks.http.service import HttpAnswer, HttpService
@@ -116,6 +122,7 @@ __all__ = [
     "DependencyError",
     "Encoder",
     "EncoderError",
+    "Epoch",
     "EpochReport",
     "ExcelWriterFactory",
     "FileSink",
@@ -134,6 +141,7 @@ __all__ = [
     "LedgerSink",
     "LimitError",
     "ListenerPolicy",
+    "LiveFile",
     "Metastore",
     "MetastoreConflictError",
     "MetastoreError",
@@ -162,7 +170,10 @@ __all__ = [
     "Sending",
     "SequenceFileWriterFactory",
     "ShadowedError",
+    "SinkDirectory",
     "SinkReport",
+    "SinkState",
+    "Snapshot",
     "SparkCatalog",
     "SparkSink",
     "StagedDataLost",
@@ -176,6 +187,8 @@ __all__ = [
     "TableKind",
     "VersionError",
     "XmlWriterFactory",
+    "adopt",
     "bounded",
+    "open",
     "register",
 ]

@@ -19,7 +19,6 @@ from filesink.durations import Duration, parse_duration_ms
 from filesink.errors import ConfigError
 from filesink.file_sink.complete_writes import not_removed, warn_of_gone
 from filesink.file_sink.report import EpochReport, RecoveryReport, SweepPlan, report_of
-from filesink.file_sink.tiers import StoreAddress
 from filesink.metastore.announcements import Announced
 from filesink.method_arguments import checkpoint, data_frame
 from filesink.operations.find_sinks import check_streamed, check_written
@@ -32,6 +31,7 @@ from filesink.spark.engine_options import EngineOptions
 from filesink.spark.input.s3a import SessionOptions
 from filesink.spark.input.schema import arrow_schema
 from filesink.spark.query import AtEnd, SinkQuery
+from filesink.storage.address import StoreAddress
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

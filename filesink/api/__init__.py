@@ -20,6 +20,7 @@ One file per tier, each re-exported here; may use ``ports``, ``framing`` and the
 
 from filesink.api.committer import SinkAggregatedCommitter, SinkCommitter
 from filesink.api.epoch import Announcements, EpochContext, Input, Prepared
+from filesink.api.inventory import EpochInventory
 from filesink.api.mailbox import Mailbox
 from filesink.api.metrics import Metrics
 from filesink.api.sink import SHORT_INTERVAL, Projection, Sink
@@ -33,6 +34,7 @@ __all__ = [
     "SHORT_INTERVAL",
     "Announcements",
     "EpochContext",
+    "EpochInventory",
     "Input",
     "JsonCodec",
     "Mailbox",

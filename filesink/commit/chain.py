@@ -44,12 +44,14 @@ class Epoch:
         cause: what it is for.
         context: what stages are told of it.
         schema: columns of its input, for its record.
+        offsets: of its input, for its record.
     """
 
     head: Head | None
     cause: Cause
     context: EpochContext
     schema: Section
+    offsets: str = ""
 
 
 class Chain(Generic[S, C, A]):
@@ -64,7 +66,7 @@ class Chain(Generic[S, C, A]):
 
     def __init__(self, sink: Sink[S, C, A], ledger: Ledger, *, ports: Ports, options: EpochOptions) -> None:
         self.ledger = ledger
-        self.publisher = Publisher(sink, ledger, ports.clock)
+        self.publisher = Publisher(sink, ledger, ports)
         self._sink = sink
         self._ports = ports
         self._runner = NotedRunner(ports.runner)  # of the epoch at work
@@ -119,7 +121,7 @@ class Chain(Generic[S, C, A]):
         if home.sink_id == self.ledger.sink_id:
             self.carry_through(decided)
         elif decided.sink_id == decided_by_earlier_release(decided):
-            publisher = Publisher(self._sink, home, self._ports.clock)
+            publisher = Publisher(self._sink, home, self._ports)
             publisher.publish(decided, Decider.EARLIER_DRIVER)
             publisher.close()
         else:

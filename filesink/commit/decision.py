@@ -65,6 +65,8 @@ class Decision(Generic[S, C, A]):
             replaces=context.replaces,
             queries=queries_of(epoch.cause, head, self._chain.ledger),
             digest=gathered.digest,
+            offsets=epoch.offsets,
+            after_version=self._chain.publisher.newest_version(),
         )
 
     def decide(self, epoch: Epoch, record: EpochRecord) -> tuple[EpochRecord, EpochRecord]:

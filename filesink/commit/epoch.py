@@ -65,16 +65,21 @@ class EpochLoop(Generic[S, C, A]):
         self._done_here: tuple[str, int] | None = None  # run id and batch id
 
     def run(
-        self, cause: MicroBatch | BatchWrite, job: WriteJob, *, on_gap: OnGap | None = None
+        self,
+        cause: MicroBatch | BatchWrite,
+        job: WriteJob,
+        *,
+        on_gap: OnGap | None = None,
+        offsets: str = "",
     ) -> Outcome[C]:
         """Write one micro-batch or one batch: the whole epoch, or the replay of a decided one.
 
-        ``on_gap`` is for this call, instead of that of the options.
+        ``on_gap`` is for this call, instead of that of the options; ``offsets`` of the input go on record.
         """
         with self._lock:
             if isinstance(cause, MicroBatch) and self._done_here == (job.run_id, cause.batch_id):
                 raise second_call(cause)
-            outcome = self._run(cause, job, on_gap)
+            outcome = self._run(cause, job, on_gap, offsets)
             if isinstance(cause, MicroBatch):
                 self._done_here = (job.run_id, cause.batch_id)
             return outcome
@@ -115,7 +120,9 @@ class EpochLoop(Generic[S, C, A]):
 
     # --- the steps, in their order
 
-    def _run(self, cause: MicroBatch | BatchWrite, job: WriteJob, on_gap: OnGap | None) -> Outcome[C]:
+    def _run(
+        self, cause: MicroBatch | BatchWrite, job: WriteJob, on_gap: OnGap | None, offsets: str
+    ) -> Outcome[C]:
         head, decided = self._chain.look(cause, job.run_id, on_gap)
         if decided is not None:
             return self._repeats.replay(decided, cause, job)
@@ -124,8 +131,8 @@ class EpochLoop(Generic[S, C, A]):
         epoch = self._chain.begin(head, cause, source=source, schema=schema, columns=job.schema)
         for stage in self._stages:
             stage.begin(epoch.context)
-        outcome = self._commit(epoch, self._write(epoch, job))
-        return outcome if outcome is not None else self._run(cause, job, on_gap)
+        outcome = self._commit(replace(epoch, offsets=offsets), self._write(epoch, job))
+        return outcome if outcome is not None else self._run(cause, job, on_gap, offsets)
 
     def _without_input(self, cause: Upkeep | Finish | OfflineCompaction, source: Input) -> Outcome[C] | None:
         head = self._chain.settle()

@@ -18,7 +18,7 @@ from filesink.ledger.completion import End
 from filesink.ledger.ledger import Ledger
 from filesink.ledger.record import EMPTY, EpochRecord, Section, TakenBack
 from filesink.ledger.transactions import is_valid, remember
-from filesink.ports import Clock
+from filesink.ports import Ports
 from filesink.retry import RETRIES, Backoff
 
 S = TypeVar("S")
@@ -44,22 +44,23 @@ class Publisher(Generic[S, C, A]):
     Args:
         sink: makes the committers, once each.
         ledger: where an epoch is marked complete.
-        clock: waits between retries.
+        ports: of the driver; its clock waits between retries.
         retries: further rounds without progress, for each tier.
 
     Raises:
         InternalError: ``NO_CODEC``; what the aggregated committer announces could not be put on record.
     """
 
-    def __init__(self, sink: Sink[S, C, A], ledger: Ledger, clock: Clock, *, retries: int = RETRIES) -> None:
+    def __init__(self, sink: Sink[S, C, A], ledger: Ledger, ports: Ports, *, retries: int = RETRIES) -> None:
         self._sink = sink
         self._ledger = ledger
-        self._clock = clock
+        self._clock = ports.clock
         self._retries = retries
         #: Of the record published last: what could not be removed, for the next epoch.
         self.left = EMPTY
         self._committer = sink.create_committer()
         self._aggregated = sink.create_aggregated_committer()
+        self._inventory = sink.open_inventory(ports)
         if self._aggregated is not None and sink.aggregated_codec is None:
             raise InternalError(
                 f"{type(sink).__name__} has an aggregated committer but no aggregated_codec", code="NO_CODEC"
@@ -125,9 +126,25 @@ class Publisher(Generic[S, C, A]):
             )  # fmt: skip
             self.left = Section.of(self._sink.committable_codec, kept)
         self.announce(record, decider)
-        remember(record, self._ledger)
-        self._ledger.complete(record, left=self.left)
+        self.end(record, committables, left=self.left)
         self._end_of_what_it_takes_back(record)
+
+    def end(self, record: EpochRecord, committables: Sequence[C], *, left: Section) -> None:
+        """The end of ``publish``, when everything of the epoch is visible and announced: note and complete.
+
+        Args:
+            record: of the epoch.
+            committables: those that took effect; all but what was given up.
+            left: what of them is still to be removed.
+        """
+        remember(record, self._ledger)
+        if self._inventory is not None:
+            self._inventory.note(record, committables)
+        self._ledger.complete(record, left=left)
+
+    def newest_version(self) -> int:
+        """The newest version of the inventory, for the record of the epoch to be decided; 0 without one."""
+        return 0 if self._inventory is None else self._inventory.newest()
 
     def _end_of_what_it_takes_back(self, record: EpochRecord) -> None:
         """In an open chain nobody else would ever say that the slot of a void record is done with."""

@@ -19,7 +19,7 @@ from filesink.metastore.announcements import Announced
 from filesink.parts.committables import Committable, HeldFile
 from filesink.ports import Ports
 from filesink.spark.input.job import task_context
-from filesink.system import SystemClock, SystemIds, ThreadRunner
+from filesink.system import SystemClock, SystemIds, ThreadRunner, this_driver
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -91,6 +91,6 @@ class DataSourceWrite:
         return CollectedEpochs(
             announcing(self.sink, self.table),
             ledger,
-            ports=Ports(clock=SystemClock(), ids=SystemIds(), runner=ThreadRunner()),
+            ports=Ports(clock=SystemClock(), ids=SystemIds(), runner=ThreadRunner(), who=this_driver()),
             options=replace(self.epochs, history=History.NONE if later else History.POSSIBLE),
         )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import pyarrow as pa
@@ -18,6 +18,9 @@ from filesink.commit.committer import FileCommitter
 from filesink.commit.delete_permission import RequireRemoval, check_removal
 from filesink.commit.layout_guard import Guarded, GuardLayout, OnOtherLayout
 from filesink.commit.replaced_files import ReplaceFiles
+from filesink.inventory import sweeping
+from filesink.inventory.folding import HISTORY_MS
+from filesink.inventory.noting import FileInventory
 from filesink.ledger.directory import twins
 from filesink.ledger.ledger import Ledger
 from filesink.ledger.sweep import NOT_SWEPT, Chain, hidden_files, leftovers
@@ -39,9 +42,9 @@ from filesink.parts.stages.merger import SinkFiles
 from filesink.parts.stages.open_parts import CloseParts
 from filesink.parts.stages.verify import VerifyStage
 from filesink.parts.writer import FileWriter
+from filesink.ports import Ports
 from filesink.save_mode import SaveMode
 from filesink.storage.api import Store
-from filesink.storage.open import open_store
 from formats.avro.writer import AvroOptions
 
 if TYPE_CHECKING:
@@ -50,18 +53,6 @@ if TYPE_CHECKING:
 log = logging.getLogger("filesink")
 
 _HIVE_FORMATS = {"parquet": "parquet", "orc": "orc", "avro": "avro", "json": "json", "txt": "textfile"}
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StoreAddress:
-    """Where a sink's files live. Opened anew in every process; options never reach a record or a log."""
-
-    base_path: str
-    storage_options: Mapping[str, Any] = field(default_factory=dict, repr=False)
-
-    def __call__(self) -> Store:
-        """The store itself."""
-        return open_store(self.base_path, self.storage_options)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,6 +77,7 @@ class FileTiers(Sink[HeldFile, Committable, Announced]):
         skip: called with each partition that cannot be announced, which is then no error; see
             ``recover(announce="skip")``.
         on_other_layout: what happens to an epoch whose files do not fit those that are there.
+        history_ms: how long the inventory remembers epochs, and files that are gone.
     """
 
     address: Callable[[], Store]
@@ -96,6 +88,7 @@ class FileTiers(Sink[HeldFile, Committable, Announced]):
     emptied: Collection[str] = ()
     skip: Callable[[str], object] | None = None
     on_other_layout: OnOtherLayout = OnOtherLayout.REFUSE
+    history_ms: int = HISTORY_MS
     save_modes: ClassVar[Collection[SaveMode]] = tuple(SaveMode)
     writers_wait: ClassVar[bool] = False
 
@@ -150,6 +143,10 @@ class FileTiers(Sink[HeldFile, Committable, Announced]):
                 return strategy.stage(compactor, files)
             case Waiting() as waiting:
                 return MergeParts(files, waiting)
+
+    def open_inventory(self, ports: Ports) -> FileInventory:
+        """See ``Sink.open_inventory``: beside the ledgers."""
+        return FileInventory(self.address(), ports, history_ms=self.history_ms)
 
     def open_ledger(self, sink_id: str) -> Ledger:
         """See ``Sink.open_ledger``: below ``_filesink`` of the base path."""
@@ -258,6 +255,8 @@ class FileTiers(Sink[HeldFile, Committable, Announced]):
             pending = {file.target for file in touched if isinstance(file, PendingFile)}
             directories = sorted({parent(path) for path in pending.union(chain.named)})
         dead = list(leftovers(chain, hidden_files(store, directories)))
+        if touched is None:
+            dead += sweeping.dead(store, oldest=None)
         for leftover in dead:
             store.discard(leftover.path)
         return len(dead)

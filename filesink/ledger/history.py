@@ -83,6 +83,10 @@ class ChainHistory:
             for record in records
         ]
 
+    def half_done(self) -> tuple[int, ...]:
+        """Slots that are decided and not done, by what stands in them. Reads no record."""
+        return self._at_work(self._directory.listing())
+
     def _at_work(self, listing: Listing) -> tuple[int, ...]:
         """Slots that are decided and not done. In a chain the last only: those before it were taken back."""
         if self._directory.is_open:

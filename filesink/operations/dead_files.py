@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from filesink.file_sink.tiers import FileTiers, chain_of
+from filesink.inventory import sweeping
 from filesink.ledger.identity import EXCLUSIVE
 from filesink.ledger.layouts import Layouts
 from filesink.ledger.ledger import Ledger
@@ -79,6 +80,7 @@ class DeadFiles:
                 yield from self._of_chain(ledger, files, newest.get(tag), oldest)
         yield from self._without_chain(seen, oldest)
         yield from Layouts(self._store).dead(oldest)
+        yield from sweeping.dead(self._store, oldest)
 
     def _of_chain(
         self, ledger: Ledger, files: Sequence[Hidden], newest: Finished | None, oldest: int | None
