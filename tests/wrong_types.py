@@ -78,11 +78,17 @@ _MADE_HERE = frozenset(
     {
         compaction.CompactionPlan,
         filesink.CommittedPartition,
+        filesink.Epoch,
         filesink.EpochReport,
         filesink.FinishedFile,
+        filesink.HttpAnswer,
+        filesink.LiveFile,
         filesink.PartFileInfo,
         filesink.RecoveryReport,
+        filesink.SinkDirectory,
         filesink.SinkReport,
+        filesink.SinkState,
+        filesink.Snapshot,
         filesink.SweepPlan,
     }
 )
@@ -91,6 +97,11 @@ _MADE_HERE = frozenset(
 _GOOD: Mapping[str, Any] = {
     "base_path": "base",
     "StoreLedger.path": "ledger",
+    "adopt.path": "base",
+    "open.path": "base",
+    "HttpService.url": "http://localhost/",
+    "HttpSink.service": "http://localhost/",
+    "HttpSink.ledger": "ledger",
     "encoder": Encoder.simple_string_encoder(),
     "writer_factory": ParquetWriterFactory(),
     "form": ParquetWriterFactory(),
