@@ -1,8 +1,9 @@
 """What the answers of PostgreSQL mean: our codes, and whether trying again can help. By SQLSTATE.
 
 Rules: what the server says about values, and in DETAIL and CONTEXT about rows, is not repeated; of these
-a message has the names of the constraint, table and column alone. So no error of the client is
-chained to ours, either: Spark would print it.
+a message has the names of the constraint, table and column alone. A trigger may say anything, under any
+state: only sentences of the server's own classes are repeated. So no error of the client is chained to ours,
+either: Spark would print it.
 """
 
 from __future__ import annotations
@@ -18,7 +19,8 @@ from filesink.errors import DataError, FilesinkError, InternalError, StorageErro
 _MOST = 300  # characters of a sentence of the server's
 #: Classes and states after which the same may succeed: connection, rollback, resources, operator, system.
 _PASSING = ("08", "40", "53", "57", "58", "XX", "55000", "55006", "55P03", "25006")
-_OF_VALUES = ("22", "23", "44", "P0001")  # may repeat what is in a row; P0001 is what a trigger raises
+#: What is not about a row: all else may repeat it, as what a trigger raises (P0001, or a state of its own).
+_OF_SERVER = ("08", "0A", "25", "28", "3D", "3F", "40", "42", "53", "54", "55", "57", "58", "F0", "XX")
 _LOGIN = ("28", "3D000")
 # Of a connection that was not made the client knows no SQLSTATE, and only the text tells.
 _NO_ENTRY = re.compile(
@@ -48,7 +50,7 @@ def meaning(error: psycopg.Error, doing: str) -> FilesinkError:
     if state is None:
         return _without_state(error, doing)
     about = f"PostgreSQL could not {doing}: {type(error).__name__} ({state})"
-    if state.startswith(_OF_VALUES):
+    if not state.startswith(_OF_SERVER):
         return DataError(
             f"{about}{_where(error)}. The server's log has the row. Correct the data, or the table",
             code="POSTGRES_VALUE",

@@ -26,7 +26,8 @@ from filesink.sinks.postgres.target.matching import Matched
 from filesink.sinks.postgres.writer import CopyIn, RowWriter
 
 _WAITING = """
-    SELECT gid FROM pg_catalog.pg_prepared_xacts
+    SELECT gid, owner = current_user OR pg_catalog.current_setting('is_superuser') = 'on'
+    FROM pg_catalog.pg_prepared_xacts
     WHERE database = pg_catalog.current_database() AND pg_catalog.starts_with(gid, %s)
 """
 
@@ -72,7 +73,7 @@ def finish(connection: Connection, epoch: EpochKey, prepared: Sequence[PreparedR
     """
     connection.autocommit = True
     prefix = prepared[0].name.rpartition("_")[0]
-    waiting = set(names_with(connection, prefix))
+    waiting = {name for name, _ in _waiting(connection, prefix)}
     _check_there(waiting | epochs.parts(connection, epoch), epoch, prepared)
     for one in prepared:
         if one.name in waiting:
@@ -91,9 +92,13 @@ def roll_back(connection: Connection, names: Sequence[str]) -> None:
 
 
 def names_with(connection: Connection, prefix: str) -> Iterator[str]:
-    """Prepared transactions of this database whose names begin with ``prefix``."""
-    for (name,) in connection.execute(_WAITING, [prefix]).fetchall():
-        yield name
+    """Prepared transactions of this database whose names begin with ``prefix``, and that we may end."""
+    return (name for name, is_ours in _waiting(connection, prefix) if is_ours)
+
+
+def _waiting(connection: Connection, prefix: str) -> list[tuple[str, bool]]:
+    """Names that begin with ``prefix``, and whether we may end that transaction."""
+    return [(name, is_ours) for name, is_ours in connection.execute(_WAITING, [prefix])]
 
 
 def _check_there(known: set[str], epoch: EpochKey, prepared: Sequence[PreparedRows]) -> None:

@@ -16,7 +16,7 @@ from filesink.arguments import choice, column_name, instance_of
 from filesink.errors import ConfigError, DependencyError
 from formats.arguments import is_text, kind_of
 
-_SECRETS = ("password", "sslpassword", "oauth_client_secret")
+_SECRETS = ("password", "sslpassword", "oauth_client_secret", "scram_client_key", "scram_server_key")
 _NAME = re.compile(r'"((?:[^"\0]|"")+)"|([^".\0]+)')
 _LONGEST = 63  # bytes of a name; the server cuts longer ones
 

@@ -27,7 +27,7 @@ from filesink.sinks.postgres.target.table import create_like
 from filesink.sinks.postgres.writer import CopyIn, RowWriter
 
 _COLUMNS = """
-    SELECT c.relname, array_agg(a.attname::text ORDER BY a.attnum)
+    SELECT c.relname, pg_catalog.array_agg(a.attname::text ORDER BY a.attnum)
     FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
     JOIN pg_catalog.pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped
     WHERE n.nspname = %s AND c.relkind = 'r' AND c.relname = ANY (%s) GROUP BY c.relname
@@ -35,6 +35,7 @@ _COLUMNS = """
 _BY_PREFIX = """
     SELECT c.relname::text FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
     WHERE n.nspname = %s AND c.relkind = 'r' AND pg_catalog.starts_with(c.relname::text, %s)
+      AND pg_catalog.pg_has_role(c.relowner, 'USAGE')
 """
 
 
@@ -86,7 +87,7 @@ def drop(connection: Connection, schema: str, names: Sequence[str]) -> None:
 
 
 def names_with(connection: Connection, schema: str, prefix: str) -> Iterator[str]:
-    """Tables whose names begin with ``prefix``."""
+    """Tables whose names begin with ``prefix``, but those of strangers, which are not ours to drop."""
     for (name,) in connection.execute(_BY_PREFIX, [schema, prefix]).fetchall():
         yield name
 

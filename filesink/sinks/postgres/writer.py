@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 _DOING = "write the rows of a task"
-_AT_ONCE = 256 << 20  # bytes of a batch; offsets into what becomes of it have 32 bits
+_AT_ONCE = 32 << 20  # bytes of a batch: of a bit become 40, and what becomes of it has offsets of 32 bits
 
 
 class RowWriter(SinkWriter[None, Committable]):

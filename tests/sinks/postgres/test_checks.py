@@ -36,6 +36,9 @@ GUARDS = {
     "exclusion": Guard("ALTER TABLE {t} ADD EXCLUDE (name WITH =)", bad=10),
     "foreign key": Guard(_FOREIGN_KEY, bad=99),
     "trigger": Guard(_TRIGGER.format(99, "RAISE EXCEPTION 'n99'"), bad=99),
+    "trigger with a state of its own": Guard(
+        _TRIGGER.format(99, "RAISE EXCEPTION 'n99' USING ERRCODE = 'U0099'"), bad=99
+    ),
 }
 
 

@@ -6,6 +6,7 @@ Rules:
 2. What stands for one epoch once stands for it for ever: ``content`` is a digest of what it names. Another
    epoch of the same number, of a ledger that was begun anew, is told from it.
 3. An epoch in prepared transactions has a row for each of them, written inside.
+4. Whoever owns the table has a trigger on it run with our rights, so it is none of a stranger's.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from typing import LiteralString
 
 from psycopg import sql
 
-from filesink.errors import CommitConflictError
+from filesink.errors import CommitConflictError, ConfigError
 from filesink.sinks.postgres.committables import Committable, EpochKey, Target
 from filesink.sinks.postgres.connection import Connection
 
@@ -29,6 +30,14 @@ _CREATE = """
         part text COLLATE "C" NOT NULL, content text NOT NULL, rows bigint NOT NULL,
         committed_at timestamptz NOT NULL DEFAULT now(), PRIMARY KEY (sink_id, target, slot, part))
 """
+_OWNER = """
+    SELECT o.rolname::text, o.rolsuper OR o.oid IN (n.nspowner, d.datdba)
+           OR pg_catalog.pg_has_role(o.oid, 'USAGE')
+    FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
+    JOIN pg_catalog.pg_roles o ON o.oid = c.relowner
+    JOIN pg_catalog.pg_database d ON d.datname = pg_catalog.current_database()
+    WHERE n.nspname = %s AND c.relname = %s
+"""
 _INSERT = """
     INSERT INTO {} (sink_id, target, slot, part, content, rows) VALUES (%s, %s, %s, %s, %s, %s)
     ON CONFLICT DO NOTHING
@@ -40,12 +49,16 @@ _FORGET = "DELETE FROM {} WHERE sink_id = %s AND target = %s AND slot < %s"
 
 
 def create(connection: Connection, schema: str) -> None:
-    """Create the table, if it is not there. Two who create it at once would be in each other's way."""
-    found = connection.execute("SELECT pg_catalog.to_regclass(%s)", [_quoted(schema, connection)]).fetchone()
-    if found is not None and found[0] is not None:
+    """Create the table, if it is not there. Two who create it at once would be in each other's way.
+
+    Raises:
+        ConfigError: ``POSTGRES_RIGHTS``; it is there, and somebody else's.
+    """
+    if _is_there(connection, schema):
         return
     connection.execute("SELECT pg_catalog.pg_advisory_xact_lock(%s)", [_LOCK])
     connection.execute(sql.SQL(_CREATE).format(_table(schema)))
+    _is_there(connection, schema)
 
 
 def note(
@@ -110,5 +123,12 @@ def _table(schema: str) -> sql.Identifier:
     return sql.Identifier(schema, NAME)
 
 
-def _quoted(schema: str, connection: Connection) -> str:
-    return _table(schema).as_string(connection)
+def _is_there(connection: Connection, schema: str) -> bool:
+    found = connection.execute(_OWNER, [schema, NAME]).fetchone()
+    if found is not None and not found[1]:
+        raise ConfigError(
+            f"'{NAME}' in schema '{schema}' belongs to '{found[0]}', whose triggers would run with the "
+            "rights of this user: give staging_schema=, a schema in which nobody else creates tables",
+            code="POSTGRES_RIGHTS",
+        )
+    return found is not None

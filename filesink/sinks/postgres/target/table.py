@@ -47,7 +47,7 @@ _COLUMNS = """
 """
 # Columns of unique indexes that ON CONFLICT can name, none of which takes a null.
 _KEYS = """
-    SELECT array_agg(a.attname::text) FROM pg_catalog.pg_index i
+    SELECT pg_catalog.array_agg(a.attname::text) FROM pg_catalog.pg_index i
     JOIN pg_catalog.pg_attribute a
       ON a.attrelid = i.indrelid AND a.attnum = ANY (i.indkey[0:i.indnkeyatts - 1])
     WHERE i.indrelid = %s AND i.indisunique AND i.indimmediate AND i.indisvalid
