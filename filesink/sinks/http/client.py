@@ -8,10 +8,8 @@ client.
 from __future__ import annotations
 
 import os
-import socket
 import ssl
-from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit, urlunsplit
 
 import urllib3
@@ -19,6 +17,7 @@ from urllib3.exceptions import HTTPError, SSLError
 
 from filesink.errors import ConfigError
 from filesink.sinks.asynchronous import Again, Answer, Unusable
+from filesink.sinks.http.connections import Connections
 from filesink.sinks.http.service import Body, HttpAnswer, HttpService
 from filesink.sinks.http.statuses import judged
 
@@ -47,13 +46,12 @@ class HttpClient:
     def __init__(self, service: HttpService, *, most: int) -> None:
         self._service = service
         self._headers = _headers(service)
-        self._open: set[Any] = set()
-        self._is_cut = False
+        self._connections = Connections()
         parts = urlsplit(service.url)
         self._target = urlunsplit(("", "", parts.path or "/", parts.query, ""))
         tls = {"ssl_context": _trust(service.ca_file)} if service.url.startswith("https:") else {}
         self._pool = urllib3.connection_from_url(service.url, maxsize=most, block=True, **tls)
-        self._pool.ConnectionCls = self._cuttable(self._pool.ConnectionCls)
+        self._pool.ConnectionCls = self._connections.of_kind(self._pool.ConnectionCls)
 
     def send(self, body: bytes, key: str) -> Answer:
         """Send one request and wait for what becomes of it. Raises nothing but what ``judge`` does."""
@@ -73,11 +71,7 @@ class HttpClient:
 
     def cut(self) -> None:
         """End what is in flight, at once: threads that wait for an answer have none. No more can be sent."""
-        self._is_cut = True
-        for connection in list(self._open):
-            if connection.sock is not None:
-                with suppress(OSError):  # closed meanwhile, by its thread or the service
-                    connection.sock.shutdown(socket.SHUT_RDWR)
+        self._connections.cut()
 
     def close(self) -> None:
         """Close all connections; nothing may be in flight."""
@@ -99,24 +93,6 @@ class HttpClient:
             {name.lower(): value for name, value in response.headers.items()},
             _beginning(response),
         )
-
-    def _cuttable(self, kind: Any) -> Any:
-        """Connections of ``kind`` that ``cut`` knows while they are open."""
-        client = self
-
-        class Cuttable(kind):  # type: ignore[misc]
-            def connect(self) -> None:
-                super().connect()
-                client._open.add(self)
-                if client._is_cut:
-                    self.close()
-                    raise ConnectionAbortedError
-
-            def close(self) -> None:
-                client._open.discard(self)
-                super().close()
-
-        return Cuttable
 
 
 def _beginning(response: BaseHTTPResponse) -> bytes:

@@ -106,7 +106,10 @@ def serving(scheme: Callable[[ThreadingHTTPServer], str] = lambda _: "http") -> 
                 state.over.wait()
                 handler.close_connection = True
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    class Server(ThreadingHTTPServer):
+        request_queue_size = 512  # else the system drops what comes at once, and comes again after seconds
+
+    server = Server(("127.0.0.1", 0), Handler)
     server.daemon_threads = True
     server.handle_error = lambda *_: None  # type: ignore[method-assign] - clients that are cut off
     state = HttpServer(url=f"{scheme(server)}://127.0.0.1:{server.server_port}/events")

@@ -122,6 +122,28 @@ def test_what_is_in_flight_is_cut(server: HttpServer) -> None:
     client.close()
 
 
+@pytest.mark.parametrize("scheme", ["http", "https"])
+def test_what_waits_for_a_connection_is_cut(scheme: str) -> None:
+    """The service takes no connection, or takes it and says nothing of TLS."""
+    with socket.socket() as mute:
+        mute.bind(("127.0.0.1", 0))
+        mute.listen(0)
+        client = HttpClient(
+            HttpService(f"{scheme}://127.0.0.1:{mute.getsockname()[1]}/", timeout="1 h"), most=8
+        )
+        found: list[object] = []
+        threads = [threading.Thread(target=lambda: found.append(client.send(b"{}", "k"))) for _ in range(8)]
+        for thread in threads:
+            thread.start()
+        eventually(lambda: len(client._connections._open) == 8)
+        client.cut()
+        for thread in threads:
+            thread.join(60)
+    assert [type(one) for one in found] == [Again] * 8
+    assert client._connections._open == set()
+    client.close()
+
+
 @pytest.mark.parametrize("value", [None, "", " \n", "a\nb", "schlüssel"])
 def test_a_token_that_is_not_there_is_told_by_its_name(server: HttpServer, monkeypatch, value) -> None:
     """Before anything is sent; a value that cannot be a token is not shown."""
