@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import random
 import threading
 import time
@@ -24,8 +23,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.spark
 
 ROWS = 100
-KILLS = int(os.environ.get("FILESINK_KILLS", "2"))  # hundreds are for a night
-FILES = max(8, 3 * KILLS)  # so that each driver has something to send before it is killed
+FEW, MANY = 2, 300  # kills
 
 
 @pytest.fixture
@@ -88,8 +86,9 @@ def test_what_a_task_cannot_send_is_told_as_it_is(
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(600 + 120 * KILLS)
-def test_nothing_is_lost_whatever_is_killed(server: HttpServer, tmp_path: Path) -> None:
+@pytest.mark.timeout(600 + 120 * MANY)
+@pytest.mark.parametrize("kills", [FEW, pytest.param(MANY, marks=pytest.mark.nightly)])
+def test_nothing_is_lost_whatever_is_killed(server: HttpServer, tmp_path: Path, kills: int) -> None:
     """Kills of workers, JVM and driver, with a service that breaks: a record that comes twice has one key."""
     seed = time.time_ns()
     moments, lock = random.Random(seed), threading.Lock()  # noqa: S311 - moments, not secrets
@@ -104,23 +103,24 @@ def test_nothing_is_lost_whatever_is_killed(server: HttpServer, tmp_path: Path) 
         return Reply(503 if kind < 0.15 else 200)
 
     server.answers = trouble
-    for number in range(FILES):
+    files = max(8, 3 * kills)  # so that each driver has something to send before it is killed
+    for number in range(files):
         inputs.add_file(tmp_path / "source", number, rows=ROWS)
-    run_and_kill(server, tmp_path, moments)
+    run_and_kill(server, tmp_path, moments, kills)
     keys: defaultdict[int, set[str]] = defaultdict(set)
     for request in (*server.taken, *lost):
         for record in request.records():
             keys[record["id"]].add(request.key)
-    assert {record["id"] for record in server.records()} == set(range(FILES * ROWS)), f"seed {seed}"
+    assert {record["id"] for record in server.records()} == set(range(files * ROWS)), f"seed {seed}"
     assert [found for found in keys.values() if len(found) > 1] == [], f"seed {seed}"
 
 
-def run_and_kill(server: HttpServer, directory: Path, moments: random.Random) -> None:
+def run_and_kill(server: HttpServer, directory: Path, moments: random.Random, kills: int) -> None:
     """Start, kill and start again."""
     arguments = ("http_stream", server.url, directory)
     drivers: list[Driver] = []
     try:
-        for kill in range(KILLS):
+        for kill in range(kills):
             known = len(server.received)
             driver = Driver(*arguments, log=directory / "log")
             drivers.append(driver)

@@ -1,21 +1,11 @@
-"""Drivers that die, or whose server does, at a chosen exchange with the server; each a fork of one process.
-
-    python -m tests.sinks.postgres.forks
-
-Reads one ``Run`` as JSON from each line of standard input, forks, and says how the fork has ended: ``done``,
-``failed`` or ``killed``, and how many exchanges it had.
-"""
+"""Drivers that die, or whose server does, at a chosen exchange with the server; see ``tests.sinks.forks``."""
 
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import signal
-import subprocess
-import sys
-from collections.abc import Iterator
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +18,7 @@ from filesink.ports import Ports, SerialRunner
 from filesink.sinks.postgres.tiers import PostgresTiers
 from filesink.system import SystemClock, SystemIds
 from tests.fakes import FakeJob, micro_batch
+from tests.sinks.forks import serve
 from tests.sinks.postgres.site import SCHEMA, rows
 
 BATCHES = 2
@@ -87,22 +78,6 @@ def counted(exchanges: Exchanges) -> type[psycopg.Connection[Any]]:
     return Counted
 
 
-def main() -> None:
-    """Serve until standard input ends."""
-    for line in sys.stdin:
-        run = Run(**json.loads(line))
-        reader, writer = os.pipe()
-        if (child := os.fork()) == 0:
-            os.close(reader)
-            os.write(writer, drive(run).encode())
-            os._exit(0)
-        os.close(writer)
-        with os.fdopen(reader) as answer:
-            said = answer.read()
-        os.waitpid(child, 0)
-        print(said or "killed", flush=True)  # noqa: T201 - how it answers
-
-
 def drive(run: Run) -> str:
     """One driver, from its start to its end."""
     exchanges = Exchanges(run)
@@ -131,25 +106,5 @@ def run_stream(run: Run) -> None:
         driver.run(micro_batch(batch), FakeJob(tasks, ports.clock, ports.ids, schema=SCHEMA))
 
 
-@contextlib.contextmanager
-def drivers() -> Iterator[Any]:
-    """A function that runs a ``Run`` and says how it ended."""
-    command = [sys.executable, "-m", "tests.sinks.postgres.forks"]
-    root = Path(__file__).resolve().parents[3]
-    with subprocess.Popen(  # noqa: S603 - ours
-        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=root,
-        env={**os.environ, "PYTHONPATH": str(root)},
-    ) as process:  # fmt: skip
-        assert process.stdin is not None
-        assert process.stdout is not None
-
-        def driver(run: Run) -> str:
-            print(json.dumps(asdict(run)), file=process.stdin, flush=True)
-            return process.stdout.readline().strip()
-
-        yield driver
-        process.stdin.close()
-
-
 if __name__ == "__main__":
-    main()
+    serve(lambda order: drive(Run(**order)))

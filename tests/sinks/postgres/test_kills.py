@@ -12,7 +12,8 @@ from typing import Any
 
 import pytest
 
-from tests.sinks.postgres.forks import BATCHES, IN_BATCH, Run, drivers
+from tests.sinks.forks import drivers
+from tests.sinks.postgres.forks import BATCHES, IN_BATCH, Run
 from tests.sinks.postgres.server import TestServer
 from tests.sinks.postgres.site import DDL, Site
 
@@ -32,7 +33,7 @@ KINDS: dict[str, tuple[str, dict[str, Any]]] = {
 @pytest.fixture(scope="module")
 def drive() -> Iterator[Drive]:
     """Runs drivers."""
-    with drivers() as driver:
+    with drivers("tests.sinks.postgres.forks") as driver:
         yield driver
 
 

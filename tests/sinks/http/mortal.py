@@ -1,0 +1,118 @@
+"""A service in a process of its own, which dies at a chosen request and is started again on the same port.
+
+    python -m tests.sinks.http.mortal <port> <file> <die at> <before|after>
+
+Writes each request that it takes to the file, a line each, before it answers.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+from tests.servers import free_port
+from tests.sinks.forks import ROOT
+
+SEED = 20  # of this many requests three are not answered as they should be
+
+
+class Mortal:
+    """The service. ``directory`` is its own."""
+
+    def __init__(self, directory: Path) -> None:
+        self._taken = directory / "taken"
+        self._taken.touch()
+        self._port = free_port()
+        self._process: subprocess.Popen[str] | None = None
+
+    @property
+    def url(self) -> str:
+        """Where it is."""
+        return f"http://127.0.0.1:{self._port}/"
+
+    def start(self, die_at: int = -1, side: str = "before") -> None:
+        """Start it; returns when it takes connections."""
+        command = [sys.executable, "-m", __name__, str(self._port), str(self._taken), str(die_at), side]
+        self._process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=ROOT)  # noqa: S603 - ours
+        assert self._process.stdout is not None
+        assert self._process.stdout.readline() == "ready\n"
+
+    def stop(self) -> None:
+        """Kill it."""
+        assert self._process is not None
+        self._process.kill()
+        self._process.communicate()
+
+    def start_when_dead(self) -> None:
+        """Wait until it has died, and start it again."""
+        assert self._process is not None
+        self._process.communicate()
+        self.start()
+
+    def taken(self) -> list[tuple[str, list[int]]]:
+        """Key, and ids of its records, of each request that it has taken."""
+        return [tuple(json.loads(line)) for line in self._taken.read_text().splitlines()]
+
+
+@contextmanager
+def mortal(directory: Path) -> Iterator[Mortal]:
+    """A service for a test."""
+    found = Mortal(directory)
+    found.start()
+    try:
+        yield found
+    finally:
+        found.stop()
+
+
+def main(port: int, taken: Path, die_at: int, side: str) -> None:
+    """Serve until somebody kills it."""
+    numbers, lock = count(), threading.Lock()
+
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def do_POST(self) -> None:
+            body = self.rfile.read(int(self.headers["Content-Length"]))
+            number = next(numbers)
+            die(number, "before")
+            status = 200 if number % SEED not in {3, 7} else 503
+            if status == 200:
+                self._take(body)
+            die(number, "after")
+            if number % SEED == 11:
+                self.close_connection = True  # taken, and not answered
+                return
+            self.send_response(status)
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+
+        def _take(self, body: bytes) -> None:
+            ids = [json.loads(line)["id"] for line in body.splitlines()]
+            with lock, taken.open("a") as file:
+                file.write(json.dumps([self.headers["Idempotency-Key"], ids]) + "\n")
+
+        def log_message(self, *_: Any) -> None:
+            """Say nothing."""
+
+    def die(number: int, moment: str) -> None:
+        if (number, moment) == (die_at, side):
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    with ThreadingHTTPServer(("127.0.0.1", port), Handler) as server:
+        print("ready", flush=True)  # noqa: T201 - to the test
+        server.serve_forever()
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]), Path(sys.argv[2]), int(sys.argv[3]), sys.argv[4])
