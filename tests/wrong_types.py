@@ -96,9 +96,8 @@ _MADE_HERE = frozenset(
 #: Parameters with a default are those that a call needs all the same.
 _GOOD: Mapping[str, Any] = {
     "base_path": "base",
+    "path": "base",
     "StoreLedger.path": "ledger",
-    "adopt.path": "base",
-    "open.path": "base",
     "HttpService.url": "http://localhost/",
     "HttpSink.service": "http://localhost/",
     "HttpSink.ledger": "ledger",
