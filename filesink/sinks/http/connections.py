@@ -8,7 +8,6 @@ before that: nobody can end a name server that does not answer.
 from __future__ import annotations
 
 import errno
-import os
 import selectors
 import socket
 from contextlib import suppress
@@ -101,11 +100,11 @@ def _await(found: socket.socket, timeout: float) -> None:
     with selectors.DefaultSelector() as selector:
         selector.register(found, selectors.EVENT_WRITE)
         if not selector.select(timeout):
-            raise TimeoutError(errno.ETIMEDOUT, os.strerror(errno.ETIMEDOUT))
+            raise TimeoutError("no connection in time")
     _check(found.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR), _DONE)
     found.settimeout(timeout)
 
 
 def _check(code: int, fine: frozenset[int]) -> None:
     if code not in fine:
-        raise ConnectionError(os.strerror(code))  # without the code: urllib3 passes over some
+        raise ConnectionError(errno.errorcode.get(code))  # no code of its own: urllib3 passes over some
