@@ -23,6 +23,7 @@ import pyarrow.parquet as pq
 from pyspark.sql import SparkSession
 
 from filesink import PostgresSink, PostgresTable
+from letters import compare_letters
 from paired import Contender, compare, options, seconds
 from sessions import start_spark
 
@@ -92,6 +93,7 @@ class Bench:
 def main() -> None:
     """Make the rows once, then compare each way."""
     arguments = _arguments()
+    compare_letters(arguments.rounds)
     spark = start_spark()
     with tempfile.TemporaryDirectory() as name, running(fsync="on", shared_buffers="128MB") as server:
         bench = Bench(server=server, spark=spark, directory=Path(name), rows=arguments.rows)
