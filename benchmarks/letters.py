@@ -32,7 +32,11 @@ def compare_letters(rounds: int) -> None:
 
 def _through_a_queue() -> float:
     queue: SimpleQueue[Letter] = SimpleQueue()
-    return seconds(lambda: _exchange(queue.put, lambda: queue.get()()))
+
+    def call_one() -> object:
+        return queue.get()()
+
+    return seconds(lambda: _exchange(queue.put, call_one))
 
 
 def _through_a_mailbox() -> float:
