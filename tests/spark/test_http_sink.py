@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.spark
 
 ROWS = 100
-FEW, MANY = 2, 300  # kills
+FEW, MANY = 1, 300  # kills
 
 
 @pytest.fixture

@@ -145,8 +145,10 @@ def observed(site: Site) -> Iterator[list[int]]:
 
 @pytest.mark.slow
 @pytest.mark.timeout(600 + 120 * MANY)
-@pytest.mark.parametrize("kills", [FEW, pytest.param(MANY, marks=pytest.mark.nightly)])
-@pytest.mark.parametrize("kind", OPTIONS)
+@pytest.mark.parametrize(
+    ("kind", "kills"),
+    [("staged", FEW), *(pytest.param(kind, MANY, marks=pytest.mark.nightly) for kind in OPTIONS)],
+)
 def test_every_row_once_whatever_is_killed(site: Site, kind: str, kills: int) -> None:
     """Kills of workers, JVM, driver and server at random moments, while an observer looks.
 

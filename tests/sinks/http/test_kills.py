@@ -18,7 +18,7 @@ from tests.sinks.http.forks import BATCHES, IN_TASK, TASKS, Run
 from tests.sinks.http.mortal import Mortal, mortal
 
 Drive = Callable[[Run], str]
-FEW, MANY = 3, 80  # deaths of each test and kind; there are four of these
+FEW, MANY = 2, 80  # deaths of each test and kind; there are four of these
 KILLS = pytest.mark.parametrize("kills", [FEW, pytest.param(MANY, marks=pytest.mark.nightly)])
 KINDS: dict[str, dict[str, Any]] = {"waits": {}, "keeps": {"at_commit": "keep"}}
 REQUESTS = BATCHES * TASKS * (IN_TASK // 3 + 1)
