@@ -11,7 +11,7 @@ from filesink.errors import CommitFailedError
 from filesink.sinks.postgres.answers import meaning, sentence
 from tests.fakes import micro_batch
 from tests.sinks.postgres.server import TestServer
-from tests.sinks.postgres.site import SCHEMA, Site, rows
+from tests.sinks.postgres.site import SCHEMA, Site, commit, rows
 
 PASSING = [
     *("08000", "08003", "08006", "08001", "08004"),  # connection
@@ -35,6 +35,17 @@ PERMANENT = {
     "P0001": "POSTGRES_VALUE",
     "P0004": "POSTGRES_VALUE",
 }
+#: What somebody does to the table, what the server says then, and how it is undone.
+CHANGES = {
+    "gone": ("ALTER TABLE {t} RENAME TO away", "UndefinedTable", "ALTER TABLE {s}.away RENAME TO goods"),
+    "a column gone": (
+        "ALTER TABLE {t} RENAME name TO label", "UndefinedColumn", "ALTER TABLE {t} RENAME label TO name",
+    ),
+    "another type": (
+        "ALTER TABLE {t} ALTER name TYPE integer USING 0", "DatatypeMismatch",
+        "ALTER TABLE {t} ALTER name TYPE text",
+    ),
+}  # fmt: skip
 
 
 def answer(state: str) -> FilesinkError:
@@ -129,6 +140,20 @@ def test_a_commit_that_is_refused_stays_decided(site: Site) -> None:
     site.do("ALTER TABLE {t} DROP CONSTRAINT small")
     site.run(1, rows(1))
     assert site.ids_there() == [1, 77]
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_a_table_that_changes_while_rows_wait_for_it(site: Site, change: str) -> None:
+    """The server says what is in the way, nothing is lost, and all goes in when it is as it was."""
+    done, says, undone = CHANGES[change]
+    staged = site.staged(rows(1), rows(2))
+    site.do(done)
+    with pytest.raises(StorageError, match=says) as raised:
+        commit(site, staged)
+    assert (raised.value.code, raised.value.is_permanent) == ("POSTGRES_REFUSED", True)
+    site.do(undone)
+    assert commit(site, staged) == []
+    assert site.ids_there() == [1, 2]
 
 
 def test_a_commit_that_waits_for_too_long(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
