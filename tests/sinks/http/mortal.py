@@ -15,6 +15,7 @@ import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from itertools import count
 from pathlib import Path
@@ -23,7 +24,7 @@ from typing import Any
 from tests.servers import free_port
 from tests.sinks.forks import ROOT
 
-SEED = 20  # of this many requests three are not answered as they should be
+ROUND = 20  # of this many requests three are not answered as they should be
 
 
 class Mortal:
@@ -75,40 +76,57 @@ def mortal(directory: Path) -> Iterator[Mortal]:
         found.stop()
 
 
-def main(port: int, taken: Path, die_at: int, side: str) -> None:
-    """Serve until somebody kills it."""
-    numbers, lock = count(), threading.Lock()
+@dataclass(frozen=True)
+class Fate:
+    """What becomes of requests, by their number, and of the process."""
 
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
+    taken: Path
+    die_at: int
+    side: str
+    numbers: Iterator[int] = field(default_factory=count)
+    lock: threading.Lock = field(default_factory=threading.Lock)
 
-        def do_POST(self) -> None:
-            body = self.rfile.read(int(self.headers["Content-Length"]))
-            number = next(numbers)
-            die(number, "before")
-            status = 200 if number % SEED not in {3, 7} else 503
-            if status == 200:
-                self._take(body)
-            die(number, "after")
-            if number % SEED == 11:
-                self.close_connection = True  # taken, and not answered
-                return
-            self.send_response(status)
-            self.send_header("Content-Length", "0")
-            self.end_headers()
+    def take(self, key: str, body: bytes) -> None:
+        """Write it down."""
+        ids = [json.loads(line)["id"] for line in body.splitlines()]
+        with self.lock, self.taken.open("a") as file:
+            file.write(json.dumps([key, ids]) + "\n")
 
-        def _take(self, body: bytes) -> None:
-            ids = [json.loads(line)["id"] for line in body.splitlines()]
-            with lock, taken.open("a") as file:
-                file.write(json.dumps([self.headers["Idempotency-Key"], ids]) + "\n")
-
-        def log_message(self, *_: Any) -> None:
-            """Say nothing."""
-
-    def die(number: int, moment: str) -> None:
-        if (number, moment) == (die_at, side):
+    def die(self, number: int, moment: str) -> None:
+        """Die, if it is time."""
+        if (number, moment) == (self.die_at, self.side):
             os.kill(os.getpid(), signal.SIGKILL)
 
+
+class Handler(BaseHTTPRequestHandler):
+    """Of the requests of one connection."""
+
+    protocol_version = "HTTP/1.1"
+    fate: Fate
+
+    def do_POST(self) -> None:
+        """Take it, be busy, or hang up."""
+        body = self.rfile.read(int(self.headers["Content-Length"]))
+        number = next(self.fate.numbers)
+        self.fate.die(number, "before")
+        status = 200 if number % ROUND not in {3, 7} else 503
+        if status == 200:
+            self.fate.take(self.headers["Idempotency-Key"], body)
+        self.fate.die(number, "after")
+        if number % ROUND == 11:
+            self.close_connection = True  # taken, and not answered
+            return
+        self.send_response(status)
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+
+    def log_message(self, *_: Any) -> None:
+        """Say nothing."""
+
+
+def main(port: int, taken: Path, die_at: int, side: str) -> None:
+    """Serve until somebody kills it."""
+    Handler.fate = Fate(taken, die_at, side)
     with ThreadingHTTPServer(("127.0.0.1", port), Handler) as server:
         print("ready", flush=True)  # noqa: T201 - to the test
         server.serve_forever()
