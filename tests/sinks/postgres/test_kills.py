@@ -18,7 +18,7 @@ from tests.sinks.postgres.server import TestServer
 from tests.sinks.postgres.site import DDL, Site
 
 Drive = Callable[[Run], str]
-FEW, MANY = 2, 60  # kills of each test and kind; there are ten of these
+FEW, MANY = 1, 60  # kills of each test and kind; there are ten of these
 KILLS = pytest.mark.parametrize("kills", [FEW, pytest.param(MANY, marks=pytest.mark.nightly)])
 
 KINDS: dict[str, tuple[str, dict[str, Any]]] = {
