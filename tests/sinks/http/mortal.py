@@ -106,7 +106,11 @@ class Handler(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         """Take it, be busy, or hang up."""
-        body = self.rfile.read(int(self.headers["Content-Length"]))
+        length = int(self.headers["Content-Length"])
+        body = self.rfile.read(length)
+        if len(body) < length:  # its client has died
+            self.close_connection = True
+            return
         number = next(self.fate.numbers)
         self.fate.die(number, "before")
         status = 200 if number % ROUND not in {3, 7} else 503

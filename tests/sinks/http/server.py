@@ -81,30 +81,16 @@ def serving(scheme: Callable[[ThreadingHTTPServer], str] = lambda _: "http") -> 
             length = int(self.headers.get("Content-Length", 0))
             headers = {name.lower(): value for name, value in self.headers.items()}
             request = Received(self.command, self.path, headers, self.rfile.read(length))
+            if len(request.body) < length:  # its client has died
+                self.close_connection = True
+                return
             state.received.append(request)
-            answer(self, request, state.answers(request))
+            _answer(state, self, request, state.answers(request))
 
         do_PUT = do_POST  # noqa: N815 - as well
 
         def log_message(self, *_):
             """Say nothing."""
-
-    def answer(handler: Handler, request: Received, reply: Reply | HangUp | Silence) -> None:
-        match reply:
-            case Reply():
-                if 200 <= reply.status < 300:
-                    state.taken.append(request)
-                handler.send_response(reply.status)
-                for name, value in {"Content-Length": str(len(reply.body)), **reply.headers}.items():
-                    handler.send_header(name, value)
-                handler.end_headers()
-                handler.wfile.write(reply.body[: reply.cut])
-                handler.close_connection = reply.cut is not None
-            case HangUp():
-                handler.close_connection = True
-            case Silence():
-                state.over.wait()
-                handler.close_connection = True
 
     class Server(ThreadingHTTPServer):
         request_queue_size = 512  # else the system drops what comes at once, and comes again after seconds
@@ -122,3 +108,23 @@ def serving(scheme: Callable[[ThreadingHTTPServer], str] = lambda _: "http") -> 
         server.shutdown()
         thread.join()
         server.server_close()
+
+
+def _answer(
+    state: HttpServer, handler: BaseHTTPRequestHandler, request: Received, reply: Reply | HangUp | Silence
+) -> None:
+    match reply:
+        case Reply():
+            if 200 <= reply.status < 300:
+                state.taken.append(request)
+            handler.send_response(reply.status)
+            for name, value in {"Content-Length": str(len(reply.body)), **reply.headers}.items():
+                handler.send_header(name, value)
+            handler.end_headers()
+            handler.wfile.write(reply.body[: reply.cut])
+            handler.close_connection = reply.cut is not None
+        case HangUp():
+            handler.close_connection = True
+        case Silence():
+            state.over.wait()
+            handler.close_connection = True
