@@ -16,7 +16,7 @@ TEST_JOBS ?= 4
 export PYSPARK_PYTHON := $(BIN)/python
 
 .DEFAULT_GOAL := help
-.PHONY: help setup java demo demo-s3 demo-hive test lint bench bench-full clean
+.PHONY: help setup java demo demo-s3 demo-hive check test nightly lint bench bench-full clean
 
 help: ## what there is to make
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -60,17 +60,32 @@ demo-s3: setup ## the same onto S3, with a server of its own
 demo-hive: setup ## publish the flights as a Hive table, with a real metastore, and query it in SQL
 	$(BIN)/python examples/hive_demo.py
 
+# Against the sources: no wheel is built, and no JVM started.
+check: $(VENV)/.setup ## what to run after each change: the linters and the fast tests, without Spark
+	$(LINT)
+	$(BIN)/python -m pytest -q -n $(TEST_JOBS) --dist loadfile --no-loadscope-reorder -m "not spark and not slow" $(PYTEST_ARGS)
+
 # The tests are copied away from the sources, so that only the installed wheel can be imported.
 test: setup ## run all tests against the installed wheel; PYTEST_ARGS="-m 'not spark'" for a part
 	@rm -rf $(RUN) && mkdir -p $(RUN)
-	@cp -R $(wildcard pyproject.toml conftest.py README.md CHANGELOG.md CONTRIBUTING.md LICENSE docs benchmarks tests property_tests examples) $(RUN)/
+	@cp -R $(wildcard Makefile pyproject.toml conftest.py README.md CHANGELOG.md CONTRIBUTING.md LICENSE docs benchmarks tests property_tests examples) $(RUN)/
 	cd $(RUN) && $(BIN)/python -m pytest -n $(TEST_JOBS) --dist loadfile --no-loadscope-reorder $(PYTEST_ARGS)
 
+# What -m names is no longer left out; see conftest.py.
+nightly: ## every test at its full size, then mutants and a soak of MINUTES=60; takes a night
+	$(MAKE) test PYTEST_ARGS="-m 'nightly or not nightly' --timeout 14400"
+	$(MAKE) mutants
+	$(MAKE) soak FIRST=$(or $(FIRST),$(shell date +%s)000)
+
+define LINT
+$(BIN)/ruff check .
+$(BIN)/ruff format --check .
+$(BIN)/mypy
+$(BIN)/lint-imports
+endef
+
 lint: $(VENV)/.wheel ## ruff, mypy --strict, import contracts
-	$(BIN)/ruff check .
-	$(BIN)/ruff format --check .
-	$(BIN)/mypy
-	$(BIN)/lint-imports
+	$(LINT)
 
 bench: java $(VENV)/.bench ## measure what the README claims; takes a quarter of an hour
 	$(BIN)/python benchmarks/lineitem.py --rounds 3

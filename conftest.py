@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import atexit
+import gc
 import os
 import re
 
@@ -9,7 +11,7 @@ import pytest
 from hypothesis import settings
 
 # The first example of a test pays for imports, and machines differ: no test fails by the clock.
-settings.register_profile("change", deadline=None, max_examples=50)
+settings.register_profile("change", deadline=None, max_examples=25)
 settings.register_profile("nightly", deadline=None, max_examples=1_000)
 
 
@@ -18,8 +20,16 @@ def pytest_configure(config: pytest.Config) -> None:
 
     Compiling their code well would take longer than running it.
     """
+    gc.disable()  # until all is collected: nearly everything that is made until then stays
     settings.load_profile("nightly" if _is_night(config) else "change")
     os.environ.setdefault("JDK_JAVA_OPTIONS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xshare:auto")
+
+
+def pytest_collection_finish() -> None:
+    """Modules and tests stay to the end: from now on nobody looks whether they are garbage."""
+    gc.freeze()
+    gc.enable()
+    atexit.register(gc.unfreeze)  # some libraries complain of what is left at the end
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

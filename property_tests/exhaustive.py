@@ -129,9 +129,9 @@ def singles() -> Iterator[Case]:
 
 
 def sampled(stride: int) -> Iterator[Case]:
-    """The first case of each fault point, and every so many after it."""
+    """A case of each fault point, in the shortest history that has it, and every so many after that."""
     seen: Counter[Point] = Counter()
-    for case, point in points():
+    for case, point in sorted(points(), key=lambda found: len(calls(found[0].canon))):
         if seen[point] % stride == 0:
             yield case
         seen[point] += 1

@@ -147,8 +147,8 @@ UNHURRIED = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow,
 
 @pytest.mark.slow
 def test_no_choice_of_steps_breaks_a_promise() -> None:
-    """Eighty histories of up to fifty steps; what breaks one comes as the shortest that does."""
-    chosen = settings(UNHURRIED, max_examples=80, stateful_step_count=50)
+    """Forty histories of up to fifty steps; what breaks one comes as the shortest that does."""
+    chosen = settings(UNHURRIED, max_examples=40, stateful_step_count=50)
     run_state_machine_as_test(HistoryMachine, settings=chosen)
 
 

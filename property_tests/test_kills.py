@@ -34,8 +34,8 @@ from property_tests.simulation.compacting import Compacting
 from property_tests.simulation.workload import SCHEMA, Shape, plan_of, rows_in
 
 BATCHES = [[f"{batch:02d}-{n:04d}" for n in range(6)] for batch in range(4)]
-# A pull request tries every fourth call or so, a night each of them; a soak has the simulation.
-STRIDE = int(os.environ.get("FILESINK_STRIDE", "2"))
+#: A change tries a kill at some calls only, a night at each of them.
+EVERY = pytest.mark.parametrize("every", [7, pytest.param(1, marks=pytest.mark.nightly)])
 STEPS = {"mkdir", "create_exclusive", "write", "copy", "fsync", "close", "link", "unlink", "fsync_directory"}
 
 
@@ -149,18 +149,17 @@ def left_over(base: Path) -> list[str]:
 
 
 @pytest.mark.slow
-def test_a_kill_at_any_call_loses_and_doubles_nothing(tmp_path: Path) -> None:
+@EVERY
+def test_a_kill_at_any_call_loses_and_doubles_nothing(tmp_path: Path, every: int) -> None:
     """A process killed before its n-th change and started again: each row once, and no garbage."""
-    killed = 0
-    for first in range(STRIDE):
-        for deadline in range(first + 1, 10_000, STRIDE * STRIDE):
-            if not survives_a_kill(tmp_path / str(deadline), deadline):
-                break
-            killed += 1
-    assert killed > 30
+    for deadline in range(1, 10_000, every):
+        if not survives_a_kill(tmp_path / str(deadline), deadline):
+            break
+    assert deadline > 60
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("kills", [4, pytest.param(50, marks=pytest.mark.nightly)])
 @pytest.mark.parametrize(
     ("format_", "compactor"),
     [
@@ -168,10 +167,10 @@ def test_a_kill_at_any_call_loses_and_doubles_nothing(tmp_path: Path) -> None:
         ("parquet", FileCompactor.record_wise_file_compactor()),
     ],
 )
-def test_thirty_kills_while_small_files_are_merged(
-    format_: str, compactor: FileCompactor, tmp_path: Path
+def test_kills_while_small_files_are_merged(
+    format_: str, compactor: FileCompactor, kills: int, tmp_path: Path
 ) -> None:
-    """Fifteen random moments for each of two formats, of a stream that merges at every second batch."""
+    """Random moments for each of two formats, of a stream that merges at every second batch."""
     seed = time.time_ns()
     moments, killed = Random(seed), 0
     strategy = FileCompactStrategy(checkpoints=2)
@@ -181,7 +180,7 @@ def test_thirty_kills_while_small_files_are_merged(
         part_size=1000,
         compacting=Compacting(strategies=(strategy,), compactor=compactor),
     )
-    while killed < 15:
+    while killed < kills:
         number = sum(1 for _ in tmp_path.iterdir())
         print(f"seed {seed}, history {number}")  # shown if an assertion fails
         killed += survives_a_kill(tmp_path / str(number), moments.randint(10, 110), shape=shape)
@@ -220,11 +219,12 @@ def sweep(base_path: Path) -> None:
 
 
 @pytest.mark.slow
+@EVERY
 @pytest.mark.parametrize("mode", [SaveMode.OVERWRITE, SaveMode.OVERWRITE_PARTITIONS])
-def test_an_overwrite_killed_at_any_call_is_never_neither(tmp_path: Path, mode: SaveMode) -> None:
+def test_an_overwrite_killed_at_any_call_is_never_neither(tmp_path: Path, mode: SaveMode, every: int) -> None:
     """Killed before its n-th change: all old rows are there, or all new ones; repeated: only the new."""
     old, new = (Counter(rows) for rows in BATCHES[:2])
-    for deadline in range(1, 10_000, STRIDE):
+    for deadline in range(1, 10_000, every):
         base = tmp_path / str(deadline)
         base.mkdir()
         overwrite(base, SaveMode.OVERWRITE, "old", BATCHES[0])
@@ -242,10 +242,11 @@ def test_an_overwrite_killed_at_any_call_is_never_neither(tmp_path: Path, mode: 
 
 
 @pytest.mark.slow
-def test_a_first_write_killed_at_any_call_is_not_taken_for_old_data(tmp_path: Path) -> None:
+@EVERY
+def test_a_first_write_killed_at_any_call_is_not_taken_for_old_data(tmp_path: Path, every: int) -> None:
     """``error_if_data_exists``, killed before its n-th change: repeated, its rows once; others refused."""
     mode, rows = SaveMode.ERROR_IF_DATA_EXISTS, Counter(BATCHES[0])
-    for deadline in range(1, 10_000, STRIDE):
+    for deadline in range(1, 10_000, every):
         base = tmp_path / str(deadline)
         base.mkdir()
         killed = in_a_process(lambda: overwrite(base, mode, "first", BATCHES[0], deadline=deadline))  # noqa: B023

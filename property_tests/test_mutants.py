@@ -23,7 +23,9 @@ def test_names_are_unique() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["files are not synced", "the sweep takes held files"])
+@pytest.mark.parametrize(
+    "name", ["the sweep takes held files", pytest.param("files are not synced", marks=pytest.mark.nightly)]
+)
 def test_a_mutant_is_killed(name: str, tmp_path: Path) -> None:
     """The search finds a defect of the product from outside, in a process of its own."""
     mutant = next(mutant for mutant in MUTANTS if mutant.name == name)

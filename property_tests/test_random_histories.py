@@ -22,8 +22,8 @@ _CHUNK = 500
 
 @pytest.mark.slow
 def test_random_histories_keep_every_promise() -> None:
-    """Three hundred seeds; ``make soak`` goes on for as long as it is let."""
-    tally = run_seeds(range(300))
+    """A hundred seeds; ``make soak`` goes on for as long as it is let."""
+    tally = run_seeds(range(100))
     assert not tally.violations, tally.violations[:5]
 
 
@@ -52,7 +52,7 @@ def test_a_seed_is_the_whole_history() -> None:
         assert len(first) > 50
 
 
-@pytest.mark.parametrize("seed", [89, 193])
+@pytest.mark.parametrize("seed", [89, pytest.param(193, marks=pytest.mark.nightly)])
 def test_a_seed_is_the_whole_history_in_every_process(seed: int) -> None:
     """No order of calls comes from the hashes of texts, which differ from process to process."""
     command = [sys.executable, "-m", "property_tests.simulate", "--seed", str(seed), "--trace"]

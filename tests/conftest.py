@@ -7,9 +7,16 @@ from collections.abc import Iterator
 import pytest
 
 from tests.servers import S3Server, moto, rclone
+from tests.shared_classes import share_classes
 from tests.sinks.postgres.server import TestServer, running
 from tests.storage.azurite import azurite
 from tests.storage.mini_hdfs import MiniHdfs, mini_hdfs
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """JVMs of tests start sooner."""
+    if item.get_closest_marker("spark"):
+        share_classes()
 
 
 @pytest.fixture(scope="session")

@@ -42,6 +42,8 @@ _LINK = re.compile(r"(?<!`)\[[^\]]+\]\((?P<target>[^)\s]+)\)|<img[^>]* src=\"(?P
 _HEADING = re.compile(r"^#+ (.+)$", re.MULTILINE)
 _PATH = re.compile(r"\b(?:filesink|formats|compaction|tests|property_tests|docs)(?:/\w+)+(?:\.\w+)?")
 _STATION = re.compile(r"^(\d+)\. \[(\S+)\]\(\.\./\2\):", re.MULTILINE)
+_TARGET = re.compile(r"^([a-z0-9-]+):.*## ", re.MULTILINE)
+_MAKE = re.compile(r"(?:^(?: {4})?|`)make ([a-z][a-z0-9-]*)", re.MULTILINE)
 _DRAWN = re.compile(r'\["(\d+) (\S+)"\]')
 _ROW = re.compile(r"^\| `(\w+)` \| `([A-Z_]+)` \| .+ \|$", re.MULTILINE)
 
@@ -137,6 +139,14 @@ def test_the_toys_are_small_and_shown(example: str) -> None:
     path = Path("tests") / "examples" / example
     assert len((ROOT / path).read_text().splitlines()) <= 40
     assert str(path) in set(_links(CONTRIBUTING))
+
+
+def test_what_pages_tell_to_make_is_in_the_help() -> None:
+    """Each ``make`` of theirs is a target, and those for one who changes something are told of."""
+    targets = set(_TARGET.findall((ROOT / "Makefile").read_text()))
+    told = {page: set(_MAKE.findall(page.read_text())) for page in PAGES}
+    assert {page.name: names - targets for page, names in told.items() if names - targets} == {}
+    assert {"check", "test", "nightly", "soak", "mutants"} <= told[CONTRIBUTING]
 
 
 def test_what_the_architecture_names_is_there() -> None:

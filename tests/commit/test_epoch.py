@@ -427,9 +427,9 @@ def test_a_second_call_is_refused_after_a_replay_too():
 def test_a_returning_query_is_refused_once_its_records_are_folded():
     """Several queries may append, but none may come back when nobody knows what it has written."""
     world = World(plan=plan_of(policy=keep_open()))
-    loop = world.driver(on_new_query=OnNewQuery.APPEND)
+    loop = world.driver(on_new_query=OnNewQuery.APPEND, keep_batches=10)
     loop.run(micro_batch(7), world.job(records("a")))
-    for number in range(160):
+    for number in range(60):
         loop.run(micro_batch(number, query_id="other"), world.job(records("b")))
     with pytest.raises(ReplayTooOldError) as raised:
         world.driver(on_new_query=OnNewQuery.APPEND).run(micro_batch(7), world.job(records("a")))

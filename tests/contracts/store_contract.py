@@ -31,8 +31,10 @@ BUCKETS = ("a", "k=a b", "a:b", "a%2Fb", "Ã©", "e\u0301", "#x", "*", "[a]", "ðŸ˜
 class StoreContract(NamedFilesContract):
     """The conformance suite. Each test gets a fresh ``site`` whose base directory is prepared."""
 
-    #: That wait for their first byte at once; fewer where a server takes long for each.
-    outputs = 2000
+    # How many files; fewer where a server takes long for each, and as many as here by night.
+    outputs = 2000  #: that wait for their first byte at once
+    published = 40  #: by several drivers at once
+    pieces = 60  #: of a file that is put together; more than ten, so that their names have another order
 
     # --- writing -------------------------------------------------------------------------------
 
@@ -212,7 +214,7 @@ class StoreContract(NamedFilesContract):
 
     def test_two_drivers_publish_the_same_files(self, site: Site, store: Store) -> None:
         """A driver left over from a crash and its successor both succeed, whoever is first."""
-        staged = {f"a/part-{n}-0": stage(store, f"a/part-{n}-0", b"abc") for n in range(40)}
+        staged = {f"a/part-{n}-0": stage(store, f"a/part-{n}-0", b"abc") for n in range(self.published)}
         start = Barrier(4)
 
         def drive(_: int) -> None:
@@ -235,9 +237,9 @@ class StoreContract(NamedFilesContract):
 
     # --- concatenating -------------------------------------------------------------------------
 
-    def test_concat_joins_sixty_pieces_in_order(self, site: Site, store: Store) -> None:
+    def test_concat_joins_many_pieces_in_order(self, site: Site, store: Store) -> None:
         """The new file holds the bytes of all sources in order, and the sources stay."""
-        pieces = [bytes([n]) * (n * 1000) for n in range(60)]
+        pieces = [bytes([n]) * (n * 1000) for n in range(self.pieces)]
         sources = [hold(store, f"a/part-{n}-0", piece) for n, piece in enumerate(pieces)]
         merged = store.concat(sources, hidden("a/part-m-0"), target="a/part-m-0")
         store.sync()

@@ -50,6 +50,10 @@ def read(encoder, file, target, schema=TWO):
     ]
 
 
+#: A change tries some targets of a file, a night every one of its bytes.
+EVERY = pytest.mark.parametrize("every", [17, pytest.param(1, marks=pytest.mark.nightly)])
+
+
 @pytest.fixture(params=[None, 4, 8], ids=["large blocks", "4", "8"])
 def block(request, monkeypatch):
     """How many bytes are looked at together; ends of blocks are everywhere."""
@@ -58,21 +62,23 @@ def block(request, monkeypatch):
         monkeypatch.setattr(csv_records, "_BLOCK", request.param)
 
 
+@EVERY
 @pytest.mark.usefixtures("block")
 @pytest.mark.parametrize("charset", ["UTF-8", "UTF-16-LE", "UTF-32-BE", "GB18030"])
 @pytest.mark.parametrize("options", OPTIONS, ids=str)
-def test_what_stands_in_quotes_ends_no_record(options, charset):
+def test_what_stands_in_quotes_ends_no_record(options, charset, every):
     """Line feeds, delimiters, quotes and escapes, in characters of one to four bytes; from every target."""
     encoder = Encoder.csv(charset=charset, **options)
     batch = batch_of(ROWS)
     data = encoder.header(TWO) + bytes(encoder.encode(batch))
-    for target in range(1, len(data) + 1, 1 if charset == "UTF-8" else 5):
+    for target in range(1, len(data) + 1, every):
         assert read(encoder, io.BytesIO(data), target) == ROWS
 
 
+@EVERY
 @pytest.mark.usefixtures("block")
 @pytest.mark.parametrize("header", [False, True])
-def test_lines_may_end_with_a_carriage_return_and_a_line_feed(header):
+def test_lines_may_end_with_a_carriage_return_and_a_line_feed(header, every):
     """As files of Windows do, with both in values too, and text of many bytes; at every byte."""
     rows = [("é\r\n漢", "x"), ("plain", "\r\n"), ("a,b", '😀"\n"'), ("", "last\r\n")]
     text = io.StringIO(newline="")
@@ -80,7 +86,7 @@ def test_lines_may_end_with_a_carriage_return_and_a_line_feed(header):
     writer.writerows([("a", "b"), *rows] if header else rows)
     data = text.getvalue().encode()
     encoder = Encoder.csv(header=header)
-    for target in range(1, len(data) + 1):
+    for target in range(1, len(data) + 1, every):
         assert read(encoder, io.BytesIO(data), target) == rows
 
 

@@ -95,7 +95,7 @@ def test_many_writers_of_a_full_disk_raise_one_error(factory, ignored, capfd):
     Neither the one that failed nor those that had begun a file, whose libraries would end it.
     """
     disk = Disk(room=1 << 40)
-    writers = [factory.create(disk.file(), RECORDS.schema) for _ in range(20)]
+    writers = [factory.create(disk.file(), RECORDS.schema) for _ in range(4)]
     for writer in writers:
         writer.write(RECORDS)
         writer.flush()

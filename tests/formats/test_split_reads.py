@@ -191,8 +191,9 @@ def test_blocks_of_avro_begin_where_fastavro_finds_them():
             assert avro.format.open_split(file, split).read_all().num_rows == expected
 
 
+@pytest.mark.parametrize("every", [11, pytest.param(1, marks=pytest.mark.nightly)])
 @pytest.mark.parametrize("compression", ["none", "record", "block"])
-def test_sequence_files_are_split_at_every_marker(compression, monkeypatch):
+def test_sequence_files_are_split_at_every_marker(compression, every, monkeypatch):
     """Which stand between the records every now and then; wherever the file is cut."""
     monkeypatch.setattr(sequence_writer, "_SYNC_INTERVAL", 30)
     rows = pa.record_batch(
@@ -201,7 +202,7 @@ def test_sequence_files_are_split_at_every_marker(compression, monkeypatch):
     factory = SequenceFileWriterFactory(key="n", value="t", compression=compression)
     form = Form(factory, rows)
     size = len(form.data)
-    for place in range(1, size):
+    for place in range(1, size, every):
         assert form.read(between([place], size)) == form.written
     finest = [form.read([split]) for split in form.splits(1)]
     assert [record for records in finest for record in records] == form.written

@@ -21,9 +21,22 @@ from tests.formats.forms import TEXTS
 UNREAD = [case.encoder for name, case in ROW_FORMATS.items() if name not in PLAIN_FORMS]
 
 
-def targets(size):
-    """Every target of a small file; of a larger one every small one, and some others."""
-    return [*range(1, min(size, 1000) + 2), *range(1000, size + 2, 97)]
+#: A change tries some targets and places of a file, a night every one.
+TRIED = pytest.mark.parametrize("tried", [25, pytest.param(1_000, marks=pytest.mark.nightly)])
+
+
+def some(places, tried):
+    """So many of them, the first two and the last two among them."""
+    return (
+        places
+        if len(places) <= tried
+        else [*places[:2], *places[2 : -2 : len(places) // tried], *places[-2:]]
+    )
+
+
+def targets(size, tried):
+    """Those of a small file; of a larger one small ones, and some others."""
+    return some([*range(1, min(size, 1000) + 2), *range(1000, size + 2, 97)], tried)
 
 
 def memory(form):
@@ -39,29 +52,32 @@ def memory(form):
     return read
 
 
-def test_splits_are_the_file(plain_form):
+@TRIED
+def test_splits_are_the_file(plain_form, tried):
     """For every target: next to one another, from the first byte to the last."""
     size = len(plain_form.data)
-    for target in targets(size):
+    for target in targets(size, tried):
         splits = plain_form.splits(target)
         assert [split.start for split in splits] == [0, *(split.end for split in splits[:-1])]
         assert splits[-1].end == size
         assert len(splits) <= -(-size // target)
 
 
-def test_every_record_is_in_one_split_for_every_target(plain_form):
+@TRIED
+def test_every_record_is_in_one_split_for_every_target(plain_form, tried):
     """What was written is read, in its order, from one byte a split to all of the file in one."""
     read = memory(plain_form)
-    for target in targets(len(plain_form.data)):
+    for target in targets(len(plain_form.data), tried):
         assert read(plain_form.splits(target)) == plain_form.written
 
 
-def test_every_record_is_in_one_split_wherever_the_file_is_cut(plain_form):
+@TRIED
+def test_every_record_is_in_one_split_wherever_the_file_is_cut(plain_form, tried):
     """At every byte, whoever has cut it, where the format allows that."""
     if not plain_form.is_cut_anywhere:
         pytest.skip("what is in quotes is known from the beginning of the file only")
     size = len(plain_form.data)
-    for place in range(1, size, 1 + size // 700):
+    for place in some(range(1, size, 1 + size // 700), tried):
         assert plain_form.read(between([place], size)) == plain_form.written
 
 
@@ -96,10 +112,11 @@ def test_splits_have_the_schema_of_the_file(plain_form):
             assert plain_form.format.open_split(file, split, schema=wanted).schema == wanted
 
 
-def test_a_file_of_no_records_has_splits_of_none(plain_form):
+@TRIED
+def test_a_file_of_no_records_has_splits_of_none(plain_form, tried):
     """A header and a footer, or not a byte."""
     empty = plain_form.of(plain_form.rows.slice(0, 0))
-    for target in targets(len(empty.data)):
+    for target in targets(len(empty.data), tried):
         splits = empty.splits(target)
         assert len(splits) >= 1
         assert target > 1 or empty.read(splits) == []
@@ -154,12 +171,13 @@ def test_what_was_cut_off_after_planning_is_an_error_of_the_last_split(plain_for
 
 
 @pytest.mark.filterwarnings("ignore::UserWarning")  # openpyxl's, of what is not there
-def test_what_is_damaged_for_the_reader_of_the_file_is_for_one_of_a_split(plain_form):
+@TRIED
+def test_what_is_damaged_for_the_reader_of_the_file_is_for_one_of_a_split(plain_form, tried):
     """With one bit of another value; and what the whole has, splits have, or an error."""
     if isinstance(plain_form.format, OrcBulkWriterFactory):
         pytest.skip("liborc may end the process")
     data = plain_form.data
-    for place in range(0, len(data), 1 + len(data) // 60):
+    for place in some(range(0, len(data), 1 + len(data) // 60), tried):
         damaged = data[:place] + bytes([data[place] ^ (1 << place % 8)]) + data[place + 1 :]
         whole = read_whole(plain_form, damaged)
         for target in (20, len(data) // 3):

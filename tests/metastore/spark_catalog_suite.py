@@ -30,6 +30,7 @@ from filesink.spark.catalog.metastore import SparkCatalog
 from formats.parquet.writer import ParquetWriterFactory
 from tests.contracts.metastore_contract import MetastoreContract, MetastoreSite
 from tests.metastore.test_hive import HiveSite
+from tests.spark.programs.sessions import SETTINGS
 
 URI = os.environ["FILESINK_TEST_METASTORE"]
 WAREHOUSE = Path(os.environ["FILESINK_TEST_WAREHOUSE"])
@@ -40,11 +41,7 @@ def session() -> Iterator[SparkSession]:
     """A session whose catalog is the metastore server."""
     session = (
         SparkSession.builder.master("local[2]")
-        .config("spark.ui.enabled", "false")
-        .config("spark.sql.session.timeZone", "UTC")
-        .config("spark.sql.shuffle.partitions", "2")
-        .config("spark.driver.bindAddress", "127.0.0.1")
-        .config("spark.driver.host", "127.0.0.1")
+        .config(map=SETTINGS)
         .config("spark.hadoop.hive.metastore.uris", URI)
         .config("spark.sql.warehouse.dir", str(WAREHOUSE))
         .enableHiveSupport()

@@ -50,13 +50,17 @@ class GlueSite(MetastoreSite):
         return {column["Name"]: column["Type"] for column in both}
 
 
+@pytest.fixture(scope="module")
+def session() -> Any:
+    """Reads what Glue's calls look like once, not for each account."""
+    return boto3.Session("testing", "testing", region_name="eu-central-1")
+
+
 @pytest.fixture
-def site(monkeypatch: pytest.MonkeyPatch) -> Iterator[MetastoreSite]:
+def site(session: Any) -> Iterator[MetastoreSite]:
     """A fresh account."""
-    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
-        monkeypatch.setenv(name, "testing")
     with moto.mock_aws():
-        client = boto3.client("glue", region_name="eu-central-1")
+        client = session.client("glue")
         client.create_database(DatabaseInput={"Name": "default"})
         yield GlueSite(client=client)
 

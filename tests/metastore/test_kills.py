@@ -40,7 +40,6 @@ from tests.metastore.test_hive import HiveSite
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
-KILLS = int(os.environ.get("FILESINK_KILLS", "3"))  # of each test; hundreds are for a night
 _IN_FLIGHT = 0.02  # seconds; a call to the server takes some milliseconds
 
 
@@ -156,6 +155,12 @@ class Driven:
             threading.Timer(delay, lambda: os.kill(os.getpid(), signal.SIGKILL)).start()
 
 
+@pytest.fixture(params=[2, pytest.param(50, marks=pytest.mark.nightly)])
+def kills(request: pytest.FixtureRequest) -> int:
+    """Of each test."""
+    return int(request.param)
+
+
 @pytest.fixture
 def histories(hive: HiveServer, tmp_path: Path) -> Iterator[Driven]:
     """Tables without end, each with moments of its own; the seed is shown if an assertion fails."""
@@ -167,7 +172,7 @@ def histories(hive: HiveServer, tmp_path: Path) -> Iterator[Driven]:
     )
 
 
-def test_a_killed_stream_announces_every_partition(histories: Iterator[Driven]) -> None:
+def test_a_killed_stream_announces_every_partition(histories: Iterator[Driven], kills: int) -> None:
     """No partition before its files at any time; in the end each once, where it is, with its numbers."""
     killed = 0
     for driven in histories:
@@ -179,11 +184,11 @@ def test_a_killed_stream_announces_every_partition(histories: Iterator[Driven]) 
         assert visible_rows(driven.base / "out") == Counter(row for rows in BATCHES for row in rows)
         driven.check()
         killed += driven.killed
-        if killed >= KILLS:
+        if killed >= kills:
             break
 
 
-def test_a_killed_overwrite_tells_of_what_it_has_emptied(histories: Iterator[Driven]) -> None:
+def test_a_killed_overwrite_tells_of_what_it_has_emptied(histories: Iterator[Driven], kills: int) -> None:
     """Repeated, it has replaced everything, and the partitions that are empty say so."""
     killed = 0
     for driven in histories:
@@ -196,12 +201,12 @@ def test_a_killed_overwrite_tells_of_what_it_has_emptied(histories: Iterator[Dri
         assert visible_rows(driven.base / "out") == Counter(BATCHES[2])
         driven.check(emptied=frozenset({"p=00", "p=01"}))
         killed += driven.killed
-        if killed >= KILLS:
+        if killed >= kills:
             break
 
 
 def test_a_killed_overwrite_of_partitions_tells_of_those_it_has_replaced(
-    histories: Iterator[Driven],
+    histories: Iterator[Driven], kills: int
 ) -> None:
     """Repeated, the partition that got data has the new rows and their numbers; others are untouched."""
     killed = 0
@@ -215,5 +220,5 @@ def test_a_killed_overwrite_of_partitions_tells_of_those_it_has_replaced(
         assert visible_rows(driven.base / "out") == Counter([*kept, *BATCHES[2]])
         driven.check()
         killed += driven.killed
-        if killed >= KILLS:
+        if killed >= kills:
             break

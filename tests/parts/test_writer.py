@@ -444,19 +444,19 @@ from formats import ParquetWriterFactory
 from tests.fakes import World, plan_of
 
 base, spread = sys.argv[1], sys.argv[2]
-limit = 32 << 20
+buckets, limit = int(sys.argv[4]), int(sys.argv[5]) << 20
 plan = plan_of(BulkFormat(ParquetWriterFactory()), limits=WriterLimits(memory=limit))
 world = World(plan=plan, open_store=lambda: open_store(base, {}))
 writer, context = world.writer(), world.context()
 rng = np.random.default_rng(3)
-names = np.array([f"b{number}" for number in range(2000)])
+names = np.array([f"b{number}" for number in range(buckets)])
 most = 0
 for number in range(int(sys.argv[3])):
     if spread == "even":
-        codes = rng.integers(0, 2000, 10_000)
+        codes = rng.integers(0, buckets, 10_000)
     else:  # most records go to few buckets, and each batch has some for rare ones
         rare = rng.random(10_000) > 0.999
-        codes = np.where(rare, rng.integers(0, 2000, 10_000), rng.integers(0, 5, 10_000))
+        codes = np.where(rare, rng.integers(0, buckets, 10_000), rng.integers(0, 5, 10_000))
     columns = [pa.array(rng.integers(0, 1 << 62, 10_000)) for _ in range(16)]
     batch = pa.RecordBatch.from_arrays([*columns, pa.array(names[codes])], [*map(str, range(16)), "bucket"])
     writer.write(batch, context)
@@ -472,13 +472,25 @@ print(int(peak[1]) // 1024, len(writer._buckets))
 
 @pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="reads the peak of memory from /proc")
-@pytest.mark.parametrize(("spread", "batches"), [("even", 35), ("skewed", 60)])
-def test_two_thousand_open_buckets_fit_into_memory(tmp_path, spread, batches):
-    """Records of 2,000 Parquet parts of 16 columns stay within the limit, and the process below 512 MB."""
+@pytest.mark.parametrize(
+    ("spread", "batches", "buckets", "limit", "most"),
+    [
+        ("even", 5, 500, 4, 256),
+        ("skewed", 15, 2000, 8, 512),
+        pytest.param("even", 35, 2000, 32, 512, marks=pytest.mark.nightly),
+        pytest.param("skewed", 60, 2000, 32, 512, marks=pytest.mark.nightly),
+    ],
+)
+def test_thousands_of_open_buckets_fit_into_memory(tmp_path, spread, batches, buckets, limit, most):
+    """Records of Parquet parts of 16 columns stay within the limit, and the process below ``most``.
+
+    Both are in MiB, and there are more records than the limit.
+    """
     root = Path(__file__).parents[2]
-    command = [sys.executable, "-c", MEMORY, str(tmp_path), spread, str(batches)]
+    arguments = map(str, (tmp_path, spread, batches, buckets, limit))
+    command = [sys.executable, "-c", MEMORY, *arguments]
     done = subprocess.run(command, cwd=root, capture_output=True, text=True, check=False)  # noqa: S603
     assert done.returncode == 0, done.stderr
-    megabytes, buckets = map(int, done.stdout.split())
-    assert buckets == 2000 or spread == "skewed"
-    assert megabytes < 512, megabytes
+    megabytes, opened = map(int, done.stdout.split())
+    assert opened == buckets or spread == "skewed"
+    assert megabytes < most, megabytes

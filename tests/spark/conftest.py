@@ -27,14 +27,12 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
 def _start(warehouse: Path) -> SparkSession:
     from pyspark.sql import SparkSession
 
+    from tests.spark.programs.sessions import SETTINGS
+
     session = (
         SparkSession.builder.master("local[2,2]")
         .appName("filesink-tests")
-        .config("spark.ui.enabled", "false")
-        .config("spark.sql.session.timeZone", "UTC")
-        .config("spark.sql.shuffle.partitions", "2")
-        .config("spark.driver.bindAddress", "127.0.0.1")
-        .config("spark.driver.host", "127.0.0.1")
+        .config(map=SETTINGS)
         .config("spark.sql.warehouse.dir", str(warehouse))
         .getOrCreate()
     )

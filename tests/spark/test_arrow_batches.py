@@ -127,8 +127,15 @@ def test_limits_of_the_session_count(spark: SparkSession) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("rows", "size"), [(10_000, 60 << 10), (600, 1 << 20)])
-@pytest.mark.parametrize("kind", ["parquet", "json"])
+@pytest.mark.parametrize(
+    ("kind", "rows", "size"),
+    [
+        ("parquet", 10_000, 60 << 10),
+        ("json", 600, 1 << 20),
+        pytest.param("parquet", 600, 1 << 20, marks=pytest.mark.nightly),
+        pytest.param("json", 10_000, 60 << 10, marks=pytest.mark.nightly),
+    ],
+)
 def test_long_strings_fit_into_a_driver_of_the_default_size(
     tmp_path: Path, kind: str, rows: int, size: int
 ) -> None:

@@ -25,34 +25,35 @@ if TYPE_CHECKING:
     from formats.api import BinaryOutput
 
 pytestmark = pytest.mark.spark
-BATCHES = 30
 BASE_PATH = BucketAssigner.base_path_bucket_assigner()
 
 
-@pytest.fixture(scope="module")
-def flights_source(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """All flights of a year in 30 files."""
-    directory = tmp_path_factory.mktemp("flights")
+@pytest.fixture
+def flights_source(tmp_path: Path, batches: int) -> Path:
+    """All flights of a year in as many files as there will be batches."""
+    directory = tmp_path / "flights"
+    directory.mkdir()
     table = flights.load()
-    size = -(-table.num_rows // BATCHES)
-    for number in range(BATCHES):
+    size = -(-table.num_rows // batches)
+    for number in range(batches):
         pq.write_table(table.slice(number * size, size), directory / f"{number:02}.parquet")
     return directory
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(1500)
-def test_thirty_micro_batches_of_flights_make_one_file(
-    spark: SparkSession, flights_source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("batches", [6, pytest.param(30, marks=pytest.mark.nightly)])
+def test_micro_batches_of_flights_make_one_file(
+    spark: SparkSession, flights_source: Path, batches: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The same rows with and without compaction, in 30 files and in one; merged by a Spark job.
+    """The same rows with and without compaction, in many files and in one; merged by a Spark job.
 
     One query feeds both sinks, so that its own work is done once.
     """
     monkeypatch.setattr(RewritingFileCompactor, "on_driver", 0)
     plain = FileSink.for_bulk_format(tmp_path / "plain", ParquetWriterFactory())
     merged = FileSink.for_bulk_format(tmp_path / "merged", ParquetWriterFactory()).enable_compact(
-        FileCompactStrategy(checkpoints=BATCHES), FileCompactor.record_wise_file_compactor()
+        FileCompactStrategy(checkpoints=batches), FileCompactor.record_wise_file_compactor()
     )
     sinks = [builder.with_bucket_assigner(BASE_PATH).build() for builder in (plain, merged)]
 
@@ -65,7 +66,7 @@ def test_thirty_micro_batches_of_flights_make_one_file(
     writer = df.writeStream.foreachBatch(both).trigger(availableNow=True)
     writer.option("checkpointLocation", str(tmp_path / "checkpoint")).start().awaitTermination()
     assert [sink.finish() for sink in sinks] == [None, None]
-    assert len(outside.visible(tmp_path / "plain")) == BATCHES
+    assert len(outside.visible(tmp_path / "plain")) == batches
     assert len(outside.visible(tmp_path / "merged")) == 1
     assert outside.hidden(tmp_path / "merged") == []
     before, after = (sorted_table(tmp_path / name) for name in ("plain", "merged"))

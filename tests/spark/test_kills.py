@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import random
 import time
 from collections.abc import Iterator
@@ -18,14 +17,18 @@ from tests.spark.programs.flights_stream import SINKS
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
 ROWS = 800
-KILLS = int(os.environ.get("FILESINK_KILLS", "2"))  # of each test; hundreds are for a night
-FILES = max(12, 4 * KILLS)  # so that each driver has something to publish before it is killed
+MANY = 15  # kills of each kind by night
 SUFFIXES = {"parquet": ".parquet", "compacted": ".parquet", "text": ".txt"}
+KINDS_AND_KILLS = [
+    ("compacted", 1),
+    ("text", 2),
+    *(pytest.param(kind, MANY, marks=pytest.mark.nightly) for kind in SUFFIXES),
+]
 
 
-@pytest.mark.timeout(600 + 120 * KILLS)
-@pytest.mark.parametrize("kind", SUFFIXES)
-def test_every_row_once_whatever_is_killed(kind: str, tmp_path: Path) -> None:
+@pytest.mark.timeout(600 + 120 * MANY)
+@pytest.mark.parametrize(("kind", "kills"), KINDS_AND_KILLS)
+def test_every_row_once_whatever_is_killed(kind: str, kills: int, tmp_path: Path) -> None:
     """Kills of workers, JVM and driver at random moments; a reader polls all the time.
 
     The reader never meets a file that is not whole or that changes, what was published before a kill
@@ -33,29 +36,32 @@ def test_every_row_once_whatever_is_killed(kind: str, tmp_path: Path) -> None:
     """
     seed = time.time_ns()
     moments = random.Random(seed)  # noqa: S311 - moments, not secrets
-    for number in range(FILES):
+    files = 4 * kills + 4  # so that each driver has something to publish before it is killed
+    for number in range(files):
         inputs.add_file(tmp_path / "source", number, rows=ROWS)
     base, log = tmp_path / "out", tmp_path / "log"
     base.mkdir()
     with Driver("poll_files", base, SUFFIXES[kind], log=log) as reader:
-        published = run_and_kill(kind, tmp_path, moments)
+        published = run_and_kill(kind, tmp_path, moments, kills)
         seen = json.loads(reader.ask())
     assert seen["wrong"] == [], f"seed {seed}"
     assert seen["polls"] > 20
     SINKS[kind](base).recover()
-    check_rows(kind, base)
+    check_rows(kind, base, files * ROWS)
     assert published.items() <= outside.visible(base).items()
     assert seen["files"] == len(outside.visible(base))
     assert outside.hidden(base) == []
 
 
-def run_and_kill(kind: str, directory: Path, moments: random.Random) -> dict[str, outside.Identity]:
+def run_and_kill(
+    kind: str, directory: Path, moments: random.Random, kills: int
+) -> dict[str, outside.Identity]:
     """Start, kill and start again; what was visible at some kill."""
     base, log = directory / "out", directory / "log"
     published: dict[str, outside.Identity] = {}
     drivers: list[Driver] = []
     try:
-        for kill in range(KILLS):
+        for kill in range(kills):
             driver = Driver("flights_stream", kind, directory, log=log)
             drivers.append(driver)
             driver.wait_for("started")
@@ -79,13 +85,13 @@ def wait_for_progress(driver: Driver, base: Path, *, more_than: int) -> None:
     outside.eventually(lambda: not driver.runs or len(outside.visible(base)) > more_than, seconds=300)
 
 
-def check_rows(kind: str, base: Path) -> None:
+def check_rows(kind: str, base: Path, rows: int) -> None:
     """Every row of the source is there once."""
     if kind != "text":
-        assert outside.parquet_ids(base) == list(range(FILES * ROWS))
+        assert outside.parquet_ids(base) == list(range(rows))
         return
     found = [line.split(",")[1] for line in outside.lines(base, ".txt")]
-    assert sorted(found) == [f"{number:09}" for number in range(FILES * ROWS)]
+    assert sorted(found) == [f"{number:09}" for number in range(rows)]
 
 
 @pytest.fixture
@@ -96,7 +102,7 @@ def directory(tmp_path: Path) -> Iterator[Path]:
     return tmp_path
 
 
-@pytest.mark.parametrize("step", ["decide", "commit"])
+@pytest.mark.parametrize("step", ["commit", pytest.param("decide", marks=pytest.mark.nightly)])
 def test_a_second_driver_beside_a_dying_one_doubles_nothing(directory: Path, step: str) -> None:
     """The JVM of the first is dead, its Python goes on after the second has done everything.
 

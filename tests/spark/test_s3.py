@@ -23,7 +23,7 @@ FILES, ROWS = 4, 400
 
 
 @pytest.mark.timeout(600)
-@pytest.mark.parametrize("kind", ["parquet", "lines"])
+@pytest.mark.parametrize("kind", ["lines", pytest.param("parquet", marks=pytest.mark.nightly)])
 def test_every_row_once_on_s3(kind: str, tmp_path: Path, moto_server: S3Server) -> None:
     """A driver is killed at a random moment, its JVM first; the next one goes on where it stopped.
 

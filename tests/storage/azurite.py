@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import shutil
-import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
+from tests.fetched import fetched
 from tests.servers import running
 
 #: The emulator's account, as its documentation publishes it.
@@ -23,12 +23,7 @@ def azurite(directory: Path) -> Iterator[str]:
     """A running server; its connection string. Skips the test where it cannot be had."""
     if shutil.which("npm") is None or shutil.which("node") is None:
         pytest.skip("Azurite needs node and npm, which are not installed")
-    install = ["npm", "install", "--no-save", "--no-audit", "--no-fund", "--prefix", str(directory), _PACKAGE]
-    try:
-        subprocess.run(install, capture_output=True, timeout=400, check=True)  # noqa: S603
-    except subprocess.SubprocessError as error:
-        pytest.skip(f"Azurite cannot be installed with npm ({type(error).__name__})")
-    program = directory / "node_modules" / "azurite" / "dist" / "src" / "blob" / "main.js"
+    program = fetched(_PACKAGE, _install) / "node_modules" / "azurite" / "dist" / "src" / "blob" / "main.js"
     command = ["node", str(program), "--blobHost", "127.0.0.1"]
     command += ["--inMemoryPersistence", "--disableTelemetry", "--skipApiVersionCheck", "--silent"]
     log = directory / "azurite.log"
@@ -37,3 +32,7 @@ def azurite(directory: Path) -> Iterator[str]:
         yield (
             f"DefaultEndpointsProtocol=http;AccountName={ACCOUNT};AccountKey={KEY};BlobEndpoint={endpoint};"
         )
+
+
+def _install(home: Path) -> list[str]:
+    return ["npm", "install", "--no-save", "--no-audit", "--no-fund", "--prefix", str(home), _PACKAGE]

@@ -74,6 +74,8 @@ class _Connection(socketserver.StreamRequestHandler):
             return
         method, path = head[0].decode().split()[:2]
         length = next((int(line[15:]) for line in head if line.lower().startswith(b"content-length:")), 0)
+        if any(line.lower().startswith(b"expect:") for line in head):
+            self.wfile.write(b"HTTP/1.1 100 Continue\r\n\r\n")  # a client would wait a second for it
         spoil = self.server.plan(method, path)
         if spoil is Spoil.RESET:
             self.rfile.read(length // 2)
@@ -99,7 +101,7 @@ class _Connection(socketserver.StreamRequestHandler):
         return lines
 
     def _forward(self, head: list[bytes], body: bytes) -> bytes:
-        lines = [line for line in head if not line.lower().startswith(b"connection:")]
+        lines = [line for line in head if not line.lower().startswith((b"connection:", b"expect:"))]
         with socket.create_connection(("127.0.0.1", self.server.target)) as far:
             far.sendall(b"".join([*lines, b"Connection: close\r\n\r\n", body]))
             return b"".join(iter(lambda: far.recv(1 << 16), b""))

@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.fetched import fetched
+
 _PROGRAM = Path(__file__).parent / "programs" / "MiniHdfs.java"
 _FETCH = "org.apache.maven.plugins:maven-dependency-plugin:3.6.1:copy"
 
@@ -32,7 +34,7 @@ def mini_hdfs(directory: Path) -> Iterator[MiniHdfs]:
     names = ("hadoop-client-api-*", "hadoop-client-runtime-*", "slf4j-api-*", "jcl-over-slf4j-*")
     jars = [next(_spark_jars().glob(name)) for name in names]
     version = jars[0].stem.rpartition("-")[2]
-    class_path = ":".join(str(jar) for jar in [_fetched(version, directory), *jars])
+    class_path = ":".join(str(jar) for jar in [_fetched(version), *jars])
     with (directory / "log").open("w") as log:
         process = subprocess.Popen(  # noqa: S603 - a fixed program
             ["java", "-Xmx512m", "-cp", class_path, str(_PROGRAM), str(directory / "data")],  # noqa: S607
@@ -64,12 +66,9 @@ def _spark_jars() -> Path:
     return Path(pyspark.__file__).parent / "jars"
 
 
-def _fetched(version: str, directory: Path) -> Path:
+def _fetched(version: str) -> Path:
     """The mini cluster's jar, of the same version as PySpark's Hadoop."""
+    name = f"hadoop-client-minicluster-{version}"
     artifact = f"org.apache.hadoop:hadoop-client-minicluster:{version}"
-    command = ["mvn", "-q", "-B", _FETCH, f"-Dartifact={artifact}", f"-DoutputDirectory={directory}"]
-    try:
-        subprocess.run(command, capture_output=True, timeout=400, check=True)  # noqa: S603
-    except subprocess.SubprocessError as error:
-        pytest.skip(f"{artifact} cannot be fetched with Maven ({type(error).__name__})")
-    return directory / f"hadoop-client-minicluster-{version}.jar"
+    command = ["mvn", "-q", "-B", _FETCH, f"-Dartifact={artifact}"]
+    return fetched(name, lambda home: [*command, f"-DoutputDirectory={home}"]) / f"{name}.jar"

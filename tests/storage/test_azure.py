@@ -98,7 +98,7 @@ class AzureSite(Site):
 class TestAzure(StoreContract):
     """What differs: there are no directories, and blocks that nobody commits are in no listing."""
 
-    outputs = 40
+    outputs, published, pieces = 10, 6, 12
 
     @pytest.fixture
     def site(self, azure_connection: str) -> AzureSite:
@@ -130,6 +130,11 @@ class TestAzure(StoreContract):
         assert site.files() == {staged.path: b"abc"}
         assert site.visible() == {}
         assert store.list("a") == []
+
+
+@pytest.mark.nightly
+class TestManyFilesOnAzure(TestAzure):
+    outputs, published, pieces = 200, 40, 60
 
 
 @pytest.mark.slow

@@ -128,7 +128,7 @@ class TestSimulatedHdfs(StoreContract):
 class TestSimulatedWebHdfs(StoreContract):
     """The client of the REST interface, against a server of it that is the simulated namenode."""
 
-    outputs = 40
+    outputs, published, pieces = 10, 6, 12
     serve = staticmethod(web_namenode)
 
     @pytest.fixture
@@ -144,22 +144,34 @@ class TestSimulatedHttpFs(TestSimulatedWebHdfs):
     serve = staticmethod(httpfs)
 
 
+@pytest.mark.spark
 @pytest.mark.slow
 class TestNativeHdfs(StoreContract):
-    outputs = 20  # a small cluster takes a third of a second for each
+    outputs, published, pieces = 6, 4, 12  # a small cluster takes half a second for each
 
     @pytest.fixture
     def site(self, native: Namenode, web: Namenode) -> Site:
         return RealSite(native, web, f"/native/{uuid.uuid4()}")
 
 
+@pytest.mark.nightly
+class TestManyFilesOnNativeHdfs(TestNativeHdfs):
+    outputs, published, pieces = 200, 40, 60
+
+
+@pytest.mark.spark
 @pytest.mark.slow
 class TestWebHdfs(StoreContract):
-    outputs = 20  # a small cluster takes a third of a second for each
+    outputs, published, pieces = 6, 4, 12
 
     @pytest.fixture
     def site(self, native: Namenode, web: Namenode) -> Site:
         return RealSite(web, native, f"/web/{uuid.uuid4()}")
+
+
+@pytest.mark.nightly
+class TestManyFilesOnWebHdfs(TestWebHdfs):
+    outputs, published, pieces = 200, 40, 60
 
 
 # --- the namenode itself ---------------------------------------------------------------------
@@ -168,8 +180,8 @@ class TestWebHdfs(StoreContract):
 @pytest.fixture(
     params=[
         "simulated",
-        pytest.param("native", marks=pytest.mark.slow),
-        pytest.param("web", marks=pytest.mark.slow),
+        pytest.param("native", marks=[pytest.mark.spark, pytest.mark.slow]),
+        pytest.param("web", marks=[pytest.mark.spark, pytest.mark.slow]),
     ]
 )
 def namenode(request: pytest.FixtureRequest) -> Namenode:

@@ -10,7 +10,8 @@ import random
 import signal
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from itertools import product
 from multiprocessing.sharedctypes import RawValue
 from threading import Lock
 from typing import Any
@@ -29,6 +30,7 @@ from filesink.system import SystemClock, SystemIds
 from property_tests.real_epochs import FORMATS, expected, rows_in, run_query
 from property_tests.test_kills import in_a_process
 from tests.contracts.store_site import Site
+from tests.servers import S3Server
 from tests.storage.s3_site import S3Site
 from tests.storage.sim_namenode import Cluster
 from tests.storage.sim_webhdfs import web_namenode
@@ -37,7 +39,7 @@ from tests.storage.test_hdfs import BASE, SimulatedSite, hdfs_store
 
 pytestmark = pytest.mark.slow  # together; each kill takes a second
 
-KILLS = int(os.environ.get("FILESINK_STORE_KILLS", "2"))  # for each format on each store
+ONE, MANY = 1, 20  # kills for each format on each store; many by night
 BATCHES = 2
 CHANGES = {"put", "delete", "create_upload", "upload_part", "copy_part", "complete", "abort"}
 
@@ -93,10 +95,8 @@ class CountedNamenode(WebNamenode):
         return super()._request(method, url, path, **arguments)
 
 
-@pytest.fixture(params=["moto", "rclone"])
-def s3(request: pytest.FixtureRequest) -> Callable[[], Place]:
-    """Two servers, with and without conditions."""
-    server = request.getfixturevalue(f"{request.param}_server")
+def s3(server: S3Server) -> Callable[[], Place]:
+    """One of two servers, with and without conditions."""
 
     def place() -> Place:
         site = S3Site(server, prefix="out")
@@ -142,31 +142,42 @@ def webhdfs() -> Iterator[Callable[[], Place]]:
         yield place
 
 
-@pytest.mark.parametrize("kind", FORMATS)
-def test_kills_on_s3(s3: Callable[[], Place], kind: str) -> None:
+def changed_and_nightly(*chosen: tuple[str, ...], more: Iterable[tuple[str, ...]]) -> list[Any]:
+    """One kill for what is chosen, and by night many for all there is."""
+    return [
+        *((*each, ONE) for each in chosen),
+        *(pytest.param(*each, MANY, marks=pytest.mark.nightly) for each in more),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("server", "kind", "kills"),
+    changed_and_nightly(("moto", "lines"), ("rclone", "parquet"), more=product(("moto", "rclone"), FORMATS)),
+)
+def test_kills_on_s3(request: pytest.FixtureRequest, server: str, kind: str, kills: int) -> None:
     """Neither a row nor an upload is left behind, wherever between two requests the driver died."""
-    check(s3, kind)
+    check(s3(request.getfixturevalue(f"{server}_server")), kind, kills)
 
 
-@pytest.mark.parametrize("kind", FORMATS)
-def test_kills_on_hdfs(webhdfs: Callable[[], Place], kind: str) -> None:
+@pytest.mark.parametrize(("kind", "kills"), changed_and_nightly(("lines",), more=product(FORMATS)))
+def test_kills_on_hdfs(webhdfs: Callable[[], Place], kind: str, kills: int) -> None:
     """The same for files that are renamed."""
-    check(webhdfs, kind)
+    check(webhdfs, kind, kills)
 
 
-@pytest.mark.parametrize("kind", FORMATS)
-def test_kills_on_azure(azure: Callable[[], Place], kind: str) -> None:
+@pytest.mark.parametrize(("kind", "kills"), changed_and_nightly(("parquet",), more=product(FORMATS)))
+def test_kills_on_azure(azure: Callable[[], Place], kind: str, kills: int) -> None:
     """The same for lists of blocks, but for blocks that nobody can remove."""
-    check(azure, kind)
+    check(azure, kind, kills)
 
 
-def check(place: Callable[[], Place], kind: str) -> None:
+def check(place: Callable[[], Place], kind: str, kills: int) -> None:
     """Kill at some of the changes that an undisturbed run makes, each time in a new place."""
     seed = time.time_ns()
     print(f"seed {seed}")  # noqa: T201 - shown if an assertion fails
     _, store = place()
     undisturbed = run(store, kind, deadline=0)
-    moments = random.Random(seed).sample(range(1, undisturbed + 1), KILLS)  # noqa: S311 - no secrets
+    moments = random.Random(seed).sample(range(1, undisturbed + 1), kills)  # noqa: S311 - no secrets
     for deadline in moments:
         site, store = place()
         assert run(store, kind, deadline=deadline) == deadline, "it was killed there"

@@ -10,11 +10,13 @@ from tests.contracts.store_site import Site
 from tests.servers import S3Server
 from tests.storage.s3_site import S3Site
 
+pytestmark = pytest.mark.slow  # together
+
 
 class S3Contract(StoreContract):
     """What differs: there are no directories, and each file is a request."""
 
-    outputs = 40
+    outputs, published, pieces = 10, 6, 12
 
     def test_absent_is_not_unreadable(self, site: Site, store: Store) -> None:
         """No object is ``None``, and one without bytes is not absent."""
@@ -29,10 +31,14 @@ class TestMoto(S3Contract):
         return S3Site(moto_server)
 
 
-class TestMotoBucketRoot(S3Contract):
-    """A bucket itself may be the base path."""
+@pytest.mark.nightly
+class TestManyFilesOnMoto(TestMoto):
+    outputs, published, pieces = 200, 40, 60
 
-    outputs = 20
+
+@pytest.mark.nightly
+class TestMotoBucketRoot(S3Contract):
+    """A bucket itself may be the base path; for a change that is tried on the other server."""
 
     @pytest.fixture
     def site(self, moto_server: S3Server) -> Site:
@@ -40,11 +46,11 @@ class TestMotoBucketRoot(S3Contract):
 
 
 class TestRclone(S3Contract):
-    """A server that ignores If-None-Match: what only a race could show is left out."""
+    """A server that ignores If-None-Match: what only a race could show is left out. A bucket is the base."""
 
     @pytest.fixture
     def site(self, rclone_server: S3Server) -> Site:
-        return S3Site(rclone_server, prefix="base")
+        return S3Site(rclone_server, prefix="")
 
     @pytest.mark.skip(reason="the server ignores If-None-Match; the user vouches for one driver")
     def test_one_of_eight_puts_wins(self) -> None: ...
@@ -54,3 +60,12 @@ class TestRclone(S3Contract):
 
     @pytest.mark.skip(reason="the server takes no part twice, so none can be damaged")
     def test_verify_finds_other_lengths(self) -> None: ...
+
+
+@pytest.mark.nightly
+class TestManyFilesOnRclone(TestRclone):
+    outputs, published, pieces = 200, 40, 60
+
+    @pytest.fixture
+    def site(self, rclone_server: S3Server) -> Site:
+        return S3Site(rclone_server, prefix="base")

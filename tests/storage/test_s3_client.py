@@ -325,6 +325,7 @@ def error(status, code):
 def answering(monkeypatch, *answers):
     """A bucket whose client gets ``answers`` in turn; ``None`` is none at all."""
     monkeypatch.setattr("botocore.retries.standard.ExponentialBackoff.delay_amount", lambda *_: 0)
+    monkeypatch.setattr("botocore.retries.bucket.TokenBucket.acquire", lambda *_, **__: True)  # waits as well
     objects = connect("b", S3Options(key="a", secret="b", client_kwargs=(("region_name", "us-east-1"),)))
     left = iter(answers)
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
+from itertools import product
 from threading import Lock
+from typing import Any
 
 import pytest
 
@@ -14,7 +16,7 @@ from tests.servers import S3Server
 from tests.storage.fault_proxy import FaultProxy, Spoil
 from tests.storage.s3_site import S3Site
 
-pytestmark = pytest.mark.slow  # together; each takes a second
+pytestmark = pytest.mark.slow  # together; each takes some seconds
 
 KINDS = ("part", "complete", "record", "held", "list")
 BATCHES = 2
@@ -60,14 +62,40 @@ class Plan:
             return self._spoil if self.seen[kind] in self._spoiled else None
 
 
-@pytest.fixture(params=["moto", "rclone"])
+@pytest.fixture(autouse=True)
+def no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Between the attempts of the client."""
+    monkeypatch.setattr("botocore.retries.standard.ExponentialBackoff.delay_amount", lambda *_: 0)
+
+
+@pytest.fixture
 def server(request: pytest.FixtureRequest) -> S3Server:
-    """The first knows conditions and repeats completions, the second does neither."""
+    """Of moto, which knows conditions and repeats completions, or of rclone, which does neither."""
     found: S3Server = request.getfixturevalue(f"{request.param}_server")
     return found
 
 
-@pytest.mark.parametrize("spoil", Spoil)
+def for_a_change_or_by_night(*chosen: tuple[str, Spoil], servers: tuple[str, ...]) -> list[Any]:
+    """All there is, of which a change tries what is chosen."""
+    assert {spoil for _, spoil in chosen} == set(Spoil)
+    return [
+        pytest.param(*each, marks=() if each in chosen else pytest.mark.nightly)
+        for each in product(servers, Spoil)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("server", "spoil"),
+    for_a_change_or_by_night(
+        ("moto", Spoil.REPLY_LOST),
+        ("moto", Spoil.REQUEST_LATE),
+        ("moto", Spoil.BUSY),
+        ("rclone", Spoil.REPLY_LATE),
+        ("rclone", Spoil.RESET),
+        servers=("moto", "rclone"),
+    ),
+    indirect=["server"],
+)
 def test_each_row_once_if_the_client_repeats(server: S3Server, spoil: Spoil) -> None:
     """The answer to the repetition is another one, and says less than it seems to."""
     check(server, spoil, attempts=2)

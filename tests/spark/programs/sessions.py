@@ -1,4 +1,4 @@
-"""The Spark session of the programs that tests start and kill."""
+"""The Spark sessions of tests, and of the programs that tests start and kill."""
 
 from __future__ import annotations
 
@@ -7,6 +7,19 @@ import sys
 
 from pyspark.sql import SparkSession
 
+#: Of every session: no server of its own, UTC, and no more work than a test needs.
+SETTINGS = {
+    "spark.ui.enabled": "false",
+    "spark.sql.session.timeZone": "UTC",
+    "spark.sql.shuffle.partitions": "2",
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.driver.host": "127.0.0.1",
+    # The default one starts processes (readlink, chmod) for each file of a checkpoint on a local disk.
+    "spark.sql.streaming.checkpointFileManagerClass": (
+        "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
+    ),
+}
+
 
 def start(master: str = "local[2,4]", **settings: str) -> SparkSession:
     """A quiet session; ``settings`` have ``__`` for the dots of their names."""
@@ -14,11 +27,7 @@ def start(master: str = "local[2,4]", **settings: str) -> SparkSession:
     builder = (
         SparkSession.builder.master(master)
         .appName("filesink-program")
-        .config("spark.ui.enabled", "false")
-        .config("spark.sql.session.timeZone", "UTC")
-        .config("spark.sql.shuffle.partitions", "2")
-        .config("spark.driver.bindAddress", "127.0.0.1")
-        .config("spark.driver.host", "127.0.0.1")
+        .config(map=SETTINGS)
         .config("spark.log.level", "OFF")
     )
     for name, value in settings.items():
