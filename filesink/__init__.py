@@ -67,6 +67,13 @@ from filesink.sink_directory.live_files import LiveFile
 from filesink.sink_directory.opening import adopt, open  # noqa: A004 - as gzip.open
 from filesink.sink_directory.sink_states import SinkState
 from filesink.sink_directory.snapshot import Snapshot
+from filesink.sinks.asynchronous import Sending
+from filesink.sinks.doors import SinkReport, SparkSink
+from filesink.sinks.http.service import HttpAnswer, HttpService
+from filesink.sinks.http.sink import HttpSink
+from filesink.sinks.postgres.settings import PostgresServer, PostgresTable
+from filesink.sinks.postgres.sink import PostgresSink
+from filesink.sinks.store_ledger import LedgerSink, StoreLedger
 from filesink.spark.catalog.metastore import SparkCatalog
 from formats import (
     ArrowWriterFactory,
@@ -125,9 +132,13 @@ __all__ = [
     "FormatError",
     "GlueCatalog",
     "HiveMetastore",
+    "HttpAnswer",
+    "HttpService",
+    "HttpSink",
     "IdentityError",
     "InternalError",
     "Kerberos",
+    "LedgerSink",
     "LimitError",
     "ListenerPolicy",
     "LiveFile",
@@ -144,6 +155,9 @@ __all__ = [
     "PartFileInfo",
     "PartitionCommit",
     "PartitionPolicy",
+    "PostgresServer",
+    "PostgresSink",
+    "PostgresTable",
     "ReadLimits",
     "RecoveryReport",
     "RepeatedTxnError",
@@ -153,17 +167,21 @@ __all__ = [
     "RowEncoder",
     "SchemaError",
     "SecurityError",
+    "Sending",
     "SequenceFileWriterFactory",
     "ShadowedError",
     "SinkDirectory",
+    "SinkReport",
     "SinkState",
     "Snapshot",
     "SparkCatalog",
+    "SparkSink",
     "StagedDataLost",
     "StateCorruptError",
     "StateError",
     "StateVersionError",
     "StorageError",
+    "StoreLedger",
     "SuccessFilePolicy",
     "SweepPlan",
     "TableKind",

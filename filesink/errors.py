@@ -27,6 +27,9 @@
     │   └── ReplayTooOldError         the batch is older than the records that are kept
     ├── CompactionError           small files could not be merged; they are kept as they are
     ├── ConcurrentDriverError     another driver went on with this sink
+    ├── DeliveryError             a service did not take what it was sent
+    ├── LetterError               asynchronous work of a writer failed, or gave no sign of life
+    ├── TaskCancelledError        nobody waits for the task any more in which a writer waits
     ├── SecurityError             a path would leave the base directory
     └── InternalError             Spark did not provide what it always provides, or a bug
 
@@ -43,6 +46,7 @@ _PERMANENT = frozenset(
         *("PERMISSION", "READ_ONLY", "NAME_TOO_LONG", "WRONG_KIND", "CROSS_DEVICE"),
         *("NO_BUCKET", "REGION", "ARCHIVED", "CLOCK", "KMS_KEY", "REFUSED"),
         *("NO_CREDENTIALS", "WRONG_CREDENTIALS", "EXPIRED_CREDENTIALS", "SNAPSHOT_GONE"),
+        *("POSTGRES_LOGIN", "POSTGRES_REFUSED"),
     }
 )
 
@@ -202,6 +206,23 @@ class CompactionError(FilesinkError):
 
 class ConcurrentDriverError(FilesinkError):
     """Another driver went on with this sink; what this one had prepared was discarded."""
+
+
+class DeliveryError(FilesinkError):
+    """A service did not take what it was sent. What it has taken before, it will be sent again."""
+
+    @property
+    def is_permanent(self) -> bool:
+        """See ``FilesinkError.is_permanent``; by the code."""
+        return self.code != "RETRIES"
+
+
+class LetterError(FilesinkError):
+    """Asynchronous work of a writer failed, or gave no sign of life."""
+
+
+class TaskCancelledError(FilesinkError):
+    """Nobody waits for this task any more: its job was cancelled, or another attempt was faster."""
 
 
 class SecurityError(FilesinkError):

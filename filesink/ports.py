@@ -110,6 +110,29 @@ class Losers(Enum):
     POSSIBLE = "possible"
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskHost:
+    """What an engine knows of a task that it runs, and the task cannot know.
+
+    Attributes:
+        tasks: how many there are, or ``None``.
+        pulse: see ``filesink.api.Mailbox``.
+    """
+
+    tasks: int | None = None
+    pulse: Callable[[], None] = lambda: None
+
+
+class Task(Protocol):
+    """Works on one partition, in an executor."""
+
+    def __call__(
+        self, subtask: int, attempt: int, batches: Iterable[pa.RecordBatch], *, host: TaskHost = ...
+    ) -> bytes:
+        """Take ``batches`` in and return the result; ``attempt`` counts from 0."""
+        ...
+
+
 class WriteJob(Protocol):
     """The input of one epoch, as an engine runs it. Each method runs the input once."""
 
@@ -128,8 +151,8 @@ class WriteJob(Protocol):
         """Of the input, without the columns that are derived for the writers."""
         ...
 
-    def write(self, task: Callable[[int, int, Iterable[pa.RecordBatch]], bytes]) -> list[bytes]:
-        """Run ``task(subtask, attempt, batches)`` for each partition; one result of each."""
+    def write(self, task: Task) -> list[bytes]:
+        """Run ``task`` for each partition; one result of each."""
         ...
 
     def count_rows(self) -> int:

@@ -8,6 +8,7 @@ import pytest
 
 from tests.servers import S3Server, moto, rclone
 from tests.shared_classes import share_classes
+from tests.sinks.postgres.server import TestServer, running
 from tests.storage.azurite import azurite
 from tests.storage.mini_hdfs import MiniHdfs, mini_hdfs
 
@@ -45,3 +46,10 @@ def azure_connection(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """The connection string of one server; each test takes a container of its own."""
     with azurite(tmp_path_factory.mktemp("azurite")) as connection:
         yield connection
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[TestServer]:
+    """One server of PostgreSQL; each test takes a schema of its own, and starts it again if it crashes it."""
+    with running() as server:
+        yield server

@@ -8,11 +8,12 @@ from typing import Any
 import pytest
 
 from compaction import FileCompactor, FileCompactStrategy
-from filesink import ConfigError, FileSink, SparkCatalog, SuccessFilePolicy
+from filesink import ConfigError, FileSink, SparkCatalog, SparkSink, SuccessFilePolicy
 from filesink.ledger.record import BatchWrite
 from filesink.storage.address import StoreAddress
 from formats import Encoder
 from tests.fakes import World, records
+from tests.sinks.letters import Letters
 from tests.wrong_types import WRONG, Call, calls, refused, untyped
 
 BUILDER = FileSink.for_row_format("/nowhere/base", Encoder.simple_string_encoder())
@@ -36,8 +37,14 @@ GOOD = {
 NOT_HERE = {
     *("FileSink.for_hive_table", "FileSink.foreach_batch", "FileSink.start", "FileSink.write"),
     *("FileSink.plan_sweep", "FileSink.recover", "FileSink.sweep"),
+    *("SparkSink.foreach_batch", "SparkSink.start", "SparkSink.write"),
 }
-ALL = tuple(calls(GOOD, {"FileSinkBuilder": BUILDER, "FileSink": BUILDER.build()}))
+INSTANCES = {
+    "FileSinkBuilder": BUILDER,
+    "FileSink": BUILDER.build(),
+    "SparkSink": SparkSink(Letters(Path("/nowhere"))),
+}
+ALL = tuple(calls(GOOD, INSTANCES))
 
 
 @pytest.fixture

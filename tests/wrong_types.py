@@ -7,6 +7,7 @@ import io
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import Enum
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -39,6 +40,7 @@ from filesink import (
 from filesink.metastore.memory import MemoryMetastore
 from tests.fakes import World, micro_batch
 from tests.formats.test_parquet import Kms
+from tests.sinks.letters import Letters
 
 #: By the name under which a test shows it. Text of one letter is a valid value of some parameters.
 WRONG: Mapping[str, Any] = {
@@ -79,10 +81,12 @@ _MADE_HERE = frozenset(
         filesink.Epoch,
         filesink.EpochReport,
         filesink.FinishedFile,
+        filesink.HttpAnswer,
         filesink.LiveFile,
         filesink.PartFileInfo,
         filesink.RecoveryReport,
         filesink.SinkDirectory,
+        filesink.SinkReport,
         filesink.SinkState,
         filesink.Snapshot,
         filesink.SweepPlan,
@@ -93,6 +97,10 @@ _MADE_HERE = frozenset(
 _GOOD: Mapping[str, Any] = {
     "base_path": "base",
     "path": "base",
+    "StoreLedger.path": "ledger",
+    "HttpService.url": "http://localhost/",
+    "HttpSink.service": "http://localhost/",
+    "HttpSink.ledger": "ledger",
     "encoder": Encoder.simple_string_encoder(),
     "writer_factory": ParquetWriterFactory(),
     "form": ParquetWriterFactory(),
@@ -100,7 +108,12 @@ _GOOD: Mapping[str, Any] = {
     "footer_key": "foot",
     "file": io.BytesIO(),
     "limits": ReadLimits(),
+    "sink": Letters(Path("letters")),
     "FileCompactStrategy.checkpoints": 2,
+    "PostgresSink.server": "",
+    "PostgresSink.table": "table",
+    "PostgresSink.ledger": "ledger",
+    "PostgresTable.name": "table",
     "GlueCatalog.client": MemoryMetastore(),  # has methods of the same names, and no region
 }
 

@@ -21,10 +21,13 @@ One file per tier, each re-exported here; may use ``ports``, ``framing`` and the
 from filesink.api.committer import SinkAggregatedCommitter, SinkCommitter
 from filesink.api.epoch import Announcements, EpochContext, Input, Prepared
 from filesink.api.inventory import EpochInventory
+from filesink.api.mailbox import Mailbox
 from filesink.api.metrics import Metrics
 from filesink.api.sink import SHORT_INTERVAL, Projection, Sink
 from filesink.api.stages import OF_STAGES, PreCommitStage
-from filesink.api.writer import Mailbox, SinkWriter, WriterContext
+from filesink.api.timers import Timers
+from filesink.api.writer import SinkWriter, WriterContext
+from filesink.framing import JsonCodec
 
 __all__ = [
     "OF_STAGES",
@@ -33,6 +36,7 @@ __all__ = [
     "EpochContext",
     "EpochInventory",
     "Input",
+    "JsonCodec",
     "Mailbox",
     "Metrics",
     "PreCommitStage",
@@ -42,5 +46,6 @@ __all__ = [
     "SinkAggregatedCommitter",
     "SinkCommitter",
     "SinkWriter",
+    "Timers",
     "WriterContext",
 ]

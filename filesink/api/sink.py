@@ -51,6 +51,9 @@ class Sink(ABC, Generic[StateT, CommittableT, AggregatedT]):
     uid: str | None = None
     #: The modes of batch writes that this sink supports.
     save_modes: ClassVar[Collection[SaveMode]] = (SaveMode.APPEND,)
+    #: Whether its writers may wait in their mailbox. Where they never do, each task is spared the
+    #: milliseconds that it takes to be able to learn, while it waits, that it was cancelled.
+    writers_wait: ClassVar[bool] = True
 
     @abstractmethod
     def create_writer(self, context: WriterContext) -> SinkWriter[StateT, CommittableT]:

@@ -7,7 +7,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Generic, TypeVar
 
+from filesink.api.mailbox import Mailbox
 from filesink.api.metrics import Metrics
+from filesink.api.timers import Timers
 from filesink.ports import Clock, Ids
 
 if TYPE_CHECKING:
@@ -15,26 +17,6 @@ if TYPE_CHECKING:
 
 StateT = TypeVar("StateT")
 CommittableT = TypeVar("CommittableT")
-
-
-@dataclass(slots=True)
-class Mailbox:
-    """Completions of asynchronous work, handed to the writer's own thread (FLIP-177).
-
-    ``post`` may be called from any thread; the engine calls ``drain`` between two batches and
-    before ``prepare_commit``, so a writer needs no locks.
-    """
-
-    _letters: list[Callable[[], None]] = field(default_factory=list)
-
-    def post(self, letter: Callable[[], None]) -> None:
-        """Have ``letter`` called in the writer's thread."""
-        self._letters.append(letter)  # list.append is atomic
-
-    def drain(self) -> None:
-        """Call what was posted, in order; an error of a letter fails the task."""
-        while self._letters:
-            self._letters.pop(0)()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,11 +28,15 @@ class WriterContext:
         epoch: the slot of the ledger that this epoch is meant for; for a batch write 0, since it has no slot
             before it is decided. ``sink_id`` and ``epoch`` together are unique.
         subtask_index: Spark's partition id, from 0. A replay may come with other partitions.
-        number_of_parallel_subtasks: how many tasks there are; ``None`` where the engine cannot
-            know (Spark does not tell a Python task).
+        number_of_parallel_subtasks: how many tasks there are; ``None`` where the engine cannot know. Spark
+            does not tell a Python task; it is known for a batch write of ``df.repartition(n)``, with
+            columns selected or rows filtered afterwards at most. Fewer run at a time.
         attempt: which try of this task, from 0. Attempts may run at the same time.
         time_zone: of the session, as Spark's own functions use it.
         clock: the driver's clock, continued in the task.
+        pulse: see ``Mailbox``.
+        mailbox: takes completions of asynchronous work from any thread, and waits for them.
+        timers: call the writer at a given time.
     """
 
     sink_id: str
@@ -62,7 +48,13 @@ class WriterContext:
     clock: Clock
     ids: Ids
     metrics: Metrics = field(default_factory=Metrics)
-    mailbox: Mailbox = field(default_factory=Mailbox)
+    pulse: Callable[[], None] = lambda: None
+    mailbox: Mailbox = field(init=False)
+    timers: Timers = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "mailbox", Mailbox(self.clock, pulse=self.pulse))
+        object.__setattr__(self, "timers", self.mailbox.timers)
 
 
 class SinkWriter(ABC, Generic[StateT, CommittableT]):
@@ -76,11 +68,18 @@ class SinkWriter(ABC, Generic[StateT, CommittableT]):
 
     @abstractmethod
     def write(self, batch: pa.RecordBatch, context: WriterContext) -> None:
-        """Take in records. May block (back-pressure) and be interrupted."""
+        """Take in records. May block for back-pressure, best in ``context.mailbox.yield_``.
+
+        Only there a writer learns that its job was cancelled; one that blocks elsewhere is killed a few
+        seconds later.
+        """
 
     @abstractmethod
     def prepare_commit(self, epoch: int) -> list[CommittableT]:
-        """End the epoch: what is to be committed, durable by the time this returns."""
+        """End the epoch: what is to be committed, durable by the time this returns.
+
+        May yield, as ``write``: what is in flight has to arrive before.
+        """
 
     def snapshot_state(self, epoch: int) -> list[StateT]:
         """What the next epoch's writer of this subtask goes on with; durable as well."""

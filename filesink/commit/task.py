@@ -14,13 +14,14 @@ from filesink.api import OF_STAGES, EpochContext, Metrics, Sink, SinkWriter, Wri
 from filesink.errors import InternalError, StateCorruptError
 from filesink.framing import check_field, frame, from_json, to_json, unframe
 from filesink.ledger.record import EMPTY, Section
-from filesink.ports import Clock, Ids
+from filesink.ports import Clock, Ids, TaskHost
 from filesink.system import SystemIds, TaskClock
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 RESULT_VERSION = 1
+_NO_HOST = TaskHost()
 S = TypeVar("S")
 C = TypeVar("C")
 A = TypeVar("A")
@@ -105,25 +106,21 @@ class WriteTask(Generic[S, C, A]):
             states={subtask: state for subtask, state in states.items() if subtask != OF_STAGES},
         )
 
-    def run(self, subtask: int, attempt: int, batches: Iterable[pa.RecordBatch]) -> bytes:
-        """Write one partition. Called in the task; ``attempt`` counts from 0."""
-        return self.run_with(subtask, attempt, batches, clock=TaskClock(self.driver_ms), ids=SystemIds())
+    def run(
+        self, subtask: int, attempt: int, batches: Iterable[pa.RecordBatch], *, host: TaskHost = _NO_HOST
+    ) -> bytes:
+        """Write one partition. Called in the task; see ``ports.Task``."""
+        clock = TaskClock(self.driver_ms)
+        context = self._context(subtask, attempt, clock=clock, ids=SystemIds(), host=host)
+        return self._run(context, batches)
 
     def run_with(
         self, subtask: int, attempt: int, batches: Iterable[pa.RecordBatch], *, clock: Clock, ids: Ids
     ) -> bytes:
         """``run`` with a clock and ids of the caller's."""
-        context = WriterContext(
-            sink_id=self.sink_id,
-            epoch=self.slot,
-            subtask_index=subtask,
-            number_of_parallel_subtasks=None,
-            attempt=attempt,
-            time_zone=self.time_zone,
-            clock=clock,
-            ids=ids,
-            metrics=Metrics(),
-        )
+        return self._run(self._context(subtask, attempt, clock=clock, ids=ids), batches)
+
+    def _run(self, context: WriterContext, batches: Iterable[pa.RecordBatch]) -> bytes:
         writer = self._writer(context)
         try:
             rows = _write_all(writer, batches, context)
@@ -133,6 +130,22 @@ class WriteTask(Generic[S, C, A]):
             raise
         finally:
             writer.close()
+
+    def _context(
+        self, subtask: int, attempt: int, *, clock: Clock, ids: Ids, host: TaskHost = _NO_HOST
+    ) -> WriterContext:
+        return WriterContext(
+            sink_id=self.sink_id,
+            epoch=self.slot,
+            subtask_index=subtask,
+            number_of_parallel_subtasks=host.tasks,
+            attempt=attempt,
+            time_zone=self.time_zone,
+            clock=clock,
+            ids=ids,
+            metrics=Metrics(),
+            pulse=host.pulse,
+        )
 
     def _writer(self, context: WriterContext) -> SinkWriter[S, C]:
         section = self.states.get(context.subtask_index)
@@ -154,12 +167,18 @@ class WriteTask(Generic[S, C, A]):
 def _write_all(writer: SinkWriter[S, C], batches: Iterable[pa.RecordBatch], context: WriterContext) -> int:
     rows = 0
     for batch in batches:
-        context.mailbox.drain()
+        _call_all(context)
         if batch.num_rows:
             writer.write(batch, context)
             rows += batch.num_rows
-    context.mailbox.drain()
+    _call_all(context)
     return rows
+
+
+def _call_all(context: WriterContext) -> None:
+    """The timers that are due, and every letter that is there."""
+    while context.mailbox.try_yield():
+        pass
 
 
 def encode_states(sink: Sink[S, C, A], states: Sequence[S]) -> Section:

@@ -90,6 +90,7 @@ class FileTiers(Sink[HeldFile, Committable, Announced]):
     on_other_layout: OnOtherLayout = OnOtherLayout.REFUSE
     history_ms: int = HISTORY_MS
     save_modes: ClassVar[Collection[SaveMode]] = tuple(SaveMode)
+    writers_wait: ClassVar[bool] = False
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "publishing": None}

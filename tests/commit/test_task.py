@@ -161,12 +161,12 @@ class Watched(SinkWriter):
 
     def __init__(self, calls, context):
         self.calls = calls
-        context.mailbox.post(lambda: calls.append("letter"))
+        context.mailbox.execute(lambda: calls.append("letter"), "a letter")
 
     def write(self, batch, context):
         self.calls.append(f"write {batch.num_rows}")
         for letter in ("first", "second"):
-            context.mailbox.post(partial(self.calls.append, letter))
+            context.mailbox.execute(partial(self.calls.append, letter), letter)
 
     def prepare_commit(self, epoch):
         self.calls.append(f"prepare_commit {epoch}")
@@ -196,6 +196,37 @@ def test_the_order_of_calls():
         *("letter", "write 1", "first", "second", "write 2", "first", "second"),
         *("prepare_commit 9", "snapshot_state 9", "close"),
     ]
+
+
+class Timed(Watched):
+    """Has timers for two moments."""
+
+    def __init__(self, calls, context):
+        super().__init__(calls, context)
+        for at_ms in (20, 30):
+            context.timers.register(at_ms, lambda at_ms: calls.append(f"timer {at_ms}"))
+
+
+def test_timers_are_called_between_batches_and_before_the_commit():
+    """By the clock of the task; a writer that never yields is called all the same."""
+    calls, clock = [], SettableClock(now=10)
+
+    class Noted(Stateful):
+        def create_writer(self, context):
+            return Timed(calls, context)
+
+        committable_codec = World().tiers().committable_codec
+
+    def batches():
+        yield records("a")
+        clock.now = 20
+        yield records("b")
+        clock.now = 30
+
+    task = WriteTask(sink=Noted(), sink_id="s", slot=0, driver_ms=0, time_zone="UTC")
+    task.run_with(0, 0, batches(), clock=clock, ids=CountingIds())
+    timers = [call for call in calls if call.startswith(("timer", "write", "prepare"))]
+    assert timers == ["write 1", "timer 20", "write 1", "timer 30", "prepare_commit 0"]
 
 
 def test_a_task_clock_runs_on_in_milliseconds(monkeypatch):

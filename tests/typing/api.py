@@ -32,16 +32,23 @@ from filesink import (
     ParquetWriterFactory,
     PartitionCommit,
     PartitionPolicy,
+    PostgresServer,
+    PostgresSink,
+    PostgresTable,
     RollingPolicy,
     RowEncoder,
     SinkDirectory,
+    SinkReport,
     SinkState,
     Snapshot,
     SparkCatalog,
+    SparkSink,
+    StoreLedger,
     SuccessFilePolicy,
     TableKind,
     register,
 )
+from filesink.api import Sink
 from filesink.errors import FilesinkError, StagedDataLost
 
 # A row format with everything that can be chosen.
@@ -123,6 +130,27 @@ class PipeEncoder(RowEncoder):
         """One line per record."""
         return "|".join(map(str, row.values())).encode() + b"\n"
 
+
+def any_sink(sink: Sink[str, str, str], df: DataFrame) -> None:
+    """A sink of one's own, behind the same doors."""
+    doors = SparkSink(sink)
+    report: SinkReport = doors.write(df, txn_id="2026-01")
+    query: StreamingQuery = doors.start(df, checkpoint_location="/data/checkpoint", available_now=True)
+    df.writeStream.foreachBatch(doors.foreach_batch)
+    print(report.rows, query.id, [one.batch_id for one in doors.recover()])
+
+
+ledger = StoreLedger("s3://bucket/ledger", storage_options={"endpoint_url": "http://127.0.0.1:9000"})
+
+goods = PostgresSink("host=db dbname=shop", "shop.goods", ledger="/data/ledger", uid="goods")
+prices = PostgresSink(
+    PostgresServer("host=db", password=lambda: "from a vault"),
+    PostgresTable("prices", keys=["id"], newest_by="at", on_missing="create", rehearsal="never"),
+    ledger=ledger,
+    on_new_query="append",
+)
+PostgresTable("prices", commit="prepared", staging_schema="loading")
+removed: list[str] = prices.sweep("7 days")
 
 own: FileSink = FileSink.for_row_format("/data/own", PipeEncoder()).build()
 

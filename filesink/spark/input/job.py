@@ -21,19 +21,20 @@ from pyspark.sql.types import BinaryType, StructField, StructType
 from filesink import errors
 from filesink.commit.task import WriteTask
 from filesink.errors import ConfigError, FilesinkError, InternalError, SchemaError, StorageError
-from filesink.ports import Losers
+from filesink.ports import Losers, Task, TaskHost
 from filesink.spark.input.arrow_batches import bounded, weighed
 from filesink.spark.input.column_names import by_place
 from filesink.spark.input.digest import Digested
 from filesink.spark.input.driver_python import drivers_python
 from filesink.spark.input.local_properties import described
+from filesink.spark.input.pulse import pulse_of_this_task
+from filesink.spark.input.task_number import number_of_tasks
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from filesink.api import Projection
 
-    Task = Callable[[int, int, Iterable[pa.RecordBatch]], bytes]
     Batches = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 
 # How a Python traceback of ours ends, inside the text of a Spark error: a message may have several lines.
@@ -73,7 +74,7 @@ class SparkWriteJob:
         """See ``WriteJob.write``."""
         slot = _slot_of(task)
         if not self.run_id:  # it has no epoch yet
-            return self._run(_one_result(task), ", a batch write")
+            return self._run(_one_result(task, number_of_tasks(self.df)), ", a batch write")
         return self._run(_one_result(task), "" if slot is None else f", epoch {slot}")
 
     def count_rows(self) -> int:
@@ -127,13 +128,26 @@ def _slot_of(task: Task) -> int | None:
     return owner.slot if isinstance(owner, WriteTask) else None
 
 
-def _one_result(task: Task) -> Batches:
+def _waits(task: Task) -> bool:
+    """Whether a writer in it may wait for other threads."""
+    owner = getattr(task, "__self__", None)
+    return isinstance(owner, WriteTask) and owner.sink.writers_wait
+
+
+def _one_result(task: Task, tasks: int | None = None) -> Batches:
     def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         context = task_context()
-        result = task(context.partitionId(), context.attemptNumber(), batches)
-        yield pa.RecordBatch.from_arrays([pa.array([result], pa.binary())], ["result"])
+        host = TaskHost(tasks=tasks)
+        if _waits(task):
+            yield _results()  # so that there is a stream of results, in which a pulse can be felt
+            host = TaskHost(tasks=tasks, pulse=pulse_of_this_task())
+        yield _results(task(context.partitionId(), context.attemptNumber(), batches, host=host))
 
     return run
+
+
+def _results(*results: bytes) -> pa.RecordBatch:
+    return pa.RecordBatch.from_arrays([pa.array(results, pa.binary())], ["result"])
 
 
 def _with_metadata(function: Batches, metadata: Mapping[bytes, bytes]) -> Batches:
@@ -143,8 +157,14 @@ def _with_metadata(function: Batches, metadata: Mapping[bytes, bytes]) -> Batche
     return run
 
 
-def _count(subtask: int, attempt: int, batches: Iterable[pa.RecordBatch]) -> bytes:
-    del subtask, attempt
+def _count(
+    subtask: int,
+    attempt: int,
+    batches: Iterable[pa.RecordBatch],
+    *,
+    host: TaskHost = TaskHost(),  # noqa: B008
+) -> bytes:
+    del subtask, attempt, host
     return str(sum(batch.num_rows for batch in batches)).encode()
 
 

@@ -1,0 +1,58 @@
+"""The doors of any sink, as far as they need no Spark."""
+
+from __future__ import annotations
+
+import pytest
+
+from filesink import ConfigError, SparkSink, StoreLedger
+from filesink.commit.epoch import EpochLoop
+from filesink.commit.replay import EpochOptions
+from filesink.errors import CommitFailedError
+from filesink.ledger.record import BatchWrite, Cause
+from filesink.ports import Ports, SerialRunner
+from tests.fakes import CountingIds, FakeJob, SettableClock, micro_batch, records
+from tests.sinks.letters import Letters
+
+
+def run(sink: Letters, cause: Cause, sink_id: str) -> None:
+    """One epoch of two records, without Spark."""
+    clock, ids = SettableClock(), CountingIds()
+    ports = Ports(clock=clock, ids=ids, runner=SerialRunner())
+    loop = EpochLoop(sink, sink.open_ledger(sink_id), ports=ports, options=EpochOptions())
+    loop.run(cause, FakeJob([[records("a")], [records("b")]], clock, ids))
+
+
+@pytest.mark.parametrize(
+    ("cause", "sink_id"),
+    [(micro_batch(0), "uid-letters"), (BatchWrite(writer="batch-1"), "appends-letters")],
+    ids=["stream", "batch"],
+)
+def test_recover_completes_what_a_crashed_driver_has_decided(
+    letters: Letters, cause: Cause, sink_id: str
+) -> None:
+    """Once: the second call finds nothing to do."""
+    with pytest.raises(CommitFailedError):
+        run(letters.closed(), cause, sink_id)
+    assert letters.arrived() == []
+    sink = SparkSink(letters)
+    assert [report.rows for report in sink.recover()] == [2]
+    assert letters.arrived() == ["a", "b"]
+    assert sink.recover() == []
+
+
+def test_recover_leaves_other_sinks_of_the_directory_alone(letters: Letters) -> None:
+    """They have another uid, and may have another committer."""
+    with pytest.raises(CommitFailedError):
+        run(letters.closed(), micro_batch(0), "uid-others")
+    assert SparkSink(letters).recover() == []
+
+
+def test_a_sink_is_a_sink() -> None:
+    """What is wrapped is looked at when it is given."""
+    with pytest.raises(ConfigError, match="sink must be of type Sink, got the class Letters; call it"):
+        SparkSink(Letters)  # type: ignore[arg-type]
+
+
+def test_options_of_a_ledger_are_shown_to_nobody() -> None:
+    """They may hold credentials."""
+    assert "hush" not in repr(StoreLedger("s3://bucket/ledger", storage_options={"secret": "hush"}))
