@@ -156,9 +156,9 @@ class FinishedTiers(FileTiers):
         outcome = loop.compact()
         if self.refused:
             first, *more = self.refused
-            also = f", but for {len(more)} more sets of files that cannot be" if more else ""
+            also = f" {len(more)} more groups of files could not be merged either;" if more else ""
             raise CompactionError(
-                f"{first.message}. Everything else was merged{also}", code=first.code
+                f"{first.message}.{also} Everything else was merged", code=first.code
             ) from first
         return outcome
 

@@ -68,7 +68,7 @@ class BucketAssigner(BaseBucketAssigner):
         return ExpressionBucketAssigner(expression=expression)
 
 
-# They derive from the contract only; whoever asks finds them to be bucket assigners all the same.
+# They derive from the contract only. This makes isinstance() take them for bucket assigners, too.
 for _kind in (
     BasePathBucketAssigner,
     DateTimeBucketAssigner,

@@ -47,7 +47,7 @@ class OnRepeatedTxn(Enum):
 
 
 class OnGap(Enum):
-    """What to do when batches were skipped; only who is sent every batch can tell that rows are missing."""
+    """What to do when batches were skipped. ``REFUSE`` is for queries that send each batch to the sink."""
 
     LOG = "log"
     REFUSE = "refuse"
@@ -105,9 +105,8 @@ def _check_gap(cause: MicroBatch, last: MicroBatch, ledger: Ledger, options: Epo
         log.warning("%s", what)
         return
     raise IdentityError(
-        f"{what}, and Spark will not send them again. The base path is older than the checkpoint, from a "
-        "backup "
-        "perhaps. Nothing was written. Restore both from the same time, or go on without those batches with "
+        f"{what}, and Spark will not send them again. The base path is older than the checkpoint; it may be "
+        "a backup. Nothing was written. Restore both from the same time, or go on without those batches with "
         ".on_new_query('append')",
         code="BATCHES_MISSING",
     )

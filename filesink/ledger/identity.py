@@ -107,7 +107,7 @@ def check_tag(sink_id: str, ledger: Ledger) -> None:
         raise IdentityError(
             f"the files of '{sink_id}' would bear the tag of '{taken[0]}', which has written here "
             f"('{sink_tag(sink_id)}'): each would sweep what the other holds. Nothing was written. "
-            "Choose another uid, or call again if there is none",
+            "Choose another uid; a batch write has a new tag at each call, so just call it again",
             code="TAG_TAKEN",
         )
 

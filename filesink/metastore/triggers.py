@@ -57,15 +57,15 @@ class Trigger(ABC):
         return False
 
     def check_partitions(self, columns: Sequence[str]) -> None:  # noqa: B027 - most look at none
-        """Raise ``ConfigError`` if partitions by ``columns`` cannot be judged. Called with the build."""
+        """Raise ``ConfigError`` if partitions by ``columns`` cannot be judged. Called by ``build()``."""
 
     def check_example(self, bucket: str) -> None:  # noqa: B027 - as above
-        """Raise ``ConfigError`` if directories like ``bucket`` cannot be judged. Called with the build."""
+        """Raise ``ConfigError`` if directories like ``bucket`` cannot be judged. Called by ``build()``."""
 
     def check_types(self, types: Mapping[str, pa.DataType]) -> None:  # noqa: B027 - as above
-        """Raise ``ConfigError`` if no value of the partition columns can be judged. Called before a write.
+        """Raise ``ConfigError`` if values of such columns cannot be judged. Called before a write.
 
-        ``types``: by the columns' names, in lower case.
+        ``types``: the types of the partition columns, by their names in lower case.
         """
 
 

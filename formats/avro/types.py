@@ -102,7 +102,7 @@ def _arrow(kind: Json, *, path: str) -> Any:
 
 
 def _annotated(kind: Json, *, path: str) -> Any:
-    """A type with more said of it; what is said of another type than it is for counts for nothing."""
+    """A type with annotations. An annotation that does not fit the type is ignored, as Avro demands."""
     name, logical = kind["type"], str(kind.get("logicalType"))
     if logical == "decimal" and name in {"bytes", "fixed"}:
         precision = _number(kind, "precision", least=1, most=_MOST_DIGITS, path=path)
@@ -121,7 +121,7 @@ def _number(kind: Json, key: str, *, least: int, most: int, path: str) -> int:
     value: object = kind.get(key)
     if not isinstance(value, int) or not least <= value <= most:
         raise FormatError(
-            f"column {path!r} has a {key} in the Avro schema that is none from {least} to {most}"
+            f"column {path!r} has a {key} in the Avro schema that is not a number from {least} to {most}"
         )
     return value
 

@@ -46,7 +46,7 @@ class AvroOptions:
             fit. ``None`` derives one from the columns, in which everything may be null.
 
     Raises:
-        FormatError: kind ``"option"``; an unknown codec or level, a size that is none, or no schema.
+        FormatError: kind ``"option"``; an unknown codec or level, an invalid size or an invalid schema.
     """
 
     compression: AvroCodecName = "snappy"

@@ -86,8 +86,8 @@ class OrcBulkWriterFactory(BulkWriterFactory):
         metadata: key-value pairs for the footer.
 
     Raises:
-        FormatError: kind ``"option"``; an unknown codec, a size that is none, a share out of its range, no
-            ``OrcIndexes``.
+        FormatError: kind ``"option"``; an unknown codec, an invalid size, a share out of its range, or
+            ``indexes`` of another type.
     """
 
     compression: OrcCompression = "zstd"
