@@ -27,8 +27,8 @@ class FileCompactStrategy:
     Attributes:
         size_threshold: merge once the waiting files have this size together; bytes or ``"128MiB"``. It is
             also the target size of merged files. A file that is already as large is published as it is.
-        checkpoints: merge this many epochs after the oldest waiting file was closed. The name is Flink's;
-            an epoch is a micro-batch, or a step of the sink without input.
+        checkpoints: merge in this epoch, counted from 1 for the epoch in which the oldest waiting file was
+            closed. The name is Flink's; an epoch is a micro-batch, or a step of the sink without input.
         max_age: merge once the first record of the oldest waiting file is this old; ``int`` is
             milliseconds. Needs no new data: it bounds how long records stay invisible.
         max_concurrent: how many merges of an epoch run at a time, at most.

@@ -1,16 +1,16 @@
-"""Whose write a ``txn_id`` stands for: numbered files, created if absent, of which the newest counts.
+"""Which write a ``txn_id`` stands for: numbered files, created if absent, of which the newest counts.
 
     _filesink/_txns/<hash of uid and txn_id>/<n>.claim
                                              <n>.done      its files are visible
 
 Rules:
-1. A record is claimed when it is durable, by its own driver or by whoever carries it through. So of two
-   writes of one ``txn_id`` one is published, in whatever order their drivers wake and die.
+1. A record is claimed once it is durable, by its own driver or by the one that completes its epoch. So only
+   one of two writes of a ``txn_id`` is published, in whatever order their drivers wake and die.
 2. Nothing is ever replaced. A claim stays, however old: that is what a ``txn_id`` is for.
-3. Where a claim is missing and its ``.done`` is there, something was removed: the write is not new.
+3. If a claim is missing and its ``.done`` is there, something was removed: the write is not new.
 4. A claim that says ``TakenBack`` has the nonce of the record that is void, which never claims again.
    The next write may.
-4. Whoever goes on because of a claim has made its name durable: its driver may have died before it did.
+5. A driver that relies on a claim first makes its name durable: the driver that put it may have died before.
 """
 
 from __future__ import annotations

@@ -2,9 +2,9 @@
 
     a stream with a uid  uid-<uid>          one chain for every run and checkpoint
     a stream without     query-<query id>   one chain per checkpoint
-    a batch that appends appends[-<uid>]    one open chain: none needs what another has done
+    a batch that appends appends[-<uid>]    one open chain: none depends on another
     … that does not      exclusive          one chain for all that replace files, or want to be the
-                                            first: who decides a slot has seen what the last one did
+                                            first: a write that wins a slot has seen the one before
     offline compaction   exclusive          too, since it replaces files; what it has left for readers
                                             to finish with is known from a copy in    compaction
 

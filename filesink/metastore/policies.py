@@ -117,7 +117,7 @@ class PartitionPolicy(CommitPolicy):
     def commit(self, partition: CommittedPartition) -> None:
         """Announce one partition. Replayable.
 
-        Raise ``StorageError`` or ``MetastoreError`` to be called again after a pause. Anything else
+        Raise ``StorageError`` or ``MetastoreError`` to be called again after a pause. Any other exception
         fails the epoch, which stays decided: the next start calls again.
         """
 
@@ -148,7 +148,7 @@ class PartitionPolicy(CommitPolicy):
 
 
 class SuccessFilePolicy(CommitPolicy):
-    """Puts an empty file into the partition's directory; one that is there is left alone.
+    """Puts an empty file into the partition's directory; an existing one is left alone.
 
     Args:
         name: begins with ``_`` or ``.``, so that readers of data skip it.
@@ -185,7 +185,7 @@ class ListenerPolicy(PartitionPolicy):
     """Calls a function for each partition that is announced.
 
     Args:
-        listener: told of each partition at least once; it may raise as ``PartitionPolicy.commit`` may.
+        listener: called at least once for each partition; may raise the same as ``PartitionPolicy.commit``.
     """
 
     def __init__(self, listener: Callable[[CommittedPartition], object]) -> None:

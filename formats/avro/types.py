@@ -42,8 +42,8 @@ def arrow_schema(schema: Json) -> pa.Schema:
         schema: with all names of types replaced by what they stand for.
 
     Raises:
-        FormatError: kind ``"schema"``; the top is no record, or a type has no form in Arrow, as a union
-            of two types, a record inside itself or a decimal of 77 digits has none. Names the column
+        FormatError: kind ``"schema"``; the top is not a record, or a type has no form in Arrow, such as a
+            union of two types, a record inside itself or a decimal of 77 digits. Names the column
             with its path.
     """
     if not isinstance(schema, dict) or schema.get("type") != "record":
@@ -71,7 +71,7 @@ def _fields(record: Json, *, path: str) -> list[Any]:
     for field in record["fields"]:
         name: object = field["name"]
         if not isinstance(name, str):
-            raise FormatError("the Avro schema has a column whose name is no text")
+            raise FormatError("the Avro schema has a column whose name is not text")
         fields.append(pa.field(name, _arrow(field["type"], path=f"{path}{name}")))
     return fields
 

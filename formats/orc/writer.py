@@ -45,7 +45,7 @@ class OrcIndexes:
         bloom_filter_fpp: chance of a false positive, between 0 and 1.
 
     Raises:
-        FormatError: kind ``"option"``; a number out of its range, or no names.
+        FormatError: kind ``"option"``; a number out of its range, or names that are not text.
     """
 
     row_stride: int = 10_000

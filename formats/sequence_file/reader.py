@@ -1,4 +1,4 @@
-"""SequenceFiles back as record batches, whoever wrote them, as far as their Writables are known here.
+"""SequenceFiles of any writer as record batches, as far as their Writables are known here.
 
 The values of a block, or of the records between two sync markers, become columns at once. Only the
 lengths of records that are in no block are read one after the other, since each says where the next is.

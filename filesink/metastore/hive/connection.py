@@ -34,10 +34,10 @@ _FIRST_PAUSE = 0.5  # seconds; doubled each time
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Kerberos:
-    """Authentication by Kerberos (SASL, GSSAPI); the ticket is that of the driver's user.
+    """Authentication by Kerberos (SASL, GSSAPI), with the ticket of the driver's user.
 
-    ``service`` is the first part of the server's principal, as in ``hive/_HOST@REALM``; ``host`` its
-    second part where that is not the host of the URI.
+    ``service`` is the first part of the server's principal, as in ``hive/_HOST@REALM``. ``host`` is the
+    second part, if it is not the host of the URI.
     """
 
     service: str = "hive"
