@@ -285,8 +285,8 @@ def _on_repeated(on_repeated_txn: str, txn_id: str | None) -> OnRepeatedTxn:
     repeated = choice(OnRepeatedTxn, on_repeated_txn, "on_repeated_txn")
     if repeated is not OnRepeatedTxn.RAISE and txn_id is None:
         raise ConfigError(
-            f"on_repeated_txn={on_repeated_txn!r} says what to do with a repeated txn_id, and there is "
-            "none: give txn_id, or leave it out",
+            f"on_repeated_txn={on_repeated_txn!r} says what to do with a repeated txn_id, but there is "
+            "no txn_id: give one, or leave on_repeated_txn out",
             code="CONFLICT",
         )
     return repeated

@@ -161,7 +161,7 @@ def counted(sink: Sink[S, C, A], rows: int, *, subtask: int, attempt: int) -> by
 
 def _moved_on(epoch: EpochContext, slot: int | None) -> ConcurrentDriverError:
     return ConcurrentDriverError(
-        f"another driver went on with sink '{epoch.sink_id}' while tasks wrote for slot {slot}; "
-        "what they wrote was discarded. Stop one of them; a restart goes on from the new state",
+        f"another driver continued sink '{epoch.sink_id}' while tasks wrote for slot {slot}; what they "
+        "wrote was discarded. Stop one of the two drivers; a restart continues from the new state",
         code="CONCURRENT_DRIVER",
     )

@@ -219,6 +219,6 @@ def _gave_up(slot: int, left: Sequence[T], values: Sequence[T], first: Exception
     reason = "The log says why" if first is None else f"The first failed with {type(first).__name__} {first}"
     return CommitFailedError(
         f"epoch {slot}: {len(left)} of {len(values)} pieces could not be committed, {tried}; the epoch stays "
-        f"decided and nothing was undone. {reason}. Restart the query, or call recover(), when it is mended",
+        f"decided and nothing was undone. {reason}. Once that is fixed, restart the query or call recover()",
         code=code,
     )

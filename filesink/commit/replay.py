@@ -192,8 +192,8 @@ def second_call(cause: MicroBatch) -> ConfigError:
 def overtaken(epoch: EpochContext) -> ConcurrentDriverError:
     """The error for an epoch whose slot another driver has taken."""
     return ConcurrentDriverError(
-        f"another driver went on with sink '{epoch.sink_id}' while this one prepared slot {epoch.slot}. "
-        "Stop one of the two; a restart goes on from the new state",
+        f"another driver continued sink '{epoch.sink_id}' while this one prepared slot {epoch.slot}. "
+        "Stop one of the two; a restart continues from the new state",
         code="CONCURRENT_DRIVER",
     )
 
@@ -202,6 +202,6 @@ def slot_taken(standing: EpochRecord) -> ConcurrentDriverError:
     """The error for an epoch whose slot holds the record of other work."""
     return ConcurrentDriverError(
         f"another driver has decided slot {standing.slot} of sink '{standing.sink_id}' meanwhile; what this "
-        "one had prepared was discarded. Stop one of the two; a restart goes on from the new state",
+        "one had prepared was discarded. Stop one of the two; a restart continues from the new state",
         code="CONCURRENT_DRIVER",
     )

@@ -186,7 +186,7 @@ def _repeated(given: Texts) -> OnRepeatedTxn:
     chosen = given.choice(name, _REPEATED, default="raise")
     if chosen is OnRepeatedTxn.SKIP and given.get("txnId") is None:
         raise ConfigError(
-            f"option '{name}' is about a repeated txnId, and there is none: give 'txnId', or leave it out",
+            f"option '{name}' is about a repeated txnId: give 'txnId', too, or leave '{name}' out",
             code="CONFLICT",
         )
     return chosen

@@ -53,7 +53,7 @@ def _gap(directory: LedgerDirectory, listing: Listing, missing: int) -> StateCor
     return StateCorruptError(
         f"{directory.path} has the record of slot {last}, but not that of slot {missing}: the "
         "base path was emptied, unmounted or replaced by an older copy, maybe while a driver was at "
-        f"work. Nothing was published. Bring the directory back and start again{way_out}",
+        f"work. Nothing was published. Restore the directory and start again{way_out}",
         code="GAP",
     )
 
@@ -61,7 +61,7 @@ def _gap(directory: LedgerDirectory, listing: Listing, missing: int) -> StateCor
 def no_head(directory: LedgerDirectory) -> StateCorruptError:
     """The error for a chain of which only marks are left."""
     return StateCorruptError(
-        f"{directory.path} has folded its records away but the newest is missing; "
+        f"{directory.path} has folded old records away, but the newest record is missing; "
         "restore the directory from a backup",
         code="NO_HEAD",
     )

@@ -105,9 +105,9 @@ def check_tag(sink_id: str, ledger: Ledger) -> None:
     taken = ledger.directory.twins(sink_id)
     if taken:
         raise IdentityError(
-            f"the files of '{sink_id}' would bear the tag of '{taken[0]}', which has written here "
-            f"('{sink_tag(sink_id)}'): each would sweep what the other holds. Nothing was written. "
-            "Choose another uid; a batch write has a new tag at each call, so just call it again",
+            f"the files of '{sink_id}' would have the same tag, '{sink_tag(sink_id)}', as those of "
+            f"'{taken[0]}', which has written here: each would sweep the other's hidden files. Nothing was "
+            "written. Choose another uid; a batch write has a new tag at each call, so just call it again",
             code="TAG_TAKEN",
         )
 
@@ -132,9 +132,9 @@ def check_stream(
     if on_new_query is OnNewQuery.APPEND:
         if earlier is None and head is not None and _may_be_forgotten(batch, head, ledger):
             raise ReplayTooOldError(
-                f"query {batch.query_id} arrives with batch {batch.batch_id}, and records of other queries "
-                "are folded away: it cannot be told whether the batch was written before. Nothing was "
-                "written. Use another path or uid",
+                f"query {batch.query_id} comes with batch {batch.batch_id}, but old records are folded away: "
+                "it is not known whether the batch was written before. Nothing was written. Use another path "
+                "or uid",
                 code="REPLAY_TOO_OLD",
             )
         return earlier

@@ -141,8 +141,8 @@ class PartitionTime(Trigger):
         missing = self.columns() - {name.lower() for name in columns}
         if missing:
             raise ConfigError(
-                f"extractor {self.extractor[:80]!r} names {', '.join(sorted(missing))!r}, and partitions are "
-                f"by {', '.join(columns) or 'no column'}: none would ever be due",
+                f"extractor {self.extractor[:80]!r} names {', '.join(sorted(missing))!r}, but partitions are "
+                f"by {', '.join(columns) or 'no column'}: no partition would ever be due",
                 code="BAD_VALUE",
             )
 
@@ -150,9 +150,9 @@ class PartitionTime(Trigger):
         """See ``Trigger.check_example``."""
         if self.time_of(bucket) is None:
             raise ConfigError(
-                f"{self._how()} reads no time from directories like '{bucket}': none would ever be due. Use "
-                "BucketAssigner.partition_bucket_assigner, or a date pattern with quoted names of columns "
-                "(\"'day='yyyy-MM-dd\"), and the formatter of its times",
+                f"{self._how()} reads no time from directories like '{bucket}': none of them would ever be "
+                "due. Use BucketAssigner.partition_bucket_assigner, or a date pattern with quoted names of "
+                "columns (\"'day='yyyy-MM-dd\"), and the formatter of its times",
                 code="BAD_VALUE",
             )
 
@@ -165,8 +165,8 @@ class PartitionTime(Trigger):
         if not any(self._read(dict(zip(names, values, strict=True))) for values in product(*examples)):
             kinds = ", ".join(f"{name} ({types[name]})" for name in names)
             raise ConfigError(
-                f"{self._how()} reads no time from any value of {kinds}: none would ever be due. Give a "
-                "formatter, such as formatter='yyyyMMdd', that fits the text of these values",
+                f"{self._how()} reads no time from any value of {kinds}: no partition would ever be due. "
+                "Give a formatter, such as formatter='yyyyMMdd', that fits the text of these values",
                 code="BAD_VALUE",
             )
 

@@ -196,7 +196,7 @@ def _check_cause(record: EpochRecord) -> None:
         raise SecurityError(f"'{shown(record.sink_id)}' is not the name of a ledger", code="FOREIGN_FILE")
     match record.cause:
         case BatchWrite(remembered_in=name) if name and not _MEMORY.fullmatch(name):
-            raise SecurityError(f"ledger '{shown(name)}' is not that of a txn_id", code="FOREIGN_FILE")
+            raise SecurityError(f"ledger '{shown(name)}' is not a ledger of a txn_id", code="FOREIGN_FILE")
         case TakenBack(slot=slot) if slot > record.slot:  # or a search for the last that counts would not end
             raise StateCorruptError("it takes back an epoch that comes after it", code="JSON")
         case _:

@@ -158,7 +158,7 @@ class HiveConnection:
             self._servers.failed(client.server)
             raise MetastoreError(
                 f"the connection to the metastore at {client.server} broke ({type(error).__name__}): "
-                f"{sentence(str(error))}; the request may have been carried out or not",
+                f"{sentence(str(error))}; it is not known whether the request was carried out",
                 code="METASTORE_UNKNOWN",
             ) from error
         except TException:  # the service's own: an answer
