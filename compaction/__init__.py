@@ -1,4 +1,9 @@
-"""Merging of small files before they are published: what to merge, when, and how."""
+"""Merging of small files: what to merge, when, and how.
+
+The modules here merge before files are published, as a stage of the sink; ``offline`` merges finished files.
+Stands above ``filesink``, which never imports it. May use ``formats`` and, outside of ``offline``, of
+``filesink`` only ``parts``, ``storage``, ``api`` and the ground. Imports neither Spark nor a store's client.
+"""
 
 from compaction.compactors import FileCompactor
 from compaction.contract import RewritingFileCompactor

@@ -36,6 +36,6 @@ class FileCompactor(BaseFileCompactor):
         return IdenticalFileCompactor()
 
 
-# They derive from the contract only; whoever asks finds them to be compactors all the same.
+# They derive from the contract only. This makes isinstance() take them for compactors, too.
 for _kind in (ConcatFileCompactor, IdenticalFileCompactor, RecordWiseFileCompactor):
     FileCompactor.register(_kind)

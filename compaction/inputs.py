@@ -19,7 +19,7 @@ from filesink.storage.staged import Staged
 
 
 class InputFile(Protocol):
-    """One file to be merged. ``rows``: its records; ``size``: its bytes.
+    """One file to be merged. ``rows`` is the number of its records, ``size`` the number of its bytes.
 
     ``signature`` names format, options and schema; files of equal signatures have equal schemas.
     """
@@ -36,7 +36,7 @@ class InputFile(Protocol):
 
     @property
     def signature(self) -> str:
-        """Of format, options and schema."""
+        """Names format, options and schema."""
         ...
 
     def open(self) -> BinaryIO:

@@ -1,4 +1,4 @@
-"""What a user chooses: when small files are merged, and how large they become."""
+"""What a user chooses: when small files are merged, and how large the merged files become."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ class FileCompactStrategy:
     """Merges the small files of a bucket when any of its conditions holds, and when the input ends.
 
     Attributes:
-        size_threshold: as soon as they have this size together, bytes or ``"128MiB"``. It is also
-            the size that is aimed at; a file as large as that is published as it is.
-        checkpoints: at this epoch, counted from that in which the oldest was closed. Flink's word;
-            an epoch is a micro-batch, or a step of the sink without input.
-        max_age: this long after the first record of the oldest came, ``int`` is milliseconds. Needs
-            no data: it bounds how long records stay invisible.
-        max_concurrent: most merges of an epoch that run at a time.
+        size_threshold: merge once the waiting files have this size together; bytes or ``"128MiB"``. It is
+            also the target size of merged files. A file that is already as large is published as it is.
+        checkpoints: merge in this epoch, counted from 1 for the epoch in which the oldest waiting file was
+            closed. The name is Flink's; an epoch is a micro-batch, or a step of the sink without input.
+        max_age: merge once the first record of the oldest waiting file is this old; ``int`` is
+            milliseconds. Needs no new data: it bounds how long records stay invisible.
+        max_concurrent: how many merges of an epoch run at a time, at most.
 
     Raises:
-        ConfigError: ``COMPACTION``, no condition at all; ``BAD_VALUE``, one that can never hold.
+        ConfigError: ``COMPACTION``, there is no condition; ``BAD_VALUE``, a condition can never hold.
     """
 
     size_threshold: int | str | None = None
@@ -84,8 +84,8 @@ class FileCompactStrategy:
 def _key(compactor: BaseFileCompactor, own: str, part: Part) -> Hashable:
     """The compactor's key for files of the sink's present format and options, ``own``.
 
-    What an earlier sink wrote in others has no equal: this compactor could not read it, or would join
-    what is more than its bytes. It is published as it is.
+    A part in another format or with other options is published as it is: this compactor could not read it,
+    or joining its bytes would not be enough.
     """
     form, _, _columns = part[-1].signature.rpartition("#")
     return compactor.key(part) if form == own else part[0].group

@@ -2,6 +2,12 @@
 
 The one door for imports: what a program needs of ``formats`` is here, too. ``compaction`` stands above
 this package and is imported by its own name.
+
+Beside the rooms there are single modules. On top are ``sink``, ``built_sink`` and ``builder``, which put the
+pieces together. ``method_arguments`` checks arguments that may be Spark's. *The ground*, which every room may
+use, are ``errors``, ``ports``, ``save_mode``, ``system``, ``arguments``, ``durations``, ``framing``,
+``naming``, ``packages``, ``retry`` and ``local_time``; every room may also use ``formats``, except where its
+``__init__`` says otherwise.
 """
 
 # ruff: noqa: E402 - nothing below can be imported where a stranger's package has the name of one of ours

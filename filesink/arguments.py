@@ -26,7 +26,7 @@ def column_name(value: object, *, name: str) -> str:
     """``value`` if a column can have that name.
 
     Raises:
-        ConfigError: ``BAD_VALUE``; it is no text, empty, or has a lone surrogate.
+        ConfigError: ``BAD_VALUE``; it is not text, is empty, or has a lone surrogate.
     """
     column = str(instance_of(value, str, name=name))
     if not column or not arguments.is_text(column):

@@ -73,14 +73,14 @@ class SinkBuilder:
         return replace(self, policy=policy)
 
     def with_bucket_check_interval(self, interval: Duration) -> Self:
-        """Choose how often age and inactivity are checked; ``int`` is milliseconds. Default 1 min."""
+        """Choose how often age and inactivity are checked; ``int`` is milliseconds. 1 min by default."""
         return replace(self, check_interval_ms=parse_duration_ms(interval, name="bucket_check_interval"))
 
     def with_output_file_config(self, config: OutputFileConfig) -> Self:
         """Choose prefix and suffix of the names of part files.
 
-        ``build`` raises ``ConfigError`` (``CONFLICT``) if readers would take the suffix for that of
-        another codec or format.
+        ``build`` raises ``ConfigError`` (``CONFLICT``) if the suffix is that of another codec or format, so
+        that readers would misread the files.
         """
         return replace(self, names=instance_of(config, OutputFileConfig, name="config"))
 
@@ -105,7 +105,7 @@ class SinkBuilder:
         return replace(self, compaction=Compaction(strategy=strategy, compactor=compactor))
 
     def disable_compact(self) -> Self:
-        """Publish, unmerged, the files that an earlier run with compaction has left waiting."""
+        """Publish the files that an earlier run with compaction has left waiting, without merging them."""
         return replace(self, compaction=Waiting.PUBLISHED)
 
     def with_uid(self, uid: str) -> Self:
@@ -116,17 +116,17 @@ class SinkBuilder:
         return replace(self, uid=check_uid(uid))
 
     def with_history_retention(self, retention: Duration) -> Self:
-        """Choose how long the path's inventory remembers epochs, and files that are gone; default 30 days.
+        """Choose how long the path's inventory remembers epochs and removed files; 30 days by default.
 
-        A snapshot can be asked for only as far back. ``int`` is milliseconds. All sinks of a path share its
+        Older snapshots cannot be read. ``int`` is milliseconds. All sinks of a path share its
         inventory, and the driver that folds it applies its own retention.
         """
         return replace(self, history_ms=parse_duration_ms(retention, name="history_retention"))
 
     def with_storage_options(self, **options: Any) -> Self:
-        """Give options to the store, as fsspec's ``storage_options``; they are never written anywhere.
+        """Give options to the store, like fsspec's ``storage_options``; they are never written anywhere.
 
-        Without any, a path on S3 is reached with the session's own settings ``spark.hadoop.fs.s3a.*``.
+        Without options, a path on S3 is opened with the session's own settings ``spark.hadoop.fs.s3a.*``.
         """
         return replace(self, storage_options={**self.storage_options, **options})
 
@@ -140,10 +140,10 @@ class SinkBuilder:
         return replace(self, epochs=replace(self.epochs, on_new_query=chosen))
 
     def on_other_layout(self, action: Literal["refuse", "allow"]) -> Self:
-        """Say what happens if files of another layout, whoever wrote them, lie below the base path.
+        """Say what happens if files of another layout, from any sink, are below the base path.
 
         Two layouts agree if format, suffix and partition columns are the same, and each column has the
-        same type in both, or one of its two types can hold all values of the other.
+        same type in both, or one of the two types can hold all values of the other.
         ``"refuse"`` (default) raises ``SchemaError`` (``OTHER_LAYOUT``) before anything is visible.
         ``"allow"`` writes beside them, and only for this sink: the next one is refused as before.
         """
@@ -207,7 +207,7 @@ class SinkBuilder:
 
     @property
     def label(self) -> str:
-        """Tells this sink from others in a log or a ``repr``: no options, since these may be secret."""
+        """Names this sink in a log or a ``repr``. Has no options, since these may be secret."""
         form = self.format
         code = form.encoder if isinstance(form, RowFormat) else form.factory
         kinds = (type(one).__qualname__.lstrip("_") for one in (code, self.assigner, self.policy))

@@ -93,8 +93,7 @@ class BuiltSink:
                 partitions meanwhile; nothing became visible.
             CleanupError: everything is visible, but some replaced files could not be removed yet; raised by
                 the first write that meets them, later ones try again.
-            FilesinkError: nothing became visible; or the epoch had been decided, and ``recover()``
-                completes it.
+            FilesinkError: nothing became visible, or the epoch was decided and ``recover()`` completes it.
         """
         chosen = choice(SaveMode, mode, "mode")
         repeated = _on_repeated(on_repeated_txn, txn_id)
@@ -140,15 +139,15 @@ class BuiltSink:
         at_end: Literal["publish", "keep"] = "publish",
         **trigger: Any,
     ) -> SinkQuery[EpochReport]:
-        """Start a streaming query into this sink; returns a ``StreamingQuery``.
+        """Start a streaming query that writes to this sink; returns a ``StreamingQuery``.
 
         If the trigger ends by itself, its end closes every open part, and ``awaitTermination`` waits
         for that. After ``query.stop()`` open parts stay hidden until the next start or ``finish()``.
 
         Args:
             df: streaming.
-            checkpoint_location: a directory for this query alone, kept across restarts; not among the data
-                below the base path.
+            checkpoint_location: a directory for this query alone, kept across restarts; must not be among
+                the data below the base path.
             query_name: Spark's name of the query.
             at_end: what happens to open parts, and to files that wait for compaction, when the query ends
                 by itself. ``"publish"`` makes all of them visible. ``"keep"`` publishes those that are due
@@ -183,7 +182,7 @@ class BuiltSink:
         self._engine.foreach_batch(self._in_order(df), batch_id)
 
     def finish(self) -> EpochReport | None:
-        """Close everything that streams of this sink have left open; ``None`` if nothing was.
+        """Close everything that streams of this sink have left open; ``None`` if nothing was open.
 
         Needs a Spark session, and no query of this sink at work elsewhere.
 
@@ -215,9 +214,9 @@ class BuiltSink:
                 back, since it can be repeated from what it held.
             announce: what to do with a partition that cannot be announced, such as one that is registered
                 at another location. ``"raise"``: raise what the policy raised; the epoch stays decided.
-                ``"skip"``: go on without it; each is tried once, and the report lists those that were not
-                announced in ``unannounced``.
-            checkpoint_location: of the query, to know whether Spark will replay the batch.
+                ``"skip"``: go on without it. Each is tried once; ``unannounced`` of the report lists the
+                failed ones.
+            checkpoint_location: that of the query; it tells whether Spark will replay the batch.
 
         Raises:
             StagedDataLost: see ``lost``.
@@ -257,7 +256,7 @@ class BuiltSink:
         return f"<FileSink {self._builder.label}>"
 
     def _read_settings(self, df: DataFrame) -> None:
-        """A sink without storage options takes those of the session, as they are at this moment."""
+        """A sink without storage options takes the current ones of the session."""
         match self._tiers.address:
             case StoreAddress(storage_options=SessionOptions() as options):
                 options.read(getattr(df, "sparkSession", None))
@@ -286,8 +285,8 @@ def _on_repeated(on_repeated_txn: str, txn_id: str | None) -> OnRepeatedTxn:
     repeated = choice(OnRepeatedTxn, on_repeated_txn, "on_repeated_txn")
     if repeated is not OnRepeatedTxn.RAISE and txn_id is None:
         raise ConfigError(
-            f"on_repeated_txn={on_repeated_txn!r} says what to do with a repeated txn_id, and there is "
-            "none: give txn_id, or leave it out",
+            f"on_repeated_txn={on_repeated_txn!r} says what to do with a repeated txn_id, but there is "
+            "no txn_id: give one, or leave on_repeated_txn out",
             code="CONFLICT",
         )
     return repeated

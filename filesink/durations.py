@@ -22,9 +22,9 @@ _MS_PER_UNIT = {name: ms for ms, names in _UNITS.items() for name in names}
 
 
 def has_passed(begun_ms: int, now_ms: int, interval_ms: int) -> bool:
-    """Whether ``interval_ms`` is over, for who must not wait for ever.
+    """Whether ``interval_ms`` is over. Never waits for ever, even if a clock was wrong.
 
-    What began more than a day from now was noted by a clock that was wrong, and nobody knows its age.
+    If it began more than a day from now, a wrong clock noted it, and the interval counts as over.
     Clocks of tasks, drivers and stores may well be minutes apart.
     """
     age = now_ms - begun_ms

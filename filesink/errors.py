@@ -66,7 +66,7 @@ class FilesinkError(Exception):
 
     @property
     def is_permanent(self) -> bool:
-        """Whether somebody has to mend something first: trying the same again does not help."""
+        """Whether something has to be repaired first: trying the same again does not help."""
         return True
 
     def __str__(self) -> str:
@@ -90,10 +90,10 @@ class DependencyError(ConfigError):
 
 
 class ShadowedError(ConfigError, ImportError):
-    """Python finds a stranger's package under the name of one that filesink was installed with.
+    """Python finds another package under the name of one that filesink was installed with.
 
-    An ``ImportError`` as well: ``import filesink`` raises it, and whoever writes ``except`` around that
-    statement has no class of ours to name.
+    Also an ``ImportError``: ``import filesink`` raises it, and an ``except`` around that statement cannot
+    name a class of ours.
     """
 
 
@@ -118,7 +118,7 @@ class EncoderError(DataError):
 
 
 class StorageError(FilesinkError, OSError):
-    """A store did not do what it was asked; ``code`` tells why (``NO_SPACE``, ``PERMISSION`` …)."""
+    """A store did not do what it was asked to do; ``code`` tells why (``NO_SPACE``, ``PERMISSION`` …)."""
 
     @property
     def is_permanent(self) -> bool:
@@ -130,7 +130,7 @@ class StorageError(FilesinkError, OSError):
 
 
 class CommitConflictError(StorageError):
-    """Something else stands under a final name. It was not overwritten."""
+    """Another file already has a final name. It was not overwritten."""
 
     is_permanent = True
 
@@ -146,11 +146,11 @@ class CommitStateUnknown(StorageError):  # noqa: N818 - Iceberg's name for the s
 
 
 class CleanupError(StorageError):
-    """Everything is visible, but files that it replaces could not be removed: readers see both."""
+    """Everything is visible, but some replaced files could not be removed: readers see both."""
 
 
 class MetastoreError(FilesinkError, OSError):
-    """A metastore did not do what it was asked, or it is not known whether it did."""
+    """A metastore did not do what it was asked to do, or it is not known whether it did."""
 
     is_permanent = False
 
@@ -205,7 +205,7 @@ class CompactionError(FilesinkError):
 
 
 class ConcurrentDriverError(FilesinkError):
-    """Another driver went on with this sink; what this one had prepared was discarded."""
+    """Another driver has continued this sink; what this one had prepared was discarded."""
 
 
 class DeliveryError(FilesinkError):

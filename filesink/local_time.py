@@ -56,7 +56,7 @@ def time_zone(name: str) -> tzinfo:
     """The zone of a name as Spark accepts it: IANA, ``Z``, or an offset as in ``+05:30``, ``UTC+1``.
 
     Raises:
-        ConfigError: ``TIME_ZONE``, or ``BAD_VALUE`` for what is no text.
+        ConfigError: ``TIME_ZONE``, or ``BAD_VALUE`` if it is not text.
     """
     try:
         return parse_zone(instance_of(name, str, name="a time zone"))

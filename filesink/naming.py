@@ -135,7 +135,7 @@ def upload_path(target: str, upload_id: str) -> str:
 
 
 def parse_ours(name: str) -> HiddenName | UploadName | None:
-    """Whose hidden file or upload this is, and for which slot; ``None`` if it is none of ours."""
+    """Whose hidden file or upload this is, and for which slot; ``None`` if it is not one of ours."""
     upload = parse_upload(name)
     if upload is None:
         return parse_hidden(name)

@@ -104,7 +104,7 @@ class Ports:
 
 
 class Losers(Enum):
-    """Whether attempts whose result was not taken may have left something behind."""
+    """Whether attempts whose results were not used may have left files behind."""
 
     NONE = "none"
     POSSIBLE = "possible"
@@ -143,12 +143,12 @@ class WriteJob(Protocol):
 
     @property
     def time_zone(self) -> str:
-        """Of the session, as Spark's own functions use it."""
+        """The time zone of the session, as Spark's own functions use it."""
         ...
 
     @property
     def schema(self) -> pa.Schema:
-        """Of the input, without the columns that are derived for the writers."""
+        """The columns of the input, without those that are derived for the writers."""
         ...
 
     def write(self, task: Task) -> list[bytes]:
@@ -160,7 +160,7 @@ class WriteJob(Protocol):
         ...
 
     def digest(self) -> str:
-        """A hash of the rows, whatever their order; ``""`` if nobody wants it. Asked after the input ran."""
+        """A hash of the rows in any order; ``""`` if it is not wanted. Called after the input ran."""
         ...
 
     def losers(self) -> Losers:

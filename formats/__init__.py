@@ -1,6 +1,8 @@
 """Formats: what turns Arrow record batches into the bytes of a file, and back.
 
-Knows bytes and records. Has never heard of buckets, commits, Spark or stores.
+Knows bytes and records. Has never heard of buckets, commits, Spark or stores, and imports nothing of
+``filesink``. One folder for each format. A format may use the modules beside the folders, ``text`` and
+``compressed``, and no other format.
 """
 
 from formats.api import BinaryOutput, BulkWriter, BulkWriterFactory, RowEncoder

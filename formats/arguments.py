@@ -1,6 +1,6 @@
 """Arguments of public calls, checked when they are given: a wrong one is a ``FormatError``. Pure.
 
-Whoever raises errors of another kind (``filesink.arguments``) says so with ``error``, which makes one of a
+A caller that wants errors of another kind (``filesink.arguments``) passes ``error``, which makes one of a
 message. Messages say the name of the argument, what it takes and what it was given.
 """
 

@@ -65,7 +65,7 @@ class Encoder(BaseEncoder):
             charset: of the files.
 
         Raises:
-            FormatError: kind ``"option"``; a value that no reader could take apart.
+            FormatError: kind ``"option"``; options with which readers could not tell values apart.
         """
         if not isinstance(header, bool):  # "false" would be true
             raise FormatError("CSV header must be True or False", kind="option")
@@ -92,7 +92,7 @@ class Encoder(BaseEncoder):
         """Avro object container files that can be continued; see ``formats.avro.writer.AvroOptions``.
 
         Raises:
-            FormatError: kind ``"option"``; an unknown codec or level, a size that is none, or no schema.
+            FormatError: kind ``"option"``; an unknown codec or level, an invalid size or an invalid schema.
         """
         return AvroEncoder(
             compression=compression,
@@ -103,6 +103,6 @@ class Encoder(BaseEncoder):
         )
 
 
-# They derive from the contract only; whoever asks finds them to be encoders all the same.
+# They derive from the contract only. This makes isinstance() take them for encoders, too.
 for _kind in (AvroEncoder, CsvEncoder, JsonLinesEncoder, PerRowEncoder, TextEncoder):
     Encoder.register(_kind)

@@ -1,7 +1,7 @@
 """What formats raise. The sink turns these into its own errors and adds where it happened.
 
 FormatError     a schema, an option or a value does not fit the format
-LimitError    a file holds more than its reader takes
+LimitError      a file holds more than its reader takes
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class LimitError(FormatError):
     """A file holds more than its reader takes, see ``formats.ReadLimits``; kind ``"value"``.
 
     Args:
-        what: is too large.
+        what: the part of the file that is too large.
         file: its name, or ``"the file"``.
         limit: which one it is, ``"record"`` or ``"file"``.
         size: of the limit, in bytes.
@@ -40,8 +40,8 @@ class LimitError(FormatError):
     def __init__(self, what: str, *, file: str, limit: str, size: int) -> None:
         where = "" if file == "the file" else f" in '{file}'"
         super().__init__(
-            f"{what}{where} is larger than {size} bytes, which is damage or a bomb, or the limit is too low: "
-            f"read it as bounded(file, limits=ReadLimits({limit}=…))",
+            f"{what}{where} is larger than {size} bytes, the limit. The file may be damaged or malicious; if "
+            f"it is neither, read it with a higher limit: bounded(file, limits=ReadLimits({limit}=…))",
             kind="value",
         )
         self.what, self.file, self.limit, self.size = what, file, limit, size

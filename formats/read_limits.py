@@ -19,7 +19,7 @@ from formats.sizes import parse_size
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadLimits:
-    """What a reader takes; see ``bounded``.
+    """How much a reader accepts; see ``bounded``.
 
     Attributes:
         record: most bytes of one record, or of what a format has to have in memory as a whole: a block of
@@ -28,7 +28,7 @@ class ReadLimits:
         file: most bytes of all records together, likewise; ``None`` for any number.
 
     Raises:
-        FormatError: kind ``"option"``; no size.
+        FormatError: kind ``"option"``; an invalid size.
     """
 
     record: int | str = "64MiB"
@@ -56,12 +56,12 @@ def bounded(file: BinaryIO, *, limits: ReadLimits, name: str | None = None) -> B
     """``file`` with limits of its own, for any ``open_reader``.
 
     Args:
-        file: stays with its owner.
-        limits: for its reader; whoever trusts the file may raise them.
+        file: an open file; its owner still closes it.
+        limits: for its reader; raise them if you trust the file.
         name: of the file, in messages; ``None`` for its own ``name``, if it has one.
 
     Raises:
-        FormatError: kind ``"option"``; no ``ReadLimits``, or a name that is no text.
+        FormatError: kind ``"option"``; ``limits`` are not ``ReadLimits``, or ``name`` is not text.
     """
     instance_of(limits, ReadLimits, name="limits")
     if name is not None:

@@ -161,7 +161,7 @@ def reader(
 
     Raises:
         FormatError: kind ``"schema"``; the file's columns cannot become those of ``wanted``. Kind
-            ``"value"``; a name in the file is no text. ``LimitError`` from an iteration.
+            ``"value"``; a name in the file is not text. ``LimitError`` from an iteration.
     """
     target = schema if wanted is None else wanted
     with guard.naming():
@@ -169,7 +169,7 @@ def reader(
             check_readable_as(schema, target)
         except UnicodeDecodeError as error:  # Arrow decodes a name when somebody asks for it
             raise FormatError(
-                "the file is damaged: a column has a name that is no text", kind="value"
+                "the file is damaged: a column has a name that is not text", kind="value"
             ) from error
     return pa.RecordBatchReader.from_batches(target, _checked(batches, target, guard))
 

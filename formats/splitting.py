@@ -85,7 +85,7 @@ def check(file: BinaryIO, split: Split) -> None:
     if size_of(file) < split.end:
         with guard_of(file).naming():
             raise FormatError(
-                f"the file has less than the {split.end} bytes that it had when it was split: it was changed",
+                f"the file has fewer than the {split.end} bytes it had when it was split: it was changed",
                 kind="value",
             )
 

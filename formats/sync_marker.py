@@ -11,7 +11,7 @@ _BLOCK: Final = 256 << 10  # bytes read at a time
 
 
 def new_marker() -> bytes:
-    """Sixteen random bytes: a marker that could be known in advance could be in somebody's records."""
+    """Sixteen random bytes: a marker that is known in advance could also be in records."""
     return secrets.token_bytes(MARKER_SIZE)
 
 

@@ -10,9 +10,9 @@ Rules:
    gone. With ``reader_grace`` the first takes longer and the second does not happen to those who ask
    ``files``, who never see a row twice. Nothing is ever lost: inputs are removed when what replaces
    them is visible and durable, and only if they are what they were.
-2. Only files of ours are touched, known by their names, and only of epochs that are complete. Who
-   decides and publishes meanwhile is not disturbed.
-3. A crash leaves a decided epoch, which the next call, or ``FileSink.recover()``, carries through.
+2. Only files of ours are touched, known by their names, and only of epochs that are complete. Drivers that
+   decide and publish meanwhile are not disturbed.
+3. A crash leaves a decided epoch, which the next call, or ``FileSink.recover()``, completes.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def plan(
     target_size: int | str = "128MiB",
     storage_options: Mapping[str, Any] | None = None,
 ) -> CompactionPlan:
-    """What ``compact`` would merge, and remove of what it has merged earlier.
+    """What ``compact`` would merge now, and which inputs of earlier merges it would remove.
 
     Args:
         base_path: of the sinks.
@@ -93,7 +93,7 @@ def compact(
     """Merge small finished files, in this process; ``None`` if there was nothing to do.
 
     See the head of this module for what readers see. Bulk formats are merged by records, row formats
-    by bytes. First carries through what an earlier call has left.
+    by bytes. First completes what an earlier call has decided.
 
     Args:
         base_path: see ``plan``.
@@ -102,14 +102,14 @@ def compact(
         target_size: see ``plan``.
         reader_grace: how long inputs stay beside what they are merged into, ``int`` is milliseconds; the
             next call after that removes them. By default they go at once: readers of a plain directory
-            see rows twice for as short as can be.
+            see rows twice, for as short a time as possible.
         storage_options: see ``plan``.
 
     Raises:
         ConfigError: ``COMPACTION``, files of this format cannot be merged afterwards; ``BAD_VALUE``;
             ``NO_SINK``, this is not the base path of one; ``NO_DIRECTORY``.
         CompactionError: ``SCHEMA`` or ``INPUT``, files of a directory do not fit together or cannot be
-            read: they stay as they are, and all others were merged. Any other code: nothing was changed.
+            read. These files stay as they are; all others were merged. Any other code: nothing was changed.
         ConcurrentDriverError: an overwriting write, or another call, is at work.
     """
     address = StoreAddress(base_path=check_base_path(base_path), storage_options=storage_options or {})
@@ -156,9 +156,9 @@ class FinishedTiers(FileTiers):
         outcome = loop.compact()
         if self.refused:
             first, *more = self.refused
-            also = f", but for {len(more)} more sets of files that cannot be" if more else ""
+            also = f" {len(more)} more groups of files could not be merged either;" if more else ""
             raise CompactionError(
-                f"{first.message}. Everything else was merged{also}", code=first.code
+                f"{first.message}.{also} Everything else was merged", code=first.code
             ) from first
         return outcome
 
@@ -183,7 +183,7 @@ def _writing(form: FileFormat) -> Plan:
 
 
 def _plan(store: Store, bucket: str | None, target_size: int, now_ms: int) -> CompactionPlan:
-    # Files first: whoever has published one had its record before, so that its ledger is found after it.
+    # Files first: a file's record is older than the file, so its ledger is found afterwards.
     found = list(_finished(store, bucket))
     complete = complete_files(store)
     merged = outstanding(store)

@@ -8,8 +8,8 @@ Rules:
    remove. It stays superseded until somebody else removes it, or its rows would be there twice.
 4. A grace begins when the file that holds the rows is there: after a long merge, or a crash, that may be
    long after the start of its epoch, and until then readers were given the inputs.
-5. Who lists files and then asks for their names drops what is superseded by a file of the list: so
-   each row is read once, whenever the one and the other happen.
+5. A reader that lists files and then asks for superseded ones drops those that a file of its list
+   supersedes. So it reads each row once, however far apart the two steps are.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def files(
     bucket: str | None = None,
     storage_options: Mapping[str, Any] | None = None,
 ) -> list[str]:
-    """The files that hold each row once, for readers who come while superseded ones stand beside them.
+    """The files that hold each row once, for readers that start while merged inputs still exist.
 
     They can be read for ``reader_grace`` from now on: ``spark.read.parquet(*compaction.files(path))``.
 
@@ -141,7 +141,7 @@ def _newest(store: Store) -> EpochRecord | None:
 
 
 def outstanding(store: Store) -> list[SupersededFile]:
-    """Those that are there, each beside the file that holds its rows; changed ones never expire.
+    """The superseded files that exist, each with the file that holds its rows; changed ones never expire.
 
     They have what is left of their graces since the epoch that names them was carried through.
     """

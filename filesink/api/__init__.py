@@ -15,7 +15,8 @@ returned an empty list, and looks for itself what has been done already.
 A ``Sink`` is pickled to the tasks; nothing else of this API is. What crosses processes goes
 through the codecs, and so does what survives a restart.
 
-One file per tier, each re-exported here; may use ``ports``, ``framing`` and the values on the ground.
+One file per tier, each re-exported here. May use the ground. Of ``ledger`` it only names types: a sink opens
+its own chains, and its records are values of the ledger.
 """
 
 from filesink.api.committer import SinkAggregatedCommitter, SinkCommitter

@@ -16,7 +16,7 @@ class SinkCommitter(ABC, Generic[CommittableT]):
     """Makes decided committables take effect. Lives on the driver; used by one thread.
 
     Attributes:
-        failure: why the last ``commit`` has left something; ``None`` if it does not say. Shown to the
+        failure: why the last ``commit`` left something; ``None`` if it is not known. Shown to the
             user when retries end; an error that ``is_permanent`` ends them at once.
     """
 
@@ -27,13 +27,13 @@ class SinkCommitter(ABC, Generic[CommittableT]):
         """Commit, and return those to try again.
 
         Replayable: called again after any failure with the same values. Some of them may have been
-        committed meanwhile, by a driver that may still be alive. Raises for what can never succeed.
+        committed meanwhile, by a driver that may still be alive. Raises if it can never succeed.
         """
 
     def may_wait(self, committable: CommittableT) -> bool:
-        """Whether the epoch may end without ``committable``, because all it asks for is a removal.
+        """Whether the epoch may end without ``committable``, because it only asks for a removal.
 
-        Asked of what ``commit`` has returned, when trying again did not help. The next epoch gets it.
+        Called for what ``commit`` returned, when trying again did not help. The next epoch gets it.
         """
         del committable
         return False
@@ -42,7 +42,7 @@ class SinkCommitter(ABC, Generic[CommittableT]):
         """Forget everything seen so far: another driver has decided what ``commit`` gets next."""
 
     def abort(self, committables: Sequence[CommittableT]) -> None:
-        """Discard what the tasks of an epoch that was *not* decided have reported."""
+        """Discard what the tasks have reported, for an epoch that was *not* decided."""
 
 
 class SinkAggregatedCommitter(ABC, Generic[CommittableT, AggregatedT]):
@@ -58,11 +58,11 @@ class SinkAggregatedCommitter(ABC, Generic[CommittableT, AggregatedT]):
     def combine(
         self, epoch: EpochContext, prepared: Prepared[Any, CommittableT]
     ) -> Announcements[AggregatedT]:
-        """What is to be committed for the epoch, and what waits. Called before *decide*; put on record.
+        """What is to be committed for the epoch, and what waits. Called before *decide*; both are recorded.
 
-        Called once, after the stages. What was put off before is in ``epoch.waiting``, and is
-        forgotten unless it is put off again. For an epoch without data a stage must say that
-        something is due.
+        Called once, after the stages. What was put off before is in ``epoch.waiting``; what is not put
+        off again is forgotten. Without new data, ``combine`` is only called if the ``is_due`` of some
+        stage returns True.
         """
 
     @abstractmethod

@@ -32,14 +32,14 @@ class EpochContext:
     """The epoch a stage works for: its slot, the driver's time (ms), and whether input has ended.
 
     Attributes:
-        sink_id: as ``WriterContext.sink_id``; so is ``slot`` as its ``epoch``.
+        sink_id: the same as ``WriterContext.sink_id``; ``slot`` is the same as ``WriterContext.epoch``.
         runner: runs larger pieces of work where there is room for them.
         waiting: what the aggregated committer has put off in earlier epochs.
-        clock: for measuring and waiting only; what is decided follows from ``now_ms``.
+        clock: for measuring and waiting only; decisions follow from ``now_ms``.
         metrics: what stages count; they are reported with those of the tasks.
         pressing: names of what must be whole after this epoch, such as buckets about to be announced.
             A stage adds them for later stages, which could otherwise keep pieces waiting.
-        mode: that of a batch write; all other epochs append.
+        mode: the save mode of a batch write; all other epochs append.
         replaces: see ``EpochRecord``.
         supersedes: committables of an earlier write, which this one replaces.
         schema: columns of the input; ``None`` for an epoch without input.

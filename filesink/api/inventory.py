@@ -1,4 +1,4 @@
-"""Where a sink notes what it has made visible, epoch by epoch, for whoever wants to know what happened."""
+"""Where a sink notes what it has made visible, epoch by epoch, for readers and monitoring."""
 
 from __future__ import annotations
 

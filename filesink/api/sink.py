@@ -62,7 +62,7 @@ class Sink(ABC, Generic[StateT, CommittableT, AggregatedT]):
     def restore_writer(
         self, context: WriterContext, states: Sequence[StateT]
     ) -> SinkWriter[StateT, CommittableT]:
-        """A writer that goes on with ``states``, never empty, of its subtask's last epoch.
+        """A writer that continues ``states``, never empty, of its subtask's last epoch.
 
         States of a subtask that does not run in an epoch are kept and offered again.
         """

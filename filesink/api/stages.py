@@ -37,9 +37,9 @@ class PreCommitStage(ABC, Generic[StateT, CommittableT]):
         prepared: Prepared[StateT, CommittableT],
         others: Sequence[Sequence[CommittableT]],
     ) -> Prepared[StateT, CommittableT]:
-        """Bring up to date what this stage has prepared, or raise: other writes came before this one.
+        """Update what this stage has prepared, or raise, because other writes came before this one.
 
-        Called for batch writes that take turns, after ``prepare``, each time that another one was first.
+        Called after ``prepare``, for batch writes that take turns, each time another one was first.
 
         Args:
             epoch: this one.
@@ -50,6 +50,6 @@ class PreCommitStage(ABC, Generic[StateT, CommittableT]):
         return prepared
 
     def is_due(self, epoch: EpochContext, prepared: Prepared[StateT, CommittableT]) -> bool:
-        """Whether ``prepare`` would change anything even without new data. Asked by the timer."""
+        """Whether ``prepare`` would change anything even without new data. Called by the timer."""
         del epoch, prepared
         return False

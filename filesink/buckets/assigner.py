@@ -27,9 +27,9 @@ class BucketAssigner(BaseBucketAssigner):
                 the machine's zone, which may differ between hosts.)
             column: a timestamp or date column; ``None`` is the driver's clock. A timestamp without
                 zone is formatted as it is.
-            null_bucket: of records whose column is null. ``None`` is the path of the pattern with ``null``
-                in place of each level that shows time, or ``day=__HIVE_DEFAULT_PARTITION__`` where a
-                level begins as in ``'day='yyyy-MM-dd``.
+            null_bucket: the bucket of records whose column is null. ``None`` is the path of the pattern with
+                ``null`` in place of each level that shows time, or ``day=__HIVE_DEFAULT_PARTITION__`` where
+                a level begins as in ``'day='yyyy-MM-dd``.
 
         Raises:
             ConfigError: ``BAD_VALUE`` for the pattern, ``TIME_ZONE`` for the zone.
@@ -51,7 +51,7 @@ class BucketAssigner(BaseBucketAssigner):
         go to ``__HIVE_DEFAULT_PARTITION__``.
 
         Raises:
-            ConfigError: ``BAD_VALUE``; no column, or one twice.
+            ConfigError: ``BAD_VALUE``; there is no column, or one is named twice.
         """
         return PartitionBucketAssigner(columns=columns)
 
@@ -59,8 +59,8 @@ class BucketAssigner(BaseBucketAssigner):
     def expression_bucket_assigner(expression: str) -> BaseBucketAssigner:
         """The value of a Spark SQL expression is the bucket id, as in ``"date_format(ts, 'yyyy/MM')"``.
 
-        The value is used as a path: a record whose value is null or not usable as such becomes a dead
-        letter, or fails the epoch.
+        The value is used as a path. A record whose value is null, or cannot be a path, becomes a dead
+        letter or fails the epoch.
 
         Raises:
             ConfigError: ``BAD_VALUE``; the expression is empty.
@@ -68,7 +68,7 @@ class BucketAssigner(BaseBucketAssigner):
         return ExpressionBucketAssigner(expression=expression)
 
 
-# They derive from the contract only; whoever asks finds them to be bucket assigners all the same.
+# They derive from the contract only. This makes isinstance() take them for bucket assigners, too.
 for _kind in (
     BasePathBucketAssigner,
     DateTimeBucketAssigner,

@@ -106,7 +106,7 @@ def _has_one_text(kind: pa.DataType) -> bool:
 
 
 def _is_alike(value: object, kind: pa.DataType) -> bool:
-    """Whether ``value`` is text, or of the kind of the column: 1 is no day, and True is no number."""
+    """Whether ``value`` is text, or of the kind of the column: 1 is not a day, and True is not a number."""
     if isinstance(value, str):
         return True
     if pt.is_date(kind):
@@ -116,9 +116,8 @@ def _is_alike(value: object, kind: pa.DataType) -> bool:
 
 def _unfit(field: pa.Field[Any], value: object) -> ConfigError:
     return ConfigError(
-        f"partitions names a {type(value).__name__} that is no value of column {field.name!r} of type "
-        f"{field.type}, so it would replace nothing; give a value of that type, or its text as in "
-        "'2026-01-01'",
+        f"partitions has a {type(value).__name__}, but column {field.name!r} is of type {field.type}: it "
+        "would replace nothing. Give a value of that type, or its text as in '2026-01-01'",
         code="BAD_VALUE",
     )
 

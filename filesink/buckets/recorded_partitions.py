@@ -50,10 +50,10 @@ def check_layout(old: pa.Schema, new: pa.Schema) -> None:
     if before is None or after is None or _folded(before) == _folded(after):
         return
     raise SchemaError(
-        f"the files that are there lie {_where(before)}, and those of this batch would lie {_where(after)}: "
-        "Spark would refuse to read them together, or leave some out. Keep the partition columns; or write "
-        "to another path, as a stream with another checkpoint; or replace everything with mode='overwrite'. "
-        "Nothing was written",
+        f"existing files are {_where(before)}, but those of this batch would be {_where(after)}: Spark would "
+        "refuse to read them together, or leave some out. Nothing was written. Keep the partition columns, "
+        "write to another path (a stream also needs another checkpoint), or replace everything with "
+        "mode='overwrite'",
         code="SCHEMA_CHANGE",
     )
 

@@ -42,7 +42,7 @@ class Epoch:
     Attributes:
         head: the newest record when it began, its epoch complete; ``None`` in a new chain and an open one.
         cause: what it is for.
-        context: what stages are told of it.
+        context: what stages know of it.
         schema: columns of its input, for its record.
         offsets: of its input, for its record.
     """
@@ -55,7 +55,7 @@ class Epoch:
 
 
 class Chain(Generic[S, C, A]):
-    """One chain, as the driver sees it that writes to it. Used by one epoch at a time.
+    """One chain, as seen by the driver that writes to it. Used by one epoch at a time.
 
     Args:
         sink: what is written to.
@@ -80,7 +80,7 @@ class Chain(Generic[S, C, A]):
     def look(
         self, cause: MicroBatch | BatchWrite, run_id: str = "", on_gap: OnGap | None = None
     ) -> tuple[Head | None, EpochRecord | None]:
-        """The newest record, and that of this very cause if it is decided; their epochs are complete."""
+        """The newest record, and the record of this very cause if it is decided; both epochs are complete."""
         is_known = self._head is not None and self._known_run == run_id  # upkeep may have come before the run
         head = self.settle()
         if isinstance(cause, MicroBatch) and not is_known:
@@ -96,7 +96,10 @@ class Chain(Generic[S, C, A]):
         return head, decided
 
     def settle(self) -> Head | None:
-        """The newest record, its epoch complete; nobody needs that of an open chain."""
+        """The newest record, once its epoch is complete; ``None`` in an open chain, where none depends on it.
+
+        Publishes and completes what other drivers have decided and not completed.
+        """
         if self._head is not None or self.ledger.is_open:
             return self._head
         # An earlier driver, or an epoch of this one that failed, may have left files anywhere.
@@ -114,7 +117,7 @@ class Chain(Generic[S, C, A]):
         return None if published is None else later_outcome(record, published)
 
     def _see_through(self, decided: EpochRecord) -> None:
-        """Have a write be visible that an earlier call has decided, in this mode or in another one."""
+        """Make sure that a write which an earlier call has decided, in whatever mode, is visible."""
         home = self.ledger.beside(decided.sink_id)
         if home.history.is_complete(decided):
             return
@@ -128,7 +131,7 @@ class Chain(Generic[S, C, A]):
             raise other_mode(decided)
 
     def forget(self) -> None:
-        """Nothing is known of the chain any more: an epoch begins, or somebody asks for a new look."""
+        """Forget what is known of the chain: an epoch begins, or a caller wants a new look."""
         self._head = None
 
     def begin(
@@ -140,9 +143,9 @@ class Chain(Generic[S, C, A]):
         schema: Section = EMPTY,
         columns: pa.Schema | None = None,
     ) -> Epoch:
-        """An epoch begins after ``head``. Until it has succeeded, nothing is known of the chain any more.
+        """Begin an epoch after ``head``. Until it has succeeded, nothing counts as known of the chain.
 
-        Records that are half done are read: a damaged one stops everybody.
+        Half-done records are read: a damaged one stops every writer.
         """
         self.forget()
         slots = self.ledger.directory.listing().unfinished() if self.ledger.is_open else ()
@@ -177,17 +180,17 @@ class Chain(Generic[S, C, A]):
         return () if earlier is None else earlier.committables.decode(self._sink.committable_codec)
 
     def stays_at(self, head: Head | None) -> None:
-        """The epoch that began had nothing to do."""
+        """Note that the epoch that began had nothing to do. Does not touch the store."""
         self._head = head
 
     def advances_to(self, record: EpochRecord) -> Head:
-        """The epoch of ``record`` is complete, but for what could not be removed; return the new head."""
+        """Note that the epoch of ``record`` is complete; return the new head. Does not touch the store."""
         head = Head(record=record, complete=True, left=self.publisher.left)
         self._head = None if self.ledger.is_open else head
         return head
 
     def left_by(self, head: Head | None) -> list[C]:
-        """What an epoch could not remove, and the next one is to try again."""
+        """What the epoch of ``head`` could not remove; the next epoch tries again."""
         return head.left.decode(self._sink.committable_codec) if head is not None and head.left.data else []
 
     def tidy_up(self, record: EpochRecord, committables: Sequence[C], losers: Losers) -> None:
@@ -213,7 +216,7 @@ class Chain(Generic[S, C, A]):
             log.warning("sink %s: sweeping failed, the next epoch tries again: %s", record.sink_id, error)
 
     def _unstick(self) -> None:
-        """Carry through what was half done all the while: its driver is dead, or slow, which does no harm."""
+        """Complete what was half done before and still is. Its driver is dead, or slow: that does no harm."""
         try:
             for record in self.ledger.history.unfinished() if self._stuck else ():
                 if record.slot in self._stuck:

@@ -6,11 +6,11 @@
     remove    merged inputs go, and files that an overwrite replaces
 
 Rules:
-1. Any driver may go on where another one stopped, or is still at work: what is done is recognised by
-   looking, no final name is ever replaced, and whoever is asked twice does nothing the second time.
-2. Nothing is removed before all that stands for it is visible and durable.
-3. If bytes are gone nothing more of the epoch is published, so that the user can still choose. Who has seen
-   an epoch through need not look: the files of the next one were verified by its last stage, a moment ago.
+1. Any driver may continue where another one stopped, or is still at work. Each step looks whether it is done
+   already, no final name is ever replaced, and a repeated call does nothing the second time.
+2. Nothing is removed before everything that replaces it is visible and durable.
+3. If bytes are gone, nothing more of the epoch is published, so that the user can still choose. A driver that
+   has completed the epoch before skips this check: ``stages.verify`` has just looked at all new files.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class FileCommitter(SinkCommitter[Committable]):
     """Makes pending files visible.
 
     Args:
-        store: where they are.
+        store: where the files are.
         runner: publishes several at a time where a store answers slowly.
     """
 
@@ -51,7 +51,7 @@ class FileCommitter(SinkCommitter[Committable]):
         """Publish, make durable, then remove what was merged; see ``SinkCommitter.commit``.
 
         Raises:
-            StagedDataLost: bytes are gone, how many files and rows; nothing was published by this call.
+            StagedDataLost: bytes are gone; says how many files and rows. This call published nothing.
         """
         pending, undone, discards, replaced = by_kind(committables)
         if not self._seen_through:
@@ -66,7 +66,7 @@ class FileCommitter(SinkCommitter[Committable]):
         if left:
             return [*left, *discards, *replaced]
         self._seen_through = True
-        # From here on all is visible and durable: what cannot be removed must not hold anything up.
+        # From here on everything is visible and durable: a file that cannot be removed must not stop us.
         self._runner.run(self._discard_or_leave, [file.path for file in discards])
         return self._remove(replaced)
 
@@ -79,7 +79,7 @@ class FileCommitter(SinkCommitter[Committable]):
         self._seen_through = False
 
     def abort(self, committables: Sequence[Committable]) -> None:
-        """Remove pending files of an epoch that was not decided; of held ones some are earlier epochs'."""
+        """Remove pending files of an undecided epoch. Held files stay: some belong to earlier epochs."""
         pending = [committable for committable in committables if isinstance(committable, PendingFile)]
         self._runner.run(self._store.discard, [file.staged.path for file in pending])
 
@@ -93,14 +93,14 @@ class FileCommitter(SinkCommitter[Committable]):
         self._store.release(file.staged)
 
     def _discard_or_leave(self, path: str) -> None:
-        """Discard what is hidden and stays hidden; left where it is, the sweep finds it."""
+        """Discard a file that is hidden and stays so. If that fails, the sweep finds it later."""
         try:
             self._store.discard(path)
         except StorageError as error:
             log.warning("'%s' is merged and could not be removed; it is swept later: %s", path, error)
 
     def _remove(self, replaced: Sequence[ReplacedFile]) -> list[Committable]:
-        """Remove what is replaced, so that it does not come back after a power cut; return what is left."""
+        """Remove replaced files durably; return those that are left."""
         done = self._runner.run(self._is_removed, replaced)
         try:
             self._store.sync_directories(sorted({parent(file.path) for file in replaced}))

@@ -1,4 +1,4 @@
-"""The record of an epoch: how it is made, how it gets into the ledger, and what is done if it does not."""
+"""The record of an epoch: how it is made, how it gets into the ledger, and what happens if it does not."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ log = logging.getLogger("filesink")
 
 
 class Decision(Generic[S, C, A]):
-    """Makes the records of one sink, and has them decided.
+    """Makes the records of one sink and puts them into the ledger.
 
     Args:
         sink: whose committables and states go on record.
@@ -72,10 +72,10 @@ class Decision(Generic[S, C, A]):
     def decide(self, epoch: Epoch, record: EpochRecord) -> tuple[EpochRecord, EpochRecord]:
         """Create ``record``, made to follow the epoch's head: the point of no return.
 
-        A batch write whose slot is taken goes on to the next one, with its files at hand: they are its own.
+        A batch write whose slot is taken tries the next one with the same files, which belong to no slot.
 
         Returns:
-            The record as it was tried last, and what stands in its slot; the same nonce if it was won.
+            The record as it was tried last, and the record in its slot. Equal nonces: this driver won.
         """
         ledger, carried = self._chain.ledger, self._chain.left_by(epoch.head)
         if ledger.is_open:
@@ -93,10 +93,11 @@ class Decision(Generic[S, C, A]):
             record = self._again(epoch.context, newest, record, taken, carried)
             carried = [*carried, *self._chain.left_by(newest)]
 
-    def is_undecided(self, epoch: EpochContext, error: Exception) -> bool:
-        """Whether the slot is free for sure after ``error``; raises if another driver has it.
+    def raise_if_overtaken(self, epoch: EpochContext, error: Exception) -> bool:
+        """Raise if another driver has taken the slot: then ``error`` may be its doing.
 
-        A batch write has no slot of its own: it is free unless the ledger has said otherwise.
+        Returns:
+            Whether the slot is free for sure. A batch write has no slot of its own, so nobody can take it.
         """
         ledger = self._chain.ledger
         if epoch.sink_id != ledger.sink_id:
@@ -111,7 +112,7 @@ class Decision(Generic[S, C, A]):
         return not taken
 
     def discard(self, gathered: Gathered[S, C], record: EpochRecord | None) -> None:
-        """Remove what an epoch has prepared that is not decided. What stays is swept later."""
+        """Remove what an undecided epoch has prepared. What cannot be removed is swept later."""
         try:
             self._chain.publisher.discard(gathered.reported, EMPTY if record is None else record.announcement)
         except StorageError as error:
@@ -139,7 +140,7 @@ class Decision(Generic[S, C, A]):
     ) -> EpochRecord:
         """``record`` as it may follow ``head``, although ``taken`` came before it; raises if it may not.
 
-        ``carried`` is what earlier epochs have left, and whoever comes next has to remove.
+        ``carried`` is what earlier epochs could not remove: the next epoch, whichever it is, has to.
         """
         prepared = self._beside(epoch, record, taken, carried)
         publisher = self._chain.publisher
@@ -159,9 +160,9 @@ class Decision(Generic[S, C, A]):
     def _beside(
         self, epoch: EpochContext, record: EpochRecord, taken: Sequence[EpochRecord], carried: Sequence[C]
     ) -> Prepared[S, C]:
-        """What ``record`` commits, as the stages let it stand beside what ``taken`` has committed."""
+        """What ``record`` commits, after the stages have adapted it to what ``taken`` has committed."""
         codec = self._sink.committable_codec
-        # What is carried is nobody's own: two that both have it need not be in each other's way.
+        # What is carried along belongs to neither, so it is no conflict if both records have it.
         ours, *others = (
             [one for one in found.committables.decode(codec) if one not in carried]
             for found in (record, *taken)
@@ -172,7 +173,7 @@ class Decision(Generic[S, C, A]):
         return prepared
 
     def _committables(self, prepared: Prepared[S, C], head: Head | None) -> Section:
-        """Those of an epoch that follows ``head``, which may have left some to be removed."""
+        """The committables of an epoch that follows ``head``, and what ``head`` could not remove."""
         codec = self._sink.committable_codec
         return Section.of(codec, [*prepared.committables, *self._chain.left_by(head)])
 

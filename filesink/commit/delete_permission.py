@@ -1,7 +1,7 @@
-"""Who removes files must be allowed to: found out before anything is written.
+"""Checks, before anything is written, that an epoch which removes files may delete.
 
-A store may let a job write and not delete. Then an overwrite would show old rows beside the new ones, and
-of a merge its inputs would stay, hidden, for ever.
+A store may let a job write but not delete. Then an overwrite would show old rows beside the new ones, and
+the hidden inputs of a merge would stay for ever.
 """
 
 from __future__ import annotations

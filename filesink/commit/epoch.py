@@ -1,21 +1,24 @@
 """The epoch, on the driver. One path for batch and streaming, for data, upkeep and the end of input.
 
-    look       read the newest record; what another driver has decided and not completed is published first
-    decided?   if this very cause is on record: drain the input and compare the rows; write nothing
-    write      the tasks write hidden files and report their names; stages close what is due and merge it
-    decide     create the record: committables, announcement, schema, next state. The one point of no return
+    look       read the newest record; first publish what another driver has decided and not completed
+    decided?   this very cause is on record: compare offsets, drain the input, compare rows; write nothing
+    write      the tasks write hidden files and report their names; stages close what is due, merge and verify
+    decide     create one record, which holds committables, announcement, schema and the next state
     publish    the committer makes visible what the record names; then partitions are announced
-    complete   mark the record as done; then sweep what losers left
+    complete   create the completion of the record; then sweep the files that losing attempts left
 
 Rules:
-1. Before *decide* only discarding is allowed, after it only going on. So a driver may die between any two
-   steps: what is not decided was never visible, it is swept, and its input is written again; what is decided
-   is published by whoever looks next, as often as it takes, and its input comes to *decided?*.
-2. Two drivers may be at work: a slot takes one record, and who comes second discards. If the same batch is
-   decided there, that is as good; else it stops.
-3. Whatever fails before *decide*, the ledger is read again before the error is raised: the failure
-   may be the work of another driver that went on.
-4. The input is executed exactly once per epoch, for a replay too: a stateful query needs it.
+1. *Decide* is the one point of no return. Before it an epoch may only be discarded; after it an epoch may
+   only be completed. So a driver may die between any two steps. An undecided epoch was never visible: it is
+   swept, and its input is written again. A decided epoch is published by the next driver that looks, as often
+   as it takes; when its input comes again, it ends at *decided?*.
+2. Two drivers may be at work. A slot takes one record; the driver that comes second does not get it. If the
+   record there is of the same batch, it adopts that outcome. If not, a stream stops with an error, while a
+   batch write tries the next slot (``decision``).
+3. If writing or deciding fails, the ledger is read again before the error is raised: another driver may have
+   taken the slot and swept the files, and then that is the real reason.
+4. Each call executes the input of a micro-batch exactly once, for a replay, too: a stateful query needs it.
+   A batch write that lost its ``txn_id`` to another one (``ledger.claims``) executes it once more.
 """
 
 from __future__ import annotations
@@ -74,7 +77,7 @@ class EpochLoop(Generic[S, C, A]):
     ) -> Outcome[C]:
         """Write one micro-batch or one batch: the whole epoch, or the replay of a decided one.
 
-        ``on_gap`` is for this call, instead of that of the options; ``offsets`` of the input go on record.
+        ``on_gap`` replaces that of the options for this call; the ``offsets`` of the input go on record.
         """
         with self._lock:
             if isinstance(cause, MicroBatch) and self._done_here == (job.run_id, cause.batch_id):
@@ -85,7 +88,7 @@ class EpochLoop(Generic[S, C, A]):
             return outcome
 
     def upkeep(self) -> Outcome[C] | None:
-        """Close what is due though no data came. Does nothing while another epoch is at work."""
+        """Close parts that are due although no data came. Does nothing while another epoch is at work."""
         if not self._lock.acquire(blocking=False):
             return None
         try:
@@ -94,7 +97,7 @@ class EpochLoop(Generic[S, C, A]):
             self._lock.release()
 
     def compact(self) -> Outcome[C] | None:
-        """Replace finished files, if a stage finds any that are due. Waits for an epoch at work."""
+        """Replace finished files, if a stage finds any that are due. Waits for the epoch at work."""
         with self._lock:
             return self._without_input(OfflineCompaction(), Input.GOES_ON)
 
@@ -104,9 +107,9 @@ class EpochLoop(Generic[S, C, A]):
             return self._without_input(Finish(), Input.ENDED)
 
     def recover(self, slot: int | None = None) -> Outcome[C] | None:
-        """Publish what an earlier driver has decided, in ``slot`` or in the first that is half done.
+        """Publish what an earlier driver has decided, in ``slot`` or in the first half-done one.
 
-        ``None`` if there is nothing to do, or another write has the ``txn_id``.
+        ``None`` if there is nothing to do, or if another write has the ``txn_id``.
         """
         with self._lock:
             self._chain.forget()
@@ -114,7 +117,7 @@ class EpochLoop(Generic[S, C, A]):
             return self._chain.carry_through(found[0]) if found else None
 
     def close(self) -> None:
-        """Release what the committers hold; waits for an epoch at work."""
+        """Release what the committers hold; waits for the epoch at work."""
         with self._lock:
             self._chain.publisher.close()
 
@@ -151,11 +154,11 @@ class EpochLoop(Generic[S, C, A]):
             gathered = gather(self._sink, kept, results, job.losers(), sink_id=task.sink_id)
             return replace(gathered, digest=job.digest())
         except Exception as error:  # raised again, or as what another driver has caused
-            self._decision.is_undecided(epoch.context, error)
+            self._decision.raise_if_overtaken(epoch.context, error)
             raise
 
     def _commit(self, epoch: Epoch, gathered: Gathered[S, C]) -> Outcome[C] | None:
-        """Decide and publish what was prepared; ``None`` if another write of its txn_id came first."""
+        """Decide and publish what was prepared; ``None`` if another write has claimed its ``txn_id``."""
         record = None
         try:
             record = self._decision.record(epoch, gathered)
@@ -163,7 +166,8 @@ class EpochLoop(Generic[S, C, A]):
         except CommitStateUnknown:
             raise  # what stands in the slot may be our own record
         except Exception as error:  # raised again; nothing is discarded unless the slot is free for sure
-            if self._decision.is_undecided(epoch.context, error):
+            is_free = self._decision.raise_if_overtaken(epoch.context, error)
+            if is_free:
                 self._decision.discard(gathered, record)
             raise
         if standing.nonce != record.nonce:
@@ -178,7 +182,7 @@ class EpochLoop(Generic[S, C, A]):
         return self._publish(epoch, record, gathered)
 
     def _publish(self, epoch: Epoch, record: EpochRecord, gathered: Gathered[S, C]) -> Outcome[C] | None:
-        """Publish, announce and complete, then tidy up; ``None`` if ``record`` is void after all."""
+        """Publish, announce and complete, then tidy up; ``None`` if another write has its ``txn_id``."""
         committables = self._chain.publisher.publish(record, Decider.THIS_DRIVER)
         if committables is None:
             return None

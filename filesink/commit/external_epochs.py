@@ -4,11 +4,11 @@
     driver    commit, then perhaps abort, each in a process of its own that has seen no task
 
 Rules:
-1. Files made for a slot can be decided in that slot only: once it is taken, whoever took it may
-   sweep them at any moment. So a task reads the slot from the ledger, reports it, and ``commit``
+1. Files made for a slot can be decided in that slot only: once it is taken, the driver that took
+   it may sweep them at any moment. So a task reads the slot from the ledger, reports it, and ``commit``
    refuses any other.
-2. The engine calls ``commit`` with the results of all tasks or not at all, and ``abort`` never beside
-   it: what a task is missing from was never to be decided.
+2. The engine calls ``commit`` with the results of all tasks or not at all, and never calls ``abort`` at
+   the same time. So an epoch that lacks a task's result has never been handed to ``commit``.
 3. No process keeps anything for the next one. What must be known is in results and ledger.
 """
 
@@ -161,7 +161,7 @@ def counted(sink: Sink[S, C, A], rows: int, *, subtask: int, attempt: int) -> by
 
 def _moved_on(epoch: EpochContext, slot: int | None) -> ConcurrentDriverError:
     return ConcurrentDriverError(
-        f"another driver went on with sink '{epoch.sink_id}' while tasks wrote for slot {slot}; "
-        "what they wrote was discarded. Stop one of them; a restart goes on from the new state",
+        f"another driver continued sink '{epoch.sink_id}' while tasks wrote for slot {slot}; what they "
+        "wrote was discarded. Stop one of the two drivers; a restart continues from the new state",
         code="CONCURRENT_DRIVER",
     )

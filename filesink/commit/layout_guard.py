@@ -1,14 +1,14 @@
-"""The layout of a path is guarded, whoever writes there: the stage that knows it and refuses another.
+"""The stage that knows the layout of a path and refuses any other, no matter which sink wrote the files.
 
 Readers take a directory for one table: of one format, of one set of partition columns, and with one type for
 each column. Within one chain the ledger sees to that; this is about all chains, and all batch writes.
 
 Rules:
-1. Other columns are no other layout. Types are, unless values of one are values of the other.
-2. Asked before tasks run, wherever the engine asks stages then, and just before the epoch is decided.
-3. A write that replaces everything may be of any layout. Until it is complete, what was there counts.
-4. Where there is no file of anybody's, visible or hidden, a path may begin anew.
-5. A run of a stream looks at its first epoch, and when its columns change: other epochs cost nothing more.
+1. Adding or dropping columns does not change the layout. Changing a type does, unless it only widens.
+2. The check runs before the tasks, if the engine asks stages then, and just before the epoch is decided.
+3. A write that replaces everything may have any layout. Until it is complete, the old layout counts.
+4. A path without any file, visible or hidden, may begin anew.
+5. A stream checks in its first epoch, and when its columns change: other epochs cost nothing more.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class Guarded:
         format: of the files.
         names: of the files.
         partitions: see ``Layout``.
-        in_files: those of the columns of an input that are in the files.
+        in_files: which columns of an input are in the files.
         on_other: see ``OnOtherLayout``.
     """
 
@@ -64,7 +64,7 @@ class Guarded:
     on_other: OnOtherLayout
 
     def layout(self, schema: pa.Schema) -> Layout:
-        """That of files with records of ``schema``."""
+        """The layout of files with records of ``schema``."""
         extension = code_of(self.format).extension
         endings = [ending for ending in _endings(extension) if ending not in _CODECS]
         # What others have noted of the columns may be secret.
@@ -186,7 +186,7 @@ class GuardLayout(PreCommitStage[HeldFile, Committable]):
         return kept, tuple(one for one in kept if not one.by or one.by in decided)
 
     def _is_empty(self, epoch: EpochContext) -> bool:
-        """Whether nobody has files here, but for those of this epoch."""
+        """Whether there are no files here except those of this epoch."""
         own = sink_tag(epoch.sink_id)
         # What is published meanwhile was hidden before: so this comes first.
         if any(file.tag != own for file in hidden_files(self._store)):
@@ -196,8 +196,8 @@ class GuardLayout(PreCommitStage[HeldFile, Committable]):
     def _refusal(self, there: Layout, new: Layout) -> SchemaError:
         return SchemaError(
             f"{difference(there, new, self._guarded.format)}: readers take all files below the base path for "
-            "one table. Nothing of this write is visible. Write to another path, or as it is there; replace "
-            "everything with mode='overwrite'; or, if it is meant, allow it with .on_other_layout('allow')",
+            "one table. Nothing of this write is visible. Write to another path, use the layout that is "
+            "there, replace everything with mode='overwrite', or allow both with .on_other_layout('allow')",
             code="OTHER_LAYOUT",
         )
 

@@ -1,4 +1,4 @@
-"""What became of an epoch, for whoever asked for it."""
+"""What became of an epoch, for the caller that started it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Outcome(Generic[C]):
         replayed: an earlier call had decided it and this one wrote nothing.
         decided_ms: the driver's clock when it was decided, milliseconds since 1970 UTC.
         left: committables that should have been removed and could not be yet; later epochs try again.
-        newly_left: those of ``left`` that no epoch before this one has left.
+        newly_left: the part of ``left`` that no earlier epoch has left.
     """
 
     slot: int
@@ -41,7 +41,7 @@ def first_outcome(
     left: Sequence[C],
     left_before: Sequence[C],
 ) -> Outcome[C]:
-    """That of an epoch which this driver has written, decided and published."""
+    """The outcome of an epoch that this driver has written, decided and published."""
     return Outcome(
         slot=record.slot,
         cause=record.cause,
@@ -55,7 +55,7 @@ def first_outcome(
 
 
 def later_outcome(record: EpochRecord, committables: Sequence[C]) -> Outcome[C]:
-    """That of an epoch which was decided before; this call wrote nothing."""
+    """The outcome of an epoch that was decided before; this call wrote nothing."""
     return Outcome(
         slot=record.slot,
         cause=record.cause,

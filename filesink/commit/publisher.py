@@ -56,7 +56,7 @@ class Publisher(Generic[S, C, A]):
         self._ledger = ledger
         self._clock = ports.clock
         self._retries = retries
-        #: Of the record published last: what could not be removed, for the next epoch.
+        #: What the record published last could not remove, for the next epoch.
         self.left = EMPTY
         self._committer = sink.create_committer()
         self._aggregated = sink.create_aggregated_committer()
@@ -74,9 +74,9 @@ class Publisher(Generic[S, C, A]):
     def combine(
         self, epoch: EpochContext, prepared: Prepared[S, C], kept: Section
     ) -> tuple[Section, Section]:
-        """What is announced with this epoch, and what waits; before *decide*.
+        """What is announced with this epoch, and what waits. Called before *decide*.
 
-        ``kept`` is what waited so far; a sink that announces nothing (any more) carries it on.
+        ``kept`` is what waited so far; a sink that announces nothing (any more) keeps it as it is.
         """
         codec = self._sink.aggregated_codec
         if self._aggregated is None or codec is None:
@@ -86,10 +86,10 @@ class Publisher(Generic[S, C, A]):
         return now, later
 
     def publish(self, record: EpochRecord, decider: Decider) -> list[C] | None:
-        """Carry out ``record`` and mark it complete; return what was committed.
+        """Publish ``record`` and complete its epoch; return what was committed.
 
-        ``None`` if it is void, because another write has its ``txn_id``: then its files are discarded. What
-        should be gone and could not be removed is in ``left``, and on record for the next epoch.
+        ``None`` if another write has its ``txn_id``: then its files are discarded. What could not be
+        removed is in ``left``, and in the completion, for the next epoch.
 
         Raises:
             CommitFailedError: retries were used up.
@@ -135,7 +135,7 @@ class Publisher(Generic[S, C, A]):
         Args:
             record: of the epoch.
             committables: those that took effect; all but what was given up.
-            left: what of them is still to be removed.
+            left: those that are still to be removed.
         """
         remember(record, self._ledger)
         if self._inventory is not None:
@@ -147,14 +147,14 @@ class Publisher(Generic[S, C, A]):
         return 0 if self._inventory is None else self._inventory.newest()
 
     def _end_of_what_it_takes_back(self, record: EpochRecord) -> None:
-        """In an open chain nobody else would ever say that the slot of a void record is done with."""
+        """Complete the slot of the record that is taken back; in an open chain no later epoch would."""
         if self._ledger.is_open and isinstance(record.cause, TakenBack):
             undone = self._ledger.read(record.cause.slot)
             if undone is not None:
                 self._ledger.complete(undone, end=End.TAKEN_BACK)
 
     def announce(self, record: EpochRecord, decider: Decider) -> None:
-        """The part of ``publish`` that comes after the files and before the mark."""
+        """The part of ``publish`` between the files and the completion."""
         codec = self._sink.aggregated_codec
         if not record.announcement.data:
             return
@@ -171,7 +171,7 @@ class Publisher(Generic[S, C, A]):
         self._until_done(self._aggregated, commit, record.announcement.decode(codec), record.slot)
 
     def discard(self, committables: Sequence[C], announcement: Section = EMPTY) -> None:
-        """Discard what the tasks of an epoch that was not decided have reported, and what was combined."""
+        """Discard what tasks have reported and what was combined, for an epoch that was not decided."""
         self._committer.abort(committables)
         codec = self._sink.aggregated_codec
         if self._aggregated is not None and codec is not None and announcement.data:
@@ -219,6 +219,6 @@ def _gave_up(slot: int, left: Sequence[T], values: Sequence[T], first: Exception
     reason = "The log says why" if first is None else f"The first failed with {type(first).__name__} {first}"
     return CommitFailedError(
         f"epoch {slot}: {len(left)} of {len(values)} pieces could not be committed, {tried}; the epoch stays "
-        f"decided and nothing was undone. {reason}. Restart the query, or call recover(), when it is mended",
+        f"decided and nothing was undone. {reason}. Once that is fixed, restart the query or call recover()",
         code=code,
     )

@@ -91,7 +91,10 @@ def _replaced_by(head: Head | None, ledger: Ledger) -> Section | None:
 
 
 def _slot_that_counts(record: EpochRecord, ledger: Ledger) -> int:
-    """Of the epoch whose state ``record`` has: an epoch that was taken back, and its end, left no files."""
+    """The slot of the newest epoch up to ``record`` that left files.
+
+    An epoch that was taken back left none, and neither did the record that undid it.
+    """
     while isinstance(record.cause, TakenBack):
         before = ledger.read(record.cause.slot - 1) if record.cause.slot else None
         if before is None:

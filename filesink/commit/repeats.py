@@ -1,4 +1,4 @@
-"""An epoch that was decided before comes again: nothing is written, the input is drained and compared."""
+"""Handles an epoch that was decided before: writes nothing, drains the input and compares it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ C = TypeVar("C")
 
 
 class Repeats(Generic[C]):
-    """Compares what comes again with what was decided.
+    """Compares repeated input with what was decided.
 
     Args:
         sink: whose committables are in the records.
@@ -33,7 +33,7 @@ class Repeats(Generic[C]):
         self._skips = options.on_repeated_txn is OnRepeatedTxn.SKIP
 
     def replay(self, decided: EpochRecord, cause: Cause, job: WriteJob) -> Outcome[C]:
-        """Run the input once more, for a stateful query needs it, and compare it with the record.
+        """Run the input once more, since a stateful query needs that, and compare it with the record.
 
         Raises:
             CheckpointMismatchError, ReplayMismatchError, RepeatedTxnError: it is other input.
@@ -45,7 +45,7 @@ class Repeats(Generic[C]):
         return self.outcome_of(decided, cause, job.count_rows(), job.digest())
 
     def outcome_of(self, decided: EpochRecord, cause: Cause, rows: int, digest: str) -> Outcome[C]:
-        """That of an epoch that was decided before, for input of so many rows. Raises as ``replay``."""
+        """The outcome of an epoch that was decided before, compared with ``rows``. Raises as ``replay``."""
         committables = decided.committables.decode(self._sink.committable_codec)
         match cause:
             case MicroBatch(batch_id=batch_id):

@@ -1,12 +1,12 @@
-"""What a batch write replaces: the stage that lists it. Removed it is by the committer.
+"""The stage that lists what a batch write replaces. The committer removes it.
 
 Rules:
-1. Old files are only named here. They go when everything that replaces them is visible and durable,
+1. Old files are only listed here. They go when everything that replaces them is visible and durable,
    so a reader may see old and new rows together, but never neither.
-2. Named are files that readers see, as they are at this moment. What others publish later stays.
-3. A file of an epoch that is decided and not complete is one that is published later: whoever carries
-   that epoch through looks for it. The ledgers are read after the files, so none is missed.
-4. Hidden files and directories, and what lies below another base path inside this one, are not ours.
+2. The list has the files that readers see now. What others publish later stays.
+3. A file of an epoch that is decided and not complete counts as published later: the driver that completes
+   that epoch still looks for it. The ledgers are read after the files, so none is missed.
+4. Hidden files and directories, and everything below another base path inside this one, are not ours.
 5. A link that readers see is refused: it is neither followed nor removed, and its rows would stay.
 """
 
@@ -27,12 +27,12 @@ _SHOWN = 3  # buckets in a message
 
 
 class ReplaceFiles(PreCommitStage[HeldFile, Committable]):
-    """Carries out the mode of a batch write, as far as that can be done before *decide*.
+    """Does what the mode of a batch write asks for, as far as that can be done before *decide*.
 
     Args:
         store: where the files are.
         open_ledger: of any sink below the base path.
-        buckets: those that are replaced although no record may be for them.
+        buckets: buckets that are replaced even if no record is for them.
     """
 
     def __init__(

@@ -47,7 +47,7 @@ class OnRepeatedTxn(Enum):
 
 
 class OnGap(Enum):
-    """What to do when batches were skipped; only who is sent every batch can tell that rows are missing."""
+    """What to do when batches were skipped. ``REFUSE`` is for queries that send each batch to the sink."""
 
     LOG = "log"
     REFUSE = "refuse"
@@ -105,9 +105,8 @@ def _check_gap(cause: MicroBatch, last: MicroBatch, ledger: Ledger, options: Epo
         log.warning("%s", what)
         return
     raise IdentityError(
-        f"{what}, and Spark will not send them again. The base path is older than the checkpoint, from a "
-        "backup "
-        "perhaps. Nothing was written. Restore both from the same time, or go on without those batches with "
+        f"{what}, and Spark will not send them again. The base path is older than the checkpoint; it may be "
+        "a backup. Nothing was written. Restore both from the same time, or go on without those batches with "
         ".on_new_query('append')",
         code="BATCHES_MISSING",
     )
@@ -193,8 +192,8 @@ def second_call(cause: MicroBatch) -> ConfigError:
 def overtaken(epoch: EpochContext) -> ConcurrentDriverError:
     """The error for an epoch whose slot another driver has taken."""
     return ConcurrentDriverError(
-        f"another driver went on with sink '{epoch.sink_id}' while this one prepared slot {epoch.slot}. "
-        "Stop one of the two; a restart goes on from the new state",
+        f"another driver continued sink '{epoch.sink_id}' while this one prepared slot {epoch.slot}. "
+        "Stop one of the two; a restart continues from the new state",
         code="CONCURRENT_DRIVER",
     )
 
@@ -203,6 +202,6 @@ def slot_taken(standing: EpochRecord) -> ConcurrentDriverError:
     """The error for an epoch whose slot holds the record of other work."""
     return ConcurrentDriverError(
         f"another driver has decided slot {standing.slot} of sink '{standing.sink_id}' meanwhile; what this "
-        "one had prepared was discarded. Stop one of the two; a restart goes on from the new state",
+        "one had prepared was discarded. Stop one of the two; a restart continues from the new state",
         code="CONCURRENT_DRIVER",
     )

@@ -1,5 +1,6 @@
 """``format("filesink")``: Spark runs the tasks and calls commit, instead of our engine.
 
-The only room besides ``spark`` that imports pyspark. Builds its sink with ``filesink.sink``, so it stands
-on top.
+Stands on top: builds its sink with ``filesink.sink`` and may use every room. Besides ``spark`` it is the only
+room that imports pyspark at run time. Keeps nothing between two calls, since Spark makes each call in a new
+process.
 """

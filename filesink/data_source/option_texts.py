@@ -53,7 +53,7 @@ class Texts:
         return int(text) if text is not None and is_number else text
 
     def given(self, **names: str) -> dict[str, str]:
-        """Those that were given, under the names of the parameters they are for."""
+        """The options that were given, under the names of the parameters they are for."""
         found = {parameter: self.get(name) for parameter, name in names.items()}
         return {parameter: text for parameter, text in found.items() if text is not None}
 

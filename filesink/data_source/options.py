@@ -35,7 +35,7 @@ _OWN = (
     "path", "format", "bucketColumns", "bucketColumnsInFile", "bucketTimeFormat", "bucketTimeColumn",
     "timeZone", "partSize", "maxRows", "partPrefix", "partSuffix", "uid", "txnId", "onRepeatedTxn",
     "onNewQuery", "onReplayMismatch", "onOtherLayout", "partitionOverwriteMode", "table", "metastore",
-    "createTable", "onNewColumns",
+    "createTable", "onNewColumns", "historyRetention",
 )  # fmt: skip
 #: Every option of ours, as users spell it.
 NAMES = (*_OWN, *FORMAT_OPTIONS)
@@ -92,7 +92,7 @@ _OVERWRITE_MODES = {"static": SaveMode.OVERWRITE, "dynamic": SaveMode.OVERWRITE_
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HiveTable:
-    """A table that is told of partitions: texts, since each commit is handed a pickle and no connection.
+    """A table to which partitions are announced: texts, since each commit gets a pickle and no connection.
 
     Attributes:
         name: ``"database.table"``.
@@ -119,7 +119,7 @@ class HiveTable:
 
 
 def announcing(sink: FileTiers, table: HiveTable | None) -> FileTiers:
-    """``sink``, and whom it tells of partitions."""
+    """``sink``, with the table to which it announces partitions."""
     return sink if table is None else replace(sink, publishing=table.publishing())
 
 
@@ -128,12 +128,12 @@ class DataSourceOptions:
     """What a user has chosen.
 
     Attributes:
-        builder: everything that ``FileSink`` has too.
+        builder: everything that ``FileSink`` can choose, too.
         txn_id: the user's name for the data of a batch write, or ``""``.
-        on_repeated_txn: what happens if it comes back with other data.
+        on_repeated_txn: what happens if ``txn_id`` comes back with other data.
         time_zone: for buckets; ``None`` for the session's.
         overwrite_mode: what ``.mode("overwrite")`` does; ``None`` for what the session says.
-        table: that is told of partitions, if any.
+        table: the table to which partitions are announced, if any.
     """
 
     builder: FileSinkBuilder
@@ -186,7 +186,7 @@ def _repeated(given: Texts) -> OnRepeatedTxn:
     chosen = given.choice(name, _REPEATED, default="raise")
     if chosen is OnRepeatedTxn.SKIP and given.get("txnId") is None:
         raise ConfigError(
-            f"option '{name}' is about a repeated txnId, and there is none: give 'txnId', or leave it out",
+            f"option '{name}' is about a repeated txnId: give 'txnId', too, or leave '{name}' out",
             code="CONFLICT",
         )
     return chosen
@@ -203,9 +203,8 @@ def _table(given: Texts, base_path: str) -> HiveTable | None:
         return None
     if "name" not in about or "metastore" not in about:
         raise ConfigError(
-            "'table' and 'metastore' go together, and 'createTable' and 'onNewColumns' with them: the table "
-            "that is told of partitions, as 'database.table', and the URIs of its Hive metastore, as "
-            "'thrift://host:9083'. Give both or neither",
+            "'table' and 'metastore' go together, 'createTable' and 'onNewColumns' need both: set 'table' "
+            "to 'database.table' and 'metastore' to 'thrift://host:9083', or leave all of them out",
             code="CONFLICT",
         )
     table = HiveTable(
@@ -220,9 +219,9 @@ def _table(given: Texts, base_path: str) -> HiveTable | None:
 
 
 def _with_identity(given: Texts, builder: FileSinkBuilder) -> FileSinkBuilder:
-    uid = given.get("uid")
-    if uid is not None:
-        builder = builder.with_uid(uid)
+    uid, retention = given.get("uid"), given.get("historyRetention")
+    builder = builder if uid is None else builder.with_uid(uid)
+    builder = builder if retention is None else builder.with_history_retention(retention)
     builder = builder.on_new_query(cast("Any", given.get("onNewQuery", "refuse")))
     builder = builder.on_replay_mismatch(cast("Any", given.get("onReplayMismatch", "raise")))
     return builder.on_other_layout(cast("Any", given.get("onOtherLayout", "refuse")))

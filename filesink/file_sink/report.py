@@ -29,7 +29,7 @@ class FinishedFile:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EpochReport:
-    """What one epoch has done.
+    """What one epoch did.
 
     Attributes:
         epoch: its slot in the sink's ledger.
@@ -37,12 +37,12 @@ class EpochReport:
             say where they are now.
         bytes: size of ``files`` together.
         files: what has become visible in this epoch.
-        open_rows: rows hidden in parts that are still open when the epoch is done, including those of
+        open_rows: rows hidden in parts that are still open when the epoch is done, including rows of
             earlier epochs. ``None`` if an earlier call had decided the epoch.
-        waiting_rows: as ``open_rows``, of closed files that wait for compaction.
-        replaced: paths that an overwrite, or ``compaction.compact``, has removed. One that was changed
+        waiting_rows: the same for closed files that wait for compaction.
+        replaced: paths that an overwrite, or ``compaction.compact``, has removed. A file that was changed
             meanwhile stays; a warning in the log names it.
-        not_removed: visible files that should have been removed and could not be yet: readers see their
+        not_removed: visible files that should have been removed but could not be yet. Readers see their
             rows beside those of ``files`` until a later epoch removes them.
         batch_id: Spark's number of the micro-batch; ``None`` for a batch write or an epoch of upkeep.
         already_committed: nothing was written, because an earlier call had committed this input.
@@ -70,15 +70,15 @@ class EpochReport:
 
     @property
     def dead_letters(self) -> int:
-        """Records that could not be written; they are in those ``files`` that are below ``_dead_letters``."""
+        """Records that could not be written. They are in the ``files`` below ``_dead_letters``."""
         return sum(file.rows for file in self.files if not is_data(file.bucket))
 
     @property
     def write_amplification(self) -> float | None:
         """How often the bytes of ``files`` were written, on average; ``None`` if there are none.
 
-        1 if each was written once; a file that was merged counts its inputs and itself. Of many
-        epochs: ``1 + sum(merged_bytes_in) / sum(bytes)``.
+        1 if each byte was written once. A merged file counts its inputs and itself. For many epochs use
+        ``1 + sum(merged_bytes_in) / sum(bytes)``.
         """
         return 1 + self.metrics.get("merged_bytes_in", 0) / self.bytes if self.bytes else None
 
@@ -86,7 +86,7 @@ class EpochReport:
         return f"<EpochReport {self.line()}>"
 
     def line(self) -> str:
-        """What the log has of the epoch."""
+        """The line of the log about the epoch."""
         batch = "" if self.batch_id is None else f", batch {self.batch_id}"
         rows = _count(self.rows, "row")
         if self.already_committed:  # others may have replaced the files since
@@ -127,14 +127,14 @@ class EpochReport:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecoveryReport:
-    """What ``recover`` has done.
+    """What ``recover`` did.
 
     Attributes:
-        published: epochs that an earlier driver had decided, carried through now.
-        retracted: epochs taken back: with ``lost="rewrite"``, to be replayed; those without input with
-            ``lost="accept"``, too, and a later one closes the same parts.
-        lost_rows: rows given up with ``lost="accept"``. Fewer may be lost where offline compaction had begun
-            to remove the inputs of a lost file: those that are left stay.
+        published: epochs that an earlier driver had decided, and that were completed now.
+        retracted: epochs that were taken back. With ``lost="rewrite"`` their input is replayed. With
+            ``lost="accept"`` only epochs without input are taken back; a later epoch closes the same parts.
+        lost_rows: rows given up with ``lost="accept"``. Fewer may really be lost if a lost file was made by
+            offline compaction: inputs that are still there stay, and their rows with them.
         swept: hidden files removed.
         unannounced: directories of partitions that were not announced, with ``announce="skip"``. They are
             announced with their next files.

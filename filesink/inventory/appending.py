@@ -1,11 +1,11 @@
-"""How an epoch gets its version: exactly one, whoever tries, and however often.
+"""How an epoch gets its version: exactly one, no matter how many drivers try, and how often.
 
 Rules:
-1. A version is put by who has seen that all versions up to it are those of other epochs. So two drivers that
-   carry the same epoch through cannot give it two: the second meets what the first has put.
-2. Nothing is ever replaced. Who finds a version taken looks what has happened.
-3. An entry counts unless a mark has come to its version before it did. Who has put one looks for marks then;
-   if it is void, the epoch is looked for in what was folded, and put again.
+1. A driver puts a version only after it has seen that all versions up to it belong to other epochs. So two
+   drivers that complete the same epoch cannot give it two versions: the second finds the first one's entry.
+2. Nothing is ever replaced. A driver that finds a version taken looks what has happened.
+3. An entry counts unless a mark had reached its version before. So a driver that has put one looks for marks;
+   if its entry is void, it looks for the epoch in what was folded, and puts it again.
 4. An epoch is appended when its files are visible and announced, and before it is complete.
 5. A path that was written without an inventory gets none by itself: see ``adoption``.
 """
@@ -73,15 +73,15 @@ class Inventory:
         return 0 if self._known is None else self._known.newest
 
     def append(self, draft: Draft, *, floor: int) -> int | None:
-        """The version of an epoch, which it gets now or has got before. Replayable, by any driver.
+        """Give an epoch its version, unless it has one; return the version. Replayable, by any driver.
 
-        Called when everything of the epoch is done but for its completion. In the long run that costs one
-        file that is put and one read, of a file that is not there.
+        Called when everything of the epoch is done except its completion. In the long run that costs one
+        file that is put, and one read of a file that does not exist.
 
         Args:
             draft: the epoch.
-            floor: what ``newest`` has said before the epoch was decided, to whoever decided it; 0 if that
-                is not known.
+            floor: what ``newest`` returned to the driver that decided the epoch, before it did; 0 if that is
+                not known.
 
         Returns:
             ``None`` if the path has no inventory, since it was written before there were any.
@@ -150,7 +150,7 @@ class Inventory:
             raise _gone()
         found, self._known = answer
         if found is not None:
-            # Who has put it may have died before its name was durable.
+            # The driver that put it may have died before its name was durable.
             self._store.sync_directories([DIRECTORY])
         return answer
 

@@ -2,7 +2,7 @@
 
 Rules:
 1. Entries become a segment of level 0. Where a level has eight, they become one of the next.
-2. In one fold one level at most, the lowest: so no fold has much more to do than another.
+2. One fold merges one level at most, the lowest full one: so no fold has much more to do than another.
 3. A segment of a higher level is older than all of lower ones.
 """
 
@@ -32,7 +32,7 @@ class Plan:
 
     @property
     def level(self) -> int:
-        """Of those that become one."""
+        """The level of the segments that become one."""
         return self.merged[0].level
 
     @property

@@ -1,7 +1,7 @@
 """A mark: everything up to its version is in the segments that it names. The newest one counts.
 
-Marks are numbered consecutively. Each is created if absent by somebody who has read the one before, and
-has that one's hash, so that a chain of marks that was put together of two inventories does not pass for one.
+Marks are numbered consecutively. Each is created if absent, by a driver that has read the one before, and has
+the hash of that one. So marks of two inventories cannot be mixed without notice.
 """
 
 from __future__ import annotations
@@ -117,7 +117,7 @@ class Mark:
         return mark
 
     def of_kind(self, kind: SegmentKind) -> tuple[Segment, ...]:
-        """Those of its segments that are of ``kind``, the oldest first."""
+        """Its segments of ``kind``, the oldest first."""
         found = (segment for segment in self.segments if segment.kind == kind)
         return tuple(sorted(found, key=lambda segment: segment.first))
 

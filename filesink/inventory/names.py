@@ -7,7 +7,7 @@
                          <id>.schema                  columns that entries and segments name
 
 Rules:
-1. The newest mark counts. An entry at or below its version is void, whoever wrote it and whenever.
+1. The newest mark counts. An entry at or below its version is void, no matter when it was put.
 2. No name ends like a data file, and none is used for two things.
 3. Hidden names are those of files that are being put, or whose putting has died. Nobody reads them.
 """

@@ -1,4 +1,4 @@
-"""Files of an inventory, each of which may stand once: whether ours does, whatever became of the answer."""
+"""Creates files of an inventory if absent, and tells whether ours is there even if the reply was lost."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class SegmentPutter:
     def put(
         self, kind: SegmentKind, pieces: Iterable[pa.Table], span: Span, *, visible_ms: int = 0
     ) -> list[Segment]:
-        """The segment that has the rows of ``pieces``, which is durable now; none if there are no rows.
+        """Make a durable segment of the rows of ``pieces``; return it in a list, empty if there are no rows.
 
         Raises:
             CommitConflictError, StorageError: it could not be put.
@@ -66,11 +66,11 @@ class SegmentPutter:
 
 
 def put(store: Store, path: str, data: bytes) -> bool:
-    """Create ``path`` if it is absent; whether ``data`` stands there now, and nothing else.
+    """Create ``path`` if it is absent; return whether its content is ``data`` now.
 
     Raises:
-        CommitStateUnknown: not known.
-        StorageError: nothing stands there; though it still may, if the store is slow.
+        CommitStateUnknown: it is not known whether it was created.
+        StorageError: nothing is there. It may still appear, if the store is slow.
     """
     try:
         if store.put_if_absent(path, data) is PutResult.CREATED:
@@ -83,7 +83,7 @@ def put(store: Store, path: str, data: bytes) -> bool:
         standing = store.read(path)
     if standing != data:
         return False
-    # Its name may not be durable yet, and what follows must not outlive it.
+    # Its name may not be durable yet. What follows relies on it, so it must be, before anything follows.
     store.sync_directories([DIRECTORY])
     return True
 
@@ -93,7 +93,7 @@ def _reread(store: Store, path: str, failed: StorageError) -> bytes | None:
         return store.read(path)
     except StorageError as error:
         raise CommitStateUnknown(
-            f"creating {path} failed ({failed.message}), and looking whether it stands did too "
+            f"creating {path} failed ({failed.message}), and so did checking whether it exists "
             f"({error.message}). Nothing was deleted; start again later",
             code="PUT_UNKNOWN",
         ) from failed

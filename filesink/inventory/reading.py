@@ -228,7 +228,7 @@ class Reader:
 
 
 def _check_top(listing: Listing, number: int) -> None:
-    """Whoever makes segments for the next mark does it of entries above this one; here are none."""
+    """Raise ``Moved`` if a newer mark is missing: its segments exist, but no entry is above ``number``."""
     if listing.segments and listing.segments[-1][0] > number:
         newest, name = listing.segments[-1]
         raise Moved(_damaged(mark_path(newest), f"is missing, for which {name} was made"), number)

@@ -119,7 +119,7 @@ class Snapshots:
 
     def _expired(self, look: Look, version: int) -> StateError:
         return StateError(
-            f"version {version} of '{self._path}' is not remembered any more; the oldest that is, is "
+            f"version {version} of '{self._path}' has expired; the oldest version that is still available is "
             f"{look.mark.horizon}",
             code="HISTORY_EXPIRED",
         )
@@ -128,8 +128,8 @@ class Snapshots:
         def checked(look: Look, entries: list[Entry]) -> list[T]:
             if look.mark.kind is MarkKind.ADOPTING:
                 raise StateError(
-                    f"'{self._path}' is being adopted, or that was cut off; wait, or call filesink.adopt() "
-                    "again",
+                    f"'{self._path}': its adoption is running, or was interrupted. Wait, or call "
+                    "filesink.adopt() again",
                     code="ADOPTING",
                 )
             return [ask(look, entries)]
@@ -137,8 +137,8 @@ class Snapshots:
         found = self._reader.steady(checked, after=after)
         if found is None:
             raise StateError(
-                f"'{self._path}' was written before there were inventories; call once, with the right to "
-                f"write there, filesink.adopt('{self._path}'), which makes one of what it holds",
+                f"'{self._path}' has no inventory: a release without inventories wrote it. Call "
+                f"filesink.adopt('{self._path}') once, with the right to write there, to make one",
                 code="NO_INVENTORY",
             )
         return found[0]

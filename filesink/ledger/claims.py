@@ -1,16 +1,16 @@
-"""Whose write a ``txn_id`` stands for: numbered files, created if absent, of which the newest counts.
+"""Which write a ``txn_id`` stands for: numbered files, created if absent, of which the newest counts.
 
     _filesink/_txns/<hash of uid and txn_id>/<n>.claim
                                              <n>.done      its files are visible
 
 Rules:
-1. A record is claimed when it is durable, by its own driver or by whoever carries it through. So of two
-   writes of one ``txn_id`` one is published, in whatever order their drivers wake and die.
+1. A record is claimed once it is durable, by its own driver or by the one that completes its epoch. So only
+   one of two writes of a ``txn_id`` is published, in whatever order their drivers wake and die.
 2. Nothing is ever replaced. A claim stays, however old: that is what a ``txn_id`` is for.
-3. Where a claim is missing and its ``.done`` is there, something was removed: the write is not new.
+3. If a claim is missing and its ``.done`` is there, something was removed: the write is not new.
 4. A claim that says ``TakenBack`` has the nonce of the record that is void, which never claims again.
    The next write may.
-4. Whoever goes on because of a claim has made its name durable: its driver may have died before it did.
+5. A driver that relies on a claim first makes its name durable: the driver that put it may have died before.
 """
 
 from __future__ import annotations
@@ -104,11 +104,11 @@ class Claims:
             self._put(len(claims), void)
 
     def _put(self, number: int, record: EpochRecord) -> None:
-        """Put a claim unless another one stands there: whoever calls looks again."""
+        """Put a claim unless there is another one already; the caller looks again."""
         self._store.put_if_absent(self._path(number), record.to_bytes())
 
     def _durable(self) -> list[EpochRecord]:
-        """All claims, which no power cut takes any more."""
+        """All claims, made durable: no power cut takes them any more."""
         claims = list(self._all())
         if claims:
             self._store.sync_directories([self._directory])
@@ -141,7 +141,7 @@ class Claims:
         return missing
 
     def _numbers(self) -> tuple[set[int], set[int]]:
-        """Of claims, and of those whose files are visible."""
+        """The numbers of all claims, and of those whose files are visible."""
         names = (entry.name for entry in self._store.list(self._directory))
         found = [(int(match[1]), match[2]) for name in names if (match := _FILE.fullmatch(name))]
         claims, done = ({number for number, kind in found if kind == one} for one in ("claim", "done"))
@@ -149,8 +149,8 @@ class Claims:
 
     def _gap(self, number: int) -> StateCorruptError:
         return StateCorruptError(
-            f"{self._path(number)} is gone, and a later claim is there, or the mark that its rows are "
-            "visible: without it the same rows could be written twice. Nothing was published or removed. "
+            f"{self._path(number)} is missing, although a later claim or its own .done file exists. "
+            "Without it the same rows could be written twice. Nothing was published or removed. "
             "Restore the directory from a backup",
             code="GAP",
         )

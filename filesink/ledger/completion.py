@@ -64,17 +64,17 @@ class Completion:
 
 
 def completion_of(record: EpochRecord, data: bytes, *, where: str) -> Completion:
-    """What the mark of ``record`` says.
+    """What the ``.complete`` file of ``record`` says.
 
     Raises:
-        StateCorruptError: ``FOREIGN``, it is that of another record, or damaged.
+        StateCorruptError: ``FOREIGN``, it belongs to another record; or it is damaged.
     """
     if not data and record.version <= _LAST_UNMARKED:
         return Completion(nonce=record.nonce)
     found = Completion.from_bytes(data, where=where)
     if found.nonce != record.nonce:
         raise StateCorruptError(
-            f"{where} is not the mark of the record beside it: it was copied, or put there by hand. Nothing "
+            f"{where} does not belong to the record beside it: it was copied, or put there by hand. Nothing "
             "was published or removed. Restore the directory from a backup; or, if the rows of that epoch "
             "are not visible, remove this file and call recover()",
             code="FOREIGN",

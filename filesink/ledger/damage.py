@@ -1,6 +1,6 @@
 """What is wrong with a chain that is not whole, and what to do about it.
 
-Whoever goes on with a chain looks for damage first: nothing is decided, published or swept on it.
+A driver looks for damage before it continues a chain: nothing is decided, published or swept on damage.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ def _missing(directory: LedgerDirectory, listing: Listing) -> int | None:
 
 def _without_record(path: str) -> StateCorruptError:
     return StateCorruptError(
-        f"{path} says that an epoch is done, and its record is not there: it was lost, or this file "
-        "was put there by hand. Nothing was published or removed. Bring the directory back from a "
-        "backup; only if no such epoch ever was, remove this file",
+        f"{path} says that an epoch is done, but its record is missing: it was lost, or this file was "
+        "put there by hand. Nothing was published or removed. Restore the directory from a backup; only "
+        "if there never was such an epoch, remove this file",
         code="NO_RECORD",
     )
 
@@ -53,7 +53,7 @@ def _gap(directory: LedgerDirectory, listing: Listing, missing: int) -> StateCor
     return StateCorruptError(
         f"{directory.path} has the record of slot {last}, but not that of slot {missing}: the "
         "base path was emptied, unmounted or replaced by an older copy, maybe while a driver was at "
-        f"work. Nothing was published. Bring the directory back and start again{way_out}",
+        f"work. Nothing was published. Restore the directory and start again{way_out}",
         code="GAP",
     )
 
@@ -61,7 +61,7 @@ def _gap(directory: LedgerDirectory, listing: Listing, missing: int) -> StateCor
 def no_head(directory: LedgerDirectory) -> StateCorruptError:
     """The error for a chain of which only marks are left."""
     return StateCorruptError(
-        f"{directory.path} has folded its records away but the newest is missing; "
+        f"{directory.path} has folded old records away, but the newest record is missing; "
         "restore the directory from a backup",
         code="NO_HEAD",
     )

@@ -31,14 +31,14 @@ class Head:
 
 
 def newest(slots: Slots, listing: Listing) -> Head | None:
-    """That of ``listing``; ``None`` for a new chain."""
+    """The newest record of ``listing``; ``None`` for a new chain."""
     if not listing.records:
         if listing.marks:
             raise no_head(slots.directory)
         return None
     slot = listing.records[-1]
-    # Their driver may have died between making a name and the sync of the directory. Whoever goes on
-    # because of this record, or because it is complete, must find both again after a power cut.
+    # Their driver may have died between making a name and the sync of the directory. A driver that relies
+    # on this record, or on its completion, must find both again after a power cut.
     slots.directory.sync()
     record = slots.require(slot)
     if slot not in listing.complete:

@@ -1,4 +1,4 @@
-"""Looks at a chain. Of another sink's, damage is none of our business: that stops whoever goes on with it."""
+"""A read-only view of a chain. Damage of another sink's chain is ignored: it stops that sink, not others."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class ChainHistory:
         self._directory = slots.directory
 
     def newest(self) -> Head | None:
-        """As ``Ledger.head``, for whoever only wants to know how far the chain of another sink is."""
+        """As ``Ledger.head``, for a caller that only wants to know how far another sink's chain is."""
         return newest(self._slots, self._directory.listing())
 
     def newest_first(self) -> Iterator[EpochRecord]:
@@ -56,10 +56,10 @@ class ChainHistory:
         return None
 
     def unfinished(self) -> list[EpochRecord]:
-        """Every record whose epoch is decided and not done, oldest first; one at most but in an open chain.
+        """Every record whose epoch is decided and not done, oldest first. Only an open chain has several.
 
-        For whoever carries them through. What takes another one back stands before all others, and that
-        other is left out.
+        For a driver that completes them. Records that take another one back come first; the record that
+        is taken back is left out.
 
         Raises:
             StateCorruptError: see ``Ledger.head``.
@@ -73,9 +73,10 @@ class ChainHistory:
         return [*ends, *(one for one in records if one not in ends and one.slot not in undone)]
 
     def publishing(self) -> list[EpochRecord]:
-        """Records whose files come or go: those of every epoch that is decided and not done.
+        """The record of every epoch that is decided and not done: its files are appearing or disappearing.
 
-        For whoever looks at another sink's chain. Of one that is taken back it is the record that is undone.
+        For a caller that looks at another sink's chain. If an epoch is being taken back, it is the record
+        that is undone.
         """
         records = [self._slots.require(slot) for slot in self._at_work(self._directory.listing())]
         return [
@@ -84,11 +85,14 @@ class ChainHistory:
         ]
 
     def half_done(self) -> tuple[int, ...]:
-        """Slots that are decided and not done, by what stands in them. Reads no record."""
+        """Slots that are decided and not done. Only lists the directory; reads no record."""
         return self._at_work(self._directory.listing())
 
     def _at_work(self, listing: Listing) -> tuple[int, ...]:
-        """Slots that are decided and not done. In a chain the last only: those before it were taken back."""
+        """Slots that are decided and not done.
+
+        Unless the chain is open, that is at most the last one: earlier ones were completed or taken back.
+        """
         if self._directory.is_open:
             return listing.unfinished()
         return tuple(slot for slot in listing.records[-1:] if slot not in listing.complete)
@@ -101,12 +105,12 @@ class ChainHistory:
         return record.slot in listing.complete and self._slots.completion(record).end is End.DONE
 
     def left_before(self, slot: int) -> Section:
-        """What the epoch before ``slot`` could not remove, for one in ``slot`` that removes nothing."""
+        """What the epoch before ``slot`` could not remove; for an epoch in ``slot`` that removes nothing."""
         before = None if self._directory.is_open or not slot else self._slots.read(slot - 1)
         if before is None or before.slot not in self._directory.listing().complete:
             return EMPTY
         return self._slots.completion(before).left
 
     def has_folded(self, slot: int = 0) -> bool:
-        """Whether ``slot`` has been folded away; by default whether any has, so that some is not known."""
+        """Whether ``slot`` has been folded away; by default whether any slot has."""
         return self._directory.listing().has_folded(slot)

@@ -2,9 +2,9 @@
 
     a stream with a uid  uid-<uid>          one chain for every run and checkpoint
     a stream without     query-<query id>   one chain per checkpoint
-    a batch that appends appends[-<uid>]    one open chain: none needs what another has done
+    a batch that appends appends[-<uid>]    one open chain: none depends on another
     … that does not      exclusive          one chain for all that replace files, or want to be the
-                                            first: who decides a slot has seen what the last one did
+                                            first: a write that wins a slot has seen the one before
     offline compaction   exclusive          too, since it replaces files; what it has left for readers
                                             to finish with is known from a copy in    compaction
 
@@ -105,9 +105,9 @@ def check_tag(sink_id: str, ledger: Ledger) -> None:
     taken = ledger.directory.twins(sink_id)
     if taken:
         raise IdentityError(
-            f"the files of '{sink_id}' would bear the tag of '{taken[0]}', which has written here "
-            f"('{sink_tag(sink_id)}'): each would sweep what the other holds. Nothing was written. "
-            "Choose another uid, or call again if there is none",
+            f"the files of '{sink_id}' would have the same tag, '{sink_tag(sink_id)}', as those of "
+            f"'{taken[0]}', which has written here: each would sweep the other's hidden files. Nothing was "
+            "written. Choose another uid; a batch write has a new tag at each call, so just call it again",
             code="TAG_TAKEN",
         )
 
@@ -132,9 +132,9 @@ def check_stream(
     if on_new_query is OnNewQuery.APPEND:
         if earlier is None and head is not None and _may_be_forgotten(batch, head, ledger):
             raise ReplayTooOldError(
-                f"query {batch.query_id} arrives with batch {batch.batch_id}, and records of other queries "
-                "are folded away: it cannot be told whether the batch was written before. Nothing was "
-                "written. Use another path or uid",
+                f"query {batch.query_id} comes with batch {batch.batch_id}, but old records are folded away: "
+                "it is not known whether the batch was written before. Nothing was written. Use another path "
+                "or uid",
                 code="REPLAY_TOO_OLD",
             )
         return earlier

@@ -3,10 +3,10 @@
     _filesink/_layout/<n>.layout
 
 Rules:
-1. It is put before the epoch that needs it is decided: who decides has seen what others have put.
-2. Nothing is ever replaced. Who finds a number taken looks again.
-3. There may be several layouts at once. One of a write that is about to replace everything has its id, and
-   counts when that write is decided; when it is complete the others count no more.
+1. A layout is put before the epoch that needs it is decided. So a driver that decides has seen all others.
+2. Nothing is ever replaced. A driver that finds a number taken looks again.
+3. There may be several layouts at once. The layout of a write that is about to replace everything has its
+   id, and counts once that write is decided. Once it is complete, the others do not count any more.
 """
 
 from __future__ import annotations

@@ -2,18 +2,19 @@
 
     _filesink/<sink id>/<slot>.record     created if absent: the point of no return of an epoch
                         <slot>.complete   the epoch's files are visible and announced; names its record
-                        <slot>.mark       records up to this slot are folded away; void if written again
+                        <slot>.mark       records up to this slot are folded away, and void if created again
 
 Rules:
 1. Record k+1 is created only by a driver that has read record k and knows it complete. So at most one record
-   is ever half done, and two drivers cannot fork the state. Above the newest mark no record is missing: a gap
-   says that this is not the directory that was read, but an older copy, say, or what is below a mount point.
-2. Nothing is ever replaced. Who finds a slot taken, or gets no answer, reads what stands there.
-3. Folding creates the mark before it deletes a record. A record at or below the highest mark is void, whoever
-   wrote it and whenever, so a driver that has won a slot looks for marks first.
+   is ever half done, and two drivers cannot fork the state. Above the newest mark no record is missing. A gap
+   means that this is another directory than before: an older copy, say, or what was hidden by a mount.
+2. Nothing is ever replaced. A driver that finds a slot taken, or gets no reply, reads what is there.
+3. Folding creates the mark before it deletes a record. A driver that slept may then find the slot of a
+   deleted record free, and win it. So a record at or below the highest mark is void, and a driver that has
+   won a slot looks for marks before it publishes (``counts``).
 4. An unreadable record is not an absent one: it stops the sink. So does a ``.complete`` without its record.
-5. An *open* chain is that of batch writes which append: none needs what another has done, so each takes the
-   first slot that is free, and several may be half done; see ``open_chain``.
+5. An *open* chain is that of appending batch writes. They do not depend on each other: each takes the first
+   free slot, and several may be half done; see ``open_chain``.
 """
 
 from __future__ import annotations
@@ -40,13 +41,13 @@ class Ledger:
     Args:
         store: where it lives.
         sink_id: the name of its directory below ``_filesink``.
-        check: raises if a record, that would stand in or was read from a path, is not one that this sink
-            could have decided. Asked before it is decided, and whenever it was read.
+        check: raises if this sink could not have decided a record. Called with the record and its path,
+            before the record is created and whenever it was read.
 
     Attributes:
-        is_open: whether its records need nothing of each other, see rule 5.
-        history: looks at the chain, without going on with it.
-        folding: removes what nobody needs any more.
+        is_open: whether its records are independent of each other, see rule 5.
+        history: reads the chain, and never writes to it.
+        folding: removes records that are not needed any more.
     """
 
     def __init__(
@@ -62,7 +63,7 @@ class Ledger:
         self.folding = Folding(self._slots)
 
     def head(self) -> Head | None:
-        """The newest record, for whoever goes on with it if its epoch is complete; ``None`` in a new chain.
+        """The newest record, for a driver that will write the next one; ``None`` in a new chain.
 
         Raises:
             StateCorruptError: records are missing, or one cannot be read.
@@ -70,10 +71,10 @@ class Ledger:
         return newest(self._slots, unbroken(self.directory))
 
     def decide(self, record: EpochRecord) -> EpochRecord:
-        """Create ``record`` in its slot; return the one that stands there now, won if the nonces are equal.
+        """Create ``record`` in its slot; return the record that is there now. Equal nonces: this driver won.
 
         Raises:
-            CommitStateUnknown: not known whether it stands. Discard nothing.
+            CommitStateUnknown: it is not known whether it was created. Discard nothing.
             StorageError: it was not created.
         """
         standing = self.place(record)
@@ -82,7 +83,7 @@ class Ledger:
         return standing
 
     def place(self, record: EpochRecord) -> EpochRecord | None:
-        """As ``decide``; ``None`` if the slot was taken and what stood there has been folded away since."""
+        """As ``decide``; ``None`` if the slot was taken and its record has been folded away since."""
         path = self.directory.path_of(record.slot, "record")
         self._check(record, path)
         try:
@@ -102,26 +103,26 @@ class Ledger:
         try:
             standing = self.read(slot)
             if standing is not None:
-                # It may be the sync of its name that failed, and what follows must not outlive it.
+                # The sync of its name may have failed. What follows relies on the record, so sync first.
                 self.directory.sync()
         except StorageError as error:
             raise CommitStateUnknown(
-                f"creating {self.directory.path_of(slot, 'record')} failed ({failed.message}), and making "
-                f"sure that it stands did too ({error.message}). Nothing was deleted; restart later",
+                f"creating {self.directory.path_of(slot, 'record')} failed ({failed.message}), and so did "
+                f"checking whether it exists ({error.message}). Nothing was deleted; restart later",
                 code="DECIDE_UNKNOWN",
             ) from failed
         return standing
 
     def counts(self, slot: int) -> bool:
-        """Whether the record that was just created in ``slot`` is not void. Asked by whoever has won it.
+        """Whether the record that was just created in ``slot`` is not void, see rule 3.
 
         Raises:
-            StateCorruptError: ``GAP``, the record before it is not there. Publish nothing.
+            StateCorruptError: ``GAP``, the record before it is missing. Publish nothing.
         """
         return not unbroken(self.directory).has_folded(slot)
 
     def complete(self, record: EpochRecord, *, left: Section = EMPTY, end: End = End.DONE) -> None:
-        """Mark the epoch of ``record`` as done, but for what is ``left`` to be removed by the next one."""
+        """Note that the epoch of ``record`` is done; the next one removes what is ``left``."""
         mark = Completion(nonce=record.nonce, left=left, end=end)
         self._store.put_if_absent(self.directory.path_of(record.slot, "complete"), mark.to_bytes())
 
@@ -138,5 +139,5 @@ class Ledger:
         return Ledger(self._store, sink_id, check=self._check)
 
     def claims(self, name: str) -> Claims:
-        """What stands for a ``txn_id`` below the same base path."""
+        """The claims of a ``txn_id``, which say which record it stands for."""
         return Claims(self._store, name, check=self._check)

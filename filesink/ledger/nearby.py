@@ -81,7 +81,7 @@ def _is_base(address: StoreAddress, path: str) -> bool:
 
 
 def parent_of(path: str) -> str | None:
-    """The directory above a base path; ``None`` for a root, and for what is no directory but a bucket."""
+    """The directory above a base path; ``None`` for a root, and for a bucket of a store."""
     scheme, separator, rest = path.rpartition("://")
     above, slash, name = rest.rpartition("/")
     if not slash or not name:

@@ -1,4 +1,4 @@
-"""An open chain: batch writes that append need nothing of each other, and each takes the first free slot."""
+"""An open chain: appending batch writes do not depend on each other, and each takes the first free slot."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from filesink.ledger.record import EpochRecord
 
 
 def append(record: EpochRecord, ledger: Ledger) -> EpochRecord:
-    """Create ``record`` in the first free slot of an open chain; return it as it stands there.
+    """Create ``record`` in the first free slot of an open chain; return it as it is there.
 
     Raises:
         CommitStateUnknown, StorageError: see ``Ledger.decide``.
@@ -26,12 +26,12 @@ def append(record: EpochRecord, ledger: Ledger) -> EpochRecord:
 
 
 def _is_sure_to_count(placed: EpochRecord, ledger: Ledger) -> bool:
-    """As ``Ledger.counts``; whoever cannot tell must not take a record that stands for one that does not."""
+    """As ``Ledger.counts``, but raises if that cannot be told: the record must not be taken for absent."""
     try:
         return ledger.counts(placed.slot)
     except FilesinkError as error:
         raise CommitStateUnknown(
-            f"{ledger.directory.path_of(placed.slot, 'record')} stands, and whether it counts could not be "
-            f"looked at ({error.message}). Nothing was deleted; call recover() later",
+            f"{ledger.directory.path_of(placed.slot, 'record')} exists, but whether it counts could not be "
+            f"checked ({error.message}). Nothing was deleted; call recover() later",
             code="DECIDE_UNKNOWN",
         ) from error

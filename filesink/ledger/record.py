@@ -87,9 +87,10 @@ class TakenBack:
     """An epoch that undoes the one before it, whose bytes were lost: the state is that before both.
 
     Attributes:
-        slot: of the epoch that is undone. It is not used again, since calls of its drivers may be carried out
-            late. Its own, where nothing stood that a late call could not put there now.
-        writer: that of the batch write that is undone, whose tag its files bear.
+        slot: of the epoch that is undone. It is never used again, since late requests of that epoch's drivers
+            may still write there. In a claim it is the record's own slot: such a claim only says that the
+            ``txn_id`` stands for no write any more.
+        writer: ``BatchWrite.writer`` of the write that is undone, whose tag is in the names of its files.
     """
 
     slot: int

@@ -74,7 +74,7 @@ class Chain:
 
 
 def leftovers(chain: Chain, files: Iterable[Hidden]) -> Iterator[Leftover]:
-    """Those of ``files`` that are dead files of ``chain``."""
+    """The ``files`` that are dead files of ``chain``."""
     tag = sink_tag(chain.sink_id)
     # By its own name, of which there is one only: a directory has several where case makes no difference.
     named = {name_of(path) for path in chain.named}

@@ -1,9 +1,9 @@
 """Where a batch write with a ``txn_id`` is found again, however long ago it was, and in whatever mode.
 
-Its record says what it would publish, and its claim (``filesink.ledger.claims``) that it may. Who finds
-another's claim there has lost, and publishes nothing. The last offline compaction is found here, too: it
-shares the chain of writes that replace files, and leaves copies of its records in one of its own, in the
-same slots.
+Its record says what it would publish; its claim (``filesink.ledger.claims``) says that it may. A write that
+finds another one's claim has lost and publishes nothing. The last offline compaction is found here, too: it
+shares the chain of writes that replace files, and leaves copies of its records in a chain of its own, in
+the same slots.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _LAST_WITH_LEDGERS = 2
 def find_write(cause: BatchWrite, ledger: Ledger) -> EpochRecord | None:
     """The record of a batch write with the ``txn_id`` of ``cause``, if it may be published.
 
-    Of earlier releases it may still have to be carried through.
+    A record of an earlier release may not be published yet; then the caller completes its epoch.
     """
     claims = ledger.claims(cause.remembered_in)
     found = claims.standing()
@@ -45,7 +45,9 @@ def is_valid(record: EpochRecord, ledger: Ledger) -> bool:
 
 
 def remember(record: EpochRecord, ledger: Ledger) -> None:
-    """Have what ``record`` takes back be found no more, and offline compaction be found. Replayable.
+    """Make sure that a write which ``record`` takes back is found no more. Replayable.
+
+    Also notes the claim of a batch write as done, and copies the record of an offline compaction.
 
     Called when everything else of the epoch is done, before it is complete.
     """
@@ -81,7 +83,7 @@ def _forget(undone: EpochRecord, ledger: Ledger) -> None:
 
 
 def other_mode(record: EpochRecord) -> ConcurrentDriverError:
-    """The error for a write whose ``txn_id`` is decided in another chain, and not carried through."""
+    """The error for a write whose ``txn_id`` is decided in another chain, and not complete."""
     mode = record.cause.mode.value if isinstance(record.cause, BatchWrite) else ""
     return ConcurrentDriverError(
         f"the write of this txn_id is decided in mode '{mode}' (slot {record.slot} of '{record.sink_id}') "

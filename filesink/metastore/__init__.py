@@ -1,4 +1,5 @@
 """Announcing partitions: the contract of a metastore, triggers, policies, and one room for each metastore.
 
-May use ``parts`` and below. The rooms of metastores know ``api`` and none of each other.
+May use ``parts`` and below; stands beside ``commit`` and does not know it. The rooms of metastores may use
+``api``, ``service_errors`` and the ground, and none may use another.
 """

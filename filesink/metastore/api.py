@@ -120,7 +120,7 @@ class Table:
     bucket_columns: tuple[str, ...] = ()
 
     def column_names(self) -> list[str]:
-        """Of the columns, and of the partition keys."""
+        """The names of the columns and of the partition keys."""
         return [column.name for column in (*self.columns, *self.partition_keys)]
 
 
@@ -175,7 +175,7 @@ class Metastore(ABC):
 
     @abstractmethod
     def create_table(self, table: Table) -> None:
-        """Create a table, unless one of that name exists: then that one is left alone."""
+        """Create a table. An existing table of that name is left alone."""
 
     @abstractmethod
     def alter_table(self, name: TableName, change: TableChange) -> None:
@@ -183,7 +183,7 @@ class Metastore(ABC):
 
     @abstractmethod
     def get_partitions(self, table: Table, values: Sequence[Values]) -> list[Partition]:
-        """Those of ``values`` that exist, in any order. A table that is gone may look like an empty one."""
+        """The partitions of ``values`` that exist, in any order. A table that is gone may look empty."""
 
     @abstractmethod
     def add_partitions(self, table: Table, partitions: Sequence[Partition]) -> set[Values]:

@@ -26,7 +26,7 @@ class DuePartitions:
     def announcements(
         self, epoch: EpochContext, prepared: Prepared[HeldFile, Committable]
     ) -> Announcements[Announced]:
-        """Those that are due, and what keeps waiting, including the watermark."""
+        """The partitions that are due, and what keeps waiting, including the watermark."""
         found, watermark = gathered(
             epoch.waiting, prepared.committables, slot=epoch.slot, now_ms=epoch.now_ms
         )

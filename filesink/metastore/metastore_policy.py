@@ -67,8 +67,8 @@ class MetastorePolicy(CommitPolicy):
         table: ``"database.table"``.
         metastore: where the table is.
         create: make the table if there is none, external or managed; ``None`` refuses to start.
-        on_new_columns: what happens to columns that the table does not have: ``"refuse"`` to start, or
-            ``"add"`` them to the table.
+        on_new_columns: what happens to columns that the table does not have: ``"refuse"`` does not start,
+            ``"add"`` adds them to the table.
 
     Raises:
         ConfigError: ``TABLE_NAME``, ``BAD_VALUE``.
@@ -229,7 +229,7 @@ class MetastorePolicy(CommitPolicy):
         return found
 
     def _describe_table(self, table: Table, batch: Sequence[CommittedPartition], site: Site) -> None:
-        """Of a table without partitions, the directory is the base path, and the statistics are its own."""
+        """Set the statistics of a table without partitions; its directory is the base path."""
         check_place(table, site, so_far=AFTER)
         for one in batch:
             values_in(table.name, (), one.bucket)
@@ -241,7 +241,7 @@ class MetastorePolicy(CommitPolicy):
 def _changed(
     known: Iterable[Partition], wanted: Mapping[Values, CommittedPartition], site: Site
 ) -> Iterator[Partition]:
-    """Those whose statistics are not what they should be."""
+    """The partitions whose statistics are not what they should be."""
     for partition in known:
         changed = statistics(wanted[partition.values], site.store, partition.parameters)
         if any(partition.parameters.get(name) != value for name, value in changed.items()):

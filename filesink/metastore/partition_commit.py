@@ -25,7 +25,8 @@ class PartitionCommit:
 
     Args:
         trigger: ``PartitionCommit.process_time()`` or ``PartitionCommit.partition_time(…)``.
-        delay: after which a partition is due, by the trigger's clock; ``int`` is milliseconds.
+        delay: how long to wait before a partition is announced, by the trigger's clock; ``int`` is
+            milliseconds.
         policies: run in this order for each announced partition.
 
     Raises:
@@ -70,12 +71,13 @@ class PartitionCommit:
         """Due when the watermark has passed the partition's time and the delay.
 
         The watermark is the latest time seen in ``watermark_column``, less ``allowed_lateness``. Times
-        more than a day ahead of the driver's clock are taken for errors and do not count.
+        more than a day ahead of the driver's clock are considered errors and do not count.
 
         Args:
-            extractor: how partition values become a time: ``"$day $hour:00:00"``. A partition of null is due
-                at once. Any other partition whose values are no time waits for the end of the input: the
-                log says so once, and reports count it in ``metrics["partitions_without_time"]``.
+            extractor: how partition values become a time: ``"$day $hour:00:00"``. A partition with a null
+                value is announced at once. Any other partition whose values are not a time waits for the end
+                of the input: the log says so once, and reports count it in
+                ``metrics["partitions_without_time"]``.
             watermark_column: timestamps or dates.
             allowed_lateness: how late records may be; ``int`` is milliseconds.
             time_zone: of the partition values, and of a watermark column without a zone

@@ -3,8 +3,8 @@
     pending files ─▶ waiting partitions ─▶ trigger ─▶ announcement on record ─▶ policies, in order
                      (state of the ledger)            (decided)                 (after the files)
 
-The record decides what is announced; a policy is told only after all files are visible. Before that it is
-asked whether it could announce them: afterwards there is no way back.
+The record decides what is announced. A policy is called to announce only after all files are visible. Before
+the epoch is decided it is asked whether it could: later there is no way back.
 """
 
 from __future__ import annotations

@@ -37,11 +37,11 @@ class CommittedPartition:
     Attributes:
         bucket: its directory below the base path; ``""`` is the base path itself.
         values: of the partition columns in the directory's name; null is ``None``.
-        location: of its directory, as a URI.
+        location: its directory, as a URI.
         epoch: the slot that announces it.
         files: paths, relative to the base path, that this epoch has made visible.
-        file_count, rows, bytes: since it was last announced; ``0`` if an overwrite has removed all files of
-            the directory, which may be any directory below the base path that had files.
+        file_count, rows, bytes: what was added since it was last announced. ``0`` if an overwrite emptied the
+            directory; any directory below the base path that had files can be reported in this way.
         may_be_repeated: whether this announcement may have been made before, in part or as a whole.
     """
 
@@ -58,14 +58,14 @@ class CommittedPartition:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Site:
-    """Where a sink writes and what.
+    """Where a sink writes, and what.
 
     Attributes:
         base_path: as the user gave it.
         partition_columns: the columns that name the directories; ``None`` if the assigner does not tell.
         hive_format: what Hive calls the format of the files; ``None`` if it has no name for it.
         avro_schema: the JSON that the user gave for Avro files; ``None`` if their schema follows from the
-            columns, or they are no Avro files.
+            columns, or the files are not Avro.
     """
 
     store: Store
@@ -79,7 +79,7 @@ class CommitPolicy(ABC):
     """One step of announcing. For steps of your own, ``PartitionPolicy`` is simpler.
 
     Attributes:
-        failure: why the last ``commit_all`` has returned something; ``None`` if it does not say.
+        failure: why the last ``commit_all`` returned partitions to try again; ``None`` if it is not known.
     """
 
     failure: Exception | None = None
@@ -91,18 +91,19 @@ class CommitPolicy(ABC):
         """
 
     def check(self, partitions: Sequence[CommittedPartition], site: Site) -> None:  # noqa: B027 - as above
-        """Raise if ``partitions``, never none, cannot be announced.
+        """Raise if ``partitions``, which are never empty, cannot be announced.
 
-        Called before the epoch that announces them is decided, and before one that puts the first files,
-        named in ``files``, into partitions that are announced later: afterwards there is no way back.
-        Errors that may pass, ``MetastoreError`` or ``StorageError`` without a conflict, do not stop it.
+        Called before an epoch is decided that announces them, or that puts first files, see ``files``, into
+        partitions that are announced later. Raising here still refuses the epoch; later nothing can.
+        Errors that may pass, ``MetastoreError`` or ``StorageError`` without a conflict, do not refuse it.
         """
 
     @abstractmethod
     def commit_all(self, partitions: Sequence[CommittedPartition], site: Site) -> list[CommittedPartition]:
-        """Announce the partitions of an epoch, never none; returns those to try again. Replayable.
+        """Announce the partitions of an epoch, at least one; return those to try again. Replayable.
 
-        Raises for what can never succeed. Called on the driver after all files of the epoch are visible.
+        Raises if trying again can never succeed. Called on the driver after all files of the epoch are
+        visible.
         """
 
     def close(self) -> None:  # noqa: B027 - most have nothing to let go of
@@ -116,7 +117,7 @@ class PartitionPolicy(CommitPolicy):
     def commit(self, partition: CommittedPartition) -> None:
         """Announce one partition. Replayable.
 
-        Raise ``StorageError`` or ``MetastoreError`` to be called again after a pause. Anything else
+        Raise ``StorageError`` or ``MetastoreError`` to be called again after a pause. Any other exception
         fails the epoch, which stays decided: the next start calls again.
         """
 
@@ -147,7 +148,7 @@ class PartitionPolicy(CommitPolicy):
 
 
 class SuccessFilePolicy(CommitPolicy):
-    """Puts an empty file into the partition's directory; one that is there is left alone.
+    """Puts an empty file into the partition's directory; an existing one is left alone.
 
     Args:
         name: begins with ``_`` or ``.``, so that readers of data skip it.
@@ -184,7 +185,7 @@ class ListenerPolicy(PartitionPolicy):
     """Calls a function for each partition that is announced.
 
     Args:
-        listener: told of each partition at least once; it may raise as ``PartitionPolicy.commit`` may.
+        listener: called at least once for each partition; may raise the same as ``PartitionPolicy.commit``.
     """
 
     def __init__(self, listener: Callable[[CommittedPartition], object]) -> None:

@@ -31,12 +31,12 @@ def sentence(text: str) -> str:
 
 
 def is_denied(text: str) -> bool:
-    """Whether it speaks of missing permission: whoever asks again is told the same."""
+    """Whether ``text`` is about a missing permission: asking again gives the same answer."""
     return _DENIED.search(text) is not None
 
 
 def is_refused(text: str) -> bool:
-    """Whether it speaks of something that is not there or does not fit, by the names of Hive's exceptions."""
+    """Whether ``text`` is about something missing or unfit, by the names of Hive's exceptions."""
     return _REFUSED.search(text) is not None
 
 

@@ -1,4 +1,4 @@
-"""Announces partitions for a user who would rather go on than have all of them announced.
+"""Announces what it can, for a user who prefers to go on without some partitions.
 
 Rules:
 1. Only if the user says so, ``recover(announce="skip")``. What is left out is named, never silent.
@@ -54,7 +54,7 @@ class SkippingCommitter(SinkAggregatedCommitter[Committable, Announced]):
 
 
 def refused(committer: PartitionCommitter, values: Sequence[Announcement]) -> list[Announcement]:
-    """Those of the waiting ``values`` that could not be announced if they were due."""
+    """The waiting ``values`` that could not be announced if they were due."""
 
     def check(some: Sequence[Announcement]) -> list[Announced]:
         committer.check(some)
@@ -66,7 +66,7 @@ def refused(committer: PartitionCommitter, values: Sequence[Announcement]) -> li
 def _failing(
     call: Callable[[Sequence[Announcement]], Sequence[Announced]], values: Sequence[Announcement]
 ) -> list[Announcement]:
-    """Those for which ``call`` raises or that it returns."""
+    """The ``values`` that ``call`` returns, or for which it raises."""
     try:
         return [one for one in call(values) if isinstance(one, Announcement)] if values else []
     except FilesinkError as error:

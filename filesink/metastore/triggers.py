@@ -57,15 +57,15 @@ class Trigger(ABC):
         return False
 
     def check_partitions(self, columns: Sequence[str]) -> None:  # noqa: B027 - most look at none
-        """Raise ``ConfigError`` if partitions by ``columns`` cannot be judged. Called with the build."""
+        """Raise ``ConfigError`` if partitions by ``columns`` cannot be judged. Called by ``build()``."""
 
     def check_example(self, bucket: str) -> None:  # noqa: B027 - as above
-        """Raise ``ConfigError`` if directories like ``bucket`` cannot be judged. Called with the build."""
+        """Raise ``ConfigError`` if directories like ``bucket`` cannot be judged. Called by ``build()``."""
 
     def check_types(self, types: Mapping[str, pa.DataType]) -> None:  # noqa: B027 - as above
-        """Raise ``ConfigError`` if no value of the partition columns can be judged. Called before a write.
+        """Raise ``ConfigError`` if values of such columns cannot be judged. Called before a write.
 
-        ``types``: by the columns' names, in lower case.
+        ``types``: the types of the partition columns, by their names in lower case.
         """
 
 
@@ -141,8 +141,8 @@ class PartitionTime(Trigger):
         missing = self.columns() - {name.lower() for name in columns}
         if missing:
             raise ConfigError(
-                f"extractor {self.extractor[:80]!r} names {', '.join(sorted(missing))!r}, and partitions are "
-                f"by {', '.join(columns) or 'no column'}: none would ever be due",
+                f"extractor {self.extractor[:80]!r} names {', '.join(sorted(missing))!r}, but partitions are "
+                f"by {', '.join(columns) or 'no column'}: no partition would ever be due",
                 code="BAD_VALUE",
             )
 
@@ -150,9 +150,9 @@ class PartitionTime(Trigger):
         """See ``Trigger.check_example``."""
         if self.time_of(bucket) is None:
             raise ConfigError(
-                f"{self._how()} reads no time from directories like '{bucket}': none would ever be due. Use "
-                "BucketAssigner.partition_bucket_assigner, or a date pattern with quoted names of columns "
-                "(\"'day='yyyy-MM-dd\"), and the formatter of its times",
+                f"{self._how()} reads no time from directories like '{bucket}': none of them would ever be "
+                "due. Use BucketAssigner.partition_bucket_assigner, or a date pattern with quoted names of "
+                "columns (\"'day='yyyy-MM-dd\"), and the formatter of its times",
                 code="BAD_VALUE",
             )
 
@@ -165,8 +165,8 @@ class PartitionTime(Trigger):
         if not any(self._read(dict(zip(names, values, strict=True))) for values in product(*examples)):
             kinds = ", ".join(f"{name} ({types[name]})" for name in names)
             raise ConfigError(
-                f"{self._how()} reads no time from any value of {kinds}: none would ever be due. Give a "
-                "formatter, such as formatter='yyyyMMdd', that fits the text of these values",
+                f"{self._how()} reads no time from any value of {kinds}: no partition would ever be due. "
+                "Give a formatter, such as formatter='yyyyMMdd', that fits the text of these values",
                 code="BAD_VALUE",
             )
 

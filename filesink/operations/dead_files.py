@@ -93,7 +93,7 @@ class DeadFiles:
         yield from leftovers(chain, files)
 
     def _without_chain(self, seen: dict[str, list[Hidden]], oldest: int | None) -> Iterator[Leftover]:
-        """Of files with the tag of a batch write, or of a sink that has no ledger here."""
+        """Dead files with the tag of a batch write, or of a sink that has no ledger here."""
         for chain in self._batch_writes() if seen else ():
             yield from leftovers(chain, seen.pop(sink_tag(chain.sink_id), ()))
         for file in (file for files in seen.values() for file in files):

@@ -55,7 +55,7 @@ class Parts(Protocol):
         ...
 
     def signature(self, schema: pa.Schema) -> str:
-        """Of format, options and schema; a part is continued only by an equal one."""
+        """Names format, options and schema; a part is continued only if they are equal."""
         ...
 
     def carry_over(self, writer: PartWriter) -> bytes:
@@ -207,7 +207,7 @@ class WriterBucket:
 
     @property
     def writer(self) -> PartWriter | None:
-        """The file being written; for whoever limits memory and descriptors."""
+        """The file being written; the writer needs it to limit memory and descriptors."""
         return self._open.writer if self._open else None
 
     def _leave_unused(self, part: _OpenPart) -> None:

@@ -142,7 +142,7 @@ _T = TypeVar("_T", bound=Committable)
 def by_kind(
     committables: Sequence[Committable],
 ) -> tuple[list[PendingFile], list[UndoneFile], list[DiscardFile], list[ReplacedFile]]:
-    """Those that a committer does something with, sorted."""
+    """The committables for which a committer has something to do, by their kinds."""
     pending: list[PendingFile] = []
     undone: list[UndoneFile] = []
     discards: list[DiscardFile] = []

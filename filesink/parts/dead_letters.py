@@ -31,13 +31,13 @@ FORMAT: Final = ParquetWriterFactory(compression="zstd")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeadLetters:
-    """Where records go that cannot be written.
+    """Where records that cannot be written go.
 
     Attributes:
         path: relative to the base path; begins with ``_dead_letters``, so that readers of the base
             path do not look there.
-        limit: of one task; one more bad record fails the epoch, since then more is wrong than a few
-            records.
+        limit: how many records one task may put aside. One more fails the epoch: then more is wrong than
+            a few records.
 
     Raises:
         ConfigError: ``BAD_VALUE``.
@@ -114,7 +114,7 @@ class Rejections:
         where = f"{records.num_rows} records of partition {self._partition}"
         if self._dead_letters is None:
             raise BucketError(
-                f"{error.message}, in {where} that were looked at together. Nothing was committed. Give such "
+                f"{error.message}, in {where} (checked as one batch). Nothing was committed. Give such "
                 "records another value before the write, or have them put aside with "
                 "FileSink….on_bad_record(DeadLetters())",
                 code=error.code,
@@ -128,7 +128,7 @@ class Rejections:
         if self.count > limit:
             raise EncoderError(
                 f"more than {limit} records of one task cannot be written, the last is {last}. Nothing was "
-                "committed; raise the limit of DeadLetters if they are really bad",
+                "committed. If these records are meant to be put aside, raise DeadLetters(limit=…)",
                 code="DEAD_LETTERS",
             ) from cause
 

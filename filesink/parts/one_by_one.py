@@ -29,10 +29,10 @@ class OneByOne:
         self._runner = runner
 
     def succeeding(self, doing: str, step: Callable[[FileT], None], files: Sequence[FileT]) -> list[FileT]:
-        """Those of ``files`` for which ``step`` was done; the others are to be tried again.
+        """Do ``step`` for each file; return the files for which it succeeded. Try the others again.
 
         Raises:
-            CommitConflictError, StagedDataLost: that cannot help. All files have been tried.
+            CommitConflictError, StagedDataLost: trying again cannot help. All files have been tried.
         """
 
         def attempt(file: FileT) -> StorageError | None:

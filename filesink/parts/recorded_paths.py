@@ -5,11 +5,11 @@
     replaced          what readers see, whoever wrote it; never by the epoch of a micro-batch
     superseded        a part file of any sink that readers see, and another one that has its rows
 
-Who can write into the directory of a ledger gets checksums right, too. So a record is believed as far as
-it could have been decided, and a task as far as it could have written what it reports.
+Anybody who can write into the directory of a ledger can get checksums right, too. So a record is believed as
+far as it could have been decided, and a task as far as it could have written what it reports.
 
 Rules:
-1. Checked is whatever is decided, read from a ledger or reported, before anything is done for it.
+1. Everything that is decided, read from a ledger or reported is checked before anything is done for it.
 2. What is refused when it is read was refused before it was decided. So these rules may be widened from
    release to release, and never narrowed.
 3. Buckets are judged by where they lead, not by what an assigner may call them.
@@ -64,11 +64,11 @@ _GROUP = re.compile(r"[0-9A-Za-z-]{0,64}")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Authors:
-    """Who may have written what is named.
+    """The sinks and writes that may have written the files a record names.
 
     Attributes:
-        tags: of the chain, and of other ids that its files were written for.
-        slot: the newest that names may tell; ``None`` if it is not known here.
+        tags: the tag of the chain, and of other ids that its files were written for.
+        slot: the newest slot that names may have; ``None`` if it is not known here.
     """
 
     tags: Collection[str]
@@ -76,7 +76,7 @@ class Authors:
 
     @staticmethod
     def of(*sink_ids: str, slot: int | None = None) -> Authors:
-        """Those whose files bear the tags of ``sink_ids``."""
+        """The authors of files whose names have the tags of ``sink_ids``."""
         return Authors(tags=frozenset(map(sink_tag, sink_ids)), slot=slot)
 
     def wrote_hidden(self, path: str) -> bool:
@@ -193,18 +193,18 @@ def _authors(record: EpochRecord) -> Authors:
 def _check_cause(record: EpochRecord) -> None:
     """What leads to other records: its chain, the claims of a txn_id, and the one that it takes back."""
     if not is_sink_id(record.sink_id):
-        raise SecurityError(f"'{shown(record.sink_id)}' is no name of a ledger", code="FOREIGN_FILE")
+        raise SecurityError(f"'{shown(record.sink_id)}' is not the name of a ledger", code="FOREIGN_FILE")
     match record.cause:
         case BatchWrite(remembered_in=name) if name and not _MEMORY.fullmatch(name):
-            raise SecurityError(f"ledger '{shown(name)}' is not that of a txn_id", code="FOREIGN_FILE")
-        case TakenBack(slot=slot) if slot > record.slot:  # who looks for the last that counts goes backwards
+            raise SecurityError(f"ledger '{shown(name)}' is not a ledger of a txn_id", code="FOREIGN_FILE")
+        case TakenBack(slot=slot) if slot > record.slot:  # or a search for the last that counts would not end
             raise StateCorruptError("it takes back an epoch that comes after it", code="JSON")
         case _:
             pass
 
 
 def _check_kinds(cause: Cause, files: Iterable[Committable]) -> None:
-    """Who appends replaces nothing, and finished files of ours are taken back by one kind of epoch only."""
+    """An appending epoch replaces nothing, and only one kind of epoch takes back finished files of ours."""
     appends = isinstance(cause, MicroBatch) or (
         isinstance(cause, BatchWrite) and cause.mode is SaveMode.APPEND and not cause.supersedes
     )
@@ -251,6 +251,6 @@ def _foreign(file: Committable) -> SecurityError:
             paths = []
     what = " from ".join(f"'{shown(path)}'" for path in paths)
     return SecurityError(
-        f"{what} is named as a {type(file).__name__}, and its sink cannot have written that",
+        f"the record names {what} as a {type(file).__name__}, but its sink cannot have written such an entry",
         code="FOREIGN_FILE",
     )

@@ -26,8 +26,8 @@ T = TypeVar("T")
 class Allowance:
     """How much may be written to a part before ``should_roll_on_event`` is asked again.
 
-    Writing continues while the part has grown by at most ``bytes`` and by fewer than ``rows`` records. So
-    the record that crosses the limit is the last one. ``None`` is no limit.
+    Writing continues while the part has grown by at most ``bytes`` and by fewer than ``rows`` records. The
+    record that crosses a limit is written, too: one record may exceed ``bytes``. ``None`` means no limit.
     """
 
     bytes: int | None

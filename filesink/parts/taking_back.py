@@ -1,4 +1,4 @@
-"""Takes files back for good that an epoch has published: the epoch is undone, and will be written again."""
+"""Takes back, for good, files that an epoch has published: the epoch is undone and will be written again."""
 
 from __future__ import annotations
 
@@ -28,7 +28,8 @@ class TakingBack:
     def commit(self, undone: Sequence[UndoneFile]) -> list[UndoneFile]:
         """Remove the files, durably; return those that are left. Replayable.
 
-        A publication that was answered with an error may yet be carried out: not without what it publishes.
+        A publication that was answered with an error may still take effect later. The hidden files go first,
+        so that it finds nothing to publish.
         """
         self._runner.run(self._store.discard, [file.staged.path for file in undone])
         done = set(self._each.succeeding("taking back", self._take_away, undone))

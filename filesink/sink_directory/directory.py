@@ -23,7 +23,8 @@ class SinkDirectory:
 
     Raises:
         StateError: ``NO_INVENTORY``, the path was written before there were inventories, see
-            ``filesink.adopt``; ``ADOPTING``, that was cut off; ``HISTORY_EXPIRED``, see ``snapshot``.
+            ``filesink.adopt``; ``ADOPTING``, its adoption runs or was interrupted; ``HISTORY_EXPIRED``, see
+            ``snapshot``.
         StateCorruptError: the inventory is damaged; the message names the file.
     """
 
@@ -40,7 +41,7 @@ class SinkDirectory:
         return self._site.snapshots().newest()
 
     def sinks(self) -> list[SinkState]:
-        """How far each sink of the path is, and what it still holds back. Needs no inventory."""
+        """The state of each sink of the path, and what it still holds back. Needs no inventory."""
         return sink_states(self._site.store)
 
     def snapshot(self, at: int | datetime | None = None) -> Snapshot:
@@ -50,8 +51,8 @@ class SinkDirectory:
             at: the version, or a moment, with a time zone; ``None`` for the newest version.
 
         Raises:
-            ConfigError: ``BAD_VALUE``; ``NO_VERSION``, there is none such yet.
-            StateError: ``HISTORY_EXPIRED``, that is longer ago than is remembered.
+            ConfigError: ``BAD_VALUE``; ``NO_VERSION``, that version does not exist yet.
+            StateError: ``HISTORY_EXPIRED``, that version is not remembered any more.
         """
         snapshots = self._site.snapshots()
         version = snapshots.version_at(_ms(at)) if isinstance(at, datetime) else _version(at, name="at")
@@ -62,7 +63,7 @@ class SinkDirectory:
         """All epochs above version ``after``, in the order of their versions.
 
         Args:
-            after: a version; ``None`` for all that are remembered, as far back as that is.
+            after: a version; ``None`` for all epochs that are remembered.
 
         Raises:
             StateError: ``HISTORY_EXPIRED``, some are not remembered any more.
@@ -70,15 +71,15 @@ class SinkDirectory:
         return epochs_in(self._site.snapshots().epochs(_version(after, name="after")))
 
     def schema(self) -> pa.Schema:
-        """The columns of the newest data, and those that its directories show.
+        """The columns of the newest data, with the partition columns of its directories.
 
         Raises:
-            StateError: ``NO_SCHEMA``, nobody has noted any, and the files do not tell.
+            StateError: ``NO_SCHEMA``, no columns were noted, and the files do not tell.
         """
         return self.snapshot().schema
 
     def schemas(self) -> Mapping[str, pa.Schema]:
-        """All columns that the epochs which are remembered have had, by id, the oldest first."""
+        """The schemas of all remembered epochs, by id, the oldest first."""
         rows = self._site.snapshots().epochs(None)
         names = dict.fromkeys(name for name in rows["schema"].to_pylist() if name)
         return {name: self._site.schema(name) for name in names}

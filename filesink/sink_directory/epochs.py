@@ -23,10 +23,10 @@ class Epoch:
         query_id, batch_id: of a micro-batch; ``None`` for any other kind.
         mode, txn_id: of a batch write; ``None`` for any other kind, ``txn_id`` also if there was none.
         decided, visible: when it was decided, and when all its files were visible; in UTC.
-        rows: that came in. Those of parts that stay open become visible with a later epoch.
+        rows: number of rows that came in. Rows of parts that stay open become visible with a later epoch.
         bytes: size of the files that became visible.
-        files: their number.
-        removed: number of files that it has removed, or replaced.
+        files: number of these files.
+        removed: number of files that it removed or replaced.
         application, user, host: whose program it was; each ``""`` if that is not known.
         source: Spark's text of the offsets of its input, or ``""``.
         schema: id of the columns of its input, see ``SinkDirectory.schemas``; ``""`` if they are not known.

@@ -1,4 +1,4 @@
-"""The two doors of this room: who reads what a path holds, and who has it looked up."""
+"""The two doors of this room: ``open`` reads what a path holds, ``adopt`` makes its inventory."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def open(  # noqa: A001 - as in gzip and zipfile: it is called filesink.open
 ) -> SinkDirectory:
     """What sinks have written to ``path``: its files, epochs, columns and sinks, without Spark.
 
-    Needs the right to read only. ``filesink.open("/data/trips").snapshot().dataset()`` has every row once.
+    Only needs the right to read. ``filesink.open("/data/trips").snapshot().dataset()`` has every row once.
 
     Args:
         path: the base path of the sinks.
@@ -31,7 +31,7 @@ def open(  # noqa: A001 - as in gzip and zipfile: it is called filesink.open
 
     Raises:
         ConfigError: ``NO_PATH``, there is nothing; ``NO_SINK``, no sink has written there, and the message
-            names those that have nearby; or path or options cannot be used.
+            names sinks nearby; or the path or the options cannot be used.
     """
     return SinkDirectory(_site=_site(path, storage_options))
 
@@ -39,7 +39,7 @@ def open(  # noqa: A001 - as in gzip and zipfile: it is called filesink.open
 def adopt(path: str | PathLike[str], storage_options: Mapping[str, Any] | None = None) -> SinkDirectory:
     """Make the inventory of a path that was written by a release without one, or whose inventory is damaged.
 
-    Lists all directories, and may be called while sinks write. It may be repeated; snapshots can be had from
+    Lists all directories. May be called while sinks write, and may be repeated. Snapshots can be read from
     the version of the adoption on.
 
     Args:
@@ -48,7 +48,7 @@ def adopt(path: str | PathLike[str], storage_options: Mapping[str, Any] | None =
 
     Raises:
         ConfigError: as from ``open``.
-        StateError: ``AT_WORK``, an epoch is decided and does not become complete; ``CONCURRENT``, call again.
+        StateError: ``AT_WORK``, an epoch is decided but does not complete; ``CONCURRENT``, call again.
         StateCorruptError: a ledger is damaged.
     """
     site = _site(path, storage_options)

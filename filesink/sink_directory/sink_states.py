@@ -28,13 +28,13 @@ class SinkState:
         id: of the chain: ``uid-<uid>`` and ``query-<query id>`` of streams, ``appends-<uid>`` and ``appends``
             of batch writes that append, ``exclusive`` of all other batch writes and of offline compaction.
         uid: the user's name of the sink; ``None`` if the chain has none.
-        query_id: of the streaming query that has written last; ``None`` if none has.
+        query_id: the id of the streaming query that wrote last; ``None`` if no query has written.
         slot: the newest epoch that is decided.
-        decided: when that was, in UTC; ``None`` before the first.
-        complete: whether every epoch that is decided is also visible and announced.
-        open_parts, open_rows: part files that later epochs go on with, and the rows in them, which no reader
-            sees yet.
-        waiting_files, waiting_rows: small files that wait for compaction, as well.
+        decided: when it was decided, in UTC; ``None`` before the first.
+        complete: whether every decided epoch is also visible and announced.
+        open_parts, open_rows: part files that later epochs continue, and their rows, which no reader sees
+            yet.
+        waiting_files, waiting_rows: small files that wait for compaction, and their rows.
         waiting_partitions: directories that wait to be announced.
     """
 

@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 class Snapshot:
     """The files that are live at one version, each row of them once. Made by ``SinkDirectory.snapshot``.
 
-    It stays as it is, whatever is written meanwhile. Files that are replaced later may be removed, though:
-    who reads one then gets ``StorageError`` (``SNAPSHOT_GONE``), which names the version to read instead.
+    It stays as it is, whatever is written meanwhile. But files that are replaced later may be removed.
+    Reading one then raises ``StorageError`` (``SNAPSHOT_GONE``), which names the version to read instead.
 
     Attributes:
         version: see ``Epoch``.

@@ -31,7 +31,7 @@ class AtEnd(Enum):
     """What becomes of open parts and of files that wait when a query ends by itself."""
 
     PUBLISH = "publish"
-    KEEP = "keep"  # but for what is due: no other run may look for long
+    KEEP = "keep"  # except what is due: the next run may be far off
 
 
 class SinkQuery(StreamingQuery, Generic[R]):

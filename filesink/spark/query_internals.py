@@ -216,8 +216,8 @@ def _as_ours(what: str) -> Iterator[None]:
         ) from error
     except Py4JError as error:
         raise InternalError(
-            f"{what}, since Java does not answer as it should; start the query again, and report this if "
-            f"Spark {pyspark.__version__} goes on like that",
+            f"{what}, since Java does not answer as it should. Start the query again; report this if it "
+            f"happens again with Spark {pyspark.__version__}",
             code="NO_QUERY",
         ) from error
 

@@ -102,8 +102,8 @@ def _uri(scheme: str, rest: str) -> str:
 def _refuse_signature(rest: str) -> None:
     if _SIGNED.search(rest):
         raise ConfigError(
-            "the path is a signed address, and paths are logged: remove what follows the '?', make the "
-            "signature or token invalid if it was shown to anybody, and pass credentials as storage options",
+            "the path is a signed address, and paths are logged: remove the '?' and what follows, revoke the "
+            "signature or token if anybody may have seen it, and pass credentials as storage options",
             code="CREDENTIALS",
         )
 

@@ -29,7 +29,7 @@ _MARK = "\0"  # begins what an assigner gives for values that have no directory;
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Refusal:
-    """Why an id is no directory.
+    """Why an id cannot be a directory.
 
     Attributes:
         code: of the ``BucketError``.
@@ -44,7 +44,7 @@ class Refusal:
 
 _NULL: Final = Refusal(code="NULL", why="is null")
 _NO_DIRECTORY: Final = (
-    Refusal(code="ILLEGAL_CHAR", why="is no valid text, or holds NUL or a lone surrogate"),
+    Refusal(code="ILLEGAL_CHAR", why="is not valid text, or holds NUL or a lone surrogate"),
     Refusal(code="NAN", why="is NaN, which equals nothing"),
     Refusal(code="RESERVED", why="is the text '__HIVE_DEFAULT_PARTITION__', which stands for null"),
 )
@@ -57,7 +57,7 @@ class Encoded:
     Attributes:
         names: the ids, each of which has a record. Those of ``refused`` mean nothing.
         codes: for each record the index of its id.
-        refused: the indices of ids that are no directories, and why.
+        refused: the indices of ids that cannot be directories, and why.
     """
 
     names: list[str]
@@ -85,7 +85,7 @@ def check_bucket_id(bucket_id: str) -> str:
 
 
 def refusal(bucket_id: str) -> Refusal | None:
-    """Why ``bucket_id`` is no directory that every reader looks into; ``None`` if it is one."""
+    """Why not every reader would look into directory ``bucket_id``; ``None`` if all do."""
     components = bucket_id.split("/") if bucket_id else []
     for level, component in enumerate(components):
         found = _refusal(component)

@@ -1,4 +1,4 @@
-"""A file that is read by ranges, as a file for those who read on from a place."""
+"""A seekable file over ranged reads."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 class RangedFile(io.RawIOBase):
-    """Bytes that are asked for by their place; to be buffered.
+    """A raw file that reads ranges of bytes; to be wrapped in a buffer.
 
     Args:
         size: of the file, which does not change.
@@ -39,7 +39,7 @@ class RangedFile(io.RawIOBase):
         return self._position
 
     def seek(self, offset: int, whence: int = io.SEEK_SET, /) -> int:
-        """See ``io.IOBase.seek``; a place that cannot be is a ``ValueError``, as damage may name one."""
+        """See ``io.IOBase.seek``; a negative place, as damage may name one, is a ``ValueError``."""
         start = {io.SEEK_SET: 0, io.SEEK_CUR: self._position, io.SEEK_END: self._size}[whence]
         if start + offset < 0:
             raise ValueError(f"negative place {start + offset}")

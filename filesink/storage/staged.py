@@ -107,7 +107,7 @@ def own(staged: Staged, kind: type[StagedT]) -> StagedT:
     if not isinstance(staged, kind):
         raise StateError(
             f"'{staged.path}' was written by a store of another kind ({type(staged).__name__}); the base "
-            "path was moved while files were held. Use the store that wrote it to finish()",
+            "path was moved while files were held. First call finish() on a sink with the old base path",
             code="OTHER_STORE",
         )
     return staged

@@ -35,7 +35,7 @@ class ArrowWriterFactory(BulkWriterFactory):
         batch_size: a record batch ends when it takes this much memory; bytes, or text such as ``"16MiB"``.
 
     Raises:
-        FormatError: kind ``"option"``; an unknown codec or a size that is none.
+        FormatError: kind ``"option"``; an unknown codec or an invalid size.
     """
 
     compression: IpcCompression = "zstd"

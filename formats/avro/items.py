@@ -76,7 +76,7 @@ def check_items(avro: Any, count: int, data: bytes, guard: Guard) -> None:
 
 
 def _costs(avro: Any) -> list[tuple[int, int]]:  # noqa: PLR0911 - one of each kind of type
-    """Of each array and map: the fewest bytes of an item in the file, and what it takes in memory."""
+    """For each array and map: the fewest bytes of an item in the file, and its size in memory."""
     if isinstance(avro, list):
         return [cost for branch in avro for cost in _costs(branch)]
     if not isinstance(avro, dict):

@@ -84,15 +84,15 @@ def resolved(schema: Any, *, kind: str) -> Any:
         ValueError,
         RecursionError,
     ) as error:
-        raise FormatError("this is no valid Avro schema", kind=kind) from error
+        raise FormatError("this is not a valid Avro schema", kind=kind) from error
     _check_size(expanded, kind=kind)
     return expanded
 
 
 def _check_size(schema: Any, *, kind: str) -> None:
-    """Raise if whoever walks over the schema would take too long, or too many calls inside one another.
+    """Raise if walking over the schema would take too long, or would nest too many calls.
 
-    What is named twice is one object and counts twice.
+    A type that is named twice is one object, but counts twice.
     """
     waiting: list[tuple[Any, int]] = [([schema], 0)]
     seen = 0

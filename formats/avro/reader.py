@@ -33,8 +33,8 @@ _OF_A_FIELD: Final = 64  # bytes of memory, at least, while a record is Python's
 def open_reader(
     file: BinaryIO, *, schema: pa.Schema | None, split: Split | None = None
 ) -> pa.RecordBatchReader:
-    """See ``ReadableFormat.open_reader`` and ``open_split``; any Avro file of records, whoever wrote it."""
-    require_fastavro()  # who asks with no file at all learns it, too
+    """See ``ReadableFormat.open_reader`` and ``open_split``; any Avro file of records, from any writer."""
+    require_fastavro()  # raises early, even if there is no file to read
     guard = guard_of(file)
     with guard.naming():
         file.seek(0)
@@ -77,7 +77,7 @@ class _Records:
     guard: Guard
 
     def batches(self, file: BinaryIO, end: int = MAX_SIZE) -> Iterator[pa.RecordBatch]:
-        """Those of the blocks from here on that begin before ``end``."""
+        """The batches of all blocks from here on that begin before ``end``."""
         name = self.header.metadata.get(_CODEC, b"null").decode(errors="replace")
         codec = AvroCodec(name=cast("AvroCodecName", name))
         for block in avro_container.read_blocks(file, self.header.marker, self.guard, end):

@@ -42,8 +42,8 @@ def arrow_schema(schema: Json) -> pa.Schema:
         schema: with all names of types replaced by what they stand for.
 
     Raises:
-        FormatError: kind ``"schema"``; the top is no record, or a type has no form in Arrow, as a union
-            of two types, a record inside itself or a decimal of 77 digits has none. Names the column
+        FormatError: kind ``"schema"``; the top is not a record, or a type has no form in Arrow, such as a
+            union of two types, a record inside itself or a decimal of 77 digits. Names the column
             with its path.
     """
     if not isinstance(schema, dict) or schema.get("type") != "record":
@@ -71,7 +71,7 @@ def _fields(record: Json, *, path: str) -> list[Any]:
     for field in record["fields"]:
         name: object = field["name"]
         if not isinstance(name, str):
-            raise FormatError("the Avro schema has a column whose name is no text")
+            raise FormatError("the Avro schema has a column whose name is not text")
         fields.append(pa.field(name, _arrow(field["type"], path=f"{path}{name}")))
     return fields
 
@@ -102,7 +102,7 @@ def _arrow(kind: Json, *, path: str) -> Any:
 
 
 def _annotated(kind: Json, *, path: str) -> Any:
-    """A type with more said of it; what is said of another type than it is for counts for nothing."""
+    """A type with annotations. An annotation that does not fit the type is ignored, as Avro demands."""
     name, logical = kind["type"], str(kind.get("logicalType"))
     if logical == "decimal" and name in {"bytes", "fixed"}:
         precision = _number(kind, "precision", least=1, most=_MOST_DIGITS, path=path)
@@ -121,7 +121,7 @@ def _number(kind: Json, key: str, *, least: int, most: int, path: str) -> int:
     value: object = kind.get(key)
     if not isinstance(value, int) or not least <= value <= most:
         raise FormatError(
-            f"column {path!r} has a {key} in the Avro schema that is none from {least} to {most}"
+            f"column {path!r} has a {key} in the Avro schema that is not a number from {least} to {most}"
         )
     return value
 

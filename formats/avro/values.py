@@ -118,7 +118,7 @@ def _texts(column: Column, *, fixed: bool, valid: Present | None) -> list[Piece]
 def _symbols(column: Column, symbols: list[str], *, path: str) -> npt.NDArray[np.int64]:
     places = pc.index_in(column, value_set=pa.array(symbols, pa.string()))
     if places.null_count > column.null_count:
-        raise FormatError(f"column {path!r} holds a text that is none of its Avro symbols", kind="value")
+        raise FormatError(f"column {path!r} holds a text that is not one of its Avro symbols", kind="value")
     return np.asarray(places.fill_null(0)).astype(np.int64)
 
 

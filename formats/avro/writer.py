@@ -46,7 +46,7 @@ class AvroOptions:
             fit. ``None`` derives one from the columns, in which everything may be null.
 
     Raises:
-        FormatError: kind ``"option"``; an unknown codec or level, a size that is none, or no schema.
+        FormatError: kind ``"option"``; an unknown codec or level, an invalid size or an invalid schema.
     """
 
     compression: AvroCodecName = "snappy"
@@ -91,7 +91,7 @@ class AvroOptions:
             type_promotion.check_avro(before, after)
 
     def open_reader(self, file: BinaryIO, *, schema: pa.Schema | None = None) -> pa.RecordBatchReader:
-        """See ``Encoder.open_reader``; any Avro file of records, whoever wrote it. Needs fastavro."""
+        """See ``Encoder.open_reader``; any Avro file of records, from any writer. Needs fastavro."""
         return avro_reader.open_reader(file, schema=schema)
 
     def splits(self, file: BinaryIO, *, target: int) -> list[Split]:

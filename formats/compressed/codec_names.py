@@ -8,21 +8,19 @@ from formats.errors import FormatError
 
 
 def codec_name(given: object, names: Any, *, what: str) -> Any:
-    """The one of ``names`` that is meant, in any case: ``ZSTD`` is ``zstd``.
+    """The member of ``names`` that is meant, regardless of case: ``ZSTD`` is ``zstd``.
 
     Args:
-        given: by the user.
-        names: a ``Literal`` of all, in lower case.
-        what: has no others, in messages.
+        given: what the user gave.
+        names: a ``Literal`` of all names, in lower case.
+        what: the format that has these codecs, for messages.
 
     Raises:
-        FormatError: kind ``"option"``; it is none of them.
+        FormatError: kind ``"option"``; there is no codec of that name.
     """
     known = get_args(names)
     found = given.lower() if isinstance(given, str) else given
     if found not in known:
         shown = repr(given)[:40]
-        raise FormatError(
-            f"compression {shown} is none of {what}: use one of {', '.join(known)}", kind="option"
-        )
+        raise FormatError(f"{what} has no compression {shown}: use one of {', '.join(known)}", kind="option")
     return found

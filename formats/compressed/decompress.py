@@ -90,7 +90,7 @@ class _Expanded(io.RawIOBase):
         """See ``io.RawIOBase.readinto``."""
         if self._file.tell() == 0:
             if not self._file.read(1):
-                raise FormatError(f"an empty file is no {self._codec} data", kind="value")
+                raise FormatError(f"an empty file is not {self._codec} data", kind="value")
             self._file.seek(0)
         # Each codec has classes of its own for what is wrong with its data.
         with self._file.as_damage(f"{self._codec} data is damaged or cut off", on=(Exception,)):

@@ -1,7 +1,7 @@
 """Where a file of CSV can be cut: where records begin, which is seen from its beginning only.
 
-A line feed in quotes ends no record, and whoever begins in the middle cannot know whether he is in quotes. So
-the splits are made by one who reads the file from its first byte and counts quotes. That costs a whole
+A line feed in quotes ends no record, and a reader that begins in the middle cannot know whether it is in
+quotes. So the splits are made by reading the file from its first byte and counting quotes. That costs a whole
 reading at planning, up to the last cut, at the speed of memory: nothing is parsed, and records are looked for
 in the blocks around a cut only. A file no larger than the target is not read. Nor is any where no field has
 quotes (``quote_mode="none"``): there every line feed ends a record, and any ranges will do.

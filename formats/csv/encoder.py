@@ -163,7 +163,7 @@ class CsvEncoder(CsvOptions, LineEncoder):
         return pc.if_else(needs, self.dialect.quoted(text), text)
 
     def _needs_quotes(self, text: Text, position: int) -> Mask:
-        # Without quotes an empty string is nothing; whoever asks for none has asked for that.
+        # Without quotes an empty string is nothing; a user who wants no quotes has chosen that.
         needs = pc.and_(pc.equal(text, ""), self.dialect.quote_mode != "none")
         for special in (self.dialect.delimiter, self.dialect.quote, *BREAKS):
             needs = pc.or_(needs, pc.match_substring(text, special))

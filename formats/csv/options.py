@@ -32,7 +32,7 @@ class CsvValues:
     timestamp_format: str | None = None
 
     def __post_init__(self) -> None:
-        """Refuse what is no text or no pattern."""
+        """Refuse a null value that is not text, and texts that are not patterns."""
         if not isinstance(self.null_value, str):
             raise FormatError("CSV null_value must be a string", kind="option")
         self.pattern(pa.date32())

@@ -139,7 +139,7 @@ class _Parser:
                 raise
             name = names[int(where[1])]
             kind = self.schema.field(name).type
-            raise FormatError(f"column {name!r} holds text that is no {kind}", kind="value") from error
+            raise FormatError(f"column {name!r} has text that is not of type {kind}", kind="value") from error
         for batch in table.to_batches(max_chunksize=reading.most_rows(self.schema, self.guard)):
             yield reading.conformed(batch, self.schema)
 

@@ -48,7 +48,7 @@ def _batches(
     source = reading.Source(file)
     # openpyxl says what is wrong in many classes, KeyError and SyntaxError among them; none of them is
     # passed over.
-    with source.as_damage("the file is no workbook, damaged or cut off", on=(Exception,)):
+    with source.as_damage("the file is not a workbook, is damaged or cut off", on=(Exception,)):
         _check(source, guard)
         book = load_workbook(source, read_only=True, data_only=True, keep_links=False)
         for sheet in book.worksheets:
@@ -128,7 +128,7 @@ def _column(rows: list[tuple[Any, ...]], field: Any, place: int | None) -> Any:
         return pa.array(texts, pa.string()).cast(reading.with_fractions(field.type)).cast(field.type)
     except pa.ArrowException as error:
         raise FormatError(
-            f"column {field.name!r} holds a cell that is no {field.type}", kind="value"
+            f"column {field.name!r} has a cell that is not of type {field.type}", kind="value"
         ) from error
 
 

@@ -51,11 +51,11 @@ class ExcelWriterFactory(BulkWriterFactory):
     """Workbooks (``.xlsx``) with a header on every sheet; needs XlsxWriter (``filesink[excel]``).
 
     Attributes:
-        sheet_name: of the first sheet; the others get a number.
-        sheet_max_rows: rows of a sheet, its header included; what is more goes to further sheets.
+        sheet_name: the name of the first sheet; the others also get a number.
+        sheet_max_rows: most rows of a sheet, its header included; further rows go to further sheets.
 
     Raises:
-        FormatError: kind ``"option"``; no name or number that Excel takes, or XlsxWriter is missing.
+        FormatError: kind ``"option"``; a name or number that Excel does not accept, or XlsxWriter is missing.
     """
 
     sheet_name: str = "Sheet"

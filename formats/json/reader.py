@@ -83,7 +83,7 @@ def _cast(column: Any, field: Any) -> Any:
         return column.cast(columns.nullable(field, reading.with_fractions).type).cast(field.type)
     except pa.ArrowException as error:
         raise FormatError(
-            f"column {field.name!r} holds text that is no {field.type}", kind="value"
+            f"column {field.name!r} has text that is not of type {field.type}", kind="value"
         ) from error
 
 

@@ -45,7 +45,7 @@ class OrcIndexes:
         bloom_filter_fpp: chance of a false positive, between 0 and 1.
 
     Raises:
-        FormatError: kind ``"option"``; a number out of its range, or no names.
+        FormatError: kind ``"option"``; a number out of its range, or names that are not text.
     """
 
     row_stride: int = 10_000
@@ -86,8 +86,8 @@ class OrcBulkWriterFactory(BulkWriterFactory):
         metadata: key-value pairs for the footer.
 
     Raises:
-        FormatError: kind ``"option"``; an unknown codec, a size that is none, a share out of its range, no
-            ``OrcIndexes``.
+        FormatError: kind ``"option"``; an unknown codec, an invalid size, a share out of its range, or
+            ``indexes`` of another type.
     """
 
     compression: OrcCompression = "zstd"

@@ -1,1 +1,4 @@
-"""Parquet: writer, layout, encryption, reader."""
+"""Parquet: writer, layout, encryption, reader.
+
+May use the modules of ``formats`` itself, ``text`` and ``compressed``, and no other format.
+"""

@@ -19,16 +19,16 @@ _CACHED: Final = timedelta(minutes=10)  # how long unwrapped keys stay in memory
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ParquetEncryption:
-    """Which keys protect what.
+    """Which keys encrypt which columns.
 
     Attributes:
         open_kms: makes a ``pyarrow.parquet.encryption.KmsClient`` of a ``KmsConnectionConfig``; anything
             that can be pickled, such as a class at the top of a module.
         footer_key: the service's name of the key of the footer, and of all columns if no other is named.
-        column_keys: columns by the name of their key; columns without one are not encrypted then.
+        column_keys: columns by the name of their key; if it is given, other columns are not encrypted.
 
     Raises:
-        FormatError: kind ``"option"``; no name of a key, or pyarrow was built without encryption.
+        FormatError: kind ``"option"``; a key has no name, or pyarrow was built without encryption.
     """
 
     open_kms: Callable[[Any], Any]

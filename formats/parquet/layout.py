@@ -27,7 +27,7 @@ class ParquetLayout:
     """Encodings, pages and what helps readers to skip rows.
 
     Columns are named by their paths, as in ``"price"``, ``"customer.name"``, ``"tags[]"`` or
-    ``"counts.value"`` for the values of a map; only those that hold values themselves, not nested ones.
+    ``"counts.value"`` for the values of a map. Only leaf columns can be named.
 
     Attributes:
         dictionary: columns that get a dictionary, until it is larger than 256 KiB.
@@ -136,7 +136,7 @@ def _columns(names: Columns, leaves: Mapping[str, str]) -> bool | list[str]:
 def _leaves(schema: pa.Schema) -> Iterator[tuple[str, str]]:
     """The columns that hold values, in the order of the file: our path of each, and Parquet's.
 
-    pyarrow passes over a name that is none of Parquet's.
+    pyarrow silently ignores a path that is not Parquet's own.
     """
     for column in schema:
         yield from _inside(column, column.name, column.name)

@@ -32,7 +32,7 @@ def open_reader(
     """See ``BulkWriterFactory.open_reader`` and ``open_split``.
 
     Args:
-        file: a Parquet file, whoever wrote it.
+        file: a Parquet file, from any writer.
         schema: what the batches shall have.
         encryption: opens the keys, if the file is encrypted.
         split: whose row groups are wanted; ``None`` for all.

@@ -125,7 +125,7 @@ class ParquetWriterFactory(BulkWriterFactory):
         )
 
     def open_reader(self, file: BinaryIO, *, schema: pa.Schema | None = None) -> pa.RecordBatchReader:
-        """See ``BulkWriterFactory.open_reader``; any Parquet file, whoever wrote it."""
+        """See ``BulkWriterFactory.open_reader``; any Parquet file, from any writer."""
         return parquet_reader.open_reader(file, schema=schema, encryption=self.encryption)
 
     def splits(self, file: BinaryIO, *, target: int) -> list[Split]:

@@ -1,4 +1,4 @@
-"""SequenceFiles back as record batches, whoever wrote them, as far as their Writables are known here.
+"""SequenceFiles of any writer as record batches, as far as their Writables are known here.
 
 The values of a block, or of the records between two sync markers, become columns at once. Only the
 lengths of records that are in no block are read one after the other, since each says where the next is.
@@ -58,7 +58,7 @@ def open_reader(
         try:
             header, begin = read_header(file), file.tell()
         except (EOFError, ValueError) as error:
-            raise FormatError("the file is no SequenceFile, or it is cut off", kind="value") from error
+            raise FormatError("the file is not a SequenceFile, or it is cut off", kind="value") from error
     if header.codec is not None and header.codec not in _STREAMS:
         raise FormatError(
             f"SequenceFiles with {header.codec[:80]!r} cannot be read here, only with {', '.join(_STREAMS)}",

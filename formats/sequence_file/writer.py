@@ -56,10 +56,10 @@ class SequenceFileWriterFactory(BulkWriterFactory):
     """SequenceFiles of two columns, Flink's ``SequenceFileWriterFactory``.
 
     Strings become ``Text``, bytes ``BytesWritable``, 64-bit and 32-bit integers ``LongWritable`` and
-    ``IntWritable``. There is no null: a record that has one fails.
+    ``IntWritable``. Nulls do not exist: a record with a null fails.
 
     Attributes:
-        key: a column; ``None`` writes ``NullWritable`` keys, and there is one column only.
+        key: a column; ``None`` writes ``NullWritable`` keys, and then there is only one column.
         value: a column; ``None`` for the only one that is not ``key``.
         compression: ``"record"`` compresses each value by itself, which is slow and saves little;
             ``"block"`` keys and values of many records.
@@ -68,7 +68,7 @@ class SequenceFileWriterFactory(BulkWriterFactory):
         make_sync: makes the sync marker of a file, 16 bytes; random by default.
 
     Raises:
-        FormatError: kind ``"option"``; an unknown compression or codec, no size, or no name of a column.
+        FormatError: kind ``"option"``; an unknown compression or codec, an invalid size or column name.
     """
 
     key: str | None = None
@@ -105,7 +105,7 @@ class SequenceFileWriterFactory(BulkWriterFactory):
                 writables.class_of(schema.field(name))
 
     def open_reader(self, file: BinaryIO, *, schema: pa.Schema | None = None) -> pa.RecordBatchReader:
-        """See ``BulkWriterFactory.open_reader``; any SequenceFile of these Writables, whoever wrote it.
+        """See ``BulkWriterFactory.open_reader``; any SequenceFile of these Writables, from any writer.
 
         Files do not name their columns: they are called as here, else ``key`` and ``value``.
         """

@@ -49,7 +49,7 @@ class TimePattern:
         """Check every letter."""
         text: object = self.pattern
         if not isinstance(text, str) or not text or "".join(m[0] for m in _TOKEN.finditer(text)) != text:
-            raise FormatError(f"{self.kind.value}_format is no pattern such as 'yyyy-MM-dd'", kind="option")
+            raise FormatError(f"{self.kind.value}_format is not a pattern like 'yyyy-MM-dd'", kind="option")
         bare = "".join(m[0] for m in _TOKEN.finditer(text) if not m[1] and not m[0].startswith("'"))
         if not _RESERVED.isdisjoint(bare):
             raise FormatError(
@@ -61,7 +61,7 @@ class TimePattern:
         for token in self._letters():
             if token not in known:
                 raise FormatError(
-                    f"{self.kind.value}_format has {token[:20]!r}, which is none of {', '.join(known)}: use "
+                    f"{self.kind.value}_format has {token[:20]!r}; known are {', '.join(known)}: use "
                     "these, put text into single quotes, or render the column in Spark with date_format()",
                     kind="option",
                 )

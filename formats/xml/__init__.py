@@ -1,1 +1,4 @@
-"""XML of flat records."""
+"""XML of flat records: writer and reader.
+
+May use the modules of ``formats`` itself, ``text`` and ``compressed``, and no other format.
+"""

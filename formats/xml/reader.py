@@ -72,7 +72,7 @@ def _parse(parser: expat.XMLParserType, block: bytes) -> None:
         raise
     except expat.ExpatError as error:
         where = f"line {error.lineno}, column {error.offset}"
-        raise FormatError(f"the file is no XML, damaged or cut off ({where})", kind="value") from error
+        raise FormatError(f"the file is not XML, is damaged or cut off ({where})", kind="value") from error
     except (LookupError, ValueError) as error:
         raise FormatError("the file is in an encoding that cannot be read here", kind="value") from error
 
@@ -95,12 +95,12 @@ class _Records:
     def start(self, tag: str, attributes: dict[str, str]) -> None:
         depth = len(self._open)
         if depth > 2 or (depth == 2 and (self._in_attributes or tag in self._record)):
-            raise FormatError(f"element <{tag[:80]}> stands where no value can be: give layout", kind="value")
+            raise FormatError(f"element <{tag[:80]}> is where no value can be: give layout", kind="value")
         if attributes and (depth == 2 or (depth == 1 and not self._in_attributes)):
             raise FormatError(f"element <{tag[:80]}> has attributes: give layout", kind="value")
         if depth < 2 and tag != self._tags[depth]:
             raise FormatError(
-                f"element <{tag[:80]}> stands where <{self._tags[depth]}> should be: give both tags",
+                f"element <{tag[:80]}> is where <{self._tags[depth]}> should be: give both tags",
                 kind="value",
             )
         if depth == 1:
@@ -166,5 +166,5 @@ def _typed(values: list[Value | None], field: Any) -> Any:
         return text.cast(reading.with_fractions(field.type)).cast(field.type)
     except pa.ArrowException as error:
         raise FormatError(
-            f"column {field.name!r} holds text that is no {field.type}", kind="value"
+            f"column {field.name!r} has text that is not of type {field.type}", kind="value"
         ) from error

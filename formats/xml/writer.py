@@ -43,10 +43,10 @@ class XmlWriterFactory(BulkWriterFactory):
         root_tag: the outermost element.
         row_tag: the element of a record.
         layout: ``"elements"``, ``<RECORD><a>1</a></RECORD>``, or ``"attributes"``, ``<RECORD a="1"/>``.
-        block_size: records are written when this much waits, in Arrow's form.
+        block_size: records are written once so much of them waits, measured in Arrow's form.
 
     Raises:
-        FormatError: kind ``"option"``; a tag that is no XML name, an unknown layout, or no size.
+        FormatError: kind ``"option"``; a tag that is not an XML name, an unknown layout, or an invalid size.
     """
 
     root_tag: str = "RECORDS"

@@ -241,7 +241,7 @@ def test_two_drivers_with_different_batches():
     world = World()
     world.driver().run(micro_batch(0), world.job(records("0")))
     slow = world.driver()
-    with pytest.raises(ConcurrentDriverError, match="a restart goes on from the new state") as raised:
+    with pytest.raises(ConcurrentDriverError, match="a restart continues from the new state") as raised:
         slow.run(BatchWrite(), rival(world, micro_batch(1), records("1")))
     assert raised.value.code == "CONCURRENT_DRIVER"
     assert world.rows() == ["0", "1"]

@@ -494,7 +494,7 @@ def decimal(**more):
         ({"type": "fixed", "name": "f", "size": -1}, "'c0' has a size"),
         ({"type": "fixed", "name": "f", "size": 2**31}, "'c0' has a size"),
         ([["int"]], "'c0' is a union inside a union"),
-        ({"type": "record", "name": "r", "fields": [{"name": 5, "type": "int"}]}, "name is no text"),
+        ({"type": "record", "name": "r", "fields": [{"name": 5, "type": "int"}]}, "name is not text"),
     ],
     ids=str,
 )

@@ -408,7 +408,7 @@ def test_an_archive_that_is_no_workbook_is_refused():
     """A text document has the same frame."""
     file = file_of(ExcelWriterFactory(), pa.record_batch({"n": [1]}))
     replaced = [("[Content_Types].xml", "spreadsheetml.sheet.main", "wordprocessingml.document.main")]
-    with pytest.raises(FormatError, match="no workbook") as error:
+    with pytest.raises(FormatError, match="not a workbook") as error:
         ExcelWriterFactory().open_reader(remade(file, replaced), schema=NUMBERS).read_all()
     assert error.value.kind == "value"
 

@@ -336,7 +336,7 @@ def test_a_value_of_another_type_is_an_error(encoder, line):
         encoder.open_reader(io.BytesIO(line), schema=pa.schema([("n", pa.int32())])).read_all()
     assert error.value.kind == "value"
     if encoder is RFC:
-        assert error.value.message == "column 'n' holds text that is no int32"
+        assert error.value.message == "column 'n' has text that is not of type int32"
     assert "'x'" not in str(error.value)
 
 

@@ -128,7 +128,7 @@ def test_history_expires() -> None:
         lambda: snapshots.epochs(oldest - 2),
         lambda: snapshots.version_at(place.clock.now - 40 * HOUR_MS),
     ):
-        with pytest.raises(StateError, match=f"oldest that is, is {oldest}") as caught:
+        with pytest.raises(StateError, match=f"oldest version that is still available is {oldest}") as caught:
             ask()
         assert caught.value.code == "HISTORY_EXPIRED"
     assert len(place.live(oldest)) == oldest

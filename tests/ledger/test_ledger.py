@@ -274,7 +274,7 @@ def test_a_chain_without_its_newest_record_stops(files, ledger):
     assert raised.value.code == "NO_RECORD"
     for path in [path for path in files.files if path.endswith(".complete")]:
         del files.files[path]
-    with pytest.raises(StateCorruptError, match="newest is missing; restore") as raised:
+    with pytest.raises(StateCorruptError, match="newest record is missing; restore") as raised:
         ledger.head()
     assert raised.value.code == "NO_HEAD"
 

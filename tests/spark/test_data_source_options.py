@@ -195,6 +195,13 @@ def test_rolling_names_and_identity():
     assert builder.epochs.on_replay_mismatch is OnReplayMismatch.KEEP_FIRST
 
 
+def test_history_retention_reaches_the_sink():
+    """Text with a unit; what is not given is the builder's default."""
+    day_ms = 86_400_000
+    assert parsed(historyRetention="90 d").builder.tiers().history_ms == 90 * day_ms
+    assert parsed().builder.tiers().history_ms == 30 * day_ms
+
+
 def test_sparks_own_options_are_known():
     """What Spark itself puts among the options is not unknown."""
     assert parsed(checkpointLocation="/cp", queryName="q", asyncProgressTrackingEnabled="false")
@@ -230,6 +237,8 @@ def test_sparks_own_options_are_known():
         ({"txnId": "t", "onRepeatedTxn": "replace"}, "USE_FILESINK"),
         ({"onRepeatedTxn": "skip"}, "CONFLICT"),
         ({"onNewQuery": "ignore"}, "BAD_VALUE"),
+        ({"historyRetention": "90"}, "BAD_VALUE"),
+        ({"historyRetention": "0 d"}, "BAD_VALUE"),
         ({"onReplayMismatch": "ignore"}, "BAD_VALUE"),
         ({"partitionOverwriteMode": "all"}, "BAD_VALUE"),
         ({"timeZone": "Mars/Olympus"}, "TIME_ZONE"),

@@ -68,6 +68,7 @@ lines = (
     .on_new_query("append")
     .on_replay_mismatch("keep_first")
     .on_other_layout("allow")
+    .with_history_retention("90 d")
     .build()
 )
 

@@ -1,8 +1,8 @@
-"""An inventory of what is there already: of files and ledgers, for a path that was written without one.
+"""Makes an inventory of existing files and ledgers, for a path that was written without one.
 
-Also for one whose inventory is damaged, of which as much is kept as can be read. Rules:
-1. First a mark stands that says so. Who completes an epoch from then on gives it a version; who had decided
-   one before may not have seen the mark, and is waited for.
+Also for a path whose inventory is damaged: what can be read of it is kept. Rules:
+1. First comes a mark that says so. A driver that completes an epoch from then on gives it a version. A driver
+   that had decided one before may not have seen the mark, so the adoption waits for it.
 2. Then files are listed, and ledgers asked which are complete. They are adopted at a version of their own,
    which an entry reserves; entries below are folded with them, so that no removal is forgotten. An epoch that
    has a version and is not complete yet keeps both, its version and its files.
@@ -109,7 +109,7 @@ class Adoption:
                 continue
             if before.is_begun:
                 raise _at_work(waiting)
-            # If it is dead, whoever carries it through gives it a version after the adoption's.
+            # If its driver is dead, the one that completes it gives it a version after the adoption's.
             log.warning("%s. It was not waited for any longer", _at_work(waiting).message)
             return
 

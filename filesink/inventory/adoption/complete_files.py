@@ -36,7 +36,7 @@ class Complete:
 
 
 def complete_files(store: Store) -> Complete:
-    """What the ledgers tell. Called after files were listed: whoever published one had its record before."""
+    """What the ledgers tell. Called after files were listed, since a file's record is older than the file."""
     slots: dict[str, int] = {}
     publishing: set[str] = set()
     left: set[str] = set()

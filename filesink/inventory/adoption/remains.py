@@ -50,7 +50,7 @@ class Remains:
         return self.number <= 0 and (mark is None or mark.kind is MarkKind.ADOPTING)
 
     def nonces(self) -> set[str]:
-        """Of epochs that have a version."""
+        """The nonces of epochs that have a version."""
         return {*(entry.epoch.nonce for entry in self.entries), *map(str, self.epochs["nonce"].to_pylist())}
 
 

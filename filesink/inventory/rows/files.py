@@ -90,7 +90,7 @@ def joined(pieces: Sequence[pa.Table]) -> pa.Table:
 
 
 def _begins(paths: Any) -> Any:
-    """Of sorted paths, which are not as the one before."""
+    """Which of the sorted paths differ from the one before."""
     if len(paths) < 2:
         return np.ones(len(paths), bool)
     other = pc.not_equal(paths.slice(1), paths.slice(0, len(paths) - 1))
@@ -98,7 +98,7 @@ def _begins(paths: Any) -> Any:
 
 
 def _one_for_each(rows: pa.Table, begins: Any) -> pa.Table:
-    """Of sorted rows the first to be added of each path, with the earliest removal of them."""
+    """One row for each path of sorted rows: the first to be added, with the earliest removal."""
     keys: Any = pa.table([pa.array(np.cumsum(begins)), rows["added"]], names=["path", "added"])
     rows = rows.take(pc.sort_indices(keys, sort_keys=[("path", "ascending"), ("added", "ascending")]))
     removed = pc.fill_null(rows["removed"], _NEVER).to_numpy()
@@ -108,7 +108,7 @@ def _one_for_each(rows: pa.Table, begins: Any) -> pa.Table:
 
 
 def live(rows: pa.Table, version: int) -> pa.Table:
-    """Those of merged ``rows`` whose files are live at ``version``."""
+    """The merged ``rows`` whose files are live at ``version``."""
     is_there = pc.less_equal(rows["added"], version)
     is_left = pc.fill_null(pc.greater(rows["removed"], version), fill_value=True)
     kept = pc.and_(pc.fill_null(is_there, fill_value=False), is_left)
@@ -116,5 +116,5 @@ def live(rows: pa.Table, version: int) -> pa.Table:
 
 
 def is_past(rows: pa.Table, horizon: int) -> Any:
-    """Which rows tell nothing to whoever asks for ``horizon`` or a later version."""
+    """Which rows do not matter to a reader of ``horizon`` or a later version."""
     return pc.fill_null(pc.less_equal(rows["removed"], horizon), fill_value=False)

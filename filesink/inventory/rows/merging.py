@@ -1,6 +1,6 @@
 """Sorted pieces as one, some row groups at a time, and what is left out of them. Pure.
 
-What is left out is past: it tells nothing to whoever asks for the horizon or a later version. Rules:
+What is left out is past: it does not matter to a reader of the horizon or a later version. Rules:
 1. The row of a file goes with its removal: no other segment has either.
 2. A removal without its file, a tombstone, goes only where no older segment is left that may have the file,
    and no newer one has it.

@@ -67,7 +67,7 @@ def rows_of(data: bytes, segment: Segment) -> Iterator[pa.Table]:
     path, schema = segment_path(segment.name), _SCHEMAS[segment.kind]
     if len(data) != segment.size or digest(data) != segment.sha256:
         raise StateCorruptError(
-            f"{path} is damaged: size or checksum is not that of the mark; {ADOPT_AGAIN}", code="CHECKSUM"
+            f"{path} is damaged: its size or checksum is not as in the mark; {ADOPT_AGAIN}", code="CHECKSUM"
         )
     with _readable(path):
         file = pq.ParquetFile(pa.BufferReader(data), read_dictionary=_words(segment.kind))

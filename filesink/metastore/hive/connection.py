@@ -34,10 +34,10 @@ _FIRST_PAUSE = 0.5  # seconds; doubled each time
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Kerberos:
-    """Authentication by Kerberos (SASL, GSSAPI); the ticket is that of the driver's user.
+    """Authentication by Kerberos (SASL, GSSAPI), with the ticket of the driver's user.
 
-    ``service`` is the first part of the server's principal, as in ``hive/_HOST@REALM``; ``host`` its
-    second part where that is not the host of the URI.
+    ``service`` is the first part of the server's principal, as in ``hive/_HOST@REALM``. ``host`` is the
+    second part, if it is not the host of the URI.
     """
 
     service: str = "hive"
@@ -158,7 +158,7 @@ class HiveConnection:
             self._servers.failed(client.server)
             raise MetastoreError(
                 f"the connection to the metastore at {client.server} broke ({type(error).__name__}): "
-                f"{sentence(str(error))}; the request may have been carried out or not",
+                f"{sentence(str(error))}; it is not known whether the request was carried out",
                 code="METASTORE_UNKNOWN",
             ) from error
         except TException:  # the service's own: an answer

@@ -70,8 +70,8 @@ def check_table(table: Table, site: Site, schema: pa.Schema) -> None:
     extra = new_columns(table, site, schema)
     if extra:
         raise SchemaError(
-            f"table {table.name} has no column {extra[0].name!r}, so nobody would see it; drop it, or let "
-            "the sink add it with on_new_columns='add'",
+            f"table {table.name} has no column {extra[0].name!r}, so readers would not see it. Drop it, or "
+            "let the sink add it with on_new_columns='add'",
             code="EXTRA_COLUMN",
         )
     types = {column.name.lower(): column.type for column in table.columns}

@@ -26,7 +26,7 @@ def values_in(name: TableName, keys: Sequence[str], bucket: str) -> Values:
     """The values of a bucket's directory in the order of the table's keys.
 
     Raises:
-        MetastoreConflictError: ``PARTITION_KEYS``; it is no directory of these keys.
+        MetastoreConflictError: ``PARTITION_KEYS``; it is not a directory of these keys.
     """
     found = values_of(bucket)
     if set(found) == set(keys) and (keys or not bucket):
@@ -71,16 +71,16 @@ def by_values(
 def _only(
     table: Table, same: Sequence[CommittedPartition], has_files: Callable[[CommittedPartition], bool]
 ) -> CommittedPartition:
-    """Of directories of one partition the one with files; if none has, that of the most news."""
+    """The directory, of all that mean one partition, that has files; if none has, the one with most news."""
     if len(same) == 1:
         return same[0]
     filled = [one for one in same if has_files(one)]
     if len(filled) > 1:
         raise MetastoreConflictError(
             f"'{filled[0].bucket}' and '{filled[1].bucket}' are one partition of {table.name}, and both have "
-            "files: its readers would see those of one directory only. The table was not changed. Write "
-            "into one of them; files that are visible in the other can be moved, then start again, or "
-            "recover(lost='accept')",
+            "files: its readers would see the files of one directory only. The table was not changed. Write "
+            "into one directory. Move visible files of the other one into it and start again; if moved files "
+            "are then reported as lost, call recover(lost='accept')",
             code="OTHER_LOCATION",
         )
     return (filled or same)[-1]
@@ -94,7 +94,7 @@ def in_place(
     *,
     so_far: str,
 ) -> dict[Values, Partition]:
-    """Those that exist, each where it should be; one that was emptied may be elsewhere, and is left out.
+    """The partitions that exist, each where it should be. One that was emptied may be elsewhere: left out.
 
     Args:
         table: as read a moment ago.

@@ -74,8 +74,8 @@ def _check_order(table: Table, schema: pa.Schema) -> None:
     new = [name for name in names if name not in known]  # added behind all others, or refused for that
     if names != [*known, *new][: len(names)]:
         raise SchemaError(
-            f"readers of table {table.name} know its columns by their order, ({', '.join(known)}), and the "
-            f"DataFrame has ({', '.join(names)}): values would stand under other names. Select them in the "
+            f"readers of table {table.name} know its columns by their order, ({', '.join(known)}), but the "
+            f"DataFrame has ({', '.join(names)}): values would appear under other names. Select them in the "
             "table's order",
             code="COLUMN_ORDER",
         )

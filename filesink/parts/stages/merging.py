@@ -1,4 +1,4 @@
-"""The merges of one epoch: whoever plans says which parts become one file; here the files are made.
+"""The merges of one epoch: the caller plans which parts become one file; here the files are made.
 
 Inputs are named for removal, and removed only after publication.
 

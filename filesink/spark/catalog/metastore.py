@@ -190,7 +190,7 @@ def _translated(call: Callable[[], R], what: str) -> R:
         kind, text = type(error).__name__, _text(error)
         if isinstance(error, PySparkException) and error.getCondition() in _NO_SESSION:
             raise MetastoreConflictError(
-                f"there is no Spark session to {what}: make one, or give it, as in SparkCatalog(spark)",
+                f"there is no Spark session to {what}: start one, or pass it, as in SparkCatalog(spark)",
                 code="NO_SESSION",
             ) from error
         if _is_final(error, text):

@@ -228,8 +228,8 @@ def _refuse_lacking(error: FilesinkError) -> None:
     """Say, in one short error, that a task has no credentials; the driver has proved that it has."""
     if isinstance(error, StorageError) and error.code == "NO_CREDENTIALS":
         raise StorageError(
-            f"{error.message}. The driver has credentials and its tasks find none: variables of its "
-            "environment and profiles of its host do not reach them. Use storage options, "
+            f"{error.message}. The driver has credentials, but its tasks find none: they do not see the "
+            "driver's environment variables, nor the profiles of its host. Use storage options, "
             "spark.hadoop.fs.s3a.access.key and secret.key, or a role of the hosts. Nothing became visible",
             code=error.code,
         ) from None  # Spark's text repeats it for each attempt

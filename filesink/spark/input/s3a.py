@@ -106,8 +106,8 @@ def s3a_options(get: Get) -> dict[str, Any]:
         options |= {name: text for name, setting in names.items() if (text := get(setting))}
     elif not any(_FOUND.search(name) for name in providers):
         log.warning(
-            "spark.hadoop.fs.s3a.aws.credentials.provider names %s, which only Java can ask: credentials are "
-            "looked for in the environment, profiles and the role of the host. Else pass storage options",
+            "spark.hadoop.fs.s3a.aws.credentials.provider names %s, which only Java can ask. Credentials are "
+            "taken from the environment, profiles or the role of the host. For others pass storage options",
             ", ".join(providers),
         )
     return options
@@ -139,8 +139,8 @@ def _encryption(get: Get) -> dict[str, Any]:
     if algorithm is None:
         if wanted:
             log.warning(
-                "spark.hadoop.fs.s3a.encryption.algorithm is %s, which is not taken over: files are "
-                "encrypted as the bucket does by itself. Else pass storage option s3_additional_kwargs",
+                "spark.hadoop.fs.s3a.encryption.algorithm is %s, which is not supported. The bucket's own "
+                "encryption applies. For another one pass storage option s3_additional_kwargs",
                 wanted[:20],
             )
         return {}

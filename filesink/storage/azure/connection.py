@@ -16,15 +16,16 @@ from filesink.storage.azure.options import AzureOptions
 
 # What the client refuses before it asks anything. It may repeat the value, we do not.
 _BAD_CONNECTION = (
-    "storage option 'connection_string' is none that Azure's client takes; copy it from the account's access "
+    "Azure's client does not accept storage option 'connection_string'; copy it from the account's access "
     "keys, as in 'DefaultEndpointsProtocol=https;AccountName=…;AccountKey=…;EndpointSuffix=core.windows.net'"
 )
 _BAD_CREDENTIAL = (
-    "Azure's client takes no such account, or storage option 'credential'; name the account as 'lake' or by "
-    "its host, and pass a credential of azure.identity or azure.core.credentials, account_key or sas_token"
+    "Azure's client does not accept this account name, or this storage option 'credential'; name the account "
+    "as 'lake' or by its host, and pass a credential of azure.identity or azure.core.credentials, "
+    "account_key or sas_token"
 )
 _BAD_CHAIN = (
-    "Azure's default chain of credentials cannot be made; correct the variables AZURE_… of the environment, "
+    "Azure's default chain of credentials cannot be made; correct the AZURE_… environment variables, "
     "or pass storage option account_key, sas_token, connection_string or credential"
 )
 
@@ -44,7 +45,7 @@ def connect(container: str, account: str, options: AzureOptions) -> AzureObjects
             of credentials is asked: environment, workload, managed identity, command line.
 
     Raises:
-        ConfigError: ``BAD_VALUE``; no account is named, or two are, or the client takes no such value.
+        ConfigError: ``BAD_VALUE``; no account is named, or two are, or the client does not accept the value.
     """
     if options.connection_string:
         with checking(_BAD_CONNECTION):

@@ -69,6 +69,6 @@ def _check_account(values: Mapping[str, Any]) -> None:
             )
     if inspect.iscoroutinefunction(getattr(values.get("credential"), "get_token", None)):
         raise ConfigError(  # adlfs takes those; here its token would be a coroutine
-            "storage option 'credential' is one of azure.identity.aio; pass that of azure.identity",
+            "storage option 'credential' is from azure.identity.aio; pass the one from azure.identity",
             code="BAD_VALUE",
         )

@@ -1,4 +1,4 @@
-"""A file on HDFS as it is read by somebody who knows no namenode."""
+"""A read-only file on HDFS whose errors say what to do."""
 
 from __future__ import annotations
 

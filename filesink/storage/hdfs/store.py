@@ -273,8 +273,8 @@ class HdfsStore(Store):
 
     def _unknown(self, path: str) -> CommitStateUnknown:
         return CommitStateUnknown(
-            f"it is not known whether '{self._files.where(path)}' was created; nothing was removed, start "
-            "again and the file itself will tell",
+            f"it is not known whether '{self._files.where(path)}' was created. Nothing was removed. Start "
+            "again: the next run looks whether the file exists",
             code="UNKNOWN",
         )
 

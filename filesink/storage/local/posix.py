@@ -224,7 +224,7 @@ def _fsync_directory(directory: int) -> None:
 
 
 def _fsync_name(directory: Path) -> None:
-    """Make the name of a directory durable: whoever made it, not long ago, may have died before that."""
+    """Make the name of a directory durable: the process that made it may have died before it did."""
     try:
         _fsync_directory(os.open(directory.parent, _LIST))
     except OSError as error:

@@ -106,7 +106,7 @@ def _durable(files: LocalFiles, path: str, outcome: PutResult) -> PutResult:
 
 def _unknown(files: LocalFiles, path: str) -> CommitStateUnknown:
     return CommitStateUnknown(
-        f"it is not known whether '{files.where(path)}' was created; nothing was removed, start again "
-        "and the file itself will tell",
+        f"it is not known whether '{files.where(path)}' was created. Nothing was removed. Start again: the "
+        "next run looks whether the file exists",
         code="UNKNOWN",
     )

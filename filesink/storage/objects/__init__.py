@@ -1,4 +1,5 @@
-"""Stores of objects: multipart uploads, conditional requests, no directories.
+"""What object stores share: multipart uploads, conditional requests, no directories.
 
-Everything but the client of one service, which implements ``api.Objects``.
+Has everything but the client of one service, which implements ``api.Objects``. May use the modules of
+``storage`` itself and the ground; imports no client.
 """

@@ -105,7 +105,7 @@ class MultipartUpload:
 
     @property
     def next_number(self) -> int:
-        """Of the next part."""
+        """The number of the next part."""
         return len(self._sent) + 1
 
     def send(self, data: Buffer) -> None:

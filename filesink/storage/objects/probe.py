@@ -90,8 +90,8 @@ def _prove_uploads(uploads: Uploads, path: str) -> None:
         bucket.objects.abort(key, made.upload_id)
     if all(upload.upload_id != made.upload_id for upload in listed):
         log.warning(
-            "'%s' lists uploads by their whole keys only, as MinIO does: what crashed drivers leave is not "
-            "removed by filesink there, and MinIO drops uploads after 24 hours, decided ones too. Set its "
+            "'%s' lists uploads by their whole keys only, as MinIO does: filesink cannot remove what crashed "
+            "drivers leave there, and MinIO drops uploads after 24 hours, even decided ones. Set its "
             "'stale_uploads_expiry' to 168h, or start again within a day after a crash",
             bucket.objects.where,
         )
@@ -160,8 +160,8 @@ def _prove_complete(uploads: Uploads, path: str) -> None:
 def _replaces(bucket: Bucket) -> ConfigError:
     return ConfigError(
         f"'{bucket.objects.where}' ignores If-None-Match: two drivers could replace each other's files and "
-        "records. Use a store that knows it, or say with storage option conditional_writes='one_driver' that "
-        "never more than one driver writes here",
+        "records. Use a store that supports it, or promise with storage option "
+        "conditional_writes='one_driver' that never more than one driver writes here",
         code="NO_EXCLUSIVE_PUBLISH",
     )
 

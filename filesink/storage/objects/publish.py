@@ -100,8 +100,8 @@ def _try_completing(bucket: Bucket, upload: PendingUpload, condition: Condition)
         bucket.objects.complete(key, upload.upload_id, parts=upload.parts, condition=condition)
     except FileNotFoundError as error:  # a 404 in the store's own words, which may say anything
         raise StorageError(
-            f"cannot complete the upload to '{bucket.where(upload.target)}': the store knows none; it was "
-            "completed or aborted",
+            f"cannot complete the upload to '{bucket.where(upload.target)}': the store does not know this "
+            "upload: it was completed or aborted",
             code=NO_UPLOAD,
         ) from error
 

@@ -74,8 +74,8 @@ class ObjectStore(Store):
         self._removal = prove(self._uploads)
         if self._removal is Removal.REFUSED:
             log.warning(
-                "'%s' does not let these credentials delete: what crashed drivers leave behind and records "
-                "of the ledger that are not needed any more stay for ever, and each start takes longer. "
+                "'%s' does not let these credentials delete. Leftovers of crashed drivers and old records of "
+                "the ledger will never be removed, and each start takes longer. "
                 "Allow it below the base path (s3:DeleteObject, or Azure's 'delete')",
                 self._bucket.where(""),
             )
@@ -198,7 +198,7 @@ class ObjectStore(Store):
 
 
 def _unusable(key: str) -> Refusal | None:
-    """Why a store takes no such key, or could not tell of it in an answer."""
+    """Why a store does not take such a key, or could not name it in an answer."""
     if len(key.encode()) > LONGEST_KEY:
         return Refusal(code="TOO_LONG", why=f"makes keys of more than {LONGEST_KEY} bytes")
     if _NOT_IN_XML.search(key):

@@ -273,7 +273,7 @@ class S3Objects:
 
 
 def _check_made(answer: Mapping[str, Any]) -> None:
-    """Raise ``KeyError`` for a success that is not S3's; whoever asked looks what stands there."""
+    """Raise ``KeyError`` for a success that is not S3's; the caller then looks what is there."""
     answer["ETag"]
 
 

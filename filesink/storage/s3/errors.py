@@ -183,9 +183,9 @@ def refuse_unsure(
         is_digest = etag.strip('"') == hashlib.md5(data, usedforsecurity=False).hexdigest()
     if not is_digest:
         raise StorageError(
-            f"cannot {operation} '{where}': a request for a part got no answer and was repeated; if it is "
-            "carried out late the part gets another etag, as with encryption by KMS or a customer's key. "
-            "Nothing is lost: Spark repeats a task by itself, anything else is to be started again",
+            f"cannot {operation} '{where}': a request for a part got no answer and was repeated. If the "
+            "first one takes effect late, the part gets another etag, as with encryption by KMS or a "
+            "customer's key. Nothing is lost: Spark repeats a task by itself; start anything else again",
             code=UNAVAILABLE,
         )
 

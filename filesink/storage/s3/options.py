@@ -75,12 +75,12 @@ def _pairs(name: str, value: Any) -> tuple[tuple[str, Any], ...]:
 
 
 def _role(name: str, value: Any) -> tuple[tuple[str, Any], ...]:
-    """What is asked of STS, in its own words."""
+    """The parameters of STS' AssumeRole, under their own names."""
     pairs = _pairs(name, value)
     if not isinstance(dict(pairs).get("RoleArn"), str):
         raise ConfigError(
-            f"storage option '{name}' must hold 'RoleArn', the ARN of a role; others are those of STS' "
-            "AssumeRole, such as 'RoleSessionName', 'DurationSeconds' and 'ExternalId'",
+            f"storage option '{name}' must hold 'RoleArn', the ARN of a role. It may hold other "
+            "parameters of STS' AssumeRole, such as 'RoleSessionName', 'DurationSeconds' and 'ExternalId'",
             code="BAD_VALUE",
         )
     return pairs
