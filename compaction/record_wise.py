@@ -18,9 +18,9 @@ from filesink.parts.file_format import BulkFormat, FileFormat, RowFormat, code_o
 from filesink.parts.stages.merger import UNREADABLE
 from formats import columns
 from formats.errors import FormatError
-from formats.evolution import check_readable_as
 from formats.parquet.writer import ParquetWriterFactory
 from formats.read_limits import own_file
+from formats.schemas.evolution import check_readable_as
 
 if TYPE_CHECKING:
     from formats.api import BaseEncoder, BinaryOutput, BulkWriterFactory, Format

@@ -18,8 +18,9 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Protocol
 
 import pyarrow as pa
 
-from formats import evolution, splitting
+from formats import splitting
 from formats.errors import FormatError
+from formats.schemas import evolution
 from formats.splitting import Split
 
 __all__ = [
@@ -154,7 +155,7 @@ class Format(ReadableFormat):
     def check_continues(self, old: pa.Schema, new: pa.Schema) -> None:
         """Raise ``FormatError`` if files of ``old`` and ``new`` cannot be read as ``new`` side by side.
 
-        Called before anything of ``new`` is written; see ``formats.evolution``.
+        Called before anything of ``new`` is written; see ``formats.schemas.evolution``.
         """
         evolution.check_continues(old, new)
 

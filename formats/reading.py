@@ -13,8 +13,8 @@ import pyarrow.types as pt
 
 from formats import columns
 from formats.errors import FormatError
-from formats.evolution import check_readable_as
 from formats.read_limits import Guard, guard_of
+from formats.schemas.evolution import check_readable_as
 
 #: Most records, and about the most bytes in Arrow's form, that a reader hands over at a time.
 BATCH_ROWS: Final = 65_536

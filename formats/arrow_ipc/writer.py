@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Literal, cast
 
 import pyarrow as pa
 
-from formats import columns, spark_only_types, splitting
+from formats import columns, splitting
 from formats.api import BulkWriter, BulkWriterFactory
 from formats.arrow_ipc import reader as arrow_reader
 from formats.buffered_bulk_writer import BufferedBulkWriter, Limits
 from formats.compressed.codec_names import codec_name
 from formats.errors import FormatError
 from formats.guarded_output import ArrowOutput
+from formats.schemas import spark_only_types
 from formats.sizes import parse_size
 from formats.splitting import Split
 from formats.text import zones

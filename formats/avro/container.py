@@ -14,13 +14,14 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, BinaryIO, Final
 
-from formats import reading, sync_marker
+from formats import reading
+from formats.binary import sync_marker
+from formats.binary.sync_marker import MARKER_SIZE
+from formats.binary.varint import varint
 from formats.errors import FormatError
 from formats.read_limits import Guard
 from formats.sizes import MAX_SIZE
 from formats.splitting import Split
-from formats.sync_marker import MARKER_SIZE
-from formats.varint import varint
 
 if TYPE_CHECKING:
     from formats.api import Buffer

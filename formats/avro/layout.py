@@ -8,12 +8,13 @@ from typing import Any, Final
 
 import pyarrow as pa
 
-from formats import evolution, reading
+from formats import reading
 from formats.arrow import Column
 from formats.avro import schema as avro_schema
 from formats.avro import types as avro_types
 from formats.avro import values as avro_values
 from formats.errors import FormatError
+from formats.schemas import evolution
 
 # Records that name the one before them twice are twice as many with each line of the schema.
 _MOST_NODES: Final = 200_000  # lists and objects of JSON, every name replaced; a column takes three

@@ -12,8 +12,9 @@ from typing import Any, Final
 import pyarrow as pa
 import pyarrow.types as pt
 
-from formats import columns, spark_only_types
+from formats import columns
 from formats.errors import FormatError
+from formats.schemas import spark_only_types
 
 _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 SPARK_TYPE: Final = "spark.sql.catalyst.type"

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Final, cast
 import numpy as np
 import pyarrow as pa
 
-from formats import columns, evolution, splitting, type_promotion
+from formats import columns, splitting
 from formats.api import BaseEncoder, BulkWriter, BulkWriterFactory
 from formats.arguments import check_pairs
 from formats.arrow import Column
@@ -19,11 +19,12 @@ from formats.avro import reader as avro_reader
 from formats.avro.codecs import AvroCodec, AvroCodecName
 from formats.avro.container import Header
 from formats.avro.layout import AvroLayout
+from formats.binary.sync_marker import new_marker
 from formats.buffered_bulk_writer import BufferedBulkWriter, Limits
 from formats.errors import FormatError
+from formats.schemas import evolution, type_promotion
 from formats.sizes import parse_size
 from formats.splitting import Split
-from formats.sync_marker import new_marker
 from formats.text import lines
 
 if TYPE_CHECKING:

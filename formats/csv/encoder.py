@@ -20,13 +20,14 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.types as pt
 
-from formats import columns, evolution, spark_only_types, splitting, sql
+from formats import columns, splitting, sql
 from formats.arrow import Mask, Text, pc
 from formats.csv import boundaries
 from formats.csv import reader as csv_reader
 from formats.csv.dialect import BREAKS
 from formats.csv.options import CsvOptions
 from formats.errors import FormatError
+from formats.schemas import evolution, spark_only_types
 from formats.splitting import Split
 from formats.text import render, temporal
 from formats.text.lines import LineEncoder

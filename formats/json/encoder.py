@@ -16,10 +16,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.types as pt
 
-from formats import columns, spark_only_types, splitting, sql
+from formats import columns, splitting, sql
 from formats.arrow import Column, Mask, Text, pc
 from formats.errors import FormatError
 from formats.json import reader as json_reader
+from formats.schemas import spark_only_types
 from formats.splitting import Split
 from formats.text import render, temporal
 from formats.text.lines import MAX_TEXT, LineEncoder

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
-from formats.varint import varint
+from formats.binary.varint import varint
 
 if TYPE_CHECKING:
     from formats.api import BinaryOutput, Buffer

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.types as pt
 from pyarrow import orc
 
-from formats import columns, spark_only_types, splitting
+from formats import columns, splitting
 from formats.api import BulkWriter, BulkWriterFactory
 from formats.arguments import check_names, check_number, check_pairs, instance_of
 from formats.buffered_bulk_writer import BufferedBulkWriter, Limits
@@ -20,6 +20,7 @@ from formats.guarded_output import ArrowOutput
 from formats.orc import reader as orc_reader
 from formats.orc import tail as orc_tail
 from formats.orc import times as orc_times
+from formats.schemas import spark_only_types
 from formats.sizes import parse_size
 from formats.splitting import Split
 

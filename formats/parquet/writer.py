@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Literal, cast
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from formats import columns, evolution, spark_only_types, splitting, type_promotion
+from formats import columns, splitting
 from formats.api import BulkWriter, BulkWriterFactory
 from formats.arguments import check_pairs, instance_of
 from formats.arrow import Field
@@ -21,6 +21,7 @@ from formats.guarded_output import ArrowOutput
 from formats.parquet import reader as parquet_reader
 from formats.parquet.encryption import ParquetEncryption
 from formats.parquet.layout import ParquetLayout
+from formats.schemas import evolution, spark_only_types, type_promotion
 from formats.sizes import parse_size
 from formats.splitting import Split
 from formats.text import zones

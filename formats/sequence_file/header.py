@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import BinaryIO, Final
 
 from formats import reading
+from formats.binary.sync_marker import MARKER_SIZE
 from formats.sequence_file import writables
-from formats.sync_marker import MARKER_SIZE
 
 #: In the place of the length of a record, before a sync marker.
 ESCAPE: Final = b"\xff\xff\xff\xff"

@@ -16,8 +16,10 @@ from typing import Any, BinaryIO, Final
 import numpy as np
 import pyarrow as pa
 
-from formats import reading, sync_marker
+from formats import reading
 from formats.arrow import Column
+from formats.binary import sync_marker
+from formats.binary.sync_marker import MARKER_SIZE
 from formats.columns import Bytes, Offsets
 from formats.errors import FormatError
 from formats.read_limits import Guard, guard_of
@@ -25,7 +27,6 @@ from formats.sequence_file import writables
 from formats.sequence_file.header import ESCAPE, Header, read_header, read_vint
 from formats.sizes import MAX_SIZE
 from formats.splitting import Split
-from formats.sync_marker import MARKER_SIZE
 
 #: Most records in a block, and most bytes that the writer puts there of several.
 MOST_RECORDS: Final = 1 << 20
@@ -52,26 +53,10 @@ def open_reader(
         schema: what is wanted; ``None`` for the file's own.
         split: whose records are wanted; ``None`` for all.
     """
-    file.seek(0)
     guard = guard_of(file)
     with guard.naming():
-        try:
-            header, begin = read_header(file), file.tell()
-        except (EOFError, ValueError) as error:
-            raise FormatError("the file is not a SequenceFile, or it is cut off", kind="value") from error
-    if header.codec is not None and header.codec not in _STREAMS:
-        raise FormatError(
-            f"SequenceFiles with {header.codec[:80]!r} cannot be read here, only with {', '.join(_STREAMS)}",
-            kind="option",
-        )
-    pair = zip(names, (header.key, header.value), strict=True)
-    fields = [(column, _type(name)) for column, name in pair if name != writables.NULL]
-    if len({column for column, _ in fields}) < len(fields) or not fields:
-        raise FormatError(
-            f"the file has no column, or two of the name {names[1]!r}: name both in the factory",
-            kind="option",
-        )
-    found = pa.schema(fields)
+        header, begin = _begin(file)
+    found = _schema_of(header, names)
 
     def batches() -> Iterator[pa.RecordBatch]:
         file.seek(begin)
@@ -81,6 +66,33 @@ def open_reader(
             yield from _batches(file, header, found, guard, split.end)
 
     return reading.reader(found, batches, wanted=schema, guard=guard)
+
+
+def _begin(file: BinaryIO) -> tuple[Header, int]:
+    """The header, and where it ends."""
+    file.seek(0)
+    try:
+        header = read_header(file)
+    except (EOFError, ValueError) as error:
+        raise FormatError("the file is not a SequenceFile, or it is cut off", kind="value") from error
+    if header.codec is not None and header.codec not in _STREAMS:
+        raise FormatError(
+            f"SequenceFiles with {header.codec[:80]!r} cannot be read here, only with {', '.join(_STREAMS)}",
+            kind="option",
+        )
+    return header, file.tell()
+
+
+def _schema_of(header: Header, names: tuple[str, str]) -> pa.Schema:
+    """The columns of keys and of values, under these names."""
+    pair = zip(names, (header.key, header.value), strict=True)
+    fields = [(column, _type(name)) for column, name in pair if name != writables.NULL]
+    if len({column for column, _ in fields}) < len(fields) or not fields:
+        raise FormatError(
+            f"the file has no column, or two of the name {names[1]!r}: name both in the factory",
+            kind="option",
+        )
+    return pa.schema(fields)
 
 
 def _seek_mark(file: BinaryIO, sync: bytes, split: Split) -> bool:

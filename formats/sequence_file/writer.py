@@ -26,6 +26,7 @@ from formats import columns, splitting
 from formats.api import BulkWriter, BulkWriterFactory
 from formats.arguments import instance_of, one_of
 from formats.arrow import Column
+from formats.binary.sync_marker import new_marker
 from formats.buffered_bulk_writer import BufferedBulkWriter, Limits
 from formats.compressed.codec_names import codec_name
 from formats.errors import FormatError
@@ -34,7 +35,6 @@ from formats.sequence_file import writables
 from formats.sequence_file.header import ESCAPE
 from formats.sizes import parse_size
 from formats.splitting import Split
-from formats.sync_marker import new_marker
 from formats.text import ragged
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 
 from formats import AvroWriterFactory, Encoder, FormatError, ParquetWriterFactory
-from formats.evolution import check_continues, check_readable_as
+from formats.schemas.evolution import check_continues, check_readable_as
 
 GROWS = [
     (pa.int8(), pa.int64()),

@@ -24,9 +24,9 @@ from formats import (
     SequenceFileWriterFactory,
 )
 from formats.api import Split
+from formats.binary.sync_marker import find
 from formats.sequence_file import writer as sequence_writer
 from formats.splitting import between
-from formats.sync_marker import find
 from formats.text.line_format import TextLineFormat
 from tests.formats.conftest import PLAIN_FORMS
 from tests.formats.forms import Form
@@ -229,7 +229,7 @@ def test_a_damaged_marker_is_an_error_of_the_split_before_it(compression, monkey
 
 def test_a_marker_is_found_wherever_blocks_end(monkeypatch):
     """All of it, from the first place to the last that is looked at."""
-    monkeypatch.setattr("formats.sync_marker._BLOCK", 3)
+    monkeypatch.setattr("formats.binary.sync_marker._BLOCK", 3)
     data = b"ab" + b"0123456789abcdef" + b"x0123456789abcdef"
     mark = b"0123456789abcdef"
     places = {start: find(io.BytesIO(data), mark, start=start, end=len(data)) for start in range(len(data))}

@@ -17,7 +17,7 @@ from typing import Any, Final
 import pyarrow as pa
 import pyarrow.types as pt
 
-from formats import evolution
+from formats.schemas import evolution
 
 # Digits before the point that Spark wants of a decimal, by the bits that the file has for a whole number.
 _WHOLE_DIGITS: Final = {32: 10, 64: 20}
