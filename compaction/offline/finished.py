@@ -156,9 +156,9 @@ class FinishedTiers(FileTiers):
         outcome = loop.compact()
         if self.refused:
             first, *more = self.refused
-            also = f" {len(more)} more groups of files could not be merged either;" if more else ""
+            also = f", except {len(more)} more group(s) of files that cannot be" if more else ""
             raise CompactionError(
-                f"{first.message}.{also} Everything else was merged", code=first.code
+                f"{first.message}. Everything else was merged{also}", code=first.code
             ) from first
         return outcome
 

@@ -1,4 +1,7 @@
-"""A store around a store that fails where a plan says so. For tests of those who use stores."""
+"""A store around a store that fails where a plan says so. For tests of code that uses stores.
+
+It fails whole operations. Faults on the wire, such as a cut answer of S3, are in ``tests/storage``.
+"""
 
 from __future__ import annotations
 

@@ -389,7 +389,7 @@ def test_several_directories_that_cannot_be_merged(tmp_path):
         of_several_schemas(tmp_path, PARQUET, {"n": [1]}, {"n": ["t" if bucket == "b" else 2]}, bucket=bucket)
     damaged = min((tmp_path / "a").iterdir())
     damaged.write_bytes(b"PAR1 no footer PAR1")
-    with pytest.raises(CompactionError, match=r"read back.*but for 1 more") as raised:
+    with pytest.raises(CompactionError, match=r"read back.*except 1 more") as raised:
         compaction.compact(tmp_path, PARQUET)
     assert raised.value.code == "INPUT"
     assert [len(names(tmp_path / bucket)) for bucket in ("a", "b", "c")] == [2, 2, 1]
