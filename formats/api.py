@@ -11,8 +11,10 @@ wrote, as a ``pyarrow.RecordBatchReader``: an iterator of batches with a ``schem
 
 from __future__ import annotations
 
+import io
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, BinaryIO, Protocol
 
 from formats import evolution
@@ -45,6 +47,14 @@ class BinaryOutput(Protocol):
     def flush(self) -> None:
         """Does nothing that a writer may rely on; durability is the owner's business."""
         ...
+
+
+@dataclass(frozen=True, slots=True)
+class Split:
+    """A range of a file, ``[start, end)`` in bytes: the records that *begin* there."""
+
+    start: int
+    end: int
 
 
 class BaseEncoder(ABC):
@@ -145,6 +155,22 @@ class BaseEncoder(ABC):
         del file, schema
         raise FormatError(f"{type(self).__name__} cannot read what it wrote", kind="option")
 
+    def splits(self, file: BinaryIO, *, target: int) -> list[Split]:
+        """Ranges of one finished file that can be read apart, in order: together each record once.
+
+        About ``target`` bytes each; one range for a file that cannot be split.
+        """
+        del target
+        return [Split(0, file.seek(0, io.SEEK_END))]
+
+    def open_split(
+        self, file: BinaryIO, split: Split, *, schema: pa.Schema | None = None
+    ) -> pa.RecordBatchReader:
+        """The records of one of ``splits``; see ``open_reader``."""
+        del split
+        file.seek(0)
+        return self.open_reader(file, schema=schema)
+
 
 class RowEncoder(ABC):
     """A user's own row format, one record at a time. The slow path: every record becomes a dict."""
@@ -237,3 +263,19 @@ class BulkWriterFactory(ABC):
         """
         del file, schema
         raise FormatError(f"{type(self).__name__} cannot read what it wrote", kind="option")
+
+    def splits(self, file: BinaryIO, *, target: int) -> list[Split]:
+        """Ranges of one finished file that can be read apart, in order: together each record once.
+
+        About ``target`` bytes each; one range for a file that cannot be split.
+        """
+        del target
+        return [Split(0, file.seek(0, io.SEEK_END))]
+
+    def open_split(
+        self, file: BinaryIO, split: Split, *, schema: pa.Schema | None = None
+    ) -> pa.RecordBatchReader:
+        """The records of one of ``splits``; see ``open_reader``."""
+        del split
+        file.seek(0)
+        return self.open_reader(file, schema=schema)

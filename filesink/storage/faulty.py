@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, BinaryIO, TypeVar
@@ -124,6 +124,14 @@ class FaultyStore(Store):
     def list(self, directory: str) -> list[Entry]:
         """See ``Store.list``."""
         return perform(self._plan, ("list", directory), lambda: self._store.list(directory))
+
+    def scan(self, directory: str) -> Iterator[Entry]:
+        """See ``Store.scan``."""
+        yield from perform(self._plan, ("scan", directory), lambda: self._store.scan(directory))
+
+    def find(self, path: str) -> Entry | None:
+        """See ``Store.find``."""
+        return perform(self._plan, ("find", path), lambda: self._store.find(path))
 
     def open_input(self, path: str) -> BinaryIO:
         """See ``Store.open_input``."""

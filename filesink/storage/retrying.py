@@ -14,7 +14,7 @@ Rules:
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import BinaryIO, TypeVar
 
 from filesink.errors import StorageError
@@ -117,6 +117,14 @@ class RetryingStore(Store):
     def list(self, directory: str) -> list[Entry]:
         """See ``Store.list``."""
         return self._retried(f"listing '{directory}'", lambda: self._store.list(directory))
+
+    def scan(self, directory: str) -> Iterator[Entry]:
+        """See ``Store.scan``. Not retried: a part of it may have been handed on."""
+        return self._store.scan(directory)
+
+    def find(self, path: str) -> Entry | None:
+        """See ``Store.find``."""
+        return self._retried(f"looking at '{path}'", lambda: self._store.find(path))
 
     def open_input(self, path: str) -> BinaryIO:
         """See ``Store.open_input``."""

@@ -1,0 +1,107 @@
+"""Which format reads a file: the one that was given, or the one that its name tells. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Final
+
+from filesink.errors import SourceError
+from filesink.naming import name_of, shown
+from formats.api import BaseEncoder, BulkWriterFactory
+from formats.arrow_ipc.writer import ArrowWriterFactory
+from formats.avro.writer import AvroWriterFactory
+from formats.encoders import Encoder
+from formats.file_extensions import OF_CODEC
+from formats.orc.writer import OrcBulkWriterFactory
+from formats.parquet.writer import ParquetWriterFactory
+from formats.sequence_file.writer import SequenceFileWriterFactory
+
+#: What reads a file: an encoder of a row format, or the factory of a bulk format.
+Code = BaseEncoder | BulkWriterFactory
+
+_MAKERS: Final[dict[str, Callable[[], Code]]] = {
+    "parquet": ParquetWriterFactory,
+    "orc": OrcBulkWriterFactory,
+    "avro": AvroWriterFactory,
+    "arrow": ArrowWriterFactory,
+    "sequencefile": SequenceFileWriterFactory,
+    "json": Encoder.json_lines,
+    "csv": Encoder.csv,
+    "text": Encoder.simple_string_encoder,
+}
+_BY_ENDING: Final = {
+    **dict.fromkeys((".parquet", ".parq", ".pq"), "parquet"),
+    ".orc": "orc",
+    ".avro": "avro",
+    **dict.fromkeys((".arrow", ".feather", ".ipc"), "arrow"),
+    ".seq": "sequencefile",
+    **dict.fromkeys((".json", ".jsonl", ".ndjson"), "json"),
+    ".csv": "csv",
+    **dict.fromkeys((".txt", ".text", ".log"), "text"),
+}
+#: Codecs of compressed lines by the ending of a file.
+CODECS: Final = {
+    **{ending: codec for codec, ending in OF_CODEC.items()},
+    ".gzip": "gzip",
+    ".zstd": "zstd",
+}
+#: Endings of codecs that nothing here can expand.
+UNREADABLE: Final = frozenset({".deflate", ".br", ".lzo", ".z", ".zip", ".tgz", ".snappy", ".lzma"})
+
+
+def codec_of(path: str) -> str | None:
+    """The codec that a file's name tells; ``None`` for none.
+
+    Raises:
+        SourceError: ``NO_READER``; one that nothing here can expand.
+    """
+    ending = _ending(name_of(path))
+    if ending in UNREADABLE:
+        raise SourceError(
+            f"'{shown(path)}' is compressed in a way that cannot be read here; those that can end with "
+            f"{', '.join(CODECS)}",
+            code="NO_READER",
+        )
+    return CODECS.get(ending)
+
+
+def format_of(path: str) -> str | None:
+    """The name of the format that a file's name tells, whatever codec follows; ``None`` if it tells none."""
+    name = name_of(path)
+    ending = _ending(name)
+    if ending in CODECS:
+        ending = _ending(name[: -len(ending)])
+    return _BY_ENDING.get(ending)
+
+
+def code_for(paths: Iterable[str]) -> Code:
+    """The format of files that all have the same.
+
+    Args:
+        paths: at least one.
+
+    Raises:
+        SourceError: ``NO_READER``, a name tells no format; ``MIXED_FORMATS``, two tell different ones.
+    """
+    first, found = "", ""
+    for path in paths:
+        name = format_of(path)
+        if name is None:
+            raise SourceError(
+                f"nothing reads '{shown(path)}': its name ends with none of {', '.join(_BY_ENDING)}. Name "
+                "the format, or leave such files out with a pattern",
+                code="NO_READER",
+            )
+        first, found = first or path, found or name
+        if name != found:
+            raise SourceError(
+                f"two formats lie side by side: '{shown(first)}' is {found} and '{shown(path)}' is {name}. "
+                "Choose one with a pattern, or name the format that reads both",
+                code="MIXED_FORMATS",
+            )
+    return _MAKERS[found]()
+
+
+def _ending(name: str) -> str:
+    stem, dot, ending = name.rpartition(".")
+    return f".{ending.lower()}" if dot and stem else ""
