@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Final
 
 from filesink.errors import SourceError
 from filesink.naming import name_of, shown
+from filesink.source.files import SourceFile
 from formats.api import BaseEncoder, BulkWriterFactory
 from formats.arrow_ipc.writer import ArrowWriterFactory
 from formats.avro.writer import AvroWriterFactory
@@ -85,21 +86,46 @@ def code_for(paths: Iterable[str]) -> Code:
     """
     first, found = "", ""
     for path in paths:
-        name = format_of(path)
-        if name is None:
-            raise SourceError(
-                f"nothing reads '{shown(path)}': its name ends with none of {', '.join(_BY_ENDING)}. Name "
-                "the format, or leave such files out with a pattern",
-                code="NO_READER",
-            )
+        name = _named(path)
         first, found = first or path, found or name
         if name != found:
-            raise SourceError(
-                f"two formats lie side by side: '{shown(first)}' is {found} and '{shown(path)}' is {name}. "
-                "Choose one with a pattern, or name the format that reads both",
-                code="MIXED_FORMATS",
-            )
+            raise _mixed(first, found, path)
     return _MAKERS[found]()
+
+
+def check_alike(code: Code, files: Iterable[SourceFile]) -> Iterator[SourceFile]:
+    """``files``, each of which ``code`` reads by its name.
+
+    Raises:
+        SourceError: as ``code_for``.
+    """
+    names: dict[str, bool] = {}
+    for file in files:
+        name = _named(file.path)
+        if name not in names:
+            names[name] = type(_MAKERS[name]()) is type(code)
+        if not names[name]:
+            raise _mixed("files that were found before", type(code).__name__, file.path)
+        yield file
+
+
+def _named(path: str) -> str:
+    name = format_of(path)
+    if name is None:
+        raise SourceError(
+            f"nothing reads '{shown(path)}': its name ends with none of {', '.join(_BY_ENDING)}. Name the "
+            "format, or leave such files out with a pattern",
+            code="NO_READER",
+        )
+    return name
+
+
+def _mixed(first: str, found: str, path: str) -> SourceError:
+    return SourceError(
+        f"two formats lie side by side: '{shown(first)}' is read as {found}, and '{shown(path)}' is "
+        f"{format_of(path)}. Choose one with a pattern, or name the format that reads both",
+        code="MIXED_FORMATS",
+    )
 
 
 def _ending(name: str) -> str:

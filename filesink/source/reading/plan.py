@@ -37,6 +37,33 @@ class Missing(Enum):
     IGNORE = "ignore"
 
 
+class Union(Enum):
+    """Whose columns the schema has, if none is given."""
+
+    NEWEST = "newest"  # of the file that was written last
+    ALL = "all"  # of all files, by name; each is opened
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reading:
+    """How records are read.
+
+    Attributes:
+        code: of all files; ``None`` for the one that their names tell.
+        bad_records, missing: see there.
+        limits: of a file.
+        metadata: names of ``METADATA`` that are wanted as columns.
+        union: whose columns the schema has, if none is given.
+    """
+
+    code: Code | None = None
+    bad_records: BadRecords = BadRecords.FAILFAST
+    missing: Missing = Missing.FAIL
+    limits: ReadLimits = field(default_factory=ReadLimits)
+    metadata: tuple[str, ...] = ()
+    union: Union = Union.NEWEST
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadPlan:
     """How splits become record batches.
@@ -46,13 +73,10 @@ class ReadPlan:
         code: the format of all files.
         schema: of the batches: columns of the files by name, those of directories ``k=v``, and of
             ``METADATA`` and ``RESCUED`` those that are wanted.
-        bad_records, missing: see there.
-        limits: of a file.
+        reading: what else was chosen.
     """
 
     roots: tuple[Root, ...]
     code: Code
     schema: pa.Schema
-    bad_records: BadRecords = BadRecords.FAILFAST
-    missing: Missing = Missing.FAIL
-    limits: ReadLimits = field(default_factory=ReadLimits)
+    reading: Reading

@@ -31,7 +31,7 @@ def read(plan: ReadPlan, splits: Iterable[FileSplit]) -> Iterator[pa.RecordBatch
         try:
             yield from _read(plan, split)
         except SourceError as error:
-            if error.code != "FILE_GONE" or plan.missing is Missing.FAIL:
+            if error.code != "FILE_GONE" or plan.reading.missing is Missing.FAIL:
                 raise
             log.warning("passed over, since it is gone: %s", shown(split.file.path))
 
@@ -39,8 +39,8 @@ def read(plan: ReadPlan, splits: Iterable[FileSplit]) -> Iterator[pa.RecordBatch
 def _read(plan: ReadPlan, split: FileSplit) -> Iterator[pa.RecordBatch]:
     known = _known(plan, split.file)
     wanted = pa.schema([field for field in plan.schema if field.name not in known and field.name != RESCUED])
-    with opened(plan.roots, split.file, limits=plan.limits) as file:
-        if plan.bad_records is BadRecords.FAILFAST:
+    with opened(plan.roots, split.file, limits=plan.reading.limits) as file:
+        if plan.reading.bad_records is BadRecords.FAILFAST:
             with naming_file(split.file):
                 found = ((batch, None) for batch in records(plan.code, file, split, schema=wanted))
                 for batch, rescued in found:

@@ -175,7 +175,7 @@ class ObjectStore(Store):
     def list(self, directory: str) -> list[Entry]:
         """See ``Store.list``. A directory is where something is."""
         prefix = self._below(directory)
-        entries, names = self._visible(prefix)
+        entries, names = _visible(self._objects, prefix)
         if directory.partition("/")[0] != LEDGER_ROOT:  # no upload of ours is there: half the requests
             uploads, below = self._objects.list_uploads(prefix)
             names |= {each.removeprefix(prefix).rstrip("/") for each in below}
@@ -191,7 +191,7 @@ class ObjectStore(Store):
 
     def scan(self, directory: str) -> Iterator[Entry]:
         """See ``Store.scan``. Nobody is asked for uploads."""
-        entries, names = self._visible(self._below(directory))
+        entries, names = _visible(self._objects, self._below(directory))
         yield from (entry for entry in entries if entry.name)
         yield from (_directory(name) for name in sorted(names) if name)
 
@@ -207,15 +207,16 @@ class ObjectStore(Store):
     def _below(self, directory: str) -> str:
         return f"{self._bucket.key(directory)}/" if directory else self._bucket.prefix
 
-    def _visible(self, prefix: str) -> tuple[list[Entry], set[str]]:
-        """The objects right below ``prefix``, and the names of directories there."""
-        objects, below = self._objects.list_objects(prefix)
-        names = {each.removeprefix(prefix).rstrip("/") for each in below}
-        return [_entry(each, prefix) for each in objects], names
-
     def open_input(self, path: str) -> BinaryIO:
         """See ``Store.open_input``."""
         return open_object(self._objects, self._bucket.key(path))
+
+
+def _visible(store: Objects, prefix: str) -> tuple[list[Entry], set[str]]:
+    """The objects right below ``prefix``, and the names of directories there."""
+    objects, below = store.list_objects(prefix)
+    names = {each.removeprefix(prefix).rstrip("/") for each in below}
+    return [_entry(each, prefix) for each in objects], names
 
 
 def _unusable(key: str) -> Refusal | None:
