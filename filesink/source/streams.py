@@ -59,7 +59,7 @@ class FileStream(ABC):
 
     @abstractmethod
     def first_file(self) -> SourceFile | None:
-        """A file that is the same in every run; its name tells the format of all. ``None`` if none came."""
+        """A file that is the same in every run, whose name tells the format; ``None`` before there is one."""
 
     @abstractmethod
     def fix_end(self) -> None:
