@@ -5,24 +5,34 @@ part file can be rolled at any record and continued later, in another process, b
 A *bulk format* (`BulkWriterFactory`) lays out many records together and ends with a footer, so its
 files are closed at every epoch.
 
-Both take Arrow record batches; nothing built in looks at rows one by one. Both read back what they
-wrote, as a ``pyarrow.RecordBatchReader``: an iterator of batches with a ``schema``.
+Both take Arrow record batches; nothing built in looks at rows one by one. Both are *readable formats*
+(`ReadableFormat`): they read back what they wrote, as a ``pyarrow.RecordBatchReader``, an iterator of
+batches with a ``schema``, a file as a whole or a split at a time.
 """
 
 from __future__ import annotations
 
-import io
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, BinaryIO, Protocol
 
-from formats import evolution
+import pyarrow as pa
+
+from formats import evolution, splitting
 from formats.errors import FormatError
+from formats.splitting import Split
+
+__all__ = [
+    "BaseEncoder",
+    "BinaryOutput",
+    "BulkWriter",
+    "BulkWriterFactory",
+    "ReadableFormat",
+    "RowEncoder",
+    "Split",
+]
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
     from formats.arrow import Text
 
     Buffer = bytes | bytearray | memoryview | pa.Buffer
@@ -49,15 +59,75 @@ class BinaryOutput(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class Split:
-    """A range of a file, ``[start, end)`` in bytes: the records that *begin* there."""
+class ReadableFormat:
+    """What a file is read back by: as a whole, or the splits of it apart.
 
-    start: int
-    end: int
+    Pickled to the tasks. A reader is used by one thread, and may be dropped at any point; a file has one
+    reader at a time. It is given at any position, seekable, and stays with its owner, who closes it.
+    """
+
+    def open_reader(self, file: BinaryIO, *, schema: pa.Schema | None = None) -> pa.RecordBatchReader:
+        """The records of one finished file, in their order, batch by batch.
+
+        Memory is bounded: a batch holds some mebibytes at most, or one record.
+
+        Args:
+            file: the whole file.
+            schema: what the batches shall have: columns by name, missing ones null, narrower types
+                widened. ``None`` for the file's own.
+
+        Raises:
+            FormatError: here or from an iteration. Kind ``"schema"``, the file's records do not have
+                the form of ``schema`` (the message names the column); ``"value"``, the bytes are no
+                such file, are damaged, or claim more than they can hold; ``"option"``, the format
+                cannot be read back or its files do not say their schema and none is given.
+        """
+        del file, schema
+        raise FormatError(f"{type(self).__name__} cannot read what it wrote", kind="option")
+
+    def splits(self, file: BinaryIO, *, target: int) -> list[Split]:
+        """Where to cut one finished file, so that its splits can be read apart. Called while planning.
+
+        In order, next to one another, from the first byte to the last: ``open_split`` of one after the
+        other gives what ``open_reader`` gives. There is at least one, and some may hold no record. By
+        default the file is one split; who overrides this overrides ``open_split`` as well.
+
+        Reads as little as the format allows, and says what: nothing, a footer, or (CSV) the file.
+
+        Args:
+            file: the whole file.
+            target: bytes that a split shall have, about; 1 or more. Units larger than that stay whole.
+
+        Raises:
+            FormatError: kind ``"option"``, no such target; or of a kind that ``open_reader`` raises, if
+                what was looked at is damaged.
+        """
+        return splitting.whole(file, target=target)
+
+    def open_split(
+        self, file: BinaryIO, split: Split, *, schema: pa.Schema | None = None
+    ) -> pa.RecordBatchReader:
+        """The records of one split, as ``open_reader`` has those of the file.
+
+        Reads the split, what belongs to a record that begins in it, and what the file says of all of its
+        records (a header, a footer). What is damaged in one split is found by its reader alone. A limit
+        for a file (``ReadLimits.file``) is one for the records of the split.
+
+        Args:
+            file: the whole file, with the bytes that ``splits`` has seen.
+            split: one of ``splits``, for any target, or a range of your own if the format says so.
+            schema: see ``open_reader``.
+
+        Raises:
+            FormatError: as ``open_reader``; and kind ``"value"``, the file ends before the split does.
+        """
+        splitting.check(file, split)
+        file.seek(0)
+        reader = self.open_reader(file, schema=schema)
+        return reader if split.start == 0 else pa.RecordBatchReader.from_batches(reader.schema, [])
 
 
-class BaseEncoder(ABC):
+class BaseEncoder(ReadableFormat, ABC):
     """A row format: records become bytes that can be appended to one another.
 
     Built-in encoders derive from this, your own from ``formats.Encoder``, which makes the built-in ones, too.
@@ -135,42 +205,6 @@ class BaseEncoder(ABC):
         """The bytes of records, never null, that ``sql_expression`` has rendered."""
         raise NotImplementedError
 
-    def open_reader(self, file: BinaryIO, *, schema: pa.Schema | None = None) -> pa.RecordBatchReader:
-        """The records of one finished file, in their order, batch by batch.
-
-        Memory is bounded: a batch holds some mebibytes at most, or one record. The reader is used by
-        one thread, may be dropped at any point, and does not close ``file``, which stays with its owner.
-
-        Args:
-            file: the whole file, at any position, seekable.
-            schema: what the batches shall have: columns by name, missing ones null, narrower types
-                widened. ``None`` for the file's own.
-
-        Raises:
-            FormatError: here or from an iteration. Kind ``"schema"``, the file's records do not have
-                the form of ``schema`` (the message names the column); ``"value"``, the bytes are no
-                such file, are damaged, or claim more than they can hold; ``"option"``, the format
-                cannot be read back or its files do not say their schema and none is given.
-        """
-        del file, schema
-        raise FormatError(f"{type(self).__name__} cannot read what it wrote", kind="option")
-
-    def splits(self, file: BinaryIO, *, target: int) -> list[Split]:
-        """Ranges of one finished file that can be read apart, in order: together each record once.
-
-        About ``target`` bytes each; one range for a file that cannot be split.
-        """
-        del target
-        return [Split(0, file.seek(0, io.SEEK_END))]
-
-    def open_split(
-        self, file: BinaryIO, split: Split, *, schema: pa.Schema | None = None
-    ) -> pa.RecordBatchReader:
-        """The records of one of ``splits``; see ``open_reader``."""
-        del split
-        file.seek(0)
-        return self.open_reader(file, schema=schema)
-
 
 class RowEncoder(ABC):
     """A user's own row format, one record at a time. The slow path: every record becomes a dict."""
@@ -216,7 +250,7 @@ class BulkWriter(ABC):
         """Flush, write the footer, release memory. Called once; the output stays open."""
 
 
-class BulkWriterFactory(ABC):
+class BulkWriterFactory(ReadableFormat, ABC):
     """A bulk format. Pickled to the tasks; makes one writer per part file."""
 
     #: The format's own file extension, with its dot, as in ``".parquet"``.
@@ -243,39 +277,3 @@ class BulkWriterFactory(ABC):
     def check_continues(self, old: pa.Schema, new: pa.Schema) -> None:
         """See ``Encoder.check_continues``."""
         evolution.check_continues(old, new)
-
-    def open_reader(self, file: BinaryIO, *, schema: pa.Schema | None = None) -> pa.RecordBatchReader:
-        """The records of one finished file, in their order, batch by batch.
-
-        Memory is bounded: a batch holds some mebibytes at most, or one record. The reader is used by
-        one thread, may be dropped at any point, and does not close ``file``, which stays with its owner.
-
-        Args:
-            file: the whole file, at any position, seekable.
-            schema: what the batches shall have: columns by name, missing ones null, narrower types
-                widened. ``None`` for the file's own.
-
-        Raises:
-            FormatError: here or from an iteration. Kind ``"schema"``, the file's records do not have
-                the form of ``schema`` (the message names the column); ``"value"``, the bytes are no
-                such file, are damaged, or claim more than they can hold; ``"option"``, the format
-                cannot be read back.
-        """
-        del file, schema
-        raise FormatError(f"{type(self).__name__} cannot read what it wrote", kind="option")
-
-    def splits(self, file: BinaryIO, *, target: int) -> list[Split]:
-        """Ranges of one finished file that can be read apart, in order: together each record once.
-
-        About ``target`` bytes each; one range for a file that cannot be split.
-        """
-        del target
-        return [Split(0, file.seek(0, io.SEEK_END))]
-
-    def open_split(
-        self, file: BinaryIO, split: Split, *, schema: pa.Schema | None = None
-    ) -> pa.RecordBatchReader:
-        """The records of one of ``splits``; see ``open_reader``."""
-        del split
-        file.seek(0)
-        return self.open_reader(file, schema=schema)

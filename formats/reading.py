@@ -117,20 +117,25 @@ def rows_per_batch(size: int, rows: int) -> int:
     return max(1, min(BATCH_ROWS, BATCH_BYTES * max(rows, 1) // max(size, 1)))
 
 
+def up_to(file: BinaryIO, size: int) -> bytes:
+    """``size`` bytes, or all that there are; in steps, as ``exactly``."""
+    pieces: list[bytes] = []
+    while size and (piece := file.read(min(size, BATCH_BYTES))):
+        pieces.append(piece)
+        size -= len(piece)
+    return pieces[0] if len(pieces) == 1 else b"".join(pieces)
+
+
 def exactly(file: BinaryIO, size: int) -> bytes:
     """``size`` bytes, in steps, so that a false size costs no more memory than the file has bytes.
 
     Raises:
         EOFError: there are fewer.
     """
-    pieces = []
-    while size:
-        piece = file.read(min(size, BATCH_BYTES))
-        if not piece:
-            raise EOFError
-        pieces.append(piece)
-        size -= len(piece)
-    return b"".join(pieces)
+    found = up_to(file, size)
+    if len(found) < size:
+        raise EOFError
+    return found
 
 
 def with_fractions(kind: Any) -> Any:

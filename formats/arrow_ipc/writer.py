@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, BinaryIO, Literal, cast
 
 import pyarrow as pa
 
-from formats import columns, reading, spark_only_types
+from formats import columns, spark_only_types, splitting
 from formats.api import BulkWriter, BulkWriterFactory
+from formats.arrow_ipc import reader as arrow_reader
 from formats.buffered_bulk_writer import BufferedBulkWriter, Limits
 from formats.compressed.codec_names import codec_name
 from formats.errors import FormatError
 from formats.guarded_output import ArrowOutput
-from formats.read_limits import guard_of
 from formats.sizes import parse_size
+from formats.splitting import Split
 from formats.text import zones
 
 if TYPE_CHECKING:
@@ -58,14 +58,18 @@ class ArrowWriterFactory(BulkWriterFactory):
 
     def open_reader(self, file: BinaryIO, *, schema: pa.Schema | None = None) -> pa.RecordBatchReader:
         """See ``BulkWriterFactory.open_reader``; a record batch of the file is in memory at a time."""
-        source = reading.Source(file)
-        with source.as_damage("no readable Arrow file"):
-            lent: Any = source
-            found = pa.ipc.open_file(lent)
-            own = found.schema
-        return reading.reader(
-            own, lambda: source.checked(_batches(found)), wanted=schema, guard=guard_of(file)
-        )
+        return arrow_reader.open_reader(file, schema=schema)
+
+    def splits(self, file: BinaryIO, *, target: int) -> list[Split]:
+        """See ``BulkWriterFactory.splits``: between record batches; reads the footer."""
+        return arrow_reader.splits(file, target=target)
+
+    def open_split(
+        self, file: BinaryIO, split: Split, *, schema: pa.Schema | None = None
+    ) -> pa.RecordBatchReader:
+        """See ``BulkWriterFactory.open_split``; any ranges of bytes. Reads footer and record batches."""
+        splitting.check(file, split)
+        return arrow_reader.open_reader(file, schema=schema, split=split)
 
     def check_schema(self, schema: pa.Schema) -> None:
         """See ``BulkWriterFactory.check_schema``."""
@@ -106,15 +110,6 @@ class ArrowBulkWriter(BufferedBulkWriter):
             options = pa.ipc.IpcWriteOptions(compression=self._codec)
             self._writer = pa.ipc.new_file(stream, self._plain, options=options)
         return self._writer
-
-
-def _batches(file: Any) -> Iterator[pa.RecordBatch]:
-    for number in range(file.num_record_batches):
-        batch = file.get_batch(number)
-        batch.validate(full=True)  # offsets that lead out of their buffers are seen only so
-        rows = reading.rows_per_batch(columns.size(batch), batch.num_rows)
-        for start in range(0, batch.num_rows, rows):
-            yield batch.slice(start, rows)
 
 
 def _plain_type(kind: Any) -> Any:

@@ -14,15 +14,17 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, BinaryIO, Final
 
-from formats import reading
+from formats import reading, sync_marker
 from formats.errors import FormatError
 from formats.read_limits import Guard
+from formats.sizes import MAX_SIZE
+from formats.splitting import Split
+from formats.sync_marker import MARKER_SIZE
 from formats.varint import varint
 
 if TYPE_CHECKING:
     from formats.api import Buffer
 
-MARKER_SIZE: Final = 16
 _MAGIC: Final = b"Obj\x01"
 _MOST_METADATA: Final = 16 << 20  # bytes of all of it; a schema is some kilobytes
 _MOST_KEYS: Final = 10_000
@@ -79,14 +81,25 @@ def read_header(file: BinaryIO) -> Header:
     return Header(metadata=metadata, marker=_exactly(file, MARKER_SIZE))
 
 
-def read_blocks(file: BinaryIO, marker: bytes, guard: Guard) -> Iterator[Block]:
-    """The blocks from here to the end of the file.
+def seek_block(file: BinaryIO, marker: bytes, split: Split) -> bool:
+    """Go to the first block that begins in ``split``, from the end of the header; whether there is one."""
+    if split.start <= file.tell():
+        return file.tell() < split.end
+    first = split.start - MARKER_SIZE  # of a marker that ends where the split starts
+    place = sync_marker.find(file, marker, start=first, end=split.end - 1)
+    if place is not None:
+        file.seek(place + MARKER_SIZE)
+    return place is not None
+
+
+def read_blocks(file: BinaryIO, marker: bytes, guard: Guard, end: int = MAX_SIZE) -> Iterator[Block]:
+    """The blocks from here on that begin before ``end``.
 
     Raises:
         FormatError: kind ``"value"``; the file ends inside a block, a marker is missing, or a block is
             larger than a record may be: it is in memory as a whole.
     """
-    while first := file.read(1):
+    while file.tell() < end and (first := file.read(1)):
         count = _number(file, first)
         size = _number(file)
         guard.check_record(size, "a block")

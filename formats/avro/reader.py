@@ -21,6 +21,8 @@ from formats.avro.items import check_items, damaged
 from formats.avro.layout import require_fastavro, resolved
 from formats.errors import FormatError
 from formats.read_limits import Guard, guard_of
+from formats.sizes import MAX_SIZE
+from formats.splitting import Split
 
 _SCHEMA: Final = "avro.schema"
 _CODEC: Final = "avro.codec"
@@ -28,11 +30,14 @@ _MOST_EMPTY: Final = 1 << 24  # records of no bytes in one block; more are a bom
 _OF_A_FIELD: Final = 64  # bytes of memory, at least, while a record is Python's; in the file it may have none
 
 
-def open_reader(file: BinaryIO, *, schema: pa.Schema | None) -> pa.RecordBatchReader:
-    """See ``BulkWriterFactory.open_reader``; any Avro file of records, whoever wrote it."""
+def open_reader(
+    file: BinaryIO, *, schema: pa.Schema | None, split: Split | None = None
+) -> pa.RecordBatchReader:
+    """See ``ReadableFormat.open_reader`` and ``open_split``; any Avro file of records, whoever wrote it."""
     require_fastavro()  # who asks with no file at all learns it, too
     file.seek(0)
     header = avro_container.read_header(file)
+    begin = file.tell()
     try:
         avro = json.loads(header.metadata[_SCHEMA])
     except (KeyError, ValueError, RecursionError) as error:
@@ -45,7 +50,15 @@ def open_reader(file: BinaryIO, *, schema: pa.Schema | None) -> pa.RecordBatchRe
         schema=avro_types.arrow_schema(whole),
         guard=guard_of(file),
     )
-    return reading.reader(records.schema, lambda: records.batches(file), wanted=schema, guard=records.guard)
+
+    def batches() -> Iterator[pa.RecordBatch]:
+        file.seek(begin)
+        if split is None:
+            yield from records.batches(file)
+        elif avro_container.seek_block(file, header.marker, split):
+            yield from records.batches(file, split.end)
+
+    return reading.reader(records.schema, batches, wanted=schema, guard=records.guard)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,10 +71,11 @@ class _Records:
     schema: pa.Schema
     guard: Guard
 
-    def batches(self, file: BinaryIO) -> Iterator[pa.RecordBatch]:
+    def batches(self, file: BinaryIO, end: int = MAX_SIZE) -> Iterator[pa.RecordBatch]:
+        """Those of the blocks from here on that begin before ``end``."""
         name = self.header.metadata.get(_CODEC, b"null").decode(errors="replace")
         codec = AvroCodec(name=cast("AvroCodecName", name))
-        for block in avro_container.read_blocks(file, self.header.marker, self.guard):
+        for block in avro_container.read_blocks(file, self.header.marker, self.guard, end):
             # One name for all, so that a block is there once before there are records of it.
             data = codec.expand(block.data, guard=self.guard)
             if block.count > max(len(data), _MOST_EMPTY):

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Final, cast
 import numpy as np
 import pyarrow as pa
 
-from formats import columns, evolution, type_promotion
+from formats import columns, evolution, splitting, type_promotion
 from formats.api import BaseEncoder, BulkWriter, BulkWriterFactory
 from formats.arrow import Column
 from formats.avro import container as avro_container
@@ -21,6 +21,7 @@ from formats.avro.layout import AvroLayout
 from formats.buffered_bulk_writer import BufferedBulkWriter, Limits
 from formats.errors import FormatError
 from formats.sizes import parse_size
+from formats.splitting import Split
 from formats.sync_marker import new_marker
 from formats.text import lines
 
@@ -94,6 +95,21 @@ class AvroOptions:
     def open_reader(self, file: BinaryIO, *, schema: pa.Schema | None = None) -> pa.RecordBatchReader:
         """See ``Encoder.open_reader``; any Avro file of records, whoever wrote it. Needs fastavro."""
         return avro_reader.open_reader(file, schema=schema)
+
+    def splits(self, file: BinaryIO, *, target: int) -> list[Split]:
+        """See ``Encoder.splits``: anywhere, without a look at the file."""
+        return splitting.of_bytes(file, target=target)
+
+    def open_split(
+        self, file: BinaryIO, split: Split, *, schema: pa.Schema | None = None
+    ) -> pa.RecordBatchReader:
+        """See ``Encoder.open_split``; any ranges of bytes.
+
+        Reads the header, looks for the sync marker, and goes on to the end of the last block that begins in
+        the split.
+        """
+        splitting.check(file, split)
+        return avro_reader.open_reader(file, schema=schema, split=split)
 
     def file_header(self, schema: pa.Schema, marker: bytes) -> bytes:
         """The first bytes of a file of records of ``schema``."""

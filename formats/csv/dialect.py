@@ -57,6 +57,10 @@ class CsvDialect:
         if self.quote_mode not in get_args(QuoteMode):
             raise FormatError("CSV quote_mode must be 'minimal', 'all' or 'none'", kind="option")
 
+    def quotes(self) -> str:
+        """What begins and ends fields for a reader: the quote, or nothing where no field has one."""
+        return "" if self.quote_mode == "none" else self.quote
+
     def specials(self) -> str:
         """The characters of which one at least is in every field that needs quotes."""
         return BREAKS + self.quote + self.delimiter[0]

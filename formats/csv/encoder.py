@@ -20,12 +20,14 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.types as pt
 
-from formats import columns, evolution, spark_only_types, sql
+from formats import columns, evolution, spark_only_types, splitting, sql
 from formats.arrow import Mask, Text, pc
+from formats.csv import boundaries
 from formats.csv import reader as csv_reader
 from formats.csv.dialect import BREAKS
 from formats.csv.options import CsvOptions
 from formats.errors import FormatError
+from formats.splitting import Split
 from formats.text import render, temporal
 from formats.text.lines import LineEncoder
 
@@ -84,6 +86,21 @@ class CsvEncoder(CsvOptions, LineEncoder):
     def open_reader(self, file: BinaryIO, *, schema: pa.Schema | None = None) -> pa.RecordBatchReader:
         """See ``Encoder.open_reader``."""
         return csv_reader.open_reader(file, options=self, schema=schema)
+
+    def splits(self, file: BinaryIO, *, target: int) -> list[Split]:
+        """See ``Encoder.splits``; reads the file, as ``formats.csv.boundaries`` says."""
+        csv_reader.check_readable(self)
+        return boundaries.splits(file, target=target, options=self)
+
+    def open_split(
+        self, file: BinaryIO, split: Split, *, schema: pa.Schema | None = None
+    ) -> pa.RecordBatchReader:
+        """See ``Encoder.open_split``. Reads the first record of the file, too.
+
+        Ranges of your own may end anywhere but in a record that has a line feed in quotes.
+        """
+        splitting.check(file, split)
+        return csv_reader.open_reader(file, options=self, schema=schema, split=split)
 
     def signature(self) -> str:
         """See ``Encoder.signature``."""

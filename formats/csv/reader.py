@@ -1,4 +1,8 @@
-"""CSV back as record batches: pieces of whole records, each by Arrow's parser."""
+"""CSV back as record batches: pieces of whole records, each by Arrow's parser.
+
+The columns of a file are those of its first record, with or without a header. So that one is looked at by
+the reader of every split.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +10,7 @@ import codecs
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any, BinaryIO, Final
 
 import pyarrow as pa
@@ -17,7 +22,9 @@ from formats.csv import records as csv_records
 from formats.csv.options import CsvOptions
 from formats.errors import FormatError
 from formats.read_limits import Guard, guard_of
+from formats.splitting import Split
 from formats.text import line_reader
+from formats.text.text_file import TextFile
 
 _READ: Final[tuple[Callable[[Any], bool], ...]] = (
     columns.is_text,
@@ -35,43 +42,45 @@ _OF_A_COLUMN: Final = 1 << 10  # bytes of memory, whatever is in it
 _IN_COLUMN: Final = re.compile(r"In CSV column #(\d+)")  # how Arrow says where a value is wrong
 
 
-def open_reader(file: BinaryIO, *, options: CsvOptions, schema: pa.Schema | None) -> pa.RecordBatchReader:
-    """See ``Encoder.open_reader``; ``schema`` is needed.
+def open_reader(
+    file: BinaryIO, *, options: CsvOptions, schema: pa.Schema | None, split: Split | None = None
+) -> pa.RecordBatchReader:
+    """See ``Encoder.open_reader`` and, for a split, ``Encoder.open_split``; ``schema`` is needed.
 
     With a header columns are taken by name. Without one they are those of ``schema`` in its order, of
     which a file may lack the last ones, and a byte order mark at its beginning is no part of a value.
     """
     wanted = line_reader.require_columns(schema, "CSV")
-    dialect = options.dialect
-    patterns = options.values.date_format or options.values.timestamp_format
-    if len(dialect.delimiter.encode()) > 1 or patterns:
-        raise FormatError(
-            "only CSV with a delimiter of one byte and with times in ISO 8601 can be read back here; Spark "
-            "reads the others",
-            kind="option",
-        )
+    check_readable(options)
     for field in wanted:
         if not any(is_read(field.type) for is_read in _READ):
             raise FormatError(
                 f"column {field.name!r} of type {field.type} cannot be read from CSV: read it as a string",
                 kind="option",
             )
-    return reading.reader(
-        wanted,
-        lambda: _batches(file, _Parser(options, wanted, guard_of(file))),
-        wanted=None,
-        guard=guard_of(file),
-    )
+    parser = _Parser(options, wanted, guard_of(file))
+    return reading.reader(wanted, lambda: _batches(file, parser, split), wanted=None, guard=parser.guard)
 
 
-def _batches(file: BinaryIO, parser: _Parser) -> Iterator[pa.RecordBatch]:
-    file.seek(0)
-    charset, dialect = parser.options.charset, parser.options.dialect
+def check_readable(options: CsvOptions) -> None:
+    """Raise ``FormatError`` of kind ``"option"`` if files of ``options`` cannot be read back here."""
+    patterns = options.values.date_format or options.values.timestamp_format
+    if len(options.dialect.delimiter.encode()) > 1 or patterns:
+        raise FormatError(
+            "only CSV with a delimiter of one byte and with times in ISO 8601 can be read back here; Spark "
+            "reads the others",
+            kind="option",
+        )
+
+
+def _batches(file: BinaryIO, parser: _Parser, split: Split | None) -> Iterator[pa.RecordBatch]:
+    charset = parser.options.charset
     names: list[str] | None = None
     try:
-        for piece in csv_records.whole_records(
-            file, charset=charset, quote=dialect.quote, escape=dialect.escape, guard=parser.guard
-        ):
+        if split is not None and split.start > 0:
+            for first in islice(parser.pieces(TextFile(file=file, charset=charset)), 1):
+                names, _ = parser.names(first)
+        for piece in parser.pieces(TextFile(file=file, charset=charset, split=split)):
             begin, is_first = 0, names is None
             if names is None:
                 names, begin = parser.names(piece)
@@ -99,10 +108,17 @@ class _Parser:
     schema: pa.Schema
     guard: Guard
 
+    def pieces(self, text: TextFile) -> Iterator[pa.Buffer]:
+        """Whole records, some at a time."""
+        dialect = self.options.dialect
+        if not dialect.quotes():
+            return line_reader.whole_lines(text, self.guard)
+        return csv_records.whole_records(text, quote=dialect.quote, escape=dialect.escape, guard=self.guard)
+
     def names(self, piece: pa.Buffer) -> tuple[list[str], int]:
         """The columns of a file that begins with ``piece``, and where its first record of values begins."""
         dialect = self.options.dialect
-        count, end = csv_records.first_record(piece, quote=dialect.quote, delimiter=dialect.delimiter)
+        count, end = csv_records.first_record(piece, quote=dialect.quotes(), delimiter=dialect.delimiter)
         if self.options.header_mode == "none":
             if count > len(self.schema):
                 raise FormatError(f"the file has {count} columns, and the schema has {len(self.schema)}")
@@ -151,7 +167,7 @@ class _Parser:
             ),
             parse_options=pc.ParseOptions(
                 delimiter=dialect.delimiter,
-                quote_char=dialect.quote,
+                quote_char=dialect.quotes() or False,
                 double_quote=True,
                 escape_char=False,
                 newlines_in_values=True,

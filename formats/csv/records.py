@@ -10,7 +10,7 @@ value without quotes, which Spark does not write, is misread.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import BinaryIO, Final
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
@@ -19,7 +19,7 @@ import pyarrow as pa
 from formats.columns import Bytes
 from formats.errors import FormatError
 from formats.read_limits import Guard
-from formats.text import line_reader
+from formats.text.text_file import TextFile
 
 _BLOCK: Final = 256 << 10  # bytes read at a time; of escapes dozens of bytes each are remembered
 _FEED: Final = ord("\n")
@@ -27,26 +27,22 @@ _FEED: Final = ord("\n")
 Mask = npt.NDArray[np.bool_]
 
 
-def whole_records(
-    file: BinaryIO, *, charset: str, quote: str, escape: str, guard: Guard
-) -> Iterator[pa.Buffer]:
-    """The text of ``file``, which is at its beginning, cut behind records; a long one comes alone.
+def whole_records(text: TextFile, *, quote: str, escape: str, guard: Guard) -> Iterator[pa.Buffer]:
+    """The text cut behind records; a long one comes alone.
 
     Args:
-        file: stays with its owner.
-        charset: of the file.
+        text: a file, or a split of it that begins and ends with records.
         quote: an ASCII character.
         escape: another one, which stands before quotes and itself inside of quotes; or the same.
         guard: of the file.
 
     Raises:
         FormatError: kind ``"value"``; the last record is cut off, or one is too long.
-        UnicodeError: the file is not text in ``charset``.
+        UnicodeError: it is no text in its charset.
     """
     waiting = bytearray()
     is_inside = False
-    size = min(_BLOCK, guard.record)
-    for cells in _doubled(line_reader.text_blocks(file, charset, size), quote=ord(quote), escape=ord(escape)):
+    for cells in _doubled(text.blocks(min(_BLOCK, guard.record)), Doubling(quote=quote, escape=escape)):
         inside = _inside(cells == ord(quote), is_inside=is_inside)
         is_inside = bool(inside[-1])
         feeds = 1 + np.flatnonzero((cells == _FEED) & ~inside)
@@ -63,11 +59,12 @@ def whole_records(
 
 
 def first_record(piece: pa.Buffer, *, quote: str, delimiter: str) -> tuple[int, int]:
-    """How many fields the first record of a piece has, and where it ends."""
+    """How many fields the first record of a piece has, and where it ends; ``quote`` is empty for none."""
     fields, is_inside = 1, False
     for start in range(0, piece.size, _BLOCK):
         cells = np.frombuffer(memoryview(piece)[start : start + _BLOCK], np.uint8)
-        inside = _inside(cells == ord(quote), is_inside=is_inside)
+        turns = cells == ord(quote) if quote else np.zeros(len(cells), np.bool_)
+        inside = _inside(turns, is_inside=is_inside)
         is_inside = bool(inside[-1])
         feeds = np.flatnonzero((cells == _FEED) & ~inside)[:1]
         end = int(feeds[0]) + 1 if len(feeds) else len(cells)
@@ -77,23 +74,45 @@ def first_record(piece: pa.Buffer, *, quote: str, delimiter: str) -> tuple[int, 
     return fields, piece.size
 
 
-def _doubled(blocks: Iterator[bytes], *, quote: int, escape: int) -> Iterator[Bytes]:
+def _doubled(blocks: Iterator[bytes], doubling: Doubling) -> Iterator[Bytes]:
     """The text block by block, none of them empty."""
-    left, is_inside = b"", False
-    is_last = False
-    while not is_last:
-        block = next(blocks, b"")
-        is_last = not block
-        data = left + block
-        end = len(data)
-        if escape != quote and not is_last:  # one escape alone: what it means comes next
-            end -= (end - len(data.rstrip(bytes([escape])))) % 2
-        left = data[end:]
-        cells = np.frombuffer(data, np.uint8)[:end]
-        if escape != quote and len(cells):
-            cells, is_inside = _without_escapes(cells, quote=quote, escape=escape, is_inside=is_inside)
+    for block in blocks:
+        cells = doubling.cells(block)
         if len(cells):
             yield cells
+    cells = doubling.cells(b"", is_last=True)
+    if len(cells):
+        yield cells
+
+
+class Doubling:
+    """Makes doubled quotes of escaped ones, block by block; every block keeps its line feeds.
+
+    Args:
+        quote: an ASCII character.
+        escape: another one, or the same.
+    """
+
+    def __init__(self, *, quote: str, escape: str) -> None:
+        self._quote, self._escape = ord(quote), ord(escape)
+        self._left = b""
+        self._is_inside = False
+
+    def cells(self, block: bytes, *, is_last: bool = False) -> Bytes:
+        """The next block of the text, but for an escape at its end: what it means comes next."""
+        if self._escape == self._quote:
+            return np.frombuffer(block, np.uint8)
+        data = self._left + block
+        end = len(data)
+        if not is_last:
+            end -= (end - len(data.rstrip(bytes([self._escape])))) % 2
+        self._left = data[end:]
+        cells = np.frombuffer(data, np.uint8)[:end]
+        if len(cells):
+            cells, self._is_inside = _without_escapes(
+                cells, quote=self._quote, escape=self._escape, is_inside=self._is_inside
+            )
+        return cells
 
 
 def _without_escapes(cells: Bytes, *, quote: int, escape: int, is_inside: bool) -> tuple[Bytes, bool]:

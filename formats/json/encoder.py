@@ -16,10 +16,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.types as pt
 
-from formats import columns, spark_only_types, sql
+from formats import columns, spark_only_types, splitting, sql
 from formats.arrow import Column, Mask, Text, pc
 from formats.errors import FormatError
 from formats.json import reader as json_reader
+from formats.splitting import Split
 from formats.text import render, temporal
 from formats.text.lines import MAX_TEXT, LineEncoder
 
@@ -62,6 +63,17 @@ class JsonLinesEncoder(LineEncoder):
     def open_reader(self, file: BinaryIO, *, schema: pa.Schema | None = None) -> pa.RecordBatchReader:
         """See ``Encoder.open_reader``."""
         return json_reader.open_reader(file, schema=schema)
+
+    def splits(self, file: BinaryIO, *, target: int) -> list[Split]:
+        """See ``Encoder.splits``: anywhere, without a look at the file."""
+        return splitting.of_bytes(file, target=target)
+
+    def open_split(
+        self, file: BinaryIO, split: Split, *, schema: pa.Schema | None = None
+    ) -> pa.RecordBatchReader:
+        """See ``Encoder.open_split``; any ranges of bytes."""
+        splitting.check(file, split)
+        return json_reader.open_reader(file, schema=schema, split=split)
 
     def signature(self) -> str:
         """See ``Encoder.signature``."""

@@ -16,15 +16,19 @@ import pyarrow.types as pt
 from formats import columns, reading
 from formats.errors import FormatError
 from formats.read_limits import Guard, guard_of
+from formats.splitting import Split
 from formats.text import line_reader
+from formats.text.text_file import TextFile
 
 _OF_AN_ITEM: Final = 16  # bytes of memory of each column in it, while it is parsed
 _PIECE: Final = 1 << 20  # bytes that are looked at together
 _COMMA: Final = ord(",")
 
 
-def open_reader(file: BinaryIO, *, schema: pa.Schema | None) -> pa.RecordBatchReader:
-    """See ``Encoder.open_reader``; ``schema`` is needed."""
+def open_reader(
+    file: BinaryIO, *, schema: pa.Schema | None, split: Split | None = None
+) -> pa.RecordBatchReader:
+    """See ``Encoder.open_reader`` and, for a split, ``Encoder.open_split``; ``schema`` is needed."""
     wanted = line_reader.require_schema(schema, "JSON")
     for path, field in columns.walk(wanted):
         _check(field.type, path)
@@ -39,7 +43,7 @@ def open_reader(file: BinaryIO, *, schema: pa.Schema | None) -> pa.RecordBatchRe
             _check_items(lines, of_an_item, guard)
         return _parse(lines, parsed, wanted)
 
-    return line_reader.open_lines(file, parse, schema=wanted)
+    return line_reader.open_lines(TextFile(file=file, split=split), parse, schema=wanted)
 
 
 def _items(kind: Any) -> int:

@@ -85,6 +85,11 @@ def completed(file: bytes, pairs: Mapping[str, str]) -> bytes:
     return b"".join((file[:start], added, changed, bytes([len(changed)])))
 
 
+def values(message: bytes, number: int) -> list[Any]:
+    """The numbers or bytes of every field of that number in a message of protobuf's."""
+    return [value for field, value in _fields(message) if field == number]
+
+
 def _item(name: str, value: str) -> bytes:
     return _field(_NAME, name.encode()) + _field(_VALUE, value.encode())
 
@@ -96,7 +101,7 @@ def _chunks(data: bytes, size: int) -> bytes:
 
 
 def _fields(message: bytes) -> list[tuple[int, Any]]:
-    """Number and value of each field, as far as postscripts have them."""
+    """Number and value of each field: of numbers and of bytes, since tails have no others at their top."""
     fields: list[tuple[int, Any]] = []
     at = 0
     while at < len(message):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, BinaryIO, Final, Literal, cast
 
@@ -10,16 +10,17 @@ import pyarrow as pa
 import pyarrow.types as pt
 from pyarrow import orc
 
-from formats import columns, reading, spark_only_types
+from formats import columns, spark_only_types, splitting
 from formats.api import BulkWriter, BulkWriterFactory
 from formats.buffered_bulk_writer import BufferedBulkWriter, Limits
 from formats.compressed.codec_names import codec_name
 from formats.errors import FormatError
 from formats.guarded_output import ArrowOutput
+from formats.orc import reader as orc_reader
 from formats.orc import tail as orc_tail
 from formats.orc import times as orc_times
-from formats.read_limits import guard_of
 from formats.sizes import parse_size
+from formats.splitting import Split
 
 if TYPE_CHECKING:
     from formats.api import BinaryOutput
@@ -111,14 +112,18 @@ class OrcBulkWriterFactory(BulkWriterFactory):
 
         Arrow has nanoseconds for ORC's timestamps: one before 1677 or after 2262 is an error.
         """
-        source = reading.Source(file)
-        with source.as_damage("no readable ORC file"):
-            lent: Any = source
-            found = orc.ORCFile(lent)
-            own = found.schema
-        return reading.reader(
-            own, lambda: source.checked(_batches(found)), wanted=schema, guard=guard_of(file)
-        )
+        return orc_reader.open_reader(file, schema=schema)
+
+    def splits(self, file: BinaryIO, *, target: int) -> list[Split]:
+        """See ``BulkWriterFactory.splits``: between stripes; reads the footer."""
+        return orc_reader.splits(file, target=target)
+
+    def open_split(
+        self, file: BinaryIO, split: Split, *, schema: pa.Schema | None = None
+    ) -> pa.RecordBatchReader:
+        """See ``BulkWriterFactory.open_split``; any ranges of bytes. Reads the footer and stripes."""
+        splitting.check(file, split)
+        return orc_reader.open_reader(file, schema=schema, split=split)
 
     def check_schema(self, schema: pa.Schema) -> None:
         """See ``BulkWriterFactory.check_schema``."""
@@ -258,11 +263,3 @@ def _column_ids(schema: pa.Schema, places: Sequence[int]) -> list[int]:
     """ORC's numbers of columns at the top: it counts those inside them, too, and the row as 0."""
     sizes = [sum(1 for _ in columns.walk(pa.schema([field]))) for field in schema]
     return [1 + sum(sizes[:place]) for place in places]
-
-
-def _batches(file: orc.ORCFile) -> Iterator[pa.RecordBatch]:
-    for number in range(file.nstripes):
-        stripe: Any = file.read_stripe(number)
-        rows = reading.rows_per_batch(columns.size(stripe), stripe.num_rows)
-        for start in range(0, stripe.num_rows, rows):
-            yield stripe.slice(start, rows)

@@ -8,9 +8,10 @@ from typing import Any, BinaryIO, Final
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from formats import columns, reading
+from formats import columns, reading, splitting
 from formats.parquet.encryption import ParquetEncryption
 from formats.read_limits import guard_of
+from formats.splitting import Split, Units
 
 _READ_AHEAD: Final = 1 << 20  # bytes of one column chunk at a time, so that none is in memory as a whole
 _FIRST_ROWS: Final = 256  # in the first batch of a file, from which it is seen what records take
@@ -22,32 +23,70 @@ FOOTER_LIMITS: Final[Mapping[str, Any]] = {
 
 
 def open_reader(
-    file: BinaryIO, *, schema: pa.Schema | None, encryption: ParquetEncryption | None = None
+    file: BinaryIO,
+    *,
+    schema: pa.Schema | None,
+    encryption: ParquetEncryption | None = None,
+    split: Split | None = None,
 ) -> pa.RecordBatchReader:
-    """See ``BulkWriterFactory.open_reader``.
+    """See ``BulkWriterFactory.open_reader`` and ``open_split``.
 
     Args:
         file: a Parquet file, whoever wrote it.
         schema: what the batches shall have.
         encryption: opens the keys, if the file is encrypted.
+        split: whose row groups are wanted; ``None`` for all.
     """
-    properties, keys = (None, None) if encryption is None else encryption.for_reading()
+    size = splitting.size_of(file)
     source = reading.Source(file)
     with source.as_damage("no readable Parquet file"):
-        lent: Any = source
-        found = pq.ParquetFile(
-            lent,
-            buffer_size=_READ_AHEAD,
-            pre_buffer=False,
-            coerce_int96_timestamp_unit="us",
-            page_checksum_verification=True,
-            decryption_properties=properties,
-            **FOOTER_LIMITS,
-        )
+        found, keys = _opened(source, encryption)
         instants = _with_instants(found)
+        groups = range(found.num_row_groups) if split is None else _row_groups(found, size).of(split)
     return reading.reader(
-        instants, lambda: source.checked(_batches(found, instants, keys)), wanted=schema, guard=guard_of(file)
+        instants,
+        lambda: source.checked(_batches(found, instants, groups, keys)),
+        wanted=schema,
+        guard=guard_of(file),
     )
+
+
+def splits(file: BinaryIO, *, target: int, encryption: ParquetEncryption | None = None) -> list[Split]:
+    """See ``BulkWriterFactory.splits``."""
+    size = splitting.size_of(file)
+    source = reading.Source(file)
+    with source.as_damage("no readable Parquet file"):
+        found, _ = _opened(source, encryption)
+        return _row_groups(found, size).splits(target)
+
+
+def _opened(source: Any, encryption: ParquetEncryption | None) -> tuple[pq.ParquetFile, object]:
+    """The file, and keys that must live as long."""
+    properties, keys = (None, None) if encryption is None else encryption.for_reading()
+    found = pq.ParquetFile(
+        source,
+        buffer_size=_READ_AHEAD,
+        pre_buffer=False,
+        coerce_int96_timestamp_unit="us",
+        page_checksum_verification=True,
+        decryption_properties=properties,
+        **FOOTER_LIMITS,
+    )
+    return found, keys
+
+
+def _row_groups(file: pq.ParquetFile, size: int) -> Units:
+    """A row group begins where its first column does."""
+    return Units.at(
+        [_offset(file.metadata.row_group(number)) for number in range(file.num_row_groups)], size=size
+    )
+
+
+def _offset(group: pq.RowGroupMetaData) -> int:
+    if not group.num_columns:
+        return 0
+    column = group.column(0)
+    return int(column.dictionary_page_offset or column.data_page_offset)
 
 
 def _with_instants(file: pq.ParquetFile) -> pa.Schema:
@@ -64,11 +103,13 @@ def _with_instants(file: pq.ParquetFile) -> pa.Schema:
     return pa.schema([columns.nullable(field, leaf) for field in schema], metadata)
 
 
-def _batches(file: pq.ParquetFile, schema: pa.Schema, keys: object) -> Iterator[pa.RecordBatch]:
+def _batches(
+    file: pq.ParquetFile, schema: pa.Schema, groups: range, keys: object
+) -> Iterator[pa.RecordBatch]:
     _ = keys  # they must live as long as the file
     decoder: Any = file.reader
     learnt = _FIRST_ROWS
-    for number in range(file.num_row_groups):
+    for number in groups:
         group = file.metadata.row_group(number)
         most = reading.rows_per_batch(group.total_byte_size, group.num_rows)
         for batch in file.iter_batches(batch_size=min(most, learnt), row_groups=[number]):

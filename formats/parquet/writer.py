@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Literal, cast
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from formats import columns, evolution, spark_only_types, type_promotion
+from formats import columns, evolution, spark_only_types, splitting, type_promotion
 from formats.api import BulkWriter, BulkWriterFactory
 from formats.arrow import Field
 from formats.buffered_bulk_writer import BufferedBulkWriter, Limits
@@ -21,6 +21,7 @@ from formats.parquet import reader as parquet_reader
 from formats.parquet.encryption import ParquetEncryption
 from formats.parquet.layout import ParquetLayout
 from formats.sizes import parse_size
+from formats.splitting import Split
 from formats.text import zones
 
 if TYPE_CHECKING:
@@ -123,6 +124,17 @@ class ParquetWriterFactory(BulkWriterFactory):
     def open_reader(self, file: BinaryIO, *, schema: pa.Schema | None = None) -> pa.RecordBatchReader:
         """See ``BulkWriterFactory.open_reader``; any Parquet file, whoever wrote it."""
         return parquet_reader.open_reader(file, schema=schema, encryption=self.encryption)
+
+    def splits(self, file: BinaryIO, *, target: int) -> list[Split]:
+        """See ``BulkWriterFactory.splits``: between row groups; reads the footer, with its keys."""
+        return parquet_reader.splits(file, target=target, encryption=self.encryption)
+
+    def open_split(
+        self, file: BinaryIO, split: Split, *, schema: pa.Schema | None = None
+    ) -> pa.RecordBatchReader:
+        """See ``BulkWriterFactory.open_split``; any ranges of bytes. Reads the footer and row groups."""
+        splitting.check(file, split)
+        return parquet_reader.open_reader(file, schema=schema, encryption=self.encryption, split=split)
 
     def check_continues(self, old: pa.Schema, new: pa.Schema) -> None:
         """See ``BulkWriterFactory.check_continues``: what Spark's reader of Parquet takes."""

@@ -16,22 +16,24 @@ from typing import Any, BinaryIO, Final
 import numpy as np
 import pyarrow as pa
 
-from formats import reading
+from formats import reading, sync_marker
 from formats.arrow import Column
 from formats.columns import Bytes, Offsets
 from formats.errors import FormatError
 from formats.read_limits import Guard, guard_of
 from formats.sequence_file import writables
+from formats.sequence_file.header import ESCAPE, Header, read_header, read_vint
+from formats.sizes import MAX_SIZE
+from formats.splitting import Split
+from formats.sync_marker import MARKER_SIZE
 
-ESCAPE: Final = b"\xff\xff\xff\xff"
 #: Most records in a block, and most bytes that the writer puts there of several.
 MOST_RECORDS: Final = 1 << 20
 MOST_OF_SEVERAL: Final = 16 << 20
-_VERSION: Final = 6
-_SYNC: Final = 16  # bytes
-_MOST_NAME: Final = 1 << 10  # bytes of the name of a class
-_MOST_METADATA: Final = 1 << 16  # bytes
 _PIECE: Final = 4 << 20  # bytes of records that are read at a time
+_BEHIND: Final = (
+    128 << 10
+)  # and behind a split, where the next mark is 100 KiB away at most if Hadoop wrote it
 _STREAMS: Final[dict[str, Callable[[], Any]]] = {
     "DefaultCodec": zlib.decompressobj,
     "GzipCodec": lambda: zlib.decompressobj(16 + zlib.MAX_WBITS),
@@ -39,27 +41,20 @@ _STREAMS: Final[dict[str, Callable[[], Any]]] = {
 }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Header:
-    key: str
-    value: str
-    codec: str | None
-    in_blocks: bool
-    sync: bytes
-
-
-def open_reader(file: BinaryIO, *, key: str, value: str, schema: pa.Schema | None) -> pa.RecordBatchReader:
-    """See ``BulkWriterFactory.open_reader``.
+def open_reader(
+    file: BinaryIO, *, names: tuple[str, str], schema: pa.Schema | None, split: Split | None = None
+) -> pa.RecordBatchReader:
+    """See ``BulkWriterFactory.open_reader`` and ``open_split``.
 
     Args:
         file: the file.
-        key: name of the column of keys; there is none for ``NullWritable``.
-        value: name of the column of values.
+        names: of the column of keys, which is not there for ``NullWritable``, and of that of values.
         schema: what is wanted; ``None`` for the file's own.
+        split: whose records are wanted; ``None`` for all.
     """
     file.seek(0)
     try:
-        header = _header(file)
+        header, begin = read_header(file), file.tell()
     except (EOFError, ValueError) as error:
         raise FormatError("the file is no SequenceFile, or it is cut off", kind="value") from error
     if header.codec is not None and header.codec not in _STREAMS:
@@ -67,20 +62,46 @@ def open_reader(file: BinaryIO, *, key: str, value: str, schema: pa.Schema | Non
             f"SequenceFiles with {header.codec[:80]!r} cannot be read here, only with {', '.join(_STREAMS)}",
             kind="option",
         )
-    pair = [(key, header.key), (value, header.value)]
+    pair = zip(names, (header.key, header.value), strict=True)
     fields = [(column, _type(name)) for column, name in pair if name != writables.NULL]
     if len({column for column, _ in fields}) < len(fields) or not fields:
         raise FormatError(
-            f"the file has no column, or two of the name {value!r}: name both in the factory", kind="option"
+            f"the file has no column, or two of the name {names[1]!r}: name both in the factory",
+            kind="option",
         )
     found, guard = pa.schema(fields), guard_of(file)
-    return reading.reader(found, lambda: _batches(file, header, found, guard), wanted=schema, guard=guard)
+
+    def batches() -> Iterator[pa.RecordBatch]:
+        file.seek(begin)
+        if split is None:
+            yield from _batches(file, header, found, guard)
+        elif _seek_mark(file, header.sync, split):
+            yield from _batches(file, header, found, guard, split.end)
+
+    return reading.reader(found, batches, wanted=schema, guard=guard)
 
 
-def _batches(file: BinaryIO, header: _Header, schema: pa.Schema, guard: Guard) -> Iterator[pa.RecordBatch]:
+def _seek_mark(file: BinaryIO, sync: bytes, split: Split) -> bool:
+    """Go to where records begin in ``split``, from the end of the header; whether there is such a place.
+
+    Only an escape with the sync marker is one, and the end of the header.
+    """
+    if split.start <= file.tell():
+        return file.tell() < split.end
+    mark = ESCAPE + sync
+    place = sync_marker.find(file, mark, start=split.start, end=split.end + len(mark) - 1)
+    if place is not None:
+        file.seek(place)
+    return place is not None
+
+
+def _batches(
+    file: BinaryIO, header: Header, schema: pa.Schema, guard: Guard, end: int = MAX_SIZE
+) -> Iterator[pa.RecordBatch]:
+    """The records from here to the first mark that begins at ``end`` or behind it."""
     read = _blocks if header.in_blocks else _records
     try:
-        for pieces in read(file, header, guard):
+        for pieces in read(file, header, guard, end):
             batch = pa.RecordBatch.from_arrays(_columns(header, *pieces), schema=schema)
             rows = reading.rows_per_batch(batch.nbytes, batch.num_rows)
             for start in range(0, batch.num_rows, rows):
@@ -100,7 +121,7 @@ class _Cells:
     sizes: Offsets
 
 
-def _columns(header: _Header, keys: _Cells, values: _Cells) -> list[Column]:
+def _columns(header: Header, keys: _Cells, values: _Cells) -> list[Column]:
     found = [(header.key, keys), (header.value, values)]
     return [
         writables.read(name, cells.data, starts=cells.starts, sizes=cells.sizes)
@@ -109,15 +130,20 @@ def _columns(header: _Header, keys: _Cells, values: _Cells) -> list[Column]:
     ]
 
 
-def _blocks(file: BinaryIO, header: _Header, guard: Guard) -> Iterator[tuple[_Cells, _Cells]]:
+def _blocks(file: BinaryIO, header: Header, guard: Guard, end: int) -> Iterator[tuple[_Cells, _Cells]]:
+    place = file.tell()
     while escape := file.read(len(ESCAPE)):
-        if escape != ESCAPE or reading.exactly(file, _SYNC) != header.sync:
+        # The mark of the next split is looked at, too: were it damaged, nobody else would miss its block.
+        if escape != ESCAPE or reading.exactly(file, MARKER_SIZE) != header.sync:
             raise ValueError("no block where one should begin")
-        count = _vint(file)
+        if place >= end:
+            return
+        count = read_vint(file)
         yield _block_half(file, header, count, guard), _block_half(file, header, count, guard)
+        place = file.tell()
 
 
-def _block_half(file: BinaryIO, header: _Header, count: int, guard: Guard) -> _Cells:
+def _block_half(file: BinaryIO, header: Header, count: int, guard: Guard) -> _Cells:
     """Keys or values of a block: their lengths, then themselves."""
     if count > MOST_RECORDS:
         raise ValueError("a block claims too many records")
@@ -132,59 +158,72 @@ def _block_half(file: BinaryIO, header: _Header, count: int, guard: Guard) -> _C
 
 
 def _sized(file: BinaryIO, guard: Guard) -> bytes:
-    size = _vint(file)
+    size = read_vint(file)
     guard.check_record(size, "a block")
     return reading.exactly(file, size)
 
 
-def _records(file: BinaryIO, header: _Header, guard: Guard) -> Iterator[tuple[_Cells, _Cells]]:
+def _records(file: BinaryIO, header: Header, guard: Guard, end: int) -> Iterator[tuple[_Cells, _Cells]]:
     """As many whole records at a time as a piece of the file holds, and at least one."""
-    data, wanted = b"", _PIECE
-    while more := _up_to(file, wanted):
+    data, place, missing = b"", file.tell(), 0
+    while more := reading.up_to(file, _wanted(end - place - len(data), missing)):
         data += more
-        heads, end, missing = _heads(data, header.sync)
-        yield from _pairs(data, heads, header.codec, guard)
-        data = data[end:]
+        found = _heads(data, header.sync, end - place)
+        yield from _pairs(data, found.heads, header.codec, guard)
+        if found.is_last:
+            return
+        data, place, missing = data[found.end :], place + found.end, found.missing
         guard.check_record(len(data) + missing)
-        wanted = max(_PIECE, missing)
     if data:
         raise EOFError
 
 
-def _up_to(file: BinaryIO, size: int) -> bytes:
-    """In steps, so that a false size costs no more memory than the file has bytes."""
-    pieces: list[bytes] = []
-    while size and (piece := file.read(min(size, _PIECE))):
-        pieces.append(piece)
-        size -= len(piece)
-    return b"".join(pieces)
+def _wanted(left: int, missing: int) -> int:
+    """Bytes to read next of a split with ``left`` bytes to its end, and of a record that lacks some."""
+    return max(min(_PIECE, max(left, _BEHIND)), missing)
 
 
-def _heads(data: bytes, sync: bytes) -> tuple[list[tuple[int, int, int]], int, int]:
-    """Each whole record in ``data``, where the last one ends, and how many bytes the next one lacks.
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """The whole records in some data.
 
-    A record is where it begins, where its value does, and where it ends.
+    Attributes:
+        heads: of each where it begins, where its value does, and where it ends.
+        end: of the last one.
+        missing: bytes that the next one lacks.
+        is_last: whether the next one is of another split.
     """
+
+    heads: list[tuple[int, int, int]]
+    end: int
+    missing: int = 0
+    is_last: bool = False
+
+
+def _heads(data: bytes, sync: bytes, limit: int) -> _Found:
+    """The records before the first mark that begins at ``limit`` or behind it."""
     heads: list[tuple[int, int, int]] = []
     at, lengths = 0, struct.Struct(">ii")
     while at + lengths.size <= len(data):
         size, key = lengths.unpack_from(data, at)
         if size == -1:
             begin = at + len(ESCAPE)
-            if begin + _SYNC > len(data):
+            if begin + MARKER_SIZE > len(data):
                 break
-            if data[begin : begin + _SYNC] != sync:
+            if data[begin : begin + MARKER_SIZE] != sync:
                 raise ValueError("no sync marker where one should be")
-            at = begin + _SYNC
+            if at >= limit:
+                return _Found(heads, at, is_last=True)
+            at = begin + MARKER_SIZE
             continue
         if not 0 <= key <= size:
             raise ValueError("a record has an impossible length")
         begin = at + lengths.size
         if begin + size > len(data):
-            return heads, at, begin + size - len(data)
+            return _Found(heads, at, begin + size - len(data))
         heads.append((begin, begin + key, begin + size))
         at = begin + size
-    return heads, at, 0
+    return _Found(heads, at)
 
 
 def _pairs(
@@ -230,40 +269,8 @@ def _expanded(data: bytes, codec: str | None, most: int) -> bytes:
     return found
 
 
-def _header(file: BinaryIO) -> _Header:
-    if reading.exactly(file, 4) != b"SEQ" + bytes([_VERSION]):
-        raise ValueError(f"no SequenceFile of version {_VERSION}")
-    key, value = _class(file), _class(file)
-    compressed, in_blocks = reading.exactly(file, 2)
-    codec = _class(file, "compress.") if compressed else None
-    room = _MOST_METADATA
-    for _ in range(2 * int.from_bytes(reading.exactly(file, 4))):
-        size = _vint(file)
-        room -= 1 + size
-        if room < 0:
-            raise ValueError("too many metadata")
-        reading.exactly(file, size)
-    return _Header(
-        key=key, value=value, codec=codec, in_blocks=bool(in_blocks), sync=reading.exactly(file, _SYNC)
-    )
-
-
-def _class(file: BinaryIO, package: str = "") -> str:
-    size = _vint(file)
-    if size > _MOST_NAME:
-        raise ValueError("the name of a class is too long")
-    return reading.exactly(file, size).decode().removeprefix(writables.PACKAGE + package)
-
-
 def _type(name: str) -> pa.DataType:
     if name not in writables.TYPES:
         known = ", ".join(writables.TYPES)
         raise FormatError(f"SequenceFiles of {name[:80]!r} cannot be read here, only {known}", kind="option")
     return writables.TYPES[name]
-
-
-def _vint(file: BinaryIO) -> int:
-    data = reading.exactly(file, 1)
-    if data[0] > 0x7F:
-        data += reading.exactly(file, writables.more_bytes(data[0]))
-    return int(writables.read_vints(data, 1)[0])

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, BinaryIO, Final, Literal, cast, get_args
 import numpy as np
 import pyarrow as pa
 
-from formats import columns
+from formats import columns, splitting
 from formats.api import BulkWriter, BulkWriterFactory
 from formats.arrow import Column
 from formats.buffered_bulk_writer import BufferedBulkWriter, Limits
@@ -30,8 +30,9 @@ from formats.compressed.codec_names import codec_name
 from formats.errors import FormatError
 from formats.sequence_file import reader as sequence_reader
 from formats.sequence_file import writables
-from formats.sequence_file.reader import ESCAPE
+from formats.sequence_file.header import ESCAPE
 from formats.sizes import parse_size
+from formats.splitting import Split
 from formats.sync_marker import new_marker
 from formats.text import ragged
 
@@ -105,8 +106,29 @@ class SequenceFileWriterFactory(BulkWriterFactory):
 
         Files do not name their columns: they are called as here, else ``key`` and ``value``.
         """
-        names = {"key": self.key or "key", "value": self.value or "value"}
-        return sequence_reader.open_reader(file, **names, schema=schema)
+        return sequence_reader.open_reader(file, names=self._names(), schema=schema)
+
+    def splits(self, file: BinaryIO, *, target: int) -> list[Split]:
+        """See ``BulkWriterFactory.splits``: anywhere, without a look at the file.
+
+        Records begin behind sync markers only, which stand before every block, and without blocks once in
+        100 KiB; a split that has none has no records.
+        """
+        return splitting.of_bytes(file, target=target)
+
+    def open_split(
+        self, file: BinaryIO, split: Split, *, schema: pa.Schema | None = None
+    ) -> pa.RecordBatchReader:
+        """See ``BulkWriterFactory.open_split``; any ranges of bytes.
+
+        Reads the header, looks for the sync marker, and goes on to the first one behind the split.
+        """
+        splitting.check(file, split)
+        return sequence_reader.open_reader(file, names=self._names(), schema=schema, split=split)
+
+    def _names(self) -> tuple[str, str]:
+        """What the columns of a file are called, which does not name them."""
+        return self.key or "key", self.value or "value"
 
     def names(self, schema: pa.Schema) -> tuple[str | None, str]:
         """The columns of keys and values.

@@ -53,6 +53,11 @@ def _keeps_text(name: str) -> bool:
     return is_kept and len(set(map(len, pieces))) == 1
 
 
+def line_feed(charset: str) -> bytes:
+    """The bytes of a line feed, as many as of every other character of ASCII: one, two or four."""
+    return "\n".encode(charset)
+
+
 def repaired(text: Buffer) -> Buffer:
     """Lines in UTF-8 with U+FFFD in the place of what is none; the very same bytes if all of them are.
 

@@ -5,14 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, BinaryIO
 
-import numpy as np
 import pyarrow as pa
 
-from formats import columns
-from formats.arrow import Text, pc
+from formats import columns, splitting
+from formats.arrow import Text
 from formats.errors import FormatError
-from formats.text import charsets, line_reader, render
+from formats.splitting import Split
+from formats.text import charsets, render
+from formats.text import reader as text_reader
 from formats.text.lines import LineEncoder
+from formats.text.text_file import TextFile
 
 if TYPE_CHECKING:
     from formats.api import Buffer
@@ -49,17 +51,18 @@ class TextEncoder(LineEncoder):
 
     def open_reader(self, file: BinaryIO, *, schema: pa.Schema | None = None) -> pa.RecordBatchReader:
         """See ``Encoder.open_reader``: one column of strings, ``value`` unless ``schema`` names it."""
-        wanted = schema or pa.schema([("value", pa.string())])
-        if len(wanted) != 1 or not columns.is_text(wanted.field(0).type):
-            raise FormatError("text is read as one column of strings")
+        return text_reader.open_reader(TextFile(file=file, charset=self.charset), schema=schema)
 
-        def parse(lines: pa.Buffer) -> pa.RecordBatch:
-            limits = pa.py_buffer(np.array([0, lines.size - 1], np.int32).data)
-            text = pa.Array.from_buffers(pa.string(), 1, [None, limits, lines])
-            values = pc.split_pattern(text, "\n").flatten()
-            return pa.RecordBatch.from_arrays([values.cast(wanted.field(0).type)], schema=wanted)
+    def splits(self, file: BinaryIO, *, target: int) -> list[Split]:
+        """See ``Encoder.splits``: anywhere, without a look at the file."""
+        return splitting.of_bytes(file, target=target)
 
-        return line_reader.open_lines(file, parse, schema=wanted, charset=self.charset)
+    def open_split(
+        self, file: BinaryIO, split: Split, *, schema: pa.Schema | None = None
+    ) -> pa.RecordBatchReader:
+        """See ``Encoder.open_split``; any ranges of bytes."""
+        splitting.check(file, split)
+        return text_reader.open_reader(TextFile(file=file, charset=self.charset, split=split), schema=schema)
 
     def signature(self) -> str:
         """See ``Encoder.signature``."""

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import codecs
 from collections.abc import Callable, Iterator
-from typing import BinaryIO, Final
+from typing import Final
 
 import numpy as np
 import pyarrow as pa
@@ -12,7 +11,7 @@ import pyarrow as pa
 from formats import reading
 from formats.errors import FormatError
 from formats.read_limits import Guard, guard_of
-from formats.text import charsets
+from formats.text.text_file import TextFile
 
 _BLOCK: Final = 1 << 20  # bytes read at a time
 _FEED: Final = ord("\n")
@@ -21,24 +20,20 @@ _FEED: Final = ord("\n")
 Parse = Callable[[pa.Buffer], pa.RecordBatch]
 
 
-def open_lines(
-    file: BinaryIO, parse: Parse, *, schema: pa.Schema, charset: str = charsets.UTF_8
-) -> pa.RecordBatchReader:
+def open_lines(text: TextFile, parse: Parse, *, schema: pa.Schema) -> pa.RecordBatchReader:
     """Batches of a file of lines.
 
     Args:
-        file: read from its beginning.
+        text: the file, or a split of it.
         parse: makes a batch of ``schema``.
         schema: of the batches.
-        charset: of the file.
 
     Raises:
         FormatError: kind ``"value"``, from an iteration; the last line is cut off, a line is too long,
             or the bytes are none of ``charset``.
     """
-    return reading.reader(
-        schema, lambda: _batches(file, parse, schema, charset), wanted=None, guard=guard_of(file)
-    )
+    guard = guard_of(text.file)
+    return reading.reader(schema, lambda: _batches(text, parse, schema, guard), wanted=None, guard=guard)
 
 
 def require_schema(schema: pa.Schema | None, name: str) -> pa.Schema:
@@ -61,17 +56,16 @@ def require_columns(schema: pa.Schema | None, name: str) -> pa.Schema:
     return found
 
 
-def _batches(file: BinaryIO, parse: Parse, schema: pa.Schema, charset: str) -> Iterator[pa.RecordBatch]:
-    guard = guard_of(file)
+def _batches(text: TextFile, parse: Parse, schema: pa.Schema, guard: Guard) -> Iterator[pa.RecordBatch]:
     most = reading.most_rows(schema, guard)
     try:
-        for lines in whole_lines(file, charset, guard):
+        for lines in whole_lines(text, guard):
             for some in _at_most(lines, most):
                 batch = parse(some)
                 for start in range(0, batch.num_rows, most):
                     yield batch.slice(start, most)
     except UnicodeError as error:
-        raise FormatError(f"the file is not text in {charset}", kind="value") from error
+        raise FormatError(f"the file is not text in {text.charset}", kind="value") from error
 
 
 def _at_most(lines: pa.Buffer, most: int) -> Iterator[pa.Buffer]:
@@ -86,15 +80,15 @@ def _at_most(lines: pa.Buffer, most: int) -> Iterator[pa.Buffer]:
         start = end
 
 
-def whole_lines(file: BinaryIO, charset: str, guard: Guard) -> Iterator[pa.Buffer]:
-    """The text of ``file`` in UTF-8, cut behind line feeds; a long line comes alone.
+def whole_lines(text: TextFile, guard: Guard) -> Iterator[pa.Buffer]:
+    """The text in UTF-8, cut behind line feeds; a long line comes alone.
 
     Raises:
         FormatError: kind ``"value"``; it does not end with a line feed, or a line is too long.
-        UnicodeError: it is no text in ``charset``.
+        UnicodeError: it is no text in its charset.
     """
     waiting = bytearray()
-    for block in text_blocks(file, charset, min(_BLOCK, guard.record)):
+    for block in text.blocks(min(_BLOCK, guard.record)):
         first, end = block.find(b"\n") + 1, block.rfind(b"\n") + 1
         guard.check_record(len(waiting) + (first or len(block)), "a line")
         ends = (first, end) if len(waiting) > _BLOCK else (end,)
@@ -107,17 +101,3 @@ def whole_lines(file: BinaryIO, charset: str, guard: Guard) -> Iterator[pa.Buffe
         waiting += memoryview(block)[start:]
     if waiting:
         raise FormatError("the file is cut off in the middle of a line", kind="value")
-
-
-def text_blocks(file: BinaryIO, charset: str, size: int) -> Iterator[bytes]:
-    """The text of ``file`` in UTF-8, some ``size`` bytes at a time; a character may lie in two blocks.
-
-    Raises:
-        UnicodeError: it is no text in ``charset``.
-    """
-    decoder = codecs.getincrementaldecoder(charset)()
-    while block := file.read(size):
-        text = decoder.decode(block)
-        yield block if charset == charsets.UTF_8 else text.encode()
-    if charset != charsets.UTF_8:  # where what is cut off is no whole line either
-        decoder.decode(b"", final=True)
