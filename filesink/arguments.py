@@ -3,24 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from typing import TypeVar
+from enum import Enum
+from typing import Any, TypeVar
 
 from filesink.errors import ConfigError
+from formats import arguments
 
+E = TypeVar("E", bound=Enum)
 V = TypeVar("V")
 
 
-def instance_of(value: object, kind: type[V], *, name: str) -> V:
+def instance_of(value: V, kind: type[Any], *, name: str) -> V:
     """``value`` if it is a ``kind``.
 
     Raises:
         ConfigError: ``BAD_VALUE``; it says ``name`` and both types, never the value.
     """
-    if not isinstance(value, kind):
-        raise ConfigError(
-            f"{name} must be of type {kind.__name__}, got {type(value).__name__}", code="BAD_VALUE"
-        )
-    return value
+    return arguments.instance_of(value, kind, name=name, error=_bad_value)
 
 
 def column_name(value: object, *, name: str) -> str:
@@ -29,14 +28,22 @@ def column_name(value: object, *, name: str) -> str:
     Raises:
         ConfigError: ``BAD_VALUE``; it is no text, empty, or has a lone surrogate.
     """
-    column = instance_of(value, str, name=name)
-    if not column or any("\ud800" <= character <= "\udfff" for character in column):
-        raise ConfigError(f"{name} must be the name of a column, got {repr(column)[:40]}", code="BAD_VALUE")
+    column = str(instance_of(value, str, name=name))
+    if not column or not arguments.is_text(column):
+        raise _bad_value(f"{name} must be the name of a column, got {arguments.shown(column)}")
     return column
 
 
 def one_of(value: object, allowed: Collection[str], *, name: str) -> None:
     """Raise ``ConfigError`` (``BAD_VALUE``) unless ``value`` is one of the words ``allowed``."""
-    if not isinstance(value, str) or value not in allowed:
-        words = " or ".join(map(repr, allowed))
-        raise ConfigError(f"{name} must be {words}, got {repr(value)[:40]}", code="BAD_VALUE")
+    arguments.one_of(value, allowed, name=name, error=_bad_value)
+
+
+def choice(kind: type[E], value: object, name: str) -> E:
+    """The member of ``kind`` that the word ``value`` means, for the argument ``name``."""
+    one_of(value, [member.value for member in kind], name=name)
+    return kind(value)
+
+
+def _bad_value(message: str) -> ConfigError:
+    return ConfigError(message, code="BAD_VALUE")

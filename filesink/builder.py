@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal, Self
 
+from filesink.arguments import choice, instance_of
 from filesink.buckets.assigner import BucketAssigner
 from filesink.buckets.contract import BaseBucketAssigner
 from filesink.commit.layout_guard import OnOtherLayout
@@ -15,7 +16,6 @@ from filesink.errors import ConfigError
 from filesink.file_sink.tiers import FileTiers, Publishing, StoreAddress
 from filesink.ledger.identity import OnNewQuery, check_uid
 from filesink.metastore.partition_commit import PartitionCommit
-from filesink.method_arguments import accepted, choice, kind_of
 from filesink.naming import OutputFileConfig
 from filesink.parts.bucket import Closed
 from filesink.parts.dead_letters import DeadLetters
@@ -25,6 +25,7 @@ from filesink.parts.rolling import AnsweringPolicy, CheckpointRollingPolicy, Rol
 from filesink.parts.stages.closed_parts import Compaction, CompactStrategy, Waiting
 from filesink.parts.stages.merger import SinkFiles
 from filesink.spark.input.s3a import SessionOptions
+from formats.arguments import kind_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -51,14 +52,14 @@ class SinkBuilder:
 
     def with_bucket_assigner(self, assigner: BaseBucketAssigner) -> Self:
         """Choose the directory of each record; by default the hour of writing, as Flink does."""
-        return replace(self, assigner=accepted(assigner, BaseBucketAssigner, by="with_bucket_assigner"))
+        return replace(self, assigner=instance_of(assigner, BaseBucketAssigner, name="assigner"))
 
     def with_rolling_policy(self, policy: RollingPolicy) -> Self:
         """Choose when a part file is closed.
 
         Bulk formats take a ``CheckpointRollingPolicy`` only: their files end with every epoch.
         """
-        accepted(policy, RollingPolicy, by="with_rolling_policy")
+        instance_of(policy, RollingPolicy, name="policy")
         if isinstance(self.format, BulkFormat) and not isinstance(policy, CheckpointRollingPolicy):
             raise ConfigError(
                 f"{type(policy).__name__} may keep a part open across epochs, and a bulk format cannot be "
@@ -78,7 +79,7 @@ class SinkBuilder:
         ``build`` raises ``ConfigError`` (``CONFLICT``) if readers would take the suffix for that of
         another codec or format.
         """
-        return replace(self, names=accepted(config, OutputFileConfig, by="with_output_file_config"))
+        return replace(self, names=instance_of(config, OutputFileConfig, name="config"))
 
     def enable_compact(self, strategy: CompactStrategy, compactor: Any) -> Self:
         """Hold small files back, hidden, until ``strategy`` has ``compactor`` merge them.
@@ -156,11 +157,11 @@ class SinkBuilder:
         """
         if action == "fail":
             return replace(self, dead_letters=None)
-        return replace(self, dead_letters=accepted(action, DeadLetters, by="on_bad_record"))
+        return replace(self, dead_letters=instance_of(action, DeadLetters, name="action"))
 
     def with_partition_commit(self, commit: PartitionCommit) -> Self:
         """Announce directories that received files: to a metastore, by success files, to a listener."""
-        return replace(self, partition_commit=accepted(commit, PartitionCommit, by="with_partition_commit"))
+        return replace(self, partition_commit=instance_of(commit, PartitionCommit, name="commit"))
 
     def tiers(self) -> FileTiers:
         """The sink as an engine drives it; for engines of your own."""

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import pyarrow as pa
 
+from filesink.arguments import choice
 from filesink.buckets.named_partitions import Partition, buckets_named
 from filesink.builder import SinkBuilder
 from filesink.commit.checkpoints import check_checkpoint
@@ -20,7 +21,7 @@ from filesink.errors import CleanupError, ConfigError
 from filesink.file_sink.report import EpochReport, RecoveryReport, SweepPlan, report_of
 from filesink.file_sink.tiers import StoreAddress
 from filesink.metastore.announcements import Announced
-from filesink.method_arguments import checkpoint, choice, data_frame
+from filesink.method_arguments import checkpoint, data_frame
 from filesink.naming import join
 from filesink.operations.find_sinks import check_streamed, check_written
 from filesink.operations.maintenance import Announce, Lost, Maintenance

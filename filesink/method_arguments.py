@@ -3,33 +3,14 @@
 from __future__ import annotations
 
 import os
-from enum import Enum
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING
 
 from filesink.errors import ConfigError
 from filesink.storage.base_path import has_no_bytes
+from formats.arguments import kind_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
-
-E = TypeVar("E", bound=Enum)
-V = TypeVar("V")
-
-
-def accepted(value: V, kind: type[Any], *, by: str) -> V:
-    """``value`` if it is a ``kind``; ``by`` is the method whose only argument it is.
-
-    Raises:
-        ConfigError: ``BAD_VALUE``; it says the method and both types, never the value.
-    """
-    if not isinstance(value, kind):
-        raise ConfigError(f"{by} takes a {kind.__name__}, got {kind_of(value)}", code="BAD_VALUE")
-    return value
-
-
-def kind_of(value: object) -> str:
-    """What ``value`` is, in a message."""
-    return f"the class {value.__name__}; call it" if isinstance(value, type) else type(value).__name__
 
 
 def data_frame(df: DataFrame, where: str) -> DataFrame:
@@ -53,12 +34,3 @@ def checkpoint(given: object) -> str:
             code="CHECKPOINT",
         )
     return location
-
-
-def choice(kind: type[E], value: str, name: str) -> E:
-    """The member of ``kind`` that ``value`` means, for the argument ``name``."""
-    try:
-        return kind(value)
-    except ValueError:
-        allowed = " or ".join(repr(member.value) for member in kind)
-        raise ConfigError(f"{name} must be {allowed}, got {repr(value)[:40]}", code="BAD_VALUE") from None

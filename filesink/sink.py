@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Literal, NoReturn
 
+from filesink.arguments import instance_of
 from filesink.builder import SinkBuilder
 from filesink.built_sink import BuiltSink
 from filesink.errors import ConfigError
@@ -26,7 +27,6 @@ from filesink.file_sink.table_destination import assigner_of, find_table, format
 from filesink.metastore.api import Metastore
 from filesink.metastore.metastore_policy import MetastorePolicy
 from filesink.metastore.partition_commit import PartitionCommit
-from filesink.method_arguments import accepted
 from filesink.parts.file_format import BulkFormat, RowFormat
 from filesink.parts.rolling import RollingPolicy
 from filesink.spark.catalog.columns import in_table_order
@@ -97,7 +97,7 @@ class FileSink(BuiltSink):
             encoder = PerRowEncoder(encoder)
         return FileSinkBuilder(
             base_path=check_base_path(base_path),
-            format=RowFormat(accepted(encoder, BaseEncoder, by="for_row_format")),
+            format=RowFormat(instance_of(encoder, BaseEncoder, name="encoder")),
             policy=RollingPolicy.default_rolling_policy(),
         )
 
@@ -117,7 +117,7 @@ class FileSink(BuiltSink):
         _refuse_other_kind(writer_factory, (BaseEncoder, RowEncoder), "for_bulk_format", "for_row_format")
         return FileSinkBuilder(
             base_path=check_base_path(base_path),
-            format=BulkFormat(accepted(writer_factory, BulkWriterFactory, by="for_bulk_format")),
+            format=BulkFormat(instance_of(writer_factory, BulkWriterFactory, name="writer_factory")),
             policy=RollingPolicy.on_checkpoint_rolling_policy(),
         )
 
@@ -140,7 +140,6 @@ class FileSink(BuiltSink):
             MetastoreError: the metastore does not answer, or has no such table.
             ConfigError: ``TABLE_FORMAT``; there is no writer for the table's serde.
         """
-        accepted(metastore, Metastore, by="for_hive_table")
         policy = MetastorePolicy(table, metastore, on_new_columns=on_new_columns)
         found = find_table(table, metastore)
         form = format_of(found)

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, BinaryIO, Final, cast
 
+from formats.arguments import instance_of
 from formats.errors import LimitError
 from formats.sizes import parse_size
 
@@ -56,7 +57,13 @@ def bounded(file: BinaryIO, *, limits: ReadLimits, name: str | None = None) -> B
         file: stays with its owner.
         limits: for its reader; whoever trusts the file may raise them.
         name: of the file, in messages; ``None`` for its own ``name``, if it has one.
+
+    Raises:
+        FormatError: kind ``"option"``; no ``ReadLimits``, or a name that is no text.
     """
+    instance_of(limits, ReadLimits, name="limits")
+    if name is not None:
+        instance_of(name, str, name="name")
     return cast("BinaryIO", _Bounded(file, limits, name_of(file) if name is None else name))
 
 

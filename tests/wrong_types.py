@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import io
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import Enum
@@ -32,9 +33,12 @@ from filesink import (
     ParquetWriterFactory,
     PartitionCommit,
     PartitionPolicy,
+    ReadLimits,
     RollingPolicy,
 )
+from filesink.metastore.memory import MemoryMetastore
 from tests.fakes import World, micro_batch
+from tests.formats.test_parquet import Kms
 
 #: By the name under which a test shows it. Text of one letter is a valid value of some parameters.
 WRONG: Mapping[str, Any] = {
@@ -56,11 +60,16 @@ WRONG: Mapping[str, Any] = {
     "dict": {},
     "dict of None": {"x": None},
     "dict of numbers": {1: 2},
+    "dict of surrogates": {"x": "\ud800"},
+    "list of names": ["x"],
     "object": object(),
     "function": len,
     "class": int,
 }
 TYPED = (FilesinkError, FormatError)
+
+_NONE = inspect.Parameter.empty
+_STARRED = {inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD}
 
 #: Values that users are given and do not make, and what ``FileSink`` makes for them.
 _MADE_HERE = frozenset(
@@ -74,18 +83,28 @@ _MADE_HERE = frozenset(
         filesink.SweepPlan,
     }
 )
-#: What a call needs beside the one wrong value, by name of the parameter.
+#: What a call needs beside the one wrong value, by name of the parameter, or of the call and the parameter.
+#: Parameters with a default are those that a call needs all the same.
 _GOOD: Mapping[str, Any] = {
     "base_path": "base",
     "encoder": Encoder.simple_string_encoder(),
     "writer_factory": ParquetWriterFactory(),
     "form": ParquetWriterFactory(),
+    "open_kms": Kms,
+    "footer_key": "foot",
+    "file": io.BytesIO(),
+    "limits": ReadLimits(),
+    "FileCompactStrategy.checkpoints": 2,
+    "GlueCatalog.client": MemoryMetastore(),  # has methods of the same names, and no region
 }
 
 
 @dataclass(frozen=True, kw_only=True)
 class Call:
-    """One parameter of something public. ``give`` calls it with a value for that parameter."""
+    """One parameter of something public. ``give`` calls it with a value for that parameter.
+
+    ``required`` are arguments that the call needs. That of the parameter is among them if one is known.
+    """
 
     name: str
     function: Callable[..., Any]
@@ -104,7 +123,7 @@ class Call:
             case inspect.Parameter.VAR_KEYWORD:
                 result = self.function(**kwargs, x=value)
             case _:
-                result = self.function(**{**kwargs, self.parameter.name: value})
+                result = self.function(**(kwargs | {self.parameter.name: value}))
         repr(result)
         use(result)
 
@@ -164,7 +183,7 @@ def calls(good: Mapping[str, Any], instances: Mapping[str, Any]) -> Iterator[Cal
     """Every parameter of every public function, constructor and method.
 
     Args:
-        good: values of parameters without a default, by name, or by name of the call and the parameter.
+        good: values of parameters, as ``_GOOD`` has them.
         instances: whose methods users call, by name of the class; those of other classes the sink calls.
     """
     for module in (filesink, compaction):  # what is in ``formats`` is in ``filesink``
@@ -199,15 +218,23 @@ def _methods(name: str, kind: type, instance: Any) -> Iterator[tuple[str, Callab
 
 def _calls(name: str, function: Callable[..., Any], good: Mapping[str, Any]) -> Iterator[Call]:
     parameters = inspect.signature(function).parameters.values()
-    needed = {
-        one.name: good.get(f"{name}.{one.name}", good.get(one.name))
-        for one in parameters
-        if one.default is inspect.Parameter.empty
-        and one.kind not in {inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD}
-    }
+    needed = {one.name for one in parameters if one.default is _NONE and one.kind not in _STARRED}
+    known = {one: good[one] for one in needed & good.keys()}
+    known |= {one.name: good[f"{name}.{one.name}"] for one in parameters if f"{name}.{one.name}" in good}
     for parameter in parameters:
-        required = {given: value for given, value in needed.items() if given != parameter.name}
-        yield Call(name=name, function=function, parameter=parameter, required=required)
+        assert needed <= {*known, parameter.name}, f"{name} needs more than {known}"
+        yield Call(name=name, function=function, parameter=parameter, required=known)
+
+
+def refused(call: Call) -> bool:
+    """Whether something is wrong with ``call`` although no value is."""
+    has_good = call.parameter.default is not _NONE or call.parameter.name in call.required
+    try:
+        if has_good:
+            use(call.function(**call.required))
+    except TYPED:
+        return True
+    return False
 
 
 def untyped(call: Call) -> dict[str, str]:

@@ -15,6 +15,7 @@ from typing import Any, Literal, cast
 from filesink.buckets.assigner import BucketAssigner
 from filesink.buckets.contract import BaseBucketAssigner
 from filesink.commit.checkpoints import check_checkpoint
+from filesink.commit.replay import OnRepeatedTxn
 from filesink.data_source.format_options import FORMAT_OPTIONS, parse_format
 from filesink.data_source.option_texts import Texts
 from filesink.errors import ConfigError
@@ -32,9 +33,9 @@ from formats.api import BaseEncoder
 
 _OWN = (
     "path", "format", "bucketColumns", "bucketColumnsInFile", "bucketTimeFormat", "bucketTimeColumn",
-    "timeZone", "partSize", "maxRows", "partPrefix", "partSuffix", "uid", "txnId", "onNewQuery",
-    "onReplayMismatch", "onOtherLayout", "partitionOverwriteMode", "table", "metastore", "createTable",
-    "onNewColumns",
+    "timeZone", "partSize", "maxRows", "partPrefix", "partSuffix", "uid", "txnId", "onRepeatedTxn",
+    "onNewQuery", "onReplayMismatch", "onOtherLayout", "partitionOverwriteMode", "table", "metastore",
+    "createTable", "onNewColumns",
 )  # fmt: skip
 #: Every option of ours, as users spell it.
 NAMES = (*_OWN, *FORMAT_OPTIONS)
@@ -85,6 +86,7 @@ _CREATE: Mapping[str, TableKind | None] = {
     "never": None,
 }
 _ON_NEW_COLUMNS: Mapping[str, Literal["refuse", "add"]] = {"refuse": "refuse", "add": "add"}
+_REPEATED = {"raise": OnRepeatedTxn.RAISE, "skip": OnRepeatedTxn.SKIP}
 _OVERWRITE_MODES = {"static": SaveMode.OVERWRITE, "dynamic": SaveMode.OVERWRITE_PARTITIONS}
 
 
@@ -128,6 +130,7 @@ class DataSourceOptions:
     Attributes:
         builder: everything that ``FileSink`` has too.
         txn_id: the user's name for the data of a batch write, or ``""``.
+        on_repeated_txn: what happens if it comes back with other data.
         time_zone: for buckets; ``None`` for the session's.
         overwrite_mode: what ``.mode("overwrite")`` does; ``None`` for what the session says.
         table: that is told of partitions, if any.
@@ -135,6 +138,7 @@ class DataSourceOptions:
 
     builder: FileSinkBuilder
     txn_id: str
+    on_repeated_txn: OnRepeatedTxn
     time_zone: str | None
     overwrite_mode: SaveMode | None
     table: HiveTable | None
@@ -164,10 +168,28 @@ def parse_options(options: Mapping[str, str]) -> DataSourceOptions:
     return DataSourceOptions(
         builder=_with_identity(given, builder),
         txn_id=txn_id or "",
+        on_repeated_txn=_repeated(given),
         time_zone=zone,
         overwrite_mode=_overwrite_mode(given),
         table=_table(given, builder.base_path),
     )
+
+
+def _repeated(given: Texts) -> OnRepeatedTxn:
+    name = "onRepeatedTxn"
+    if given.get(name, "").lower() == OnRepeatedTxn.REPLACE.value:
+        raise ConfigError(
+            f"option '{name}': 'replace' is not possible with format('filesink'), whose tasks only count the "
+            "rows of a known txnId; use FileSink.write(df, txn_id=…, on_repeated_txn='replace')",
+            code="USE_FILESINK",
+        )
+    chosen = given.choice(name, _REPEATED, default="raise")
+    if chosen is OnRepeatedTxn.SKIP and given.get("txnId") is None:
+        raise ConfigError(
+            f"option '{name}' is about a repeated txnId, and there is none: give 'txnId', or leave it out",
+            code="CONFLICT",
+        )
+    return chosen
 
 
 def _overwrite_mode(given: Texts) -> SaveMode | None:

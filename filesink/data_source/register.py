@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from contextlib import nullcontext
 
+from pyspark.sql import SparkSession
+
+from filesink.arguments import instance_of
 from filesink.data_source.source import FileSinkDataSource
 from filesink.spark.input.driver_python import drivers_python
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 _ZONE = "spark.sql.session.timeZone"
 
@@ -19,7 +19,13 @@ def register(spark: SparkSession) -> None:
     Called once per session; again does no harm. The session's time zone is set to what it is
     already, because Spark tells tasks only settings that were set. Options and what this door
     promises are in ``docs/data-source.md``; ``FileSink`` is the door without its limits.
+
+    Raises:
+        ConfigError: ``BAD_VALUE``; no session.
     """
+    is_remote = type(spark).__module__.startswith("pyspark.sql.connect.")
+    if not is_remote:
+        instance_of(spark, SparkSession, name="spark")
     spark.conf.set(_ZONE, str(spark.conf.get(_ZONE)))
-    with drivers_python(spark):
+    with nullcontext() if is_remote else drivers_python(spark):  # a server has chosen its Python itself
         spark.dataSource.register(FileSinkDataSource)

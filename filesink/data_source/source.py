@@ -110,7 +110,11 @@ class FileSinkDataSource(DataSource):
         columns = arrow_schema(schema)
         check_crossing(sink.plan.format, columns)  # all columns do
         announcing(sink, table).prepare(columns)
-        epochs = replace(options.builder.epochs, on_gap=OnGap.REFUSE)  # every batch comes through here
+        epochs = replace(
+            options.builder.epochs,
+            on_gap=OnGap.REFUSE,  # every batch comes through here
+            on_repeated_txn=options.on_repeated_txn,
+        )
         return DataSourceWrite(
             sink=sink,
             table=table,

@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from formats import columns, evolution, splitting, type_promotion
 from formats.api import BaseEncoder, BulkWriter, BulkWriterFactory
+from formats.arguments import check_pairs
 from formats.arrow import Column
 from formats.avro import container as avro_container
 from formats.avro import reader as avro_reader
@@ -58,12 +59,9 @@ class AvroOptions:
         """Check the options, turn sizes into bytes and a schema into text."""
         object.__setattr__(self, "block_size", parse_size(self.block_size, name="block_size"))
         object.__setattr__(self, "compression", self._codec().name)
-        pairs: list[tuple[object, object]] = list((self.metadata or {}).items())
-        if not all(
-            isinstance(key, str) and isinstance(value, str) and not key.startswith("avro.")
-            for key, value in pairs
-        ):
-            raise FormatError("metadata must map strings to strings, no key like 'avro.…'", kind="option")
+        check_pairs(self.metadata, name="metadata")
+        if any(key.startswith("avro.") for key in self.metadata or {}):
+            raise FormatError("metadata must have no key like 'avro.…'", kind="option")
         if self.schema is not None:
             object.__setattr__(self, "schema", _schema_text(self.schema))
             self._layout(pa.schema([]))

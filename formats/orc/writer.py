@@ -12,6 +12,7 @@ from pyarrow import orc
 
 from formats import columns, spark_only_types, splitting
 from formats.api import BulkWriter, BulkWriterFactory
+from formats.arguments import check_names, check_number, check_pairs, instance_of
 from formats.buffered_bulk_writer import BufferedBulkWriter, Limits
 from formats.compressed.codec_names import codec_name
 from formats.errors import FormatError
@@ -31,6 +32,7 @@ OrcCompression = Literal["zstd", "zlib", "snappy", "lz4", "none"]
 # every flush ends one, unless compression still waits for more: it takes 64 KiB of a stream at a time.
 _STRIPE_AT_ONCE: Final = 1
 _LEAST_GO: Final = 65_536  # records; it makes room for as many whenever it is given some
+_MOST_STRIDE: Final = 2**31 - 1  # records; ORC's readers in Java have an int for it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,7 +45,7 @@ class OrcIndexes:
         bloom_filter_fpp: chance of a false positive, between 0 and 1.
 
     Raises:
-        FormatError: kind ``"option"``; a number out of its range.
+        FormatError: kind ``"option"``; a number out of its range, or no names.
     """
 
     row_stride: int = 10_000
@@ -51,11 +53,20 @@ class OrcIndexes:
     bloom_filter_fpp: float = 0.05
 
     def __post_init__(self) -> None:
-        """Check the numbers."""
-        if self.row_stride < 1000 or not 0 < self.bloom_filter_fpp < 1:
-            raise FormatError(
-                "row_stride must be at least 1000, bloom_filter_fpp between 0 and 1", kind="option"
-            )
+        """Check the numbers and names."""
+        check_number(
+            self.row_stride,
+            lambda stride: isinstance(stride, int) and 1_000 <= stride <= _MOST_STRIDE,
+            name="row_stride",
+            wanted="a whole number, at least 1000 and of 32 bits",
+        )
+        check_names(self.bloom_filter_columns, name="bloom_filter_columns")
+        check_number(
+            self.bloom_filter_fpp,
+            lambda chance: 0 < chance < 1,
+            name="bloom_filter_fpp",
+            wanted="a number between 0 and 1",
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,7 +86,8 @@ class OrcBulkWriterFactory(BulkWriterFactory):
         metadata: key-value pairs for the footer.
 
     Raises:
-        FormatError: kind ``"option"``; an unknown codec, a size that is none, a share out of its range.
+        FormatError: kind ``"option"``; an unknown codec, a size that is none, a share out of its range, no
+            ``OrcIndexes``.
     """
 
     compression: OrcCompression = "zstd"
@@ -90,10 +102,14 @@ class OrcBulkWriterFactory(BulkWriterFactory):
         """Check the options and turn sizes into bytes."""
         object.__setattr__(self, "stripe_size", parse_size(self.stripe_size, name="stripe_size"))
         object.__setattr__(self, "compression", codec_name(self.compression, OrcCompression, what="ORC"))
-        if not 0 <= self.dictionary_threshold <= 1:
-            raise FormatError("dictionary_threshold must be from 0 to 1", kind="option")
-        if not all(isinstance(text, str) for pair in (self.metadata or {}).items() for text in pair):
-            raise FormatError("metadata must map strings to strings", kind="option")
+        check_number(
+            self.dictionary_threshold,
+            lambda share: 0 <= share <= 1,
+            name="dictionary_threshold",
+            wanted="a number from 0 to 1",
+        )
+        instance_of(self.indexes, OrcIndexes, name="indexes")
+        check_pairs(self.metadata, name="metadata")
 
     def create(self, output: BinaryOutput, schema: pa.Schema) -> BulkWriter:
         """See ``BulkWriterFactory.create``."""

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any, Final
 
+from formats.arguments import check_names, instance_of, kind_of, option_error
 from formats.errors import FormatError
 
 _CACHED: Final = timedelta(minutes=10)  # how long unwrapped keys stay in memory
@@ -36,7 +37,12 @@ class ParquetEncryption:
 
     def __post_init__(self) -> None:
         """Check the names and that pyarrow can encrypt."""
-        if not self.footer_key or not all(self.column_keys):
+        if not callable(self.open_kms):
+            raise option_error(f"open_kms must make a client of a key service, got {kind_of(self.open_kms)}")
+        for key, names in instance_of(self.column_keys, Mapping, name="column_keys").items():
+            instance_of(key, str, name="the name of a column key")
+            check_names(names, name="each of column_keys")
+        if not instance_of(self.footer_key, str, name="footer_key") or not all(self.column_keys):
             raise FormatError("encryption needs the names of its keys", kind="option")
         _pyarrow()
 

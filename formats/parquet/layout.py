@@ -11,6 +11,7 @@ import pyarrow.parquet as pq
 import pyarrow.types as pt
 
 from formats import columns
+from formats.arguments import check_names, check_number, instance_of, one_of
 from formats.arrow import Field
 from formats.errors import FormatError
 from formats.sizes import parse_size
@@ -56,13 +57,12 @@ class ParquetLayout:
         """Check the options and turn sizes into bytes."""
         object.__setattr__(self, "page_size", parse_size(self.page_size, name="page_size"))
         for name in ("dictionary", "statistics"):
-            value: object = getattr(self, name)
-            if isinstance(value, str) and value not in {"all", "none"}:
-                raise FormatError(f"{name} must be 'all', 'none' or names of columns", kind="option")
-        if any(not 0 < chance < 1 for chance in self.bloom_filters.values()):
-            raise FormatError("the chance of a false positive must be between 0 and 1", kind="option")
-        if self.timestamps not in {"micros", "int96"}:
-            raise FormatError("timestamps must be 'micros' or 'int96'", kind="option")
+            check_names(getattr(self, name), name=name, words=("all", "none"))
+        for name in ("page_index", "page_checksums"):  # "false" would be true
+            instance_of(getattr(self, name), bool, name=name)
+        one_of(self.timestamps, ("micros", "int96"), name="timestamps")
+        self._check_filters()
+        check_names(self.sorted_by, name="sorted_by")
         for text in self.sorted_by:
             _direction(text)
 
@@ -105,6 +105,16 @@ class ParquetLayout:
         if self.timestamps == "int96":
             arguments["use_deprecated_int96_timestamps"] = True
         return arguments
+
+    def _check_filters(self) -> None:
+        for column, chance in instance_of(self.bloom_filters, Mapping, name="bloom_filters").items():
+            instance_of(column, str, name="a column of bloom_filters")
+            check_number(
+                chance,
+                lambda given: 0 < given < 1,
+                name="the chance of a false positive, in bloom_filters,",
+                wanted="a number between 0 and 1",
+            )
 
     def _named(self) -> Iterable[str]:
         for names in (self.dictionary, self.statistics):

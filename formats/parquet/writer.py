@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 
 from formats import columns, evolution, spark_only_types, splitting, type_promotion
 from formats.api import BulkWriter, BulkWriterFactory
+from formats.arguments import check_pairs, instance_of
 from formats.arrow import Field
 from formats.buffered_bulk_writer import BufferedBulkWriter, Limits
 from formats.compressed.codec_names import codec_name
@@ -69,8 +70,10 @@ class ParquetWriterFactory(BulkWriterFactory):
             raise FormatError("row_group_rows must be a positive number", kind="option")
         object.__setattr__(self, "compression", codec_name(self.compression, Compression, what="Parquet"))
         _check_level(self.compression, self.compression_level)
-        if not all(isinstance(text, str) for pair in (self.metadata or {}).items() for text in pair):
-            raise FormatError("metadata must map strings to strings", kind="option")
+        check_pairs(self.metadata, name="metadata")
+        instance_of(self.layout, ParquetLayout, name="layout")
+        if self.encryption is not None:
+            instance_of(self.encryption, ParquetEncryption, name="encryption")
 
     def create(self, output: BinaryOutput, schema: pa.Schema) -> BulkWriter:
         """See ``BulkWriterFactory.create``."""

@@ -24,6 +24,7 @@ import pyarrow as pa
 
 from formats import columns, splitting
 from formats.api import BulkWriter, BulkWriterFactory
+from formats.arguments import instance_of, one_of
 from formats.arrow import Column
 from formats.buffered_bulk_writer import BufferedBulkWriter, Limits
 from formats.compressed.codec_names import codec_name
@@ -67,7 +68,7 @@ class SequenceFileWriterFactory(BulkWriterFactory):
         make_sync: makes the sync marker of a file, 16 bytes; random by default.
 
     Raises:
-        FormatError: kind ``"option"``; an unknown compression or codec, or no size.
+        FormatError: kind ``"option"``; an unknown compression or codec, no size, or no name of a column.
     """
 
     key: str | None = None
@@ -81,9 +82,11 @@ class SequenceFileWriterFactory(BulkWriterFactory):
 
     def __post_init__(self) -> None:
         """Check the options."""
+        for column in (self.key, self.value):
+            if column is not None:
+                instance_of(column, str, name="key and value")
         object.__setattr__(self, "compression", str(self.compression).lower())  # Hadoop writes BLOCK
-        if self.compression not in get_args(SequenceCompression):
-            raise FormatError("compression must be 'none', 'record' or 'block'", kind="option")
+        one_of(self.compression, get_args(SequenceCompression), name="compression")
         object.__setattr__(self, "codec", codec_name(self.codec, SequenceCodec, what="SequenceFile"))
         object.__setattr__(self, "block_size", parse_size(self.block_size, name="block_size"))
 

@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from formats import columns
 from formats.api import BulkWriter, BulkWriterFactory
+from formats.arguments import one_of
 from formats.arrow import Column, Text, pc
 from formats.buffered_bulk_writer import BufferedBulkWriter, Limits
 from formats.errors import FormatError
@@ -61,8 +62,7 @@ class XmlWriterFactory(BulkWriterFactory):
         for name in ("root_tag", "row_tag"):
             if not isinstance(getattr(self, name), str) or not _NAME.fullmatch(getattr(self, name)):
                 raise FormatError(f"{name} must be an XML name such as 'RECORD'", kind="option")
-        if self.layout not in get_args(XmlLayout):
-            raise FormatError("layout must be 'elements' or 'attributes'", kind="option")
+        one_of(self.layout, get_args(XmlLayout), name="layout")
         object.__setattr__(self, "block_size", parse_size(self.block_size, name="block_size"))
 
     def create(self, output: BinaryOutput, schema: pa.Schema) -> BulkWriter:

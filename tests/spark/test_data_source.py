@@ -130,6 +130,17 @@ def test_a_txn_id_is_written_once(spark: SparkSession, tmp_path: Path) -> None:
     assert outside.parquet_ids(tmp_path) == sorted([*range(10), *range(10)])
 
 
+def test_a_repeated_txn_id_with_other_data(spark: SparkSession, tmp_path: Path) -> None:
+    """Another number of rows is refused or passed over, as was said; either way nothing is written."""
+    write(spark.range(0, 10, numPartitions=2), tmp_path, txnId="monday")
+    before = outside.everything(tmp_path)
+    more = spark.range(0, 11, numPartitions=2)
+    with pytest.raises(Exception, match="OTHER_DATA"):
+        write(more, tmp_path, txnId="monday")
+    write(more, tmp_path, txnId="monday", onRepeatedTxn="skip")
+    assert outside.everything(tmp_path) == before
+
+
 def test_both_doors_share_a_uid(spark: SparkSession, tmp_path: Path) -> None:
     """A FileSink with the same uid goes on in the same ledger."""
     write(spark.range(0, 10, numPartitions=1), tmp_path, uid="u")

@@ -10,7 +10,7 @@ import pytest
 from filesink import ConfigError, RollingPolicy
 from filesink.buckets.assigner import BucketAssigner
 from filesink.buckets.contract import BucketContext
-from filesink.commit.replay import OnReplayMismatch
+from filesink.commit.replay import OnRepeatedTxn, OnReplayMismatch
 from filesink.data_source.options import NAMES, DataSourceOptions, parse_options
 from filesink.metastore.api import TableKind
 from filesink.parts.file_format import BulkFormat, RowFormat
@@ -182,13 +182,15 @@ def test_rolling_names_and_identity():
     """The rest reaches the builder."""
     options = parsed(
         partSize="1MiB", maxRows="10", partPrefix="flights", partSuffix=".pq", uid="f", txnId="2024-01-01",
-        onNewQuery="append", onReplayMismatch="keep_first",
+        onNewQuery="append", onReplayMismatch="keep_first", onRepeatedTxn="Skip",
     )  # fmt: skip
     builder = options.builder
     assert builder.policy == RollingPolicy.on_checkpoint_rolling_policy("1MiB", 10)
     assert builder.names.name_with("x", 0, builder.names.suffix(".parquet")) == "flights-x-0.pq"
     assert parsed(partSuffix="").builder.names.suffix(".parquet") == ""
     assert (builder.uid, options.txn_id) == ("f", "2024-01-01")
+    assert options.on_repeated_txn is OnRepeatedTxn.SKIP
+    assert parsed(txnId="t").on_repeated_txn is parsed(onRepeatedTxn="raise").on_repeated_txn
     assert builder.epochs.on_new_query.value == "append"
     assert builder.epochs.on_replay_mismatch is OnReplayMismatch.KEEP_FIRST
 
@@ -224,6 +226,9 @@ def test_sparks_own_options_are_known():
         ({"uid": "a/b"}, "BAD_VALUE"),
         ({"uid": ""}, "BAD_VALUE"),
         ({"txnId": ""}, "BAD_VALUE"),
+        ({"txnId": "t", "onRepeatedTxn": "ignore"}, "BAD_VALUE"),
+        ({"txnId": "t", "onRepeatedTxn": "replace"}, "USE_FILESINK"),
+        ({"onRepeatedTxn": "skip"}, "CONFLICT"),
         ({"onNewQuery": "ignore"}, "BAD_VALUE"),
         ({"onReplayMismatch": "ignore"}, "BAD_VALUE"),
         ({"partitionOverwriteMode": "all"}, "BAD_VALUE"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Self
 
 import pyspark
@@ -10,6 +11,8 @@ import pytest
 from pyspark.errors import PySparkRuntimeError
 from pyspark.sql import Column, DataFrame, SparkSession
 
+from filesink.data_source.register import register
+from filesink.data_source.source import FileSinkDataSource
 from filesink.errors import ConfigError, EncoderError, VersionError
 from filesink.spark.engine import SparkEngine
 from filesink.spark.input import job
@@ -95,3 +98,22 @@ def test_finish_without_a_session_says_so(monkeypatch: pytest.MonkeyPatch) -> No
     with pytest.raises(ConfigError) as raised:
         SparkEngine(replace(World().tiers(), uid="flights")).finish()
     assert raised.value.code == "NO_SESSION"
+
+
+class RemoteSession:
+    """A session of Spark Connect: neither a classic one nor with a context, and it registers data sources."""
+
+    def __init__(self) -> None:
+        self.registered: list[type] = []
+        self.conf = SimpleNamespace(set=lambda *_: None, get=lambda _: "UTC")
+        self.dataSource = SimpleNamespace(register=self.registered.append)
+
+
+RemoteSession.__module__ = "pyspark.sql.connect.session"
+
+
+def test_the_data_source_is_registered_over_spark_connect() -> None:
+    """Only the engine needs a driver of the same machine; ``format("filesink")`` does not."""
+    session = RemoteSession()
+    register(session)  # type: ignore[arg-type]
+    assert session.registered == [FileSinkDataSource]

@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.spark
 
+#: What goes with an argument of ``write``.
+NEEDED = {"partitions": {"mode": "overwrite_partitions"}, "on_repeated_txn": {"txn_id": "t"}}
+
 
 @pytest.fixture
 def sink(tmp_path: Path) -> FileSink:
@@ -34,12 +37,13 @@ def stream(spark: SparkSession, tmp_path: Path) -> DataFrame:
     return spark.readStream.text(str(tmp_path / "in"))
 
 
-@pytest.mark.parametrize("name", ["mode", "txn_id"])
+@pytest.mark.parametrize("name", ["mode", "txn_id", "partitions", "on_repeated_txn"])
 def test_a_batch_write(spark: SparkSession, sink: FileSink, name: str) -> None:
     """Every other argument is told to be wrong, or is used."""
     df = spark.createDataFrame([("a",)], "value string")
     parameter = Parameter(name, Parameter.KEYWORD_ONLY)
-    assert untyped(Call(name="write", function=sink.write, parameter=parameter, required={"df": df})) == {}
+    required = {"df": df, **NEEDED.get(name, {})}
+    assert untyped(Call(name="write", function=sink.write, parameter=parameter, required=required)) == {}
 
 
 @pytest.mark.parametrize(
