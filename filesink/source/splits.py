@@ -11,9 +11,8 @@ from filesink.errors import SourceError
 from filesink.source.directories import Root
 from filesink.source.enumerators import Splitting
 from filesink.source.files import FileSplit, SourceFile
-from filesink.source.reading.codes import Code
 from filesink.source.reading.opening import naming_file, opened, ranges
-from formats.api import Split
+from formats.api import ReadableFormat, Split
 from formats.read_limits import ReadLimits
 from formats.sizes import parse_size
 
@@ -106,7 +105,7 @@ class SplitPlanner:
     """
 
     roots: tuple[Root, ...]
-    code: Code
+    code: ReadableFormat
     splitting: Splitting
     assigner: SplitAssigner
 

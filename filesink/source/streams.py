@@ -155,8 +155,8 @@ class FoundFiles(FileStream):
         if offset["log"] != log.id:
             raise IdentityError(
                 "the checkpoint of this query counts files of another log than the one at its state "
-                "location: give both back to each other, or read everything again with a new checkpoint and a "
-                "new state location",
+                "location: give both back to each other, or read everything again with a new checkpoint and "
+                "a new state location",
                 code="OTHER_LOG",
             )
         if number > log.size:

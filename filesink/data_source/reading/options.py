@@ -20,13 +20,15 @@ from filesink.source.directories import Root, root_of
 from filesink.source.discovery.after_reading import Action, AfterReading
 from filesink.source.discovery.discovery import Pace
 from filesink.source.enumerators import RecursiveFileEnumerator
-from filesink.source.reading.codes import Code
 from filesink.source.reading.plan import METADATA, BadRecords, Missing, Reading, Union
 from filesink.source.source_plan import Following, SourcePlan, StateLocation
 from filesink.source.splits import TASK_SIZE, SizeSplitAssigner
 from filesink.source.streams import Limit
+from formats.api import ReadableFormat
 from formats.errors import FormatError
 from formats.sizes import parse_size
+from formats.text.encoder import TextEncoder
+from formats.text.line_format import TextLineFormat
 
 _OWN = (
     "path", "paths", "format", "recursiveFileLookup", "pathGlobFilter", "modifiedAfter", "modifiedBefore",
@@ -121,9 +123,11 @@ def _reading(given: Texts) -> Reading:
     )
 
 
-def _code(given: Texts) -> Code | None:
+def _code(given: Texts) -> ReadableFormat | None:
     if given.get("format") is not None:
-        return parse_format(given)
+        code = parse_format(given)
+        # Lines of others may end in other ways than those of ours.
+        return TextLineFormat(charset=code.charset) if isinstance(code, TextEncoder) else code
     without = next((name for name in FORMAT_OPTIONS if given.get(name) is not None), None)
     if without is not None:
         raise ConfigError(

@@ -29,6 +29,11 @@ class KnownPaths:
     def __len__(self) -> int:
         return len(self._sorted) + len(self._recent)
 
+    @property
+    def nbytes(self) -> int:
+        """Memory that the hashes take."""
+        return self._sorted.nbytes + self._recent.nbytes
+
     def add(self, paths: Iterable[str]) -> None:
         """Know ``paths`` from now on."""
         added = np.unique(_digests(paths))

@@ -136,6 +136,8 @@ class DiscoveryLog:
         self.known.add(file.path for file in segment.files[self.size - segment.first :])
         self.size = segment.end
         self._cached = segment
+        if SegmentName(segment.first) in self._ends:
+            self._ends[SegmentName(segment.first)] = segment.end
 
     def _look(self) -> None:
         names = (SegmentName.parse(entry.name) for entry in self._store.list(DIRECTORY))

@@ -8,7 +8,7 @@ from typing import Final
 from filesink.errors import SourceError
 from filesink.naming import name_of, shown
 from filesink.source.files import SourceFile
-from formats.api import BaseEncoder, BulkWriterFactory
+from formats.api import ReadableFormat
 from formats.arrow_ipc.writer import ArrowWriterFactory
 from formats.avro.writer import AvroWriterFactory
 from formats.encoders import Encoder
@@ -16,11 +16,9 @@ from formats.file_extensions import OF_CODEC
 from formats.orc.writer import OrcBulkWriterFactory
 from formats.parquet.writer import ParquetWriterFactory
 from formats.sequence_file.writer import SequenceFileWriterFactory
+from formats.text.line_format import TextLineFormat
 
-#: What reads a file: an encoder of a row format, or the factory of a bulk format.
-Code = BaseEncoder | BulkWriterFactory
-
-_MAKERS: Final[dict[str, Callable[[], Code]]] = {
+_MAKERS: Final[dict[str, Callable[[], ReadableFormat]]] = {
     "parquet": ParquetWriterFactory,
     "orc": OrcBulkWriterFactory,
     "avro": AvroWriterFactory,
@@ -28,7 +26,7 @@ _MAKERS: Final[dict[str, Callable[[], Code]]] = {
     "sequencefile": SequenceFileWriterFactory,
     "json": Encoder.json_lines,
     "csv": Encoder.csv,
-    "text": Encoder.simple_string_encoder,
+    "text": TextLineFormat,
 }
 _BY_ENDING: Final = {
     **dict.fromkeys((".parquet", ".parq", ".pq"), "parquet"),
@@ -75,7 +73,7 @@ def format_of(path: str) -> str | None:
     return _BY_ENDING.get(ending)
 
 
-def code_for(paths: Iterable[str]) -> Code:
+def code_for(paths: Iterable[str]) -> ReadableFormat:
     """The format of files that all have the same.
 
     Args:
@@ -93,7 +91,7 @@ def code_for(paths: Iterable[str]) -> Code:
     return _MAKERS[found]()
 
 
-def check_alike(code: Code, files: Iterable[SourceFile]) -> Iterator[SourceFile]:
+def check_alike(code: ReadableFormat, files: Iterable[SourceFile]) -> Iterator[SourceFile]:
     """``files``, each of which ``code`` reads by its name.
 
     Raises:

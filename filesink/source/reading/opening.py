@@ -13,12 +13,13 @@ from filesink.errors import ConfigError, SchemaError, SourceError
 from filesink.naming import shown
 from filesink.source.directories import Root, locate
 from filesink.source.files import FileSplit, SourceFile
-from filesink.source.reading.codes import Code, codec_of
+from filesink.source.reading.codes import codec_of
 from filesink.source.reading.last_line import with_last_line, with_last_line_of_stream
-from formats.api import BaseEncoder, Split
+from formats.api import BaseEncoder, ReadableFormat, Split
 from formats.compressed.decompress import expanded
 from formats.errors import FormatError
 from formats.read_limits import ReadLimits, bounded
+from formats.text.line_format import TextLineFormat
 
 
 @contextmanager
@@ -46,21 +47,23 @@ def opened(roots: tuple[Root, ...], file: SourceFile, *, limits: ReadLimits) -> 
 
 
 def records(
-    code: Code, file: BinaryIO, split: FileSplit, *, schema: pa.Schema | None
+    code: ReadableFormat, file: BinaryIO, split: FileSplit, *, schema: pa.Schema | None
 ) -> pa.RecordBatchReader:
-    """The records of a split of ``file``; see ``formats.api.BaseEncoder.open_reader``."""
+    """The records of a split of ``file``; see ``ReadableFormat.open_reader``."""
     codec = codec_of(split.file.path) if is_of_lines(code) else None
-    if isinstance(code, BaseEncoder) and codec is not None:
-        stream = with_last_line_of_stream(expanded(file, codec), code)
-        return code.open_reader(stream, schema=schema)
-    readable = with_last_line(file, code) if isinstance(code, BaseEncoder) and is_of_lines(code) else file
+    if codec is not None:
+        stream = expanded(file, codec)
+        return code.open_reader(
+            with_last_line_of_stream(stream, code) if isinstance(code, BaseEncoder) else stream, schema=schema
+        )
+    if isinstance(code, BaseEncoder) and is_of_lines(code):
+        file = with_last_line(file, code)
     if split.range is None:
-        readable.seek(0)
-        return code.open_reader(readable, schema=schema)
-    return code.open_split(readable, split.range, schema=schema)
+        return code.open_reader(file, schema=schema)
+    return code.open_split(file, split.range, schema=schema)
 
 
-def ranges(code: Code, file: BinaryIO, of: SourceFile, *, target: int) -> list[Split | None]:
+def ranges(code: ReadableFormat, file: BinaryIO, of: SourceFile, *, target: int) -> list[Split | None]:
     """Where a file may be cut; ``[None]`` for nowhere."""
     if is_of_lines(code) and codec_of(of.path) is not None:
         return [None]
@@ -68,9 +71,9 @@ def ranges(code: Code, file: BinaryIO, of: SourceFile, *, target: int) -> list[S
     return [*found] if len(found) > 1 else [None]
 
 
-def is_of_lines(code: Code) -> bool:
+def is_of_lines(code: ReadableFormat) -> bool:
     """Whether files hold lines of text, and are compressed as a whole if at all."""
-    return isinstance(code, BaseEncoder) and code.writes_text
+    return isinstance(code, TextLineFormat) or (isinstance(code, BaseEncoder) and code.writes_text)
 
 
 @contextmanager

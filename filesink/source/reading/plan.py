@@ -9,7 +9,7 @@ from typing import Final
 import pyarrow as pa
 
 from filesink.source.directories import Root
-from filesink.source.reading.codes import Code
+from formats.api import ReadableFormat
 from formats.read_limits import ReadLimits
 
 #: Columns that tell where a record comes from, and their types.
@@ -21,13 +21,13 @@ RESCUED: Final = "_rescued"
 class BadRecords(Enum):
     """What becomes of records that cannot be read; the names are Spark's.
 
-    Lines (text, JSON, CSV that are not compressed) are told apart one by one. Of other files the rest of a
-    split is left out, from where it cannot be read.
+    Lines (text, JSON, CSV, if they are not compressed) are told apart one by one. Of other files the rest of
+    a split is left out, from where it cannot be read.
     """
 
     FAILFAST = "FAILFAST"  # the read fails
     DROPMALFORMED = "DROPMALFORMED"  # they are left out, and the log says how many
-    PERMISSIVE = "PERMISSIVE"  # a row with nulls, and the bytes as text in ``_rescued``
+    PERMISSIVE = "PERMISSIVE"  # a row of nulls, with the text of the record in ``_rescued``
 
 
 class Missing(Enum):
@@ -56,7 +56,7 @@ class Reading:
         union: whose columns the schema has, if none is given.
     """
 
-    code: Code | None = None
+    code: ReadableFormat | None = None
     bad_records: BadRecords = BadRecords.FAILFAST
     missing: Missing = Missing.FAIL
     limits: ReadLimits = field(default_factory=ReadLimits)
@@ -77,6 +77,6 @@ class ReadPlan:
     """
 
     roots: tuple[Root, ...]
-    code: Code
+    code: ReadableFormat
     schema: pa.Schema
     reading: Reading

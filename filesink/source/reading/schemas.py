@@ -12,10 +12,11 @@ from filesink.errors import ConfigError, SchemaError
 from filesink.naming import parent, shown
 from filesink.source.directories import Root, locate
 from filesink.source.files import FileSplit, SourceFile
-from filesink.source.reading.codes import Code, code_for
+from filesink.source.reading.codes import code_for
 from filesink.source.reading.opening import naming_file, opened, records
 from filesink.source.reading.plan import METADATA, RESCUED, BadRecords, Reading, Union
 from formats import evolution
+from formats.api import ReadableFormat
 from formats.errors import FormatError
 
 
@@ -36,7 +37,9 @@ def schema_of_files(roots: tuple[Root, ...], files: Iterable[SourceFile], readin
     return _with_metadata([*fields.values()], reading)
 
 
-def _columns(roots: tuple[Root, ...], file: SourceFile, code: Code, reading: Reading) -> list[pa.Field[Any]]:
+def _columns(
+    roots: tuple[Root, ...], file: SourceFile, code: ReadableFormat, reading: Reading
+) -> list[pa.Field[Any]]:
     """The columns of one file, then those of its directory, which are strings unless somebody says more."""
     _, path = locate(roots, file.path)
     of_path = [name for name, _ in partition_values(parent(path))]
