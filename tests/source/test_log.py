@@ -87,6 +87,7 @@ def test_a_merge_leaves_a_larger_one_alone() -> None:
     store.put_if_absent(
         f"{DIRECTORY}/{SegmentName(1)}", Segment(first=1, files=files("b"), nonce="m").to_bytes()
     )
+    small.refresh()
     small._replace(0, 2)
     assert names_in(opened(place)) == ["a", "b", "c"]
 
