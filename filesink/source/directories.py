@@ -91,12 +91,13 @@ def root_of(path: object, storage_options: Mapping[str, Any]) -> Root:
             f"path; got {repr(path)[:40]}, a value of type {type(path).__name__}",
             code="PATH_REQUIRED",
         )
+    if "://" in text:
+        refuse_secrets(_scheme(text), text.partition("://")[2])
     base, pattern = split_pattern(text)
     if pattern and not base:
         base = "/" if text.startswith("/") else "."
     if _scheme(base) in _OURS:
         return Root(base=spelling(base), pattern=pattern, storage_options=storage_options)
-    refuse_secrets(base.partition("://")[2])
     FsspecDirectory.check(_scheme(base))
     return Root(base=base.rstrip("/"), pattern=pattern, storage_options=storage_options)
 

@@ -77,10 +77,11 @@ def has_no_bytes(path: str) -> bool:
     return _NO_BYTES.search(path) is not None
 
 
-def refuse_secrets(rest: str) -> None:
-    """Raise ``ConfigError`` (``CREDENTIALS``) if what follows ``scheme:`` may hold secrets."""
+def refuse_secrets(scheme: str, rest: str) -> None:
+    """Raise ``ConfigError`` (``CREDENTIALS``) if what follows ``scheme://`` may hold secrets."""
     _refuse_signature(rest)
-    _refuse_credentials(f"//{rest.removeprefix('//')}")
+    if scheme not in {"abfs", "abfss"}:  # where a container stands before the '@'
+        _refuse_credentials(f"//{rest}")
 
 
 def _uri(scheme: str, rest: str) -> str:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from filesink.errors import ConfigError, StateCorruptError, StorageError
+from filesink.errors import ConfigError, StateCorruptError, StateError, StorageError
 from filesink.source.discovery.log import DIRECTORY, DiscoveryLog
 from filesink.source.discovery.segment import Segment, SegmentName
 from filesink.source.files import SourceFile
@@ -128,7 +128,7 @@ def test_damage_names_the_segment(damage: bytes) -> None:
     place = Place()
     opened(place).append(files("a"))
     place.state.files[f"{DIRECTORY}/{SegmentName(0)}"].content = damage
-    with pytest.raises(StateCorruptError, match=r"000000000000\.found"):
+    with pytest.raises(StateError, match=r"000000000000\.found"):
         opened(place)
 
 
