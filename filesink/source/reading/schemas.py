@@ -60,7 +60,7 @@ def _wider(known: pa.Field[Any], field: pa.Field[Any], file: SourceFile) -> pa.F
     """Whichever of two columns of one name can take the values of both."""
     for narrow, wide in ((field, known), (known, field)):
         try:
-            evolution.check_readable_as(pa.schema([narrow]), pa.schema([wide]))
+            evolution.check_continues(pa.schema([narrow]), pa.schema([wide]))
         except FormatError:
             continue
         return wide
