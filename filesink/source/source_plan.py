@@ -20,7 +20,7 @@ from filesink.source.reading.codes import check_alike, code_for
 from filesink.source.reading.plan import Reading, ReadPlan
 from filesink.source.reading.schemas import schema_of_files
 from filesink.source.splits import SizeSplitAssigner, SplitAssigner, SplitPlanner
-from filesink.source.streams import FileStream, FoundFiles, Limit
+from filesink.source.streams import FileStream, FoundFiles, Limit, OneRun
 from filesink.storage.open import open_store
 from filesink.storage.retrying import RetryingStore
 
@@ -42,12 +42,14 @@ class Following:
         pace: when it looks for files.
         limit: of a batch.
         after: what becomes of files that were read.
+        is_static: whether a run reads what is there when it starts, and nothing that comes later.
     """
 
     state: StateLocation | None = None
     pace: Pace = field(default_factory=Pace)
     limit: Limit = field(default_factory=Limit)
     after: AfterReading = field(default_factory=AfterReading)
+    is_static: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,15 +111,8 @@ class SourcePlan:
         Raises:
             ConfigError: ``STATE_LOCATION``, it has none; ``CONFLICT``.
         """
-        chosen = self.following
-        if chosen.state is None:
-            raise ConfigError(
-                "a stream needs a directory of its own, where it notes which files it has found: call "
-                "with_state_location(…), or set option 'stateLocation', beside the checkpoint for instance",
-                code="STATE_LOCATION",
-            )
-        chosen.after.check(self.roots)
-        store = RetryingStore(open_store(chosen.state.path, chosen.state.storage_options), clock)
+        chosen, state = self.following, self.check_stream()
+        store = RetryingStore(open_store(state.path, state.storage_options), clock)
         log = DiscoveryLog(store, ids=ids)
 
         def open_log() -> None:
@@ -128,7 +123,19 @@ class SourcePlan:
         if chosen.after.action is not Action.KEEP:
             tidying = Tidying(log, store, roots=self.roots, after=chosen.after)
         discovery = Discovery(log, self.files, clock=clock, pace=chosen.pace)
-        return FoundFiles(discovery, open_log=open_log, tidying=tidying)
+        found = FoundFiles(discovery, open_log=open_log, tidying=tidying)
+        return OneRun(found) if chosen.is_static else found
+
+    def check_stream(self) -> StateLocation:
+        """Where a stream keeps its log; raises as ``stream``. Asks no store."""
+        if self.following.state is None:
+            raise ConfigError(
+                "a stream needs a directory of its own, where it notes which files it has found: call "
+                "with_state_location(…), or set option 'stateLocation', beside the checkpoint for instance",
+                code="STATE_LOCATION",
+            )
+        self.following.after.check(self.roots)
+        return self.following.state
 
     def _there(self) -> Iterator[SourceFile]:
         found = self.files()

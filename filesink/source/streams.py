@@ -93,6 +93,7 @@ class FoundFiles(FileStream):
         self._tidying = tidying
         self._end: int | None = None
         self._first: SourceFile | None = None
+        self._has_begun = False
 
     def initial(self) -> Offset:
         """See ``FileStream.initial``."""
@@ -102,6 +103,9 @@ class FoundFiles(FileStream):
         """See ``FileStream.latest``. Nothing is listed while the log has enough for a batch."""
         first = self._number(start)
         log = self._discovery.log
+        if not self._has_begun:  # then ``start`` is what an earlier run has left in the checkpoint
+            self.finish(start)
+            self._has_begun = True
         if self._end is None and (limit.files is None or log.size - first < limit.files):
             self._discovery.look_if_due()
         end = log.size if self._end is None else max(self._end, first)
@@ -112,8 +116,9 @@ class FoundFiles(FileStream):
     def latest_of_all(self, limit: Limit) -> Offset:
         """See ``FileStream.latest_of_all``."""
         self._opened()
-        self._discovery.look_if_due(limit.files)
-        return self._offset(self._discovery.log.size)
+        if self._end is None:
+            self._discovery.look_if_due(limit.files)
+        return self._offset(self._discovery.log.size if self._end is None else self._end)
 
     def first_file(self) -> SourceFile | None:
         """See ``FileStream.first_file``."""
@@ -131,6 +136,7 @@ class FoundFiles(FileStream):
 
     def files(self, start: Offset, end: Offset) -> Iterable[SourceFile]:
         """See ``FileStream.files``."""
+        self._has_begun = True
         return self._discovery.log.files(self._number(start), self._number(end))
 
     def finish(self, end: Offset) -> None:
@@ -173,3 +179,47 @@ class FoundFiles(FileStream):
     def _opened(self) -> None:
         if not self._discovery.log.id:
             self._open_log()
+
+
+class OneRun(FileStream):
+    """A stream of what is there when it is first asked; what comes later is for the next run.
+
+    Args:
+        stream: of all files.
+    """
+
+    def __init__(self, stream: FileStream) -> None:
+        self._stream = stream
+        self._is_fixed = False
+
+    def initial(self) -> Offset:
+        """See ``FileStream.initial``."""
+        return self._stream.initial()
+
+    def latest(self, start: Offset, limit: Limit) -> Offset:
+        """See ``FileStream.latest``."""
+        self.fix_end()
+        return self._stream.latest(start, limit)
+
+    def latest_of_all(self, limit: Limit) -> Offset:
+        """See ``FileStream.latest_of_all``; the first answer is the last one, whatever the limit."""
+        self.fix_end()
+        return self._stream.latest_of_all(limit)
+
+    def first_file(self) -> SourceFile | None:
+        """See ``FileStream.first_file``."""
+        return self._stream.first_file()
+
+    def fix_end(self) -> None:
+        """See ``FileStream.fix_end``."""
+        if not self._is_fixed:
+            self._stream.fix_end()
+            self._is_fixed = True
+
+    def files(self, start: Offset, end: Offset) -> Iterable[SourceFile]:
+        """See ``FileStream.files``."""
+        return self._stream.files(start, end)
+
+    def finish(self, end: Offset) -> None:
+        """See ``FileStream.finish``."""
+        self._stream.finish(end)

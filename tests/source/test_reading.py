@@ -1,4 +1,4 @@
-"""What a task makes of its splits: records with the columns that are wanted, or an error that names a file."""
+"""What a task makes of its splits: records with the columns that are wanted, or an error naming a file."""
 
 from __future__ import annotations
 

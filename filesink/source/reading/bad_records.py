@@ -161,5 +161,5 @@ class _Slice(io.RawIOBase):
 def _nulls(schema: pa.Schema) -> pa.RecordBatch:
     """One record without any value."""
     nullable = pa.schema([field.with_nullable(True) for field in schema])  # noqa: FBT003
-    nulls: list[Any] = [pa.nulls(1, kind) for kind in schema.types]
-    return pa.RecordBatch.from_arrays(nulls, schema=nullable)
+    kinds: list[Any] = schema.types
+    return pa.RecordBatch.from_arrays([pa.nulls(1, kind) for kind in kinds], schema=nullable)

@@ -15,7 +15,7 @@ from filesink.source.directories import locate
 from filesink.source.files import FileSplit, SourceFile
 from filesink.source.reading.bad_records import lenient
 from filesink.source.reading.opening import naming_file, opened, records
-from filesink.source.reading.plan import METADATA, RESCUED, BadRecords, Missing, ReadPlan
+from filesink.source.reading.plan import RESCUED, BadRecords, Missing, ReadPlan
 
 log = logging.getLogger("filesink")
 
@@ -38,7 +38,9 @@ def read(plan: ReadPlan, splits: Iterable[FileSplit]) -> Iterator[pa.RecordBatch
 
 def _read(plan: ReadPlan, split: FileSplit) -> Iterator[pa.RecordBatch]:
     known = _known(plan, split.file)
-    wanted = pa.schema([field for field in plan.schema if field.name not in known and field.name != RESCUED])
+    wanted = pa.schema(
+        [field for field in plan.schema if field.name not in known and not _is_ours(plan, field)]
+    )
     with opened(plan.roots, split.file, limits=plan.reading.limits) as file:
         if plan.reading.bad_records is BadRecords.FAILFAST:
             with naming_file(split.file):
@@ -60,11 +62,16 @@ def _completed(
     for field in schema:
         if field.name in known:
             arrays.append(pa.repeat(known[field.name], rows))
-        elif field.name == RESCUED:
-            arrays.append(pa.repeat(pa.scalar(rescued, pa.string()), rows))
-        else:
+        elif field.name in batch.schema.names:
             arrays.append(batch.column(field.name))
+        else:
+            arrays.append(pa.repeat(pa.scalar(rescued, pa.string()), rows))
     return pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+
+def _is_ours(plan: ReadPlan, field: pa.Field[Any]) -> bool:
+    """Whether it is the column of what could not be read."""
+    return field.name == RESCUED and plan.reading.bad_records is BadRecords.PERMISSIVE
 
 
 def _known(plan: ReadPlan, file: SourceFile) -> dict[str, Any]:
@@ -74,7 +81,7 @@ def _known(plan: ReadPlan, file: SourceFile) -> dict[str, Any]:
     values = {"_file": file.path, "_bucket": file.bucket or parent(path), "_version": file.version or None}
     found: dict[str, Any] = {}
     for field in plan.schema:
-        if field.name in METADATA:
+        if field.name in plan.reading.metadata:
             found[field.name] = pa.scalar(values[field.name], field.type)
         elif field.name in of_path:
             found[field.name] = _parsed(of_path[field.name], field, file)

@@ -1,0 +1,69 @@
+"""A data source that reads what a ``FileSource`` says, known to Spark by a name of its own.
+
+Options of a data source are texts that Spark shows; a plan holds functions, and options of stores that are
+shown to nobody. So it travels in the class, which Spark keeps as a pickle.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from typing import TYPE_CHECKING, ClassVar
+
+from pyspark import cloudpickle
+from pyspark.sql.datasource import DataSource
+
+from filesink.data_source.reading.columns import spark_schema
+from filesink.data_source.reading.readers import BatchReader, StreamReader
+from filesink.errors import ConfigError
+from filesink.source.source_plan import SourcePlan
+from filesink.spark.input.driver_python import drivers_python
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+    from pyspark.sql.types import StructType
+
+
+class PlannedSource(DataSource):
+    """Reads by a plan. Each plan has a class of its own, derived from this one."""
+
+    format_name: ClassVar[str]
+    plan: ClassVar[SourcePlan]
+
+    @classmethod
+    def name(cls) -> str:
+        """What is given to ``format(…)``."""
+        return cls.format_name
+
+    def schema(self) -> StructType:
+        """See ``DataSource.schema``."""
+        return spark_schema(self.plan.schema())
+
+    def reader(self, schema: StructType) -> BatchReader:
+        """See ``DataSource.reader``."""
+        return BatchReader(self.plan, schema)
+
+    def streamReader(self, schema: StructType) -> StreamReader:  # noqa: N802 - Spark's name
+        """See ``DataSource.streamReader``."""
+        return StreamReader(self.plan, schema)
+
+
+def register_plan(spark: SparkSession, plan: SourcePlan) -> str:
+    """Make ``plan`` known to a session; returns the name to give to ``format(…)``.
+
+    Raises:
+        ConfigError: ``PICKLE``; an enumerator, an assigner or a format of the user cannot be sent to tasks.
+    """
+    try:
+        pickled: bytes = cloudpickle.dumps(plan)  # type: ignore[no-untyped-call]
+    except Exception as error:  # whatever a user's class raises when it is pickled; nothing was read
+        raise ConfigError(
+            f"this source cannot be sent to Spark's tasks ({type(error).__name__}): an enumerator, a split "
+            "assigner or a format of yours holds a connection, a lock or the session. Make that when it is "
+            "used",
+            code="PICKLE",
+        ) from error
+    name = f"filesink-{hashlib.sha256(pickled).hexdigest()[:12]}"
+    kind = type("PlannedSource", (PlannedSource,), {"format_name": name, "plan": plan})
+    with drivers_python(spark):
+        spark.dataSource.register(kind)
+    return name
