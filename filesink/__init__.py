@@ -36,6 +36,7 @@ from filesink.errors import (
     SchemaError,
     SecurityError,
     ShadowedError,
+    SourceError,
     StagedDataLost,
     StateCorruptError,
     StateError,
@@ -44,6 +45,7 @@ from filesink.errors import (
     VersionError,
 )
 from filesink.file_sink.report import EpochReport, FinishedFile, RecoveryReport, SweepPlan
+from filesink.file_source import FileSource, FileSourceBuilder, StreamFormat
 from filesink.metastore.api import Metastore, TableKind
 from filesink.metastore.glue.metastore import GlueCatalog
 from filesink.metastore.hive.connection import Kerberos
@@ -61,6 +63,10 @@ from filesink.parts.dead_letters import DeadLetters
 from filesink.parts.part_file import PartFileInfo
 from filesink.parts.rolling import CheckpointRollingPolicy, RollingPolicy
 from filesink.sink import FileSink, FileSinkBuilder
+from filesink.source.directories import Root
+from filesink.source.enumerators import FileEnumerator, FileEnumeratorProvider, RecursiveFileEnumerator
+from filesink.source.files import FileSplit, SourceFile
+from filesink.source.splits import FileSplitAssignerProvider, SizeSplitAssigner, SplitAssigner
 from filesink.spark.catalog.metastore import SparkCatalog
 from formats import (
     ArrowWriterFactory,
@@ -111,8 +117,14 @@ __all__ = [
     "EncoderError",
     "EpochReport",
     "ExcelWriterFactory",
+    "FileEnumerator",
+    "FileEnumeratorProvider",
     "FileSink",
     "FileSinkBuilder",
+    "FileSource",
+    "FileSourceBuilder",
+    "FileSplit",
+    "FileSplitAssignerProvider",
     "FilesinkError",
     "FinishedFile",
     "FormatError",
@@ -138,21 +150,28 @@ __all__ = [
     "PartitionPolicy",
     "ReadLimits",
     "RecoveryReport",
+    "RecursiveFileEnumerator",
     "RepeatedTxnError",
     "ReplayMismatchError",
     "ReplayTooOldError",
     "RollingPolicy",
+    "Root",
     "RowEncoder",
     "SchemaError",
     "SecurityError",
     "SequenceFileWriterFactory",
     "ShadowedError",
+    "SizeSplitAssigner",
+    "SourceError",
+    "SourceFile",
     "SparkCatalog",
+    "SplitAssigner",
     "StagedDataLost",
     "StateCorruptError",
     "StateError",
     "StateVersionError",
     "StorageError",
+    "StreamFormat",
     "SuccessFilePolicy",
     "SweepPlan",
     "TableKind",
