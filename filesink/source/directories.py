@@ -108,7 +108,7 @@ def locate(roots: tuple[Root, ...], path: str) -> tuple[Root, str]:
     Raises:
         ConfigError: ``BAD_VALUE``; below none of them, as an enumerator of the user's may say.
     """
-    for root in roots:
+    for root in sorted(roots, key=lambda root: len(root.base)):  # the outermost, whose partitions count
         relative = root.relative(path)
         if relative is not None:
             return root, relative

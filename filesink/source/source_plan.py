@@ -139,6 +139,8 @@ class SourcePlan:
 
     def _there(self) -> Iterator[SourceFile]:
         found = self.files()
+        if len(self.roots) > 1:  # one may lie below another
+            found = iter({file.path: file for file in found}.values())
         first = next(found, None)
         if first is None:
             raise SourceError(

@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark import TaskContext
 from pyspark.errors import AnalysisException, StreamingQueryException
+from pyspark.sql import Row
 
 import filesink
 from filesink import (
@@ -88,7 +89,7 @@ class Lines:
         """What readers of Spark's log see of the copy."""
         if not (self.out / "_spark_metadata").exists():
             return []
-        return sorted(row[0] for row in spark.read.parquet(str(self.out)).select("value").collect())
+        return sorted(row[0] for row in spark.read.schema("value STRING").parquet(str(self.out)).collect())
 
 
 @pytest.fixture
@@ -118,6 +119,10 @@ def full(lines: Lines) -> Lines:
 def values(df: DataFrame) -> list[str]:
     """The only column, sorted."""
     return sorted(row[0] for row in df.collect())
+
+
+def _id(row: Row) -> int:
+    return row.id
 
 
 def failing_once(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -269,11 +274,13 @@ def test_parquet_orc_json_and_csv(spark: SparkSession, tmp_path: Path) -> None:
         "array(id) AS a", "named_struct('x', id) AS s", "map('k', id) AS m", "date_from_unix_date(id) AS day",
     )  # fmt: skip
     df.write.parquet(str(tmp_path / "parquet"))
-    df.write.orc(str(tmp_path / "orc"))
-    for name, code in {"parquet": ParquetWriterFactory(), "orc": OrcBulkWriterFactory()}.items():
-        found = FileSource.for_bulk_file_format(code, tmp_path / name).build().read(spark)
-        assert found.schema.simpleString() == df.schema.simpleString()
-        assert found.exceptAll(df).count() == df.exceptAll(found).count() == 0
+    without_times = df.drop("t")  # Spark's ORC has local times, which are none of its TIMESTAMP
+    without_times.write.orc(str(tmp_path / "orc"))
+    for code, written in ((ParquetWriterFactory(), df), (OrcBulkWriterFactory(), without_times)):
+        path = tmp_path / code.extension[1:]
+        found = FileSource.for_bulk_file_format(code, path).build().read(spark)
+        assert found.schema.simpleString() == written.schema.simpleString()
+        assert sorted(found.collect(), key=_id) == sorted(written.collect(), key=_id)
     flat = df.select("id", "name", "day")
     flat.write.json(str(tmp_path / "json"))
     flat.write.csv(str(tmp_path / "csv"), header=True)
@@ -306,7 +313,7 @@ def test_the_door_reads_a_batch(spark: SparkSession, tmp_path: Path) -> None:
     found = door.option("metadataColumns", "_bucket").load(str(tmp_path))
     assert sorted(map(tuple, found.collect())) == [(1, "1", "day=1"), (2, "2", "day=2")]
     typed = door.schema("day INT, id BIGINT").load([str(tmp_path / "day=1"), str(tmp_path)])
-    assert {row.day for row in typed.collect() if row.day} == {1, 2}
+    assert sorted(map(tuple, typed.collect())) == [(1, 1), (2, 2)]  # below both paths, and read once
 
 
 def test_the_door_reads_a_stream(spark: SparkSession, full: Lines) -> None:

@@ -90,7 +90,11 @@ def naming_file(file: SourceFile) -> Iterator[None]:
     except FormatError as error:
         match error.kind:
             case "schema":
-                raise SchemaError(f"{_named(file)}: {error.message}", code="FILE_SCHEMA") from error
+                raise SchemaError(
+                    f"{_named(file)} does not fit the schema: {error.message}. Read it apart, or give a "
+                    "schema that fits all files",
+                    code="FILE_SCHEMA",
+                ) from error
             case "option":
                 raise ConfigError(f"{_named(file)}: {error.message}", code="BAD_VALUE") from error
             case _:
