@@ -21,6 +21,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from filesink.arguments import instance_of
+from filesink.data_source.reading.native import native_read
 from filesink.data_source.reading.planned import register_plan
 from filesink.errors import ConfigError
 from filesink.source.builder import SourceBuilder
@@ -101,14 +102,20 @@ class FileSource:
         return _builder(bulk_format, paths)
 
     def read(self, spark: SparkSession) -> DataFrame:
-        """What is there now, as a batch DataFrame. Files are listed when a query of it runs.
+        """What is there now, as a batch DataFrame.
+
+        Parquet and ORC are read by Spark's own reader, of the files that are there at this call; so are no
+        columns beside those of the files, and no bad records left out. All else is read in Python, of the
+        files that are there when a query runs.
 
         Raises:
-            SourceError, SchemaError: inside of Spark's ``AnalysisException``, in its last line.
+            SourceError, SchemaError: as they are, or inside of Spark's ``AnalysisException``, in its last
+                line.
         """
-        reader = spark.read.format(register_plan(spark, self._plan(spark)))
-        schema = self._schema()
-        return (reader if schema is None else reader.schema(schema)).load()
+        plan, schema = self._plan(spark), self._schema()
+        reader = spark.read if schema is None else spark.read.schema(schema)
+        native = native_read(spark, reader, plan)
+        return reader.format(register_plan(spark, plan)).load() if native is None else native
 
     def read_stream(self, spark: SparkSession) -> DataFrame:
         """Each file once, as a streaming DataFrame.

@@ -87,7 +87,7 @@ class SourcePlan:
         Raises:
             SourceError: as ``schema``.
         """
-        files = [*self._there()]
+        files = self.there()
         plan = self.read_plan(schema, files[:1])
         return plan, self.tasks(plan, files)
 
@@ -136,6 +136,14 @@ class SourcePlan:
             )
         self.following.after.check(self.roots)
         return self.following.state
+
+    def there(self) -> list[SourceFile]:
+        """The files that are there now, at least one.
+
+        Raises:
+            SourceError: ``NO_FILES``.
+        """
+        return [*self._there()]
 
     def _there(self) -> Iterator[SourceFile]:
         found = self.files()
