@@ -113,9 +113,11 @@ class FileSource:
                 line.
         """
         plan, schema = self._plan(spark), self._schema()
+        native = native_read(spark, plan, schema)
+        if native is not None:
+            return native
         reader = spark.read if schema is None else spark.read.schema(schema)
-        native = native_read(spark, reader, plan)
-        return reader.format(register_plan(spark, plan)).load() if native is None else native
+        return reader.format(register_plan(spark, plan)).load()
 
     def read_stream(self, spark: SparkSession) -> DataFrame:
         """Each file once, as a streaming DataFrame.

@@ -79,7 +79,11 @@ class SourcePlan:
             SourceError: ``NO_FILES``, ``NO_READER``, ``MIXED_FORMATS``, ``DAMAGED``.
             SchemaError: ``SCHEMA_REQUIRED``, ``SCHEMA_CONFLICT``.
         """
-        return schema_of_files(self.roots, self._there(), self.reading)
+        return self.schema_of(self._there())
+
+    def schema_of(self, files: Iterable[SourceFile]) -> pa.Schema:
+        """As ``schema``, of ``files``, of which there is at least one."""
+        return schema_of_files(self.roots, files, self.reading)
 
     def batch(self, schema: pa.Schema) -> tuple[ReadPlan, list[list[FileSplit]]]:
         """How all that is there now is read, and by which tasks.

@@ -2,25 +2,26 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from filesink.data_source.reading.columns import spark_schema
 from filesink.data_source.reading.view import format_name, is_reachable, read_view, view_of
 from filesink.source.reading.plan import BadRecords, Missing, Union
 from filesink.source.splits import SizeSplitAssigner
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, DataFrameReader, SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
     from filesink.source.source_plan import SourcePlan
 
 
-def native_read(spark: SparkSession, reader: DataFrameReader, plan: SourcePlan) -> DataFrame | None:
+def native_read(spark: SparkSession, plan: SourcePlan, schema: Any) -> DataFrame | None:
     """What is there now, read by Spark; ``None`` if it cannot do what the plan says.
 
     Args:
         spark: the session.
-        reader: of it, with the schema that was given.
         plan: what was chosen.
+        schema: that was given, as Spark takes it; ``None`` for that of the files.
 
     Raises:
         SourceError: ``NO_FILES``.
@@ -32,9 +33,13 @@ def native_read(spark: SparkSession, reader: DataFrameReader, plan: SourcePlan) 
         return None
     if not is_reachable(spark, plan.roots):
         return None
-    view = view_of(spark, plan.roots, plan.there())
+    files = plan.there()
+    view = view_of(spark, plan.roots, files)
     if view is None:
         return None
+    if view.has_partitions and schema is None:  # Spark would find types in the paths by rules of its own
+        schema = spark_schema(plan.schema_of(files))
+    reader = spark.read if schema is None else spark.read.schema(schema)
     options = {
         "mergeSchema": str(chosen.union is Union.ALL).lower(),
         "ignoreMissingFiles": str(chosen.missing is Missing.IGNORE).lower(),

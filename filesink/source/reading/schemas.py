@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Iterable, Iterator
+from typing import Any, Final
 
 import pyarrow as pa
 
@@ -12,12 +12,15 @@ from filesink.errors import ConfigError, SchemaError
 from filesink.naming import parent, shown
 from filesink.source.directories import Root, locate
 from filesink.source.files import FileSplit, SourceFile
+from filesink.source.reading import opening
 from filesink.source.reading.codes import code_for
-from filesink.source.reading.opening import naming_file, opened, records
+from filesink.source.reading.opening import naming_file, records
 from filesink.source.reading.plan import METADATA, RESCUED, BadRecords, Reading, Union
 from formats import evolution
 from formats.api import ReadableFormat
 from formats.errors import FormatError
+
+_TRIED: Final = (pa.int32(), pa.int64(), pa.float64(), pa.date32())
 
 
 def schema_of_files(roots: tuple[Root, ...], files: Iterable[SourceFile], reading: Reading) -> pa.Schema:
@@ -26,34 +29,61 @@ def schema_of_files(roots: tuple[Root, ...], files: Iterable[SourceFile], readin
     Raises:
         SchemaError: ``SCHEMA_REQUIRED``, ``SCHEMA_CONFLICT``.
     """
-    if reading.union is Union.NEWEST:
-        files = [max(files, key=lambda file: (file.mtime_ms, file.path))]
+    directories: set[str] = set()
+    noted = _noted(roots, files, directories)
+    opened = (
+        noted if reading.union is Union.ALL else [max(noted, key=lambda file: (file.mtime_ms, file.path))]
+    )
     fields: dict[str, pa.Field[Any]] = {}
     code = reading.code
-    for file in files:
+    for file in opened:
         code = code or code_for([file.path])
         for field in _columns(roots, file, code, reading):
-            fields[field.name] = _wider(fields.get(field.name, field), field, file)
+            nullable = field.with_nullable(True)  # noqa: FBT003
+            fields[field.name] = _wider(fields.get(field.name, nullable), nullable, file)
+    fields |= _of_paths(directories)
     return _with_metadata([*fields.values()], reading)
 
 
-def _columns(
-    roots: tuple[Root, ...], file: SourceFile, code: ReadableFormat, reading: Reading
-) -> list[pa.Field[Any]]:
-    """The columns of one file, then those of its directory, which are strings unless somebody says more."""
-    _, path = locate(roots, file.path)
-    of_path = [name for name, _ in partition_values(parent(path))]
+def _noted(roots: tuple[Root, ...], files: Iterable[SourceFile], into: set[str]) -> Iterator[SourceFile]:
+    """``files``, whose directories are added to ``into``."""
+    for file in files:
+        into.add(parent(locate(roots, file.path)[1]))
+        yield file
+
+
+def _of_paths(directories: Iterable[str]) -> dict[str, pa.Field[Any]]:
+    """The columns that are in directories as ``k=v``."""
+    texts: dict[str, set[str | None]] = {}
+    for directory in directories:
+        for name, text in partition_values(directory):
+            texts.setdefault(name, set()).add(text)
+    return {name: pa.field(name, _type_of(found)) for name, found in texts.items()}
+
+
+def _columns(roots: tuple[Root, ...], file: SourceFile, code: ReadableFormat, reading: Reading) -> pa.Schema:
+    """The columns of one file."""
     try:
-        with opened(roots, file, limits=reading.limits) as content, naming_file(file):
-            found = records(code, content, FileSplit(file), schema=None).schema
+        with opening.opened(roots, file, limits=reading.limits) as content, naming_file(file):
+            return records(code, content, FileSplit(file), schema=None).schema
     except ConfigError as error:
         raise SchemaError(
             f"{error.message}. Such files do not say what their columns are: give a schema, as in "
             ".schema('id BIGINT, name STRING')",
             code="SCHEMA_REQUIRED",
         ) from error
-    kept: list[pa.Field[Any]] = [field.with_nullable(True) for field in found if field.name not in of_path]  # noqa: FBT003
-    return [*kept, *(pa.field(name, pa.string()) for name in of_path)]
+
+
+def _type_of(texts: Iterable[str | None]) -> Any:
+    """The first type that takes all values of a column in paths, as Spark tries them."""
+    values = pa.array(texts, pa.string())
+    for kind in _TRIED:
+        try:
+            values.cast(kind)
+        except pa.ArrowInvalid:
+            continue
+        return kind
+    return pa.string()
 
 
 def _wider(known: pa.Field[Any], field: pa.Field[Any], file: SourceFile) -> pa.Field[Any]:
