@@ -25,12 +25,12 @@ from pyspark.sql import SparkSession
 from compaction import FileCompactor, FileCompactStrategy, planner
 from compaction.trigger import Moment, Trigger
 from filesink import BucketAssigner, FileSink, RollingPolicy
-from filesink.file_sink.tiers import StoreAddress
 from filesink.naming import HiddenName, OutputFileConfig
 from filesink.parts.committables import HeldFile, PendingFile
 from filesink.parts.file_format import BulkFormat, FileFormat, RowFormat
 from filesink.parts.stages.merger import Merger, MergeRequest, SinkFiles
 from filesink.parts.stages.open_parts import Part
+from filesink.storage.address import StoreAddress
 from filesink.storage.api import Output, Store
 from filesink.storage.staged import HiddenFile
 from filesink.system import SystemIds

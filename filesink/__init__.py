@@ -63,6 +63,12 @@ from filesink.parts.dead_letters import DeadLetters
 from filesink.parts.part_file import PartFileInfo
 from filesink.parts.rolling import CheckpointRollingPolicy, RollingPolicy
 from filesink.sink import FileSink, FileSinkBuilder
+from filesink.sink_directory.directory import SinkDirectory
+from filesink.sink_directory.epochs import Epoch
+from filesink.sink_directory.live_files import LiveFile
+from filesink.sink_directory.opening import adopt, open  # noqa: A004 - as gzip.open
+from filesink.sink_directory.sink_states import SinkState
+from filesink.sink_directory.snapshot import Snapshot
 from filesink.source.directories import Root
 from filesink.source.enumerators import FileEnumerator, FileEnumeratorProvider, RecursiveFileEnumerator
 from filesink.source.files import FileSplit, SourceFile
@@ -115,6 +121,7 @@ __all__ = [
     "DependencyError",
     "Encoder",
     "EncoderError",
+    "Epoch",
     "EpochReport",
     "ExcelWriterFactory",
     "FileEnumerator",
@@ -135,6 +142,7 @@ __all__ = [
     "Kerberos",
     "LimitError",
     "ListenerPolicy",
+    "LiveFile",
     "Metastore",
     "MetastoreConflictError",
     "MetastoreError",
@@ -161,7 +169,10 @@ __all__ = [
     "SecurityError",
     "SequenceFileWriterFactory",
     "ShadowedError",
+    "SinkDirectory",
+    "SinkState",
     "SizeSplitAssigner",
+    "Snapshot",
     "SourceError",
     "SourceFile",
     "SparkCatalog",
@@ -177,6 +188,8 @@ __all__ = [
     "TableKind",
     "VersionError",
     "XmlWriterFactory",
+    "adopt",
     "bounded",
+    "open",
     "register",
 ]

@@ -13,7 +13,7 @@ from filesink.commit.layout_guard import OnOtherLayout
 from filesink.commit.replay import EpochOptions, OnReplayMismatch
 from filesink.durations import Duration, parse_duration_ms
 from filesink.errors import ConfigError
-from filesink.file_sink.tiers import FileTiers, Publishing, StoreAddress
+from filesink.file_sink.tiers import FileTiers, Publishing
 from filesink.ledger.identity import OnNewQuery, check_uid
 from filesink.metastore.partition_commit import PartitionCommit
 from filesink.naming import OutputFileConfig
@@ -25,6 +25,7 @@ from filesink.parts.rolling import AnsweringPolicy, CheckpointRollingPolicy, Rol
 from filesink.parts.stages.closed_parts import Compaction, CompactStrategy, Waiting
 from filesink.parts.stages.merger import SinkFiles
 from filesink.spark.input.s3a import SessionOptions
+from filesink.storage.address import StoreAddress
 from formats.arguments import kind_of
 
 if TYPE_CHECKING:

@@ -19,7 +19,6 @@ from filesink.commit.replay import OnRepeatedTxn
 from filesink.durations import Duration, parse_duration_ms
 from filesink.errors import CleanupError, ConfigError
 from filesink.file_sink.report import EpochReport, RecoveryReport, SweepPlan, report_of
-from filesink.file_sink.tiers import StoreAddress
 from filesink.metastore.announcements import Announced
 from filesink.method_arguments import checkpoint, data_frame
 from filesink.naming import join
@@ -33,6 +32,7 @@ from filesink.spark.engine_options import EngineOptions
 from filesink.spark.input.s3a import SessionOptions
 from filesink.spark.input.schema import arrow_schema
 from filesink.spark.query import AtEnd, SinkQuery
+from filesink.storage.address import StoreAddress
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

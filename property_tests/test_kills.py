@@ -20,12 +20,13 @@ from compaction import FileCompactor, FileCompactStrategy
 from filesink.commit.epoch import EpochLoop
 from filesink.commit.replay import EpochOptions
 from filesink.errors import ConfigError
-from filesink.file_sink.tiers import FileTiers, StoreAddress
+from filesink.file_sink.tiers import FileTiers
 from filesink.ledger.identity import batch_write
 from filesink.ledger.record import MicroBatch
 from filesink.operations.maintenance import Maintenance
 from filesink.ports import Losers, Ports, SerialRunner
 from filesink.save_mode import SaveMode
+from filesink.storage.address import StoreAddress
 from filesink.storage.local.posix import PosixFs
 from filesink.storage.local.store import LocalStore
 from filesink.system import SystemClock, SystemIds

@@ -9,8 +9,8 @@ import pytest
 
 from compaction import FileCompactor, FileCompactStrategy
 from filesink import ConfigError, FileSink, SparkCatalog, SuccessFilePolicy
-from filesink.file_sink.tiers import StoreAddress
 from filesink.ledger.record import BatchWrite
+from filesink.storage.address import StoreAddress
 from formats import Encoder
 from tests.fakes import World, records
 from tests.wrong_types import WRONG, Call, calls, refused, untyped

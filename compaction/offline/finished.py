@@ -37,17 +37,17 @@ from filesink.commit.replay import EpochOptions
 from filesink.durations import parse_duration_ms
 from filesink.errors import CompactionError, ConfigError
 from filesink.file_sink.report import EpochReport, report_of
-from filesink.file_sink.tiers import FileTiers, StoreAddress
-from filesink.ledger.directory import ledger_ids
+from filesink.file_sink.tiers import FileTiers
+from filesink.inventory.adoption.complete_files import complete_files
 from filesink.ledger.identity import EXCLUSIVE
-from filesink.ledger.ledger import Ledger
 from filesink.ledger.sweep import walk
-from filesink.naming import OutputFileConfig, PartName, is_data, join, name_of, parse_part, sink_tag
-from filesink.parts.committables import Committable, CommittableCodec, HeldFile, PendingFile, ReplacedFile
+from filesink.naming import OutputFileConfig, PartName, is_data, join, name_of, parse_part
+from filesink.parts.committables import Committable, HeldFile
 from filesink.parts.file_format import BulkFormat, FileFormat, RowFormat
 from filesink.parts.plan import Plan
 from filesink.parts.rolling import RollingPolicy
 from filesink.ports import Ports
+from filesink.storage.address import StoreAddress
 from filesink.storage.api import Kind, Store
 from filesink.storage.base_path import check_base_path
 from filesink.system import SystemClock, SystemIds, ThreadRunner
@@ -185,7 +185,7 @@ def _writing(form: FileFormat) -> Plan:
 def _plan(store: Store, bucket: str | None, target_size: int, now_ms: int) -> CompactionPlan:
     # Files first: whoever has published one had its record before, so that its ledger is found after it.
     found = list(_finished(store, bucket))
-    complete = _complete(store)
+    complete = complete_files(store)
     merged = outstanding(store)
     paths = {file.path for file in merged}
     groups: dict[tuple[str, str, str], list[FinishedFile]] = {}
@@ -212,48 +212,6 @@ def _finished(store: Store, bucket: str | None) -> Iterator[tuple[str, FinishedF
             if name is not None:
                 path = join(directory, entry.name)
                 yield directory, FinishedFile(path=path, size=entry.size, version=entry.version), name
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Complete:
-    """Which visible files belong to epochs that are complete, and stay.
-
-    Attributes:
-        slots: tag of each chain to its newest slot that is.
-        publishing: names of the files of batch writes that are at work; their tags are those of no chain.
-        left: names of files that are replaced and could not be removed yet: their rows must not come back.
-    """
-
-    slots: Mapping[str, int]
-    publishing: frozenset[str]
-    left: frozenset[str] = frozenset()
-
-    def has(self, name: str, part: PartName) -> bool:
-        """Whether the file ``name``, of which ``part`` is told, does."""
-        if name in self.left:
-            return False
-        if part.tag in self.slots:
-            return part.slot <= self.slots[part.tag]
-        return part.slot == 0 and name not in self.publishing
-
-
-def _complete(store: Store) -> Complete:
-    slots: dict[str, int] = {}
-    publishing: set[str] = set()
-    left: set[str] = set()
-    codec = CommittableCodec()
-    for sink_id in ledger_ids(store):
-        ledger = Ledger(store, sink_id)
-        if not ledger.is_open:
-            head, tag = ledger.newest(), sink_tag(sink_id)
-            finished = -1 if head is None else head.finished_slot
-            slots[tag] = min(finished, slots.get(tag, finished))
-            files = head.left.decode(codec) if head is not None and head.left.data else []
-            left |= {name_of(file.path) for file in files if isinstance(file, ReplacedFile)}
-        for record in ledger.publishing():
-            files = record.committables.decode(codec)
-            publishing |= {name_of(file.target) for file in files if isinstance(file, PendingFile)}
-    return Complete(slots=slots, publishing=frozenset(publishing), left=frozenset(left))
 
 
 def _packed(files: list[FinishedFile], target_size: int) -> Iterator[list[FinishedFile]]:

@@ -22,16 +22,16 @@ from pathlib import Path
 from typing import Any
 
 from filesink.errors import ConfigError
-from filesink.file_sink.tiers import StoreAddress
 from filesink.ledger.directory import ledger_ids
 from filesink.ledger.identity import EXCLUSIVE
 from filesink.ledger.ledger import COMPACTION, Ledger
+from filesink.ledger.nearby import nothing_at
 from filesink.ledger.record import EpochRecord, OfflineCompaction
 from filesink.ledger.sweep import visible
 from filesink.naming import LEDGER_ROOT, join, parent
-from filesink.operations.find_sinks import nothing_at
 from filesink.parts.committables import CommittableCodec, SupersededFile
 from filesink.parts.recorded_paths import check_record
+from filesink.storage.address import StoreAddress
 from filesink.storage.api import Entry, Kind, Store
 from filesink.storage.base_path import check_base_path, has_no_bytes
 

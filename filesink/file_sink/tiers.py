@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import pyarrow as pa
@@ -40,7 +40,6 @@ from filesink.parts.stages.open_parts import CloseParts
 from filesink.parts.writer import FileWriter
 from filesink.save_mode import SaveMode
 from filesink.storage.api import Store
-from filesink.storage.open import open_store
 from formats.avro.writer import AvroOptions
 
 if TYPE_CHECKING:
@@ -49,18 +48,6 @@ if TYPE_CHECKING:
 log = logging.getLogger("filesink")
 
 _HIVE_FORMATS = {"parquet": "parquet", "orc": "orc", "avro": "avro", "json": "json", "txt": "textfile"}
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StoreAddress:
-    """Where a sink's files live. Opened anew in every process; options never reach a record or a log."""
-
-    base_path: str
-    storage_options: Mapping[str, Any] = field(default_factory=dict, repr=False)
-
-    def __call__(self) -> Store:
-        """The store itself."""
-        return open_store(self.base_path, self.storage_options)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

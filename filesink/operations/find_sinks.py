@@ -9,24 +9,21 @@ Rules:
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import suppress
-from difflib import SequenceMatcher, get_close_matches
-from itertools import islice
+from collections.abc import Iterable, Sequence
+from difflib import SequenceMatcher
 
-from filesink.errors import ConfigError, FilesinkError
-from filesink.file_sink.tiers import StoreAddress
+from filesink.errors import ConfigError
 from filesink.ledger.directory import ledger_ids
 from filesink.ledger.identity import EXCLUSIVE, stream_sink_id, txn_name
 from filesink.ledger.ledger import Ledger
+from filesink.ledger.nearby import above, below, in_words, nothing_at
 from filesink.ledger.sweep import hidden_files
 from filesink.naming import LEDGER_ROOT, sink_tag
-from filesink.storage.api import Kind, Store
+from filesink.storage.address import StoreAddress
+from filesink.storage.api import Store
 
 _OF_UIDS = ("uid-", "appends-")  # how the names of ledgers begin that tell a uid
 _NAMED = 5  # uids in a message
-_LOOKED_AT = 100  # directories below the path
-_LEVELS = 4  # directories above it
 
 log = logging.getLogger("filesink")
 
@@ -67,24 +64,12 @@ def check_streamed(address: StoreAddress, uid: str) -> None:
         raise _no_such_uid(address, ids, uid, "there is nothing to finish: no stream with uid")
 
 
-def nothing_at(address: StoreAddress, *, advice: str) -> ConfigError:
-    """The error if no sink has written to the base path. It names sinks nearby, and ends with ``advice``."""
-    base = address.base_path
-    near = [*_above(address), *_beside(address), *_below(address)]
-    found = f" A sink has written to {_join(map(repr, near))}." if near else ""
-    return ConfigError(
-        f"no sink has written to '{base}': there is no record of one in '{base.rstrip('/')}/{LEDGER_ROOT}'. "
-        f"Nothing was done.{found} {advice}",
-        code="NO_SINK",
-    )
-
-
 def _check_begun(address: StoreAddress, store: Store) -> None:
     """Raise unless a sink has begun here. If it decided nothing, there still may be files to sweep."""
     if any(entry.name == LEDGER_ROOT for entry in store.list("")):
         return
     # Files of a sink further up prove nothing about this path; too far up, listing them would take for ever.
-    is_elsewhere = any(True for found in (_above(address), _below(address)) for _ in found)
+    is_elsewhere = any(True for found in (above(address), below(address)) for _ in found)
     if is_elsewhere or next(iter(hidden_files(store)), None) is None:
         raise nothing_at(address, advice="Pass the base path of the sink")
 
@@ -130,69 +115,8 @@ def _there(ids: Iterable[str], uid: str) -> str:
         "batch writes with a txn_id or without a uid": batches,
         "overwrites": int(EXCLUSIVE in ids),
     }
-    return _join([*named, *(what for what, count in also.items() if count)]) or "none"
+    return in_words([*named, *(what for what, count in also.items() if count)]) or "none"
 
 
 def _uids(ids: Iterable[str]) -> set[str]:
     return {sink_id.removeprefix(kind) for sink_id in ids for kind in _OF_UIDS if sink_id.startswith(kind)}
-
-
-def _above(address: StoreAddress) -> Iterator[str]:
-    """The nearest directory further up that is a base path."""
-    path = address.base_path
-    for _ in range(_LEVELS):
-        above = _parent(path)
-        if above is None:
-            return
-        path = above
-        if _is_base(address, path):
-            yield path
-            return
-
-
-def _beside(address: StoreAddress) -> Iterator[str]:
-    """Base paths with a name like that of this one."""
-    above = _parent(address.base_path)
-    if above is None:
-        return
-    name = address.base_path.rpartition("/")[2]
-    for like in get_close_matches(name, _directories(address, above), n=3):
-        path = f"{above.rstrip('/')}/{like}"
-        if like != name and _is_base(address, path):
-            yield path
-
-
-def _below(address: StoreAddress) -> Iterator[str]:
-    """Base paths one directory further down."""
-    base = address.base_path.rstrip("/")
-    paths = (f"{base}/{name}" for name in _directories(address, address.base_path))
-    yield from islice((path for path in islice(paths, _LOOKED_AT) if _is_base(address, path)), _NAMED)
-
-
-def _directories(address: StoreAddress, path: str) -> list[str]:
-    with suppress(FilesinkError):  # we may not be allowed to read it: only a hint is lost
-        entries = StoreAddress(base_path=path, storage_options=address.storage_options)().list("")
-        return [entry.name for entry in entries if entry.kind is Kind.DIRECTORY and entry.name[0] not in "._"]
-    return []
-
-
-def _is_base(address: StoreAddress, path: str) -> bool:
-    with suppress(FilesinkError):  # as above
-        return bool(ledger_ids(StoreAddress(base_path=path, storage_options=address.storage_options)()))
-    return False
-
-
-def _parent(path: str) -> str | None:
-    """The directory above a base path; ``None`` for a root, and for what is no directory but a bucket."""
-    scheme, separator, rest = path.rpartition("://")
-    above, slash, name = rest.rpartition("/")
-    if not slash or not name:
-        return None
-    if not separator:
-        return above or "/"
-    return f"{scheme}://{above}" if above else None
-
-
-def _join(names: Iterable[str]) -> str:
-    *some, last = [*names] or [""]
-    return f"{', '.join(some)} and {last}" if some else last

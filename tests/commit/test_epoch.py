@@ -23,7 +23,6 @@ from filesink.errors import (
     StateError,
     StorageError,
 )
-from filesink.file_sink.tiers import StoreAddress
 from filesink.ledger.identity import OnNewQuery, batch_write
 from filesink.ledger.record import BatchWrite, Finish, Upkeep
 from filesink.metastore.partition_commit import PartitionCommit
@@ -31,6 +30,7 @@ from filesink.metastore.policies import SuccessFilePolicy
 from filesink.operations.maintenance import Lost
 from filesink.ports import Losers
 from filesink.save_mode import SaveMode
+from filesink.storage.address import StoreAddress
 from filesink.storage.faulty import Fault, Moment
 from formats.encoders import Encoder
 from tests.fakes import World, keep_open, micro_batch, plan_of, records

@@ -15,7 +15,6 @@ from compaction.offline.swap import Swap
 from filesink.commit.committer import FileCommitter
 from filesink.commit.publisher import Publisher
 from filesink.errors import CompactionError, ConcurrentDriverError, ConfigError, StagedDataLost, StorageError
-from filesink.file_sink.tiers import StoreAddress
 from filesink.ledger.identity import EXCLUSIVE, batch_write
 from filesink.ledger.ledger import Ledger
 from filesink.ledger.sweep import visible
@@ -24,6 +23,7 @@ from filesink.parts.committables import ReplacedFile
 from filesink.parts.file_format import BulkFormat
 from filesink.ports import Ports, SerialRunner
 from filesink.save_mode import SaveMode
+from filesink.storage.address import StoreAddress
 from filesink.storage.faulty import Fault, Moment
 from formats import Encoder, ParquetWriterFactory
 from tests.fakes import World, micro_batch, plan_of, records

@@ -8,12 +8,13 @@ import logging
 import pytest
 
 from filesink import ConfigError, FileSink
-from filesink.file_sink.tiers import StoreAddress
 from filesink.ledger.identity import EXCLUSIVE
+from filesink.ledger.nearby import parent_of
 from filesink.ledger.record import BatchWrite
 from filesink.naming import HiddenName, sink_tag
-from filesink.operations.find_sinks import _parent, check_streamed, check_written
+from filesink.operations.find_sinks import check_streamed, check_written
 from filesink.save_mode import SaveMode
+from filesink.storage.address import StoreAddress
 from filesink.storage.open import open_store
 from filesink.system import SystemIds
 from formats import Encoder
@@ -138,7 +139,7 @@ def test_what_has_begun_as_a_stream_may_be_finished(tmp_path):
 )
 def test_the_directory_above(path, above):
     """Up to the root or the bucket; where it has no spelling that is the same everywhere, it is left out."""
-    assert _parent(path) == above
+    assert parent_of(path) == above
 
 
 def test_a_store_without_directories_above():

@@ -22,7 +22,6 @@ from filesink.errors import (
     StateError,
     StorageError,
 )
-from filesink.file_sink.tiers import StoreAddress
 from filesink.ledger.identity import EXCLUSIVE, batch_write, txn_name
 from filesink.ledger.record import BatchWrite
 from filesink.ledger.transactions import find_write
@@ -32,6 +31,7 @@ from filesink.naming import HiddenName, name_of, parse_hidden, sink_tag
 from filesink.operations.maintenance import Lost
 from filesink.parts.committables import CommittableCodec
 from filesink.save_mode import SaveMode
+from filesink.storage.address import StoreAddress
 from filesink.storage.faulty import Fault, Moment
 from formats.encoders import Encoder
 from tests.compaction.test_superseded import compact, rows_once

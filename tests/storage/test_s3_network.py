@@ -8,7 +8,7 @@ from threading import Lock
 import pytest
 
 from filesink.errors import FilesinkError
-from filesink.file_sink.tiers import StoreAddress
+from filesink.storage.address import StoreAddress
 from property_tests.real_epochs import expected, rows_in, run_query
 from tests.servers import S3Server
 from tests.storage.fault_proxy import FaultProxy, Spoil

@@ -9,7 +9,7 @@ import pyarrow.fs
 import pyarrow.parquet as pq
 import pytest
 
-from filesink.file_sink.tiers import StoreAddress
+from filesink.storage.address import StoreAddress
 from filesink.storage.s3 import client as s3_client
 from filesink.storage.s3 import session as s3_session
 from property_tests.real_epochs import expected, run_query

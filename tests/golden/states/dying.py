@@ -23,8 +23,8 @@ from pyspark.errors import StreamingQueryException
 import compaction.offline.finished
 from compaction import compact
 from filesink import FileSink, FileSinkBuilder
-from filesink.file_sink.tiers import StoreAddress
 from filesink.spark.engine import SparkEngine
+from filesink.storage.address import StoreAddress
 from filesink.storage.api import Store
 from filesink.storage.faulty import FaultyStore
 from formats import ParquetWriterFactory

@@ -1,0 +1,144 @@
+"""Which files are live at a version, and which epochs there were: what readers of an inventory ask for.
+
+Every call looks at the store, and answers from one moment.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final, TypeVar
+
+import pyarrow as pa
+
+from filesink.errors import ConfigError, StateError
+from filesink.inventory.entry import Entry
+from filesink.inventory.mark import MarkKind
+from filesink.inventory.reading import Look, Reader
+from filesink.inventory.rows.epochs import epochs_of, in_order
+from filesink.inventory.rows.files import FILES, files_of, live
+from filesink.inventory.rows.merging import merge
+from formats.arrow import pc
+
+T = TypeVar("T")
+
+_NO_ENTRIES: Final = 1 << 62  # a version above all
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Files:
+    """The files that are live at ``version``: ``rows`` of ``rows.files.FILES``, sorted by path."""
+
+    version: int
+    rows: pa.Table
+
+
+class Snapshots:
+    """Answers of one inventory.
+
+    Args:
+        reader: of that inventory.
+        path: the base path, for messages.
+    """
+
+    def __init__(self, reader: Reader, path: str) -> None:
+        self._reader = reader
+        self._path = path
+
+    def newest(self) -> int:
+        """The newest version.
+
+        Raises:
+            StateError: ``NO_INVENTORY``, the path has none; ``ADOPTING``, it is being adopted.
+            StateCorruptError: it is damaged, and the message names the file. All calls raise these.
+        """
+        return self._steady(lambda look, _: look.newest, after=_NO_ENTRIES)
+
+    def files_at(self, version: int | None) -> Files:
+        """The files that are live at ``version``; ``None`` for the newest.
+
+        Raises:
+            ConfigError: ``NO_VERSION``, there is none such yet.
+            StateError: ``HISTORY_EXPIRED``, it is older than what is remembered.
+        """
+
+        def ask(look: Look, entries: list[Entry]) -> Files:
+            wanted = look.newest if version is None else self._checked(look, version)
+            above = files_of([entry for entry in entries if entry.version <= wanted])
+            pieces = [*self._reader.pieces(look, "files"), iter([above])]
+            rows = [live(rows, wanted) for rows in merge(pieces)]
+            return Files(version=wanted, rows=pa.concat_tables(rows) if rows else FILES.empty_table())
+
+        return self._steady(ask)
+
+    def epochs(self, after: int | None) -> pa.Table:
+        """Rows of all epochs above version ``after``, in their order; ``None`` for all that are remembered.
+
+        Raises:
+            StateError: ``HISTORY_EXPIRED``, some are not.
+        """
+
+        def ask(look: Look, entries: list[Entry]) -> pa.Table:
+            first = look.mark.horizon if after is None else after + 1
+            if first < look.mark.horizon:
+                raise self._expired(look, first)
+            pieces = [
+                rows for piece in self._reader.pieces(look, "epochs", after=first - 1) for rows in piece
+            ]
+            rows = in_order([*pieces, epochs_of(entries)])
+            return rows.filter(pc.greater_equal(rows["version"], first))
+
+        return self._steady(ask)
+
+    def version_at(self, moment_ms: int) -> int:
+        """The newest version that was visible at ``moment_ms``, milliseconds since 1970 UTC.
+
+        Raises:
+            StateError: ``HISTORY_EXPIRED``, that was before everything that is remembered.
+        """
+
+        def ask(look: Look, entries: list[Entry]) -> int:
+            pieces = [rows for piece in self._reader.pieces(look, "epochs") for rows in piece]
+            rows = in_order([*pieces, epochs_of(entries)])
+            found = rows.filter(pc.less_equal(rows["visible_ms"], moment_ms))["version"]
+            version = pc.max(found).as_py() if len(found) else 0
+            if version < look.mark.horizon:
+                raise self._expired(look, version)
+            return int(version)
+
+        return self._steady(ask)
+
+    def _checked(self, look: Look, version: int) -> int:
+        if version > look.newest:
+            raise ConfigError(
+                f"'{self._path}' has no version {version} yet; the newest is {look.newest}", code="NO_VERSION"
+            )
+        if version < look.mark.horizon:
+            raise self._expired(look, version)
+        return version
+
+    def _expired(self, look: Look, version: int) -> StateError:
+        return StateError(
+            f"version {version} of '{self._path}' is not remembered any more; the oldest that is, is "
+            f"{look.mark.horizon}",
+            code="HISTORY_EXPIRED",
+        )
+
+    def _steady(self, ask: Callable[[Look, list[Entry]], T], *, after: int = 0) -> T:
+        def checked(look: Look, entries: list[Entry]) -> list[T]:
+            if look.mark.kind is MarkKind.ADOPTING:
+                raise StateError(
+                    f"'{self._path}' is being adopted, or that was cut off; wait, or call filesink.adopt() "
+                    "again",
+                    code="ADOPTING",
+                )
+            return [ask(look, entries)]
+
+        found = self._reader.steady(checked, after=after)
+        if found is None:
+            raise StateError(
+                f"'{self._path}' was written before there were inventories; call once, with the right to "
+                f"write there, filesink.adopt('{self._path}'), which makes one of what it holds",
+                code="NO_INVENTORY",
+            )
+        return found[0]

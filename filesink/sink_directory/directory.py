@@ -1,0 +1,103 @@
+"""A path that sinks have written to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+
+import pyarrow as pa
+
+from filesink.errors import ConfigError
+from filesink.sink_directory.epochs import Epoch, epochs_in
+from filesink.sink_directory.sink_states import SinkState, sink_states
+from filesink.sink_directory.site import Site
+from filesink.sink_directory.snapshot import Snapshot, snapshot_of
+
+
+@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
+class SinkDirectory:
+    """What is known of a path that sinks have written to. Made by ``filesink.open``.
+
+    Every call looks at the path anew. Nothing is ever written; no Spark is needed.
+
+    Raises:
+        StateError: ``NO_INVENTORY``, the path was written before there were inventories, see
+            ``filesink.adopt``; ``ADOPTING``, that was cut off; ``HISTORY_EXPIRED``, see ``snapshot``.
+        StateCorruptError: the inventory is damaged; the message names the file.
+    """
+
+    _site: Site = field(repr=False)
+
+    @property
+    def path(self) -> str:
+        """Its base path."""
+        return self._site.base_path
+
+    @property
+    def version(self) -> int:
+        """The newest version: how many epochs have become visible so far."""
+        return self._site.snapshots().newest()
+
+    def sinks(self) -> list[SinkState]:
+        """How far each sink of the path is, and what it still holds back. Needs no inventory."""
+        return sink_states(self._site.store)
+
+    def snapshot(self, at: int | datetime | None = None) -> Snapshot:
+        """The files that are live at a version.
+
+        Args:
+            at: the version, or a moment, with a time zone; ``None`` for the newest version.
+
+        Raises:
+            ConfigError: ``BAD_VALUE``; ``NO_VERSION``, there is none such yet.
+            StateError: ``HISTORY_EXPIRED``, that is longer ago than is remembered.
+        """
+        snapshots = self._site.snapshots()
+        version = snapshots.version_at(_ms(at)) if isinstance(at, datetime) else _version(at, name="at")
+        found = snapshots.files_at(version)
+        return snapshot_of(self._site, found.version, found.rows)
+
+    def epochs(self, after: int | None = None) -> Iterator[Epoch]:
+        """All epochs above version ``after``, in the order of their versions.
+
+        Args:
+            after: a version; ``None`` for all that are remembered, as far back as that is.
+
+        Raises:
+            StateError: ``HISTORY_EXPIRED``, some are not remembered any more.
+        """
+        return epochs_in(self._site.snapshots().epochs(_version(after, name="after")))
+
+    def schema(self) -> pa.Schema:
+        """The columns of the newest data, and those that its directories show.
+
+        Raises:
+            StateError: ``NO_SCHEMA``, nobody has noted any, and the files do not tell.
+        """
+        return self.snapshot().schema
+
+    def schemas(self) -> Mapping[str, pa.Schema]:
+        """All columns that the epochs which are remembered have had, by id, the oldest first."""
+        rows = self._site.snapshots().epochs(None)
+        names = dict.fromkeys(name for name in rows["schema"].to_pylist() if name)
+        return {name: self._site.schema(name) for name in names}
+
+    def __repr__(self) -> str:
+        return f"<SinkDirectory '{self.path}'>"
+
+
+def _version(value: object, *, name: str) -> int | None:
+    if value is None or (isinstance(value, int) and not isinstance(value, bool) and value >= 0):
+        return value
+    also = ", or a datetime" if name == "at" else ""
+    raise ConfigError(f"{name} must be a version, 0, 1, 2 …{also}; got {repr(value)[:40]}", code="BAD_VALUE")
+
+
+def _ms(moment: datetime) -> int:
+    if moment.tzinfo is None:
+        raise ConfigError(
+            "at must be a datetime with a time zone, such as datetime(2026, 1, 31, tzinfo=UTC)",
+            code="BAD_VALUE",
+        )
+    return int(moment.timestamp() * 1000)

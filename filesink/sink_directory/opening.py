@@ -1,0 +1,69 @@
+"""The two doors of this room: who reads what a path holds, and who has it looked up."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from os import PathLike
+from typing import Any
+
+from filesink.errors import ConfigError
+from filesink.inventory.adoption.adopt import Adoption
+from filesink.ledger.directory import ledger_ids
+from filesink.ledger.nearby import nothing_at
+from filesink.sink_directory.directory import SinkDirectory
+from filesink.sink_directory.site import Site
+from filesink.storage.address import StoreAddress
+from filesink.storage.base_path import spelling
+from filesink.storage.retrying import RetryingStore
+from filesink.system import SystemClock, SystemIds
+
+
+def open(  # noqa: A001 - as in gzip and zipfile: it is called filesink.open
+    path: str | PathLike[str], storage_options: Mapping[str, Any] | None = None
+) -> SinkDirectory:
+    """What sinks have written to ``path``: its files, epochs, columns and sinks, without Spark.
+
+    Needs the right to read only. ``filesink.open("/data/trips").snapshot().dataset()`` has every row once.
+
+    Args:
+        path: the base path of the sinks.
+        storage_options: of the store, as ``with_storage_options`` takes them.
+
+    Raises:
+        ConfigError: ``NO_PATH``, there is nothing; ``NO_SINK``, no sink has written there, and the message
+            names those that have nearby; or path or options cannot be used.
+    """
+    return SinkDirectory(_site=_site(path, storage_options))
+
+
+def adopt(path: str | PathLike[str], storage_options: Mapping[str, Any] | None = None) -> SinkDirectory:
+    """Make the inventory of a path that was written by a release without one, or whose inventory is damaged.
+
+    Lists all directories, and may be called while sinks write. It may be repeated; snapshots can be had from
+    the version of the adoption on.
+
+    Args:
+        path: see ``open``.
+        storage_options: see ``open``.
+
+    Raises:
+        ConfigError: as from ``open``.
+        StateError: ``AT_WORK``, an epoch is decided and does not become complete; ``CONCURRENT``, call again.
+        StateCorruptError: a ledger is damaged.
+    """
+    site = _site(path, storage_options)
+    Adoption(site.store, clock=site.clock, ids=SystemIds()).run()
+    return SinkDirectory(_site=site)
+
+
+def _site(path: str | PathLike[str], storage_options: Mapping[str, Any] | None) -> Site:
+    options = {} if storage_options is None else storage_options
+    address, clock = StoreAddress(base_path=spelling(path), storage_options=options), SystemClock()
+    store = RetryingStore(address(), clock)
+    if not ledger_ids(store):
+        if not store.list(""):
+            raise ConfigError(
+                f"there is nothing at '{address.base_path}'. Pass the base path of a sink", code="NO_PATH"
+            )
+        raise nothing_at(address, advice="Pass the base path of the sink")
+    return Site(base_path=address.base_path, store=store, clock=clock)
