@@ -104,15 +104,16 @@ class FileSource:
     def read(self, spark: SparkSession) -> DataFrame:
         """What is there now, as a batch DataFrame.
 
-        Parquet and ORC are read by Spark's own reader, of the files that are there at this call; so are no
-        columns beside those of the files, and no bad records left out. All else is read in Python, of the
-        files that are there when a query runs.
+        Of the directory of a sink it is the newest version, or that of ``as_of``: nothing is listed, and
+        nothing is seen that is not of a complete epoch. Parquet and ORC are read by Spark's own reader, of
+        the files that are there at this call, unless columns beside theirs are wanted or bad records are
+        left out. All else is read in Python, of the files that are there when a query runs.
 
         Raises:
             SourceError, SchemaError: as they are, or inside of Spark's ``AnalysisException``, in its last
                 line.
         """
-        plan, schema = self._plan(spark), self._schema()
+        plan, schema = self._plan(spark).pinned(), self._schema()
         native = native_read(spark, plan, schema)
         if native is not None:
             return native
@@ -122,8 +123,10 @@ class FileSource:
     def read_stream(self, spark: SparkSession) -> DataFrame:
         """Each file once, as a streaming DataFrame.
 
+        Of the directory of a sink, its versions are followed: first what is there, then what each epoch adds.
+
         Raises:
-            ConfigError: ``STATE_LOCATION``; a stream of a directory needs ``with_state_location(…)``.
+            ConfigError: ``STATE_LOCATION``; a stream of any other directory needs ``with_state_location(…)``.
         """
         plan = self._plan(spark)
         plan.check_stream()

@@ -33,7 +33,7 @@ from filesink.commit.replay import OnGap
 from filesink.data_source.options import DataSourceOptions, announcing, parse_options
 from filesink.data_source.reading.columns import spark_schema
 from filesink.data_source.reading.options import parse_read_options
-from filesink.data_source.reading.readers import BatchReader, StreamReader
+from filesink.data_source.reading.readers import BatchReader, Given, StreamReader
 from filesink.data_source.save_modes import ModeOf
 from filesink.data_source.write import DataSourceWrite
 from filesink.data_source.writers import BatchWriter, StreamWriter
@@ -57,6 +57,7 @@ class FileSinkDataSource(DataSource):
     def __init__(self, options: MutableMapping[str, str]) -> None:
         super().__init__(options)
         self._made_ms = SystemClock().now_ms()
+        self._given = Given.SCHEMA
 
     @classmethod
     def name(cls) -> str:
@@ -65,6 +66,7 @@ class FileSinkDataSource(DataSource):
 
     def schema(self) -> StructType:
         """See ``DataSource.schema``; called on the driver by ``load``, if the user gives no schema."""
+        self._given = Given.NOTHING
         return spark_schema(self.source_plan().schema())
 
     def reader(self, schema: StructType) -> BatchReader:
@@ -73,7 +75,7 @@ class FileSinkDataSource(DataSource):
 
     def streamReader(self, schema: StructType) -> StreamReader:  # noqa: N802
         """See ``DataSource.streamReader``; called on the driver twice per run of a query."""
-        return StreamReader(self.source_plan(), schema)
+        return StreamReader(self.source_plan(), schema, given=self._given)
 
     def source_plan(self) -> SourcePlan:
         """What is read, and how."""

@@ -16,7 +16,7 @@ from filesink.inventory.entry import Entry
 from filesink.inventory.mark import MarkKind
 from filesink.inventory.reading import Look, Reader
 from filesink.inventory.rows.epochs import epochs_of, in_order
-from filesink.inventory.rows.files import FILES, files_of, live
+from filesink.inventory.rows.files import FILES, between, files_of, live
 from filesink.inventory.rows.merging import merge
 from formats.arrow import pc
 
@@ -70,6 +70,26 @@ class Snapshots:
             return Files(version=wanted, rows=pa.concat_tables(rows) if rows else FILES.empty_table())
 
         return self._steady(ask)
+
+    def added(self, after: int, until: int | None) -> Files:
+        """The files that became visible above version ``after`` and up to ``until``, live still or not.
+
+        Reads no more than what is newer than ``after``.
+
+        Raises:
+            ConfigError: ``NO_VERSION``, ``until`` is none yet.
+            StateError: ``HISTORY_EXPIRED``, some are not remembered.
+        """
+
+        def ask(look: Look, entries: list[Entry]) -> Files:
+            wanted = look.newest if until is None else self._checked(look, until)
+            if after + 1 < look.mark.horizon:
+                raise self._expired(look, after + 1)
+            pieces = [*self._reader.pieces(look, "files", after=after), iter([files_of(entries)])]
+            kept = [between(rows, after, wanted) for rows in merge(pieces)]
+            return Files(version=wanted, rows=pa.concat_tables(kept) if kept else FILES.empty_table())
+
+        return self._steady(ask, after=after)
 
     def epochs(self, after: int | None) -> pa.Table:
         """Rows of all epochs above version ``after``, in their order; ``None`` for all that are remembered.

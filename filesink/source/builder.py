@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal, Self
+from datetime import datetime
+from typing import Any, Literal, Self, cast
 
 from filesink.arguments import choice, instance_of, one_of
 from filesink.durations import Duration, parse_duration_ms
@@ -13,6 +14,7 @@ from filesink.errors import ConfigError
 from filesink.source.discovery.after_reading import Action, AfterReading
 from filesink.source.enumerators import FileEnumerator
 from filesink.source.reading.plan import METADATA, BadRecords, Missing, Union
+from filesink.source.sinks.following import OnOverwrite, Start
 from filesink.source.source_plan import SourcePlan, StateLocation
 from filesink.source.splits import SplitAssigner
 from filesink.storage.base_path import check_base_path
@@ -134,6 +136,36 @@ class SourceBuilder:
         after.check(self.plan.roots)
         return self._following(after=after)
 
+    def as_of(self, at: int | datetime) -> Self:
+        """Have a batch read a version of a sink's directory, or what was there at a moment.
+
+        Args:
+            at: a version, or a moment with a time zone; see ``SinkDirectory.snapshot``.
+        """
+        return self._reading(at=_version_or_moment(at, name="at"))
+
+    def starting_at(self, start: int | datetime | Literal["latest"]) -> Self:
+        """Say where a new stream of a sink's directory begins; by default with what is there.
+
+        Args:
+            start: the first version that is read; the first moment whose epochs are; or ``"latest"`` for
+                what comes from now on.
+        """
+        if start == "latest":
+            return self._following(start=Start(is_latest=True))
+        found = _version_or_moment(start, name="start")
+        return self._following(
+            start=Start(time=found) if isinstance(found, datetime) else Start(version=found)
+        )
+
+    def on_overwrite(self, action: Literal["fail", "new_rows"]) -> Self:
+        """Say what a stream of a sink's directory does when files are replaced that it may have read.
+
+        ``"fail"`` (default) raises ``SourceError`` (``OVERWRITTEN``); ``"new_rows"`` reads the rows of the
+        overwrite like any others.
+        """
+        return self._following(on_overwrite=choice(OnOverwrite, action, "on_overwrite"))
+
     def on_bad_record(self, mode: Literal["FAILFAST", "DROPMALFORMED", "PERMISSIVE"]) -> Self:
         """Say what becomes of records that cannot be read; by default the read fails.
 
@@ -158,3 +190,14 @@ class SourceBuilder:
         code = self.plan.reading.code
         of = f" as {type(code).__name__}" if code is not None else ""
         return f"of {', '.join(map(str, self.plan.roots))}{of}"
+
+
+def _version_or_moment(given: object, *, name: str) -> int | datetime:
+    is_moment = isinstance(given, datetime) and given.tzinfo is not None
+    is_version = isinstance(given, int) and not isinstance(given, bool) and given >= 0
+    if is_moment or is_version:
+        return cast("int | datetime", given)
+    raise ConfigError(
+        f"{name} must be a version, 0, 1, 2 …, or a datetime with a time zone, got {repr(given)[:40]}",
+        code="BAD_VALUE",
+    )

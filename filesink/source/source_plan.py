@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pyarrow as pa
@@ -18,7 +18,9 @@ from filesink.source.enumerators import FileEnumerator, RecursiveFileEnumerator
 from filesink.source.files import FileSplit, SourceFile
 from filesink.source.reading.codes import check_alike, code_for
 from filesink.source.reading.plan import Reading, ReadPlan
-from filesink.source.reading.schemas import schema_of_files
+from filesink.source.reading.schemas import schema_of_files, with_metadata
+from filesink.source.sinks.following import FollowedSink, OnOverwrite, Start
+from filesink.source.sinks.snapshots import SinkRoot, columns_of, sink_at
 from filesink.source.splits import SizeSplitAssigner, SplitAssigner, SplitPlanner
 from filesink.source.streams import FileStream, FoundFiles, Limit, OneRun
 from filesink.storage.open import open_store
@@ -43,6 +45,7 @@ class Following:
         limit: of a batch.
         after: what becomes of files that were read.
         is_static: whether a run reads what is there when it starts, and nothing that comes later.
+        start, on_overwrite: of the stream of a sink's directory; see there.
     """
 
     state: StateLocation | None = None
@@ -50,6 +53,8 @@ class Following:
     limit: Limit = field(default_factory=Limit)
     after: AfterReading = field(default_factory=AfterReading)
     is_static: bool = False
+    start: Start = field(default_factory=Start)
+    on_overwrite: OnOverwrite = OnOverwrite.FAIL
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,8 +74,13 @@ class SourcePlan:
     following: Following = field(default_factory=Following)
 
     def files(self) -> Iterator[SourceFile]:
-        """What is there now."""
-        return self.enumerator.enumerate_files(self.roots)
+        """What is there now, or was at the version that was chosen."""
+        for root in self.roots:
+            sink = sink_at(root, self.enumerator)
+            if sink is not None:
+                yield from sink.files(self.reading.at)
+            else:
+                yield from self.enumerator.enumerate_files([root])
 
     def schema(self) -> pa.Schema:
         """The columns of the files, of their directories, and what is wanted beside them.
@@ -79,7 +89,20 @@ class SourcePlan:
             SourceError: ``NO_FILES``, ``NO_READER``, ``MIXED_FORMATS``, ``DAMAGED``.
             SchemaError: ``SCHEMA_REQUIRED``, ``SCHEMA_CONFLICT``.
         """
+        sink = self._only_sink()
+        if sink is not None:
+            return with_metadata(columns_of(sink.snapshot(self.reading.at), self.reading), self.reading)
         return self.schema_of(self._there())
+
+    def pinned(self) -> SourcePlan:
+        """The same, of the version of a sink's directory that is the newest now, if none was chosen."""
+        sink = self._only_sink()
+        if sink is None or self.reading.at is not None:
+            return self
+        return replace(self, reading=replace(self.reading, at=sink.directory.version))
+
+    def _only_sink(self) -> SinkRoot | None:
+        return sink_at(self.roots[0], self.enumerator) if len(self.roots) == 1 else None
 
     def schema_of(self, files: Iterable[SourceFile]) -> pa.Schema:
         """As ``schema``, of ``files``, of which there is at least one."""
@@ -109,13 +132,41 @@ class SourcePlan:
         )
         return planner.tasks(files)
 
-    def stream(self, *, clock: Clock, ids: Ids) -> FileStream:
+    def stream(self, *, clock: Clock, ids: Ids, columns: Collection[str] | None = None) -> FileStream:
         """The files of a stream.
+
+        Args:
+            clock: of the driver.
+            ids: of the driver.
+            columns: those that are read; ``None`` if the user has chosen them.
 
         Raises:
             ConfigError: ``STATE_LOCATION``, it has none; ``CONFLICT``.
         """
-        chosen, state = self.following, self.check_stream()
+        found = self._followed(columns) or self._found_files(clock, ids, self._state())
+        return OneRun(found) if self.following.is_static else found
+
+    def check_stream(self) -> None:
+        """Raise what ``stream`` would raise."""
+        if self._followed(None) is None:
+            self._state()
+
+    def _followed(self, columns: Collection[str] | None) -> FileStream | None:
+        sinks = [sink for root in self.roots if (sink := sink_at(root, self.enumerator)) is not None]
+        if not sinks:
+            return None
+        chosen = self.following
+        if len(self.roots) > 1 or chosen.after.action is not Action.KEEP:
+            raise ConfigError(
+                f"'{sinks[0].root}' is the directory of a sink: a stream follows one such path, and removes "
+                "nothing there. Give each path a stream of its own, and union them; old files of a sink go "
+                "by its own means",
+                code="CONFLICT",
+            )
+        return FollowedSink(sinks[0], start=chosen.start, on_overwrite=chosen.on_overwrite, columns=columns)
+
+    def _found_files(self, clock: Clock, ids: Ids, state: StateLocation) -> FileStream:
+        chosen = self.following
         store = RetryingStore(open_store(state.path, state.storage_options), clock)
         log = DiscoveryLog(store, ids=ids)
 
@@ -127,11 +178,10 @@ class SourcePlan:
         if chosen.after.action is not Action.KEEP:
             tidying = Tidying(log, store, roots=self.roots, after=chosen.after)
         discovery = Discovery(log, self.files, clock=clock, pace=chosen.pace)
-        found = FoundFiles(discovery, open_log=open_log, tidying=tidying)
-        return OneRun(found) if chosen.is_static else found
+        return FoundFiles(discovery, open_log=open_log, tidying=tidying)
 
-    def check_stream(self) -> StateLocation:
-        """Where a stream keeps its log; raises as ``stream``. Asks no store."""
+    def _state(self) -> StateLocation:
+        """Where a stream keeps its log."""
         if self.following.state is None:
             raise ConfigError(
                 "a stream needs a directory of its own, where it notes which files it has found: call "

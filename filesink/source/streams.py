@@ -33,10 +33,14 @@ class Limit:
         count = size = 0
         for file in files:
             size += file.size
-            if count and ((self.size is not None and size > self.size) or count == self.files):
+            if count and self.is_over(count + 1, size):
                 break
             count += 1
         return count
+
+    def is_over(self, files: int, size: int) -> bool:
+        """Whether so many files of so many bytes together are too much."""
+        return (self.files is not None and files > self.files) or (self.size is not None and size > self.size)
 
 
 class FileStream(ABC):

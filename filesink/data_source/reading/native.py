@@ -37,7 +37,9 @@ def native_read(spark: SparkSession, plan: SourcePlan, schema: Any) -> DataFrame
     view = view_of(spark, plan.roots, files)
     if view is None:
         return None
-    if view.has_partitions and schema is None:  # Spark would find types in the paths by rules of its own
+    if schema is None and files[0].version:  # of a sink, which has noted them
+        schema = spark_schema(plan.schema())
+    elif schema is None and view.has_partitions:  # Spark would find types in the paths by rules of its own
         schema = spark_schema(plan.schema_of(files))
     reader = spark.read if schema is None else spark.read.schema(schema)
     options = {

@@ -9,7 +9,7 @@ import json
 from collections.abc import Mapping
 from datetime import datetime
 from difflib import get_close_matches
-from typing import Final
+from typing import Final, TypeVar
 
 from filesink.data_source.format_options import FORMAT_OPTIONS, parse_format
 from filesink.data_source.option_texts import Texts
@@ -21,6 +21,7 @@ from filesink.source.discovery.after_reading import Action, AfterReading
 from filesink.source.discovery.discovery import Pace
 from filesink.source.enumerators import RecursiveFileEnumerator
 from filesink.source.reading.plan import METADATA, BadRecords, Missing, Reading, Union
+from filesink.source.sinks.following import OnOverwrite, Start
 from filesink.source.source_plan import Following, SourcePlan, StateLocation
 from filesink.source.splits import TASK_SIZE, SizeSplitAssigner
 from filesink.source.streams import Limit
@@ -34,6 +35,7 @@ _OWN = (
     "path", "paths", "format", "recursiveFileLookup", "pathGlobFilter", "modifiedAfter", "modifiedBefore",
     "timeZone", "mode", "ignoreMissingFiles", "metadataColumns", "mergeSchema", "splitSize", "stateLocation",
     "monitorInterval", "minFileAge", "maxFilesPerTrigger", "maxBytesPerTrigger", "afterReading", "moveTo",
+    "versionAsOf", "timestampAsOf", "startingVersion", "startingTimestamp", "onOverwrite",
 )  # fmt: skip
 #: Every option of reading, as users spell it.
 NAMES: Final = (*_OWN, *FORMAT_OPTIONS)
@@ -52,6 +54,7 @@ _MEANT: Final = {
     "schemalocation": "stateLocation",
     "sourcemonitorinterval": "monitorInterval",
 }
+T = TypeVar("T")
 _TRUTH: Final = {"true": True, "false": False}
 
 
@@ -120,6 +123,7 @@ def _reading(given: Texts) -> Reading:
         missing=Missing.IGNORE if given.flag("ignoreMissingFiles") else Missing.FAIL,
         metadata=metadata,
         union=Union.ALL if given.flag("mergeSchema") else Union.NEWEST,
+        at=_one_of_two(version=given.number("versionAsOf"), time=_moment(given, "timestampAsOf")),
     )
 
 
@@ -145,6 +149,8 @@ def _following(given: Texts) -> Following:
         pace=Pace(interval_ms=_duration(given, "monitorInterval"), min_age_ms=_duration(given, "minFileAge")),
         limit=Limit(files=_most(given, "maxFilesPerTrigger"), size=_size(given, "maxBytesPerTrigger")),
         after=AfterReading(action=action, move_to=given.get("moveTo", "")),
+        start=_start(given),
+        on_overwrite=given.choice("onOverwrite", {kind.value: kind for kind in OnOverwrite}, default="fail"),
     )
 
 
@@ -175,7 +181,13 @@ def _size(given: Texts, name: str) -> int | None:
 
 
 def _time(given: Texts, name: str) -> int | None:
-    """Milliseconds since 1970 UTC of a time by the clock of option ``timeZone``, else of UTC."""
+    """Milliseconds since 1970 UTC."""
+    found = _moment(given, name)
+    return None if found is None else int(found.timestamp() * 1000)
+
+
+def _moment(given: Texts, name: str) -> datetime | None:
+    """A time by the clock of option ``timeZone``, else of UTC, unless it has an offset of its own."""
     text = given.get(name)
     if text is None:
         return None
@@ -185,4 +197,20 @@ def _time(given: Texts, name: str) -> int | None:
         raise given.bad(name, "a time such as '2026-01-31T12:00:00'") from error
     if found.tzinfo is None:
         found = found.replace(tzinfo=time_zone(given.get("timeZone", "UTC")))
-    return int(found.timestamp() * 1000)
+    return found
+
+
+def _start(given: Texts) -> Start:
+    is_latest = given.get("startingVersion", "").lower() == "latest"
+    version = None if is_latest else given.number("startingVersion")
+    time = _moment(given, "startingTimestamp")
+    _one_of_two(version=given.get("startingVersion"), time=time)
+    return Start(version=version, time=time, is_latest=is_latest)
+
+
+def _one_of_two(*, version: T | None, time: datetime | None) -> T | datetime | None:
+    if version is not None and time is not None:
+        raise ConfigError(
+            "a version and a time are two ways to say the same: give one of both options", code="CONFLICT"
+        )
+    return time if version is None else version

@@ -13,7 +13,7 @@ from pyspark import cloudpickle
 from pyspark.sql.datasource import DataSource
 
 from filesink.data_source.reading.columns import spark_schema
-from filesink.data_source.reading.readers import BatchReader, StreamReader
+from filesink.data_source.reading.readers import BatchReader, Given, StreamReader
 from filesink.errors import ConfigError
 from filesink.source.source_plan import SourcePlan
 from filesink.spark.input.driver_python import drivers_python
@@ -28,6 +28,7 @@ class PlannedSource(DataSource):
 
     format_name: ClassVar[str]
     plan: ClassVar[SourcePlan]
+    _given = Given.SCHEMA
 
     @classmethod
     def name(cls) -> str:
@@ -35,7 +36,8 @@ class PlannedSource(DataSource):
         return cls.format_name
 
     def schema(self) -> StructType:
-        """See ``DataSource.schema``."""
+        """See ``DataSource.schema``; called by ``load`` if the user has given none."""
+        self._given = Given.NOTHING
         return spark_schema(self.plan.schema())
 
     def reader(self, schema: StructType) -> BatchReader:
@@ -44,7 +46,7 @@ class PlannedSource(DataSource):
 
     def streamReader(self, schema: StructType) -> StreamReader:  # noqa: N802 - Spark's name
         """See ``DataSource.streamReader``."""
-        return StreamReader(self.plan, schema)
+        return StreamReader(self.plan, schema, given=self._given)
 
 
 def register_plan(spark: SparkSession, plan: SourcePlan) -> str:

@@ -13,6 +13,7 @@ On Spark 4.1 ``latestOffset`` is told neither where the batch begins nor how muc
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from enum import Enum
 from typing import TYPE_CHECKING, Any
 
 from pyspark.sql.datasource import DataSourceReader, DataSourceStreamReader, InputPartition
@@ -30,6 +31,13 @@ if TYPE_CHECKING:
 
     from filesink.source.source_plan import SourcePlan
     from filesink.source.streams import FileStream
+
+
+class Given(Enum):
+    """What the user has said of the columns."""
+
+    SCHEMA = "schema"
+    NOTHING = "nothing"  # they are those that the files had when the source was loaded
 
 
 class SplitsPartition(InputPartition):
@@ -73,11 +81,13 @@ class StreamReader(DataSourceStreamReader, AvailableNow):
     Args:
         plan: what the user has chosen.
         schema: of the rows.
+        given: whether the user has chosen the columns, too.
     """
 
-    def __init__(self, plan: SourcePlan, schema: StructType) -> None:
+    def __init__(self, plan: SourcePlan, schema: StructType, *, given: Given = Given.SCHEMA) -> None:
         self._plan = plan
         self._schema = schema
+        self._given = given
         self._made: FileStream | None = None
 
     def __getstate__(self) -> dict[str, Any]:
@@ -124,7 +134,8 @@ class StreamReader(DataSourceStreamReader, AvailableNow):
     @property
     def _stream(self) -> FileStream:
         if self._made is None:
-            self._made = self._plan.stream(clock=SystemClock(), ids=SystemIds())
+            columns = None if self._given is Given.SCHEMA else self._schema.fieldNames()
+            self._made = self._plan.stream(clock=SystemClock(), ids=SystemIds(), columns=columns)
         return self._made
 
 

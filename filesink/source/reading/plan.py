@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from datetime import datetime
 from enum import Enum
 from typing import Final
 
@@ -54,6 +55,7 @@ class Reading:
         limits: of a file.
         metadata: names of ``METADATA`` that are wanted as columns.
         union: whose columns the schema has, if none is given.
+        at: the version of a sink's directory that a batch reads, or a moment; ``None`` for the newest.
     """
 
     code: ReadableFormat | None = None
@@ -62,6 +64,7 @@ class Reading:
     limits: ReadLimits = field(default_factory=ReadLimits)
     metadata: tuple[str, ...] = ()
     union: Union = Union.NEWEST
+    at: int | datetime | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -42,7 +42,7 @@ def schema_of_files(roots: tuple[Root, ...], files: Iterable[SourceFile], readin
             nullable = field.with_nullable(True)  # noqa: FBT003
             fields[field.name] = _wider(fields.get(field.name, nullable), nullable, file)
     fields |= _of_paths(directories)
-    return _with_metadata([*fields.values()], reading)
+    return with_metadata(pa.schema([*fields.values()]), reading)
 
 
 def _noted(roots: tuple[Root, ...], files: Iterable[SourceFile], into: set[str]) -> Iterator[SourceFile]:
@@ -101,7 +101,8 @@ def _wider(known: pa.Field[Any], field: pa.Field[Any], file: SourceFile) -> pa.F
     )
 
 
-def _with_metadata(fields: list[pa.Field[Any]], reading: Reading) -> pa.Schema:
+def with_metadata(fields: pa.Schema, reading: Reading) -> pa.Schema:
+    """The columns of files, and behind them those that are wanted beside them."""
     wanted = [pa.field(name, METADATA[name]) for name in reading.metadata]
     if reading.bad_records is BadRecords.PERMISSIVE:
         wanted.append(pa.field(RESCUED, pa.string()))
