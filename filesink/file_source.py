@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 
 from filesink.arguments import instance_of
 from filesink.data_source.reading.native import native_read
-from filesink.data_source.reading.planned import register_plan
+from filesink.data_source.reading.planned import check_session, register_plan
 from filesink.errors import ConfigError
 from filesink.source.builder import SourceBuilder
 from filesink.source.directories import root_of
@@ -113,6 +113,7 @@ class FileSource:
             SourceError, SchemaError: as they are, or inside of Spark's ``AnalysisException``, in its last
                 line.
         """
+        check_session(spark)
         plan, schema = self._plan(spark).pinned(), self._schema()
         native = native_read(spark, plan, schema)
         if native is not None:
@@ -128,6 +129,7 @@ class FileSource:
         Raises:
             ConfigError: ``STATE_LOCATION``; a stream of any other directory needs ``with_state_location(…)``.
         """
+        check_session(spark)
         plan = self._plan(spark)
         plan.check_stream()
         reader = spark.readStream.format(register_plan(spark, plan))

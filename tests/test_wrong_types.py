@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from compaction import FileCompactor, FileCompactStrategy
-from filesink import ConfigError, FileSink, SparkCatalog, SuccessFilePolicy
+from filesink import ConfigError, FileSink, FileSource, SparkCatalog, StreamFormat, SuccessFilePolicy
 from filesink.ledger.record import BatchWrite
 from filesink.storage.address import StoreAddress
 from formats import Encoder
@@ -36,8 +36,16 @@ GOOD = {
 NOT_HERE = {
     *("FileSink.for_hive_table", "FileSink.foreach_batch", "FileSink.start", "FileSink.write"),
     *("FileSink.plan_sweep", "FileSink.recover", "FileSink.sweep"),
+    *("FileSource.for_bulk_file_format", "FileSource.for_record_stream_format"),  # of no path at all
 }
-ALL = tuple(calls(GOOD, {"FileSinkBuilder": BUILDER, "FileSink": BUILDER.build()}))
+SOURCE = FileSource.for_record_stream_format(StreamFormat.text_line_format(), "base")
+INSTANCES = {
+    "FileSinkBuilder": BUILDER,
+    "FileSink": BUILDER.build(),
+    "FileSourceBuilder": SOURCE,
+    "FileSource": SOURCE.build(),
+}
+ALL = tuple(calls(GOOD, INSTANCES))
 
 
 @pytest.fixture

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from enum import Enum
 from itertools import chain
 
-from filesink.errors import StorageError
+from filesink.arguments import instance_of
+from filesink.errors import ConfigError, StorageError
 from filesink.naming import join, name_of
 from filesink.source.directories import Directory, Root
 from filesink.source.files import SourceFile, is_hidden
@@ -66,9 +67,17 @@ class RecursiveFileEnumerator(FileEnumerator):
     splitting: Splitting = Splitting.WHERE_POSSIBLE
 
     def __post_init__(self) -> None:
-        """Check the pattern."""
+        """Check what was given, the pattern as well."""
         if self.name_pattern is not None:
-            compiled(self.name_pattern)
+            compiled(instance_of(self.name_pattern, str, name="name_pattern"))
+        for name in ("modified_after_ms", "modified_before_ms"):
+            given: object = getattr(self, name)
+            if given is not None and (isinstance(given, bool) or not isinstance(given, int)):
+                raise ConfigError(f"{name} must be a whole number, got {repr(given)[:40]}", code="BAD_VALUE")
+        instance_of(self.is_recursive, bool, name="is_recursive")
+        instance_of(self.splitting, Splitting, name="splitting")
+        if self.accepts is not None and not callable(self.accepts):
+            raise ConfigError("accepts must be a function of a file, or None", code="BAD_VALUE")
 
     def enumerate_files(self, roots: Sequence[Root]) -> Iterator[SourceFile]:
         """See ``FileEnumerator.enumerate_files``."""

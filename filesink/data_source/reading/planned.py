@@ -7,11 +7,14 @@ shown to nobody. So it travels in the class, which Spark keeps as a pickle.
 from __future__ import annotations
 
 import hashlib
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, ClassVar
 
 from pyspark import cloudpickle
+from pyspark.sql import SparkSession
 from pyspark.sql.datasource import DataSource
 
+from filesink.arguments import instance_of
 from filesink.data_source.reading.columns import spark_schema
 from filesink.data_source.reading.readers import BatchReader, Given, StreamReader
 from filesink.errors import ConfigError
@@ -19,7 +22,6 @@ from filesink.source.source_plan import SourcePlan
 from filesink.spark.input.driver_python import drivers_python
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
     from pyspark.sql.types import StructType
 
 
@@ -49,6 +51,12 @@ class PlannedSource(DataSource):
         return StreamReader(self.plan, schema, given=self._given)
 
 
+def check_session(spark: object) -> None:
+    """Raise ``ConfigError`` (``BAD_VALUE``) unless ``spark`` is a session, classic or not."""
+    if not type(spark).__module__.startswith("pyspark.sql.connect."):
+        instance_of(spark, SparkSession, name="spark")
+
+
 def register_plan(spark: SparkSession, plan: SourcePlan) -> str:
     """Make ``plan`` known to a session; returns the name to give to ``format(…)``.
 
@@ -66,6 +74,7 @@ def register_plan(spark: SparkSession, plan: SourcePlan) -> str:
         ) from error
     name = f"filesink-{hashlib.sha256(pickled).hexdigest()[:12]}"
     kind = type("PlannedSource", (PlannedSource,), {"format_name": name, "plan": plan})
-    with drivers_python(spark):
+    is_remote = not hasattr(spark, "_jsparkSession")
+    with nullcontext() if is_remote else drivers_python(spark):  # a server has chosen its Python itself
         spark.dataSource.register(kind)
     return name

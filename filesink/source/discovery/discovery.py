@@ -13,7 +13,7 @@ from filesink.source.discovery.log import DiscoveryLog
 from filesink.source.files import SourceFile
 
 _AT_A_TIME: Final = 5_000  # files of a listing that are compared with those that are known
-_SEGMENT: Final = 50_000  # files in a segment at most
+_SEGMENT: Final = 10_000  # files in a segment at most
 
 #: Lists all files that there are; see ``FileEnumerator.enumerate_files``.
 Enumerate = Callable[[], Iterable[SourceFile]]

@@ -49,7 +49,7 @@ class DiscoveryLog:
         largest: number of files, from which on a merged segment is left alone.
     """
 
-    def __init__(self, store: Store, *, ids: Ids, merge_at: int = 64, largest: int = 50_000) -> None:
+    def __init__(self, store: Store, *, ids: Ids, merge_at: int = 64, largest: int = 10_000) -> None:
         self._store = store
         self._ids = ids
         self._merge_at = merge_at
