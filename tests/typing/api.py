@@ -3,25 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
+import pyarrow as pa
+from pyarrow.dataset import Dataset
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 import compaction
+import filesink
 from compaction import CompactionPlan, FileCompactor, FileCompactStrategy
 from filesink import (
     BucketAssigner,
     CheckpointRollingPolicy,
     CommittedPartition,
     Encoder,
+    Epoch,
     EpochReport,
     FileSink,
     GlueCatalog,
     HiveMetastore,
     Kerberos,
     ListenerPolicy,
+    LiveFile,
     MetastorePolicy,
     OutputFileConfig,
     ParquetWriterFactory,
@@ -29,6 +34,9 @@ from filesink import (
     PartitionPolicy,
     RollingPolicy,
     RowEncoder,
+    SinkDirectory,
+    SinkState,
+    Snapshot,
     SparkCatalog,
     SuccessFilePolicy,
     TableKind,
@@ -188,3 +196,20 @@ def tidy_up(spark: SparkSession) -> DataFrame:
         amplification: float | None = report.write_amplification if report else None
         print(amplification)
     return spark.read.parquet(*compaction.files("/data/events"))
+
+
+def read_back(yesterday: datetime) -> pa.Table:
+    """What sinks have written, for who has no Spark."""
+    directory: SinkDirectory = filesink.open("s3://bucket/trips", {"endpoint_url": "http://127.0.0.1:9000"})
+    states: list[SinkState] = directory.sinks()
+    print(directory.version, [(state.uid, state.slot, state.complete, state.open_rows) for state in states])
+    for epoch in directory.epochs(after=17):
+        one: Epoch = epoch
+        print(one.version, one.kind, one.batch_id, one.visible, one.rows, one.bytes)
+    snapshot: Snapshot = directory.snapshot(at=yesterday)
+    newest: LiveFile = max(snapshot.files, key=lambda file: file.added)
+    schema: pa.Schema = snapshot.schema
+    print(snapshot.rows, snapshot.bytes, newest.path, newest.rows, schema.names, directory.schemas().keys())
+    print(snapshot.to_pandas().describe(), snapshot.to_arrow().nbytes)
+    dataset: Dataset = filesink.adopt("/data/old").snapshot().dataset(on_other_schema="union")
+    return dataset.to_table()
