@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -25,6 +26,8 @@ from filesink.source.splits import SizeSplitAssigner, SplitAssigner, SplitPlanne
 from filesink.source.streams import FileStream, FoundFiles, Limit, OneRun
 from filesink.storage.open import open_store
 from filesink.storage.retrying import RetryingStore
+
+log = logging.getLogger("filesink")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,7 +79,7 @@ class SourcePlan:
     def files(self) -> Iterator[SourceFile]:
         """What is there now, or was at the version that was chosen."""
         for root in self.roots:
-            sink = sink_at(root, self.enumerator)
+            sink = self._sink(root)
             if sink is not None:
                 yield from sink.files(self.reading.at)
             else:
@@ -102,7 +105,20 @@ class SourcePlan:
         return replace(self, reading=replace(self.reading, at=sink.directory.version))
 
     def _only_sink(self) -> SinkRoot | None:
-        return sink_at(self.roots[0], self.enumerator) if len(self.roots) == 1 else None
+        return self._sink(self.roots[0]) if len(self.roots) == 1 else None
+
+    def _sink(self, root: Root) -> SinkRoot | None:
+        """``root`` as the directory of a sink, if its versions are known or one of them is wanted."""
+        sink = sink_at(root, self.enumerator)
+        if sink is None or self.reading.at is not None or sink.has_inventory:
+            return sink
+        log.warning(
+            "'%s' has no inventory, so its files are listed: of an epoch that becomes visible at this moment "
+            "some files may be missing. filesink.adopt('%s') makes an inventory, once",
+            root,
+            root,
+        )
+        return None
 
     def schema_of(self, files: Iterable[SourceFile]) -> pa.Schema:
         """As ``schema``, of ``files``, of which there is at least one."""

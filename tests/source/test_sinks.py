@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import UTC, datetime
 from itertools import pairwise
 from pathlib import Path
@@ -137,14 +138,21 @@ def test_a_file_that_vanished_from_a_snapshot(site: SinkSite) -> None:
         list(read(plan, tasks[0]))
 
 
-def test_a_path_without_an_inventory(tmp_path: Path) -> None:
-    """It is told to be adopted; it is not listed in silence."""
+def test_a_path_without_an_inventory(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """A batch lists it, and says so; a version, and a stream, are told that it has to be adopted."""
     base = tmp_path / "base"
     (base / "_filesink" / "uid-u").mkdir(parents=True)
     (base / "_filesink" / "uid-u" / "begun").touch()
-    with pytest.raises(StateError) as error:
-        SourcePlan(roots=(root_of(base, {}),)).batch(COLUMNS)
-    assert error.value.code == "NO_INVENTORY"
+    pq.write_table(pa.table({"id": [1]}), base / "part.parquet")
+    plan = SourcePlan(roots=(root_of(base, {}),))
+    with caplog.at_level("WARNING"):
+        assert batch(plan) == [1]
+    assert "filesink.adopt" in caplog.text
+    stream = plan.stream(clock=SystemClock(), ids=SystemIds())
+    for ask in (stream.initial, lambda: replace(plan, reading=Reading(at=1)).batch(COLUMNS)):
+        with pytest.raises(StateError) as error:
+            ask()
+        assert error.value.code == "NO_INVENTORY"
 
 
 # --- streams

@@ -8,7 +8,7 @@ from datetime import datetime
 
 import pyarrow as pa
 
-from filesink.errors import ConfigError
+from filesink.errors import ConfigError, StateError
 from filesink.naming import name_of
 from filesink.sink_directory.directory import SinkDirectory
 from filesink.sink_directory.live_files import LiveFile
@@ -37,6 +37,17 @@ class SinkRoot:
     root: Root
     directory: SinkDirectory
     name_pattern: str | None
+
+    @property
+    def has_inventory(self) -> bool:
+        """Whether its versions are known: a path that an older release has written has none."""
+        try:
+            self.directory.version  # noqa: B018 - asked for what it raises
+        except StateError as error:
+            if error.code != "NO_INVENTORY":
+                raise
+            return False
+        return True
 
     def snapshot(self, at: int | datetime | None) -> Snapshot:
         """See ``SinkDirectory.snapshot``."""
