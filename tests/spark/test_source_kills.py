@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -11,47 +12,90 @@ import pytest
 from tests.spark import inputs, outside
 from tests.spark.drivers import Driver
 from tests.spark.programs.copy_stream import sink_of
+from tests.spark.programs.flights_stream import SINKS
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
 ROWS = 50
 
 
-@pytest.mark.timeout(600)
-def test_every_row_once_whatever_is_killed(tmp_path: Path) -> None:
-    """Workers, JVM and driver die at random moments, while files come; no file goes before it was read."""
-    copy_and_kill(tmp_path, "delete", files=14, kills=2)
+@pytest.mark.timeout(900)
+def test_from_sink_to_source_to_sink(tmp_path: Path) -> None:
+    """A stream writes while another reads what it has written, and each of them is killed on the way."""
+    through_a_sink(tmp_path, files=12, kills=1)
 
 
 @pytest.mark.nightly
-@pytest.mark.timeout(4 * 3600)
-@pytest.mark.parametrize("after", ["keep", "delete"])
-def test_every_row_once_through_a_night(tmp_path: Path, after: str) -> None:
-    """A hundred kills."""
-    copy_and_kill(tmp_path, after, files=500, kills=100)
+@pytest.mark.timeout(8 * 3600)
+def test_from_sink_to_source_to_sink_through_a_night(tmp_path: Path) -> None:
+    """50,000 rows in 200 epochs, and a hundred kills of either side."""
+    through_a_sink(tmp_path, files=1_000, kills=100)
 
 
-def copy_and_kill(directory: Path, after: str, *, files: int, kills: int) -> None:
-    """Copy ``files`` files, a part of which come between kills."""
-    seed = time.time_ns()
-    moments = random.Random(seed)  # noqa: S311 - moments, not secrets
-    source, target = directory / "source", directory / "target"
-    per_run = files // (kills + 1)
-    for kill in range(kills):
-        for number in range(kill * per_run, (kill + 1) * per_run):
-            inputs.add_file(source, number, rows=ROWS)
-        with Driver("copy_stream", after, source, target, log=directory / "log") as driver:
+@pytest.mark.nightly
+@pytest.mark.timeout(8 * 3600)
+@pytest.mark.parametrize(("after", "kills"), [("delete", 3), ("keep", 3), ("delete", 100)])
+def test_files_that_come_are_copied_once(tmp_path: Path, after: str, kills: int) -> None:
+    """No file goes before it was read, and in the end all have gone."""
+    files = 7 * (kills + 1)
+    copy = Killed("copy_stream", after, tmp_path / "source", tmp_path / "target", directory=tmp_path)
+    for number in range(files):
+        inputs.add_file(tmp_path / "source", number, rows=ROWS)
+        if number % 7 == 6 and number // 7 < kills:
+            copy.run_and_kill()
+    copy.run()
+    copy.run()  # has nothing to copy, and removes what the last run has read last
+    expect(tmp_path / "target", files * ROWS, copy)
+    assert len(outside.visible(tmp_path / "source")) == (files if after == "keep" else 0)
+
+
+class Killed:
+    """A program that is run, and killed at random moments: its workers, its JVM, or all of it."""
+
+    def __init__(self, program: str, *arguments: object, directory: Path) -> None:
+        self.seed = time.time_ns()
+        self._moments = random.Random(self.seed)  # noqa: S311 - moments, not secrets
+        self._driver = lambda: Driver(program, *arguments, log=directory / f"log-{program}")
+        self._kills = 0
+
+    def run_and_kill(self) -> None:
+        """Start, and kill before or after the end of the work."""
+        with self._driver() as driver:
             driver.wait_for("started")
-            time.sleep(moments.uniform(0, 6))
+            time.sleep(self._moments.uniform(0, 6))
             driver.kill_a_worker()
-            time.sleep(moments.uniform(0, 3))
-            driver.kill_jvm() if kill % 2 == 0 else driver.kill()
-    for number in range(kills * per_run, files):
-        inputs.add_file(source, number, rows=ROWS)
-    for _ in range(2):  # the second has nothing to copy, and removes what the first has read last
-        with Driver("copy_stream", after, source, target, log=directory / "log") as last:
-            last.wait_for("done")
-            assert last.wait() == 0
+            time.sleep(self._moments.uniform(0, 3))
+            driver.kill_jvm() if self._kills % 2 == 0 else driver.kill()
+            self._kills += 1
+
+    def run(self) -> None:
+        """Run to the end of what is there."""
+        with self._driver() as driver:
+            driver.wait_for("done")
+            assert driver.wait() == 0
+
+
+def through_a_sink(directory: Path, *, files: int, kills: int) -> None:
+    """Files into a sink, and what is visible there into another."""
+    between, target = directory / "out", directory / "target"
+    write = Killed("flights_stream", "compacted", directory, directory=directory)
+    copy = Killed("copy_stream", "keep", between, target, directory=directory)
+    steps: list[Callable[[], None]] = [write.run_and_kill, copy.run_and_kill] * kills
+    added = 0
+    for step in [*steps, write.run, copy.run]:
+        for _ in range(-(-files // (len(steps) + 2))):
+            if added < files:
+                inputs.add_file(directory / "source", added, rows=ROWS)
+                added += 1
+        step()
+    write.run()
+    SINKS["compacted"](between).recover()
+    copy.run()
+    expect(target, files * ROWS, copy)
+
+
+def expect(target: Path, rows: int, copy: Killed) -> None:
+    """Every row once."""
     sink_of(target).recover()
-    assert outside.parquet_ids(target) == list(range(files * ROWS)), f"seed {seed}"
-    assert len(outside.visible(source)) == (files if after == "keep" else 0)
+    assert outside.parquet_ids(target) == list(range(rows)), f"seed {copy.seed}"
+    assert outside.hidden(target) == []

@@ -8,17 +8,38 @@ State and checkpoint lie beside <to>. Says ``started`` when the query runs, ``do
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from compaction import FileCompactor, FileCompactStrategy
-from filesink import BucketAssigner, FileSink, FileSource, ParquetWriterFactory
+from filesink import (
+    BucketAssigner,
+    FileEnumerator,
+    FileSink,
+    FileSource,
+    ParquetWriterFactory,
+    RecursiveFileEnumerator,
+    Root,
+    SourceFile,
+)
+from tests.spark import inputs
 from tests.spark.programs import sessions
+
+
+class Listed(FileEnumerator):
+    """Whatever lies there, as if no sink had written it."""
+
+    def enumerate_files(self, roots: Sequence[Root]) -> Iterator[SourceFile]:
+        """See ``FileEnumerator.enumerate_files``."""
+        return RecursiveFileEnumerator().enumerate_files(roots)
 
 
 def source_of(path: Path, *, after: str, state: Path) -> FileSource:
     """Two files a batch, each read once."""
     return (
         FileSource.for_bulk_file_format(ParquetWriterFactory(), path)
+        .with_schema(inputs.SCHEMA)
+        .set_file_enumerator(Listed())
         .monitor_continuously(0)
         .with_max_files_per_trigger(2)
         .with_state_location(state)
