@@ -61,7 +61,8 @@ def register_plan(spark: SparkSession, plan: SourcePlan) -> str:
     """Make ``plan`` known to a session; returns the name to give to ``format(…)``.
 
     Raises:
-        ConfigError: ``PICKLE``; an enumerator, an assigner or a format of the user cannot be sent to tasks.
+        ConfigError: ``NOT_PICKLABLE``; an enumerator, an assigner or a format of the user cannot be sent to
+            tasks.
     """
     try:
         pickled: bytes = cloudpickle.dumps(plan)  # type: ignore[no-untyped-call]
@@ -70,7 +71,7 @@ def register_plan(spark: SparkSession, plan: SourcePlan) -> str:
             f"this source cannot be sent to Spark's tasks ({type(error).__name__}): an enumerator, a split "
             "assigner or a format of yours holds a connection, a lock or the session. Make that when it is "
             "used",
-            code="PICKLE",
+            code="NOT_PICKLABLE",
         ) from error
     name = f"filesink-{hashlib.sha256(pickled).hexdigest()[:12]}"
     kind = type("PlannedSource", (PlannedSource,), {"format_name": name, "plan": plan})
