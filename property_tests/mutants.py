@@ -11,12 +11,13 @@ same histories that a pull request runs: single faults of the canonical historie
 from __future__ import annotations
 
 import argparse
+import logging
 import shutil
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
@@ -29,6 +30,7 @@ import filesink
 import formats
 import property_tests
 from property_tests.exhaustive import Case, singles
+from property_tests.inventory.history import run_seed as run_inventory
 from property_tests.seeded.everything import MUTANTS
 from property_tests.seeded.mutant import Mutant
 from property_tests.simulate import Tally, run_seed
@@ -80,6 +82,8 @@ def judge(mutant: Mutant, sources: Path) -> Verdict:
     with tempfile.TemporaryDirectory(prefix="mutant-") as directory:
         apply(mutant, sources, Path(directory))
         command = [sys.executable, "-m", "property_tests.mutants", "--hunt"]
+        if mutant.name.startswith("inventory: "):
+            command.append("--inventory")
         try:
             found = subprocess.run(  # noqa: S603 - our own interpreter and module
                 command, cwd=directory, capture_output=True, text=True, timeout=_TIMEOUT, check=False
@@ -108,9 +112,16 @@ def hunt() -> str:
     return ""
 
 
-def _run(seed: int) -> object:
+def hunt_inventory() -> str:
+    """As ``hunt``, in histories of an inventory by itself."""
+    logging.getLogger("filesink").disabled = True  # told there is what a fold could not do
+    found = ((seed, _run(seed, run_inventory)) for seed in range(_SEEDS))
+    return next((f"seed {seed}: {violation}" for seed, violation in found if violation is not None), "")
+
+
+def _run(seed: int, history: Callable[[int], object] = lambda seed: run_seed(seed).violation) -> object:
     try:
-        return run_seed(seed).violation
+        return history(seed)
     except Exception as error:  # noqa: BLE001 - code that breaks the harness is found as well
         return repr(error)
 
@@ -123,11 +134,12 @@ def main() -> int:
     """See the head of this file."""
     parser = argparse.ArgumentParser(description="seeded defects that the simulation must find")
     parser.add_argument("--hunt", action="store_true")
+    parser.add_argument("--inventory", action="store_true", help="hunt in histories of an inventory alone")
     parser.add_argument("--only", default="")
     parser.add_argument("--jobs", type=int, default=1)
     arguments = parser.parse_args()
     if arguments.hunt:
-        killer = hunt()
+        killer = hunt_inventory() if arguments.inventory else hunt()
         print(killer, time.process_time(), sep="\n")
         return _KILLED if killer else 0
     chosen = [mutant for mutant in MUTANTS if arguments.only in mutant.name]

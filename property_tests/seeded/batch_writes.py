@@ -113,7 +113,7 @@ BATCH_WRITES = (
     ),
     Mutant(
         "what is replaced and could not be removed is merged",
-        "compaction/offline/finished.py",
+        "filesink/inventory/adoption/complete_files.py",
         "        if name in self.left:\n            return False\n",
         "",
     ),

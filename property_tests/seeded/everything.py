@@ -6,6 +6,7 @@ from property_tests.seeded.batch_writes import BATCH_WRITES
 from property_tests.seeded.compaction import COMPACTION
 from property_tests.seeded.epochs import EPOCHS
 from property_tests.seeded.files import FILES
+from property_tests.seeded.inventory import INVENTORY
 from property_tests.seeded.ledger import LEDGER
 from property_tests.seeded.metastore import METASTORE
 from property_tests.seeded.mutant import Mutant
@@ -27,4 +28,5 @@ MUTANTS: tuple[Mutant, ...] = (
     *OVERWRITES,
     *BATCH_WRITES,
     *RECOVERY,
+    *INVENTORY,
 )
