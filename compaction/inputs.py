@@ -8,16 +8,14 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate
-from typing import TYPE_CHECKING, Any, BinaryIO, Protocol, cast
+from typing import BinaryIO, Protocol, cast
 
 import pyarrow as pa
 
 from filesink.parts.stages.open_parts import Part
 from filesink.storage.api import Store
+from filesink.storage.ranged import RangedFile
 from filesink.storage.staged import Staged
-
-if TYPE_CHECKING:
-    from _typeshed import WriteableBuffer
 
 
 class InputFile(Protocol):
@@ -88,49 +86,30 @@ class HeldInput:
         return cast("BinaryIO", io.BufferedReader(_Segments(self.store, files)))
 
 
-class _Segments(io.RawIOBase):
+class _Segments(RangedFile):
     """Several files read as one. At most one is open at a time."""
 
     def __init__(self, store: Store, files: Sequence[Staged]) -> None:
-        super().__init__()
         self._store = store
         self._files = files
         self._starts = [0, *accumulate(file.size for file in files)]
-        self._position = 0
         self._open: tuple[int, BinaryIO] | None = None
+        super().__init__(self._starts[-1])
 
-    def readable(self) -> bool:
-        return True
-
-    def seekable(self) -> bool:
-        return True
-
-    def tell(self) -> int:
-        return self._position
-
-    def seek(self, offset: int, whence: int = io.SEEK_SET, /) -> int:
-        start = {io.SEEK_SET: 0, io.SEEK_CUR: self._position, io.SEEK_END: self._starts[-1]}[whence]
-        self._position = max(0, start + offset)
-        return self._position
-
-    def readinto(self, buffer: WriteableBuffer, /) -> int:
-        if self._position >= self._starts[-1]:
-            return 0
-        index = bisect_right(self._starts, self._position) - 1
+    def _range(self, start: int, most: int) -> bytes:
+        index = bisect_right(self._starts, start) - 1
         file = self._file(index)
-        file.seek(self._position - self._starts[index])
-        data = file.read(memoryview(buffer).nbytes)
-        memoryview(buffer).cast("B")[: len(data)] = data
-        self._position += len(data)
-        return len(data)
+        file.seek(start - self._starts[index])
+        return file.read(most)
 
     def close(self) -> None:
+        """Close the file that is open, too."""
         if self._open is not None:
             self._open[1].close()
             self._open = None
         super().close()
 
-    def _file(self, index: int) -> Any:
+    def _file(self, index: int) -> BinaryIO:
         if self._open is None or self._open[0] != index:
             if self._open is not None:
                 self._open[1].close()

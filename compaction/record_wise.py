@@ -23,7 +23,7 @@ from formats.parquet.writer import ParquetWriterFactory
 from formats.read_limits import own_file
 
 if TYPE_CHECKING:
-    from formats.api import BaseEncoder, BinaryOutput, BulkWriterFactory
+    from formats.api import BaseEncoder, BinaryOutput, BulkWriterFactory, Format
 
 
 _SEVERAL = 2
@@ -116,15 +116,13 @@ def _rewrite_rows(inputs: Sequence[InputFile], output: BinaryOutput, encoder: Ba
     return rows
 
 
-def _batches(
-    inputs: Sequence[InputFile], code: BaseEncoder | BulkWriterFactory, schema: pa.Schema
-) -> Iterator[pa.RecordBatch]:
+def _batches(inputs: Sequence[InputFile], code: Format, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
     for file in inputs:
         with file.open() as stream:
             yield from code.open_reader(own_file(stream), schema=schema)
 
 
-def _common_schema(inputs: Sequence[InputFile], code: BaseEncoder | BulkWriterFactory) -> pa.Schema:
+def _common_schema(inputs: Sequence[InputFile], code: Format) -> pa.Schema:
     """The schema that holds the records of all inputs: columns joined by name, types widened."""
     schemas: dict[str, pa.Schema] = {}
     for file in inputs:

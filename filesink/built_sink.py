@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import os
 from collections.abc import Callable, Iterable
 from dataclasses import replace
@@ -17,11 +16,11 @@ from filesink.builder import SinkBuilder
 from filesink.commit.checkpoints import check_checkpoint
 from filesink.commit.replay import OnRepeatedTxn
 from filesink.durations import Duration, parse_duration_ms
-from filesink.errors import CleanupError, ConfigError
+from filesink.errors import ConfigError
+from filesink.file_sink.complete_writes import not_removed, warn_of_gone
 from filesink.file_sink.report import EpochReport, RecoveryReport, SweepPlan, report_of
 from filesink.metastore.announcements import Announced
 from filesink.method_arguments import checkpoint, data_frame
-from filesink.naming import join
 from filesink.operations.find_sinks import check_streamed, check_written
 from filesink.operations.maintenance import Announce, Lost, Maintenance
 from filesink.parts.committables import Committable, HeldFile
@@ -36,8 +35,6 @@ from filesink.storage.address import StoreAddress
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
-
-log = logging.getLogger("filesink")
 
 Mode = Literal["append", "overwrite", "overwrite_partitions", "error_if_data_exists"]
 
@@ -100,45 +97,28 @@ class BuiltSink:
                 completes it.
         """
         chosen = choice(SaveMode, mode, "mode")
-        repeated = choice(OnRepeatedTxn, on_repeated_txn, "on_repeated_txn")
-        if repeated is not OnRepeatedTxn.RAISE and txn_id is None:
-            raise ConfigError(
-                f"on_repeated_txn={on_repeated_txn!r} says what to do with a repeated txn_id, and there is "
-                "none: give txn_id, or leave it out",
-                code="CONFLICT",
-            )
+        repeated = _on_repeated(on_repeated_txn, txn_id)
         self._read_settings(data_frame(df, "write"))
         ordered = self._builder.in_order()(df)
-        columns = pa.schema([]) if partitions is None else arrow_schema(ordered.schema)
-        emptied = buckets_named(partitions, self._builder.assigner, columns)
-        if emptied and chosen is not SaveMode.OVERWRITE_PARTITIONS:
-            raise ConfigError(
-                f"partitions= goes with mode='overwrite_partitions', got mode={mode!r}", code="CONFLICT"
-            )
+        emptied = self._emptied(partitions, ordered, mode)
         outcome = self._engine_for(emptied, repeated).write(ordered, mode=chosen, txn_id=txn_id)
         report = report_of(outcome)
         if outcome.newly_left:
-            raise _not_removed(report)
+            raise not_removed(report)
         if report.already_committed:
-            self._warn_of_gone(report, txn_id)
+            warn_of_gone(report, self._address(), txn_id=txn_id, base_path=self._builder.base_path)
         return report
 
-    def _warn_of_gone(self, report: EpochReport, txn_id: str | None) -> None:
-        """Tell of files of an earlier write that are not there any more; a scheduler shows success."""
-        store = self._address()
-        there = {
-            join(bucket, entry.name)
-            for bucket in {file.bucket for file in report.files}
-            for entry in store.list(bucket)
-        }
-        gone = [file.path for file in report.files if file.path not in there]
-        if gone:
-            log.warning(
-                "sink %s: txn_id %r was written before, and %d of its %d files are gone since, such as '%s': "
-                "overwritten, merged, or removed by hand. Nothing was written. If the rows are missed, write "
-                "them with another txn_id",
-                self._builder.base_path, txn_id, len(gone), len(report.files), gone[0],
-            )  # fmt: skip
+    def _emptied(
+        self, partitions: Iterable[Partition] | None, ordered: DataFrame, mode: Mode
+    ) -> frozenset[str]:
+        columns = pa.schema([]) if partitions is None else arrow_schema(ordered.schema)
+        emptied = buckets_named(partitions, self._builder.assigner, columns)
+        if emptied and SaveMode(mode) is not SaveMode.OVERWRITE_PARTITIONS:
+            raise ConfigError(
+                f"partitions= goes with mode='overwrite_partitions', got mode={mode!r}", code="CONFLICT"
+            )
+        return emptied
 
     def _engine_for(
         self, emptied: frozenset[str], repeated: OnRepeatedTxn
@@ -302,12 +282,12 @@ class BuiltSink:
         return Maintenance(self._tiers, clock=self._engine.clock, ids=self._engine.ids, announce=announce)
 
 
-def _not_removed(report: EpochReport) -> CleanupError:
-    shown = ", ".join(f"'{path}'" for path in report.not_removed[:3])
-    return CleanupError(
-        f"the write is complete, all of its {report.rows:,} rows are visible, and {len(report.not_removed)} "
-        f"files that they replace could not be removed, such as {shown}: readers see old rows beside the new "
-        "ones. The log has the reasons. Later overwrites try again; or remove them by hand. Do not repeat "
-        "this write",
-        code="NOT_REMOVED",
-    )
+def _on_repeated(on_repeated_txn: str, txn_id: str | None) -> OnRepeatedTxn:
+    repeated = choice(OnRepeatedTxn, on_repeated_txn, "on_repeated_txn")
+    if repeated is not OnRepeatedTxn.RAISE and txn_id is None:
+        raise ConfigError(
+            f"on_repeated_txn={on_repeated_txn!r} says what to do with a repeated txn_id, and there is "
+            "none: give txn_id, or leave it out",
+            code="CONFLICT",
+        )
+    return repeated

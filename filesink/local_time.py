@@ -6,19 +6,17 @@ instants are looked up in the same place of an earlier 400-year cycle of the cal
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
-from datetime import UTC, date, timedelta, timezone, tzinfo
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+from datetime import date, tzinfo
 
 from filesink.arguments import instance_of
 from filesink.errors import ConfigError
-from formats.text.zones import SHORT_NAMES
+from formats.errors import FormatError
+from formats.text.zones import parse_zone
 
 DAY = 86_400  # seconds
 _CYCLE_DAYS = 146_097  # of 400 years; a whole number of weeks
 _EPOCH_ORDINAL = date(1970, 1, 1).toordinal()
-_OFFSET = re.compile(r"(?:UTC|GMT|UT)?([+-])([0-9]{1,2})(?::?([0-9]{2})(?::?([0-9]{2}))?)?")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,18 +58,9 @@ def time_zone(name: str) -> tzinfo:
     Raises:
         ConfigError: ``TIME_ZONE``, or ``BAD_VALUE`` for what is no text.
     """
-    instance_of(name, str, name="a time zone")
-    if name in {"Z", "UTC", "GMT", "UT"}:
-        return UTC
-    found = _OFFSET.fullmatch(name)
-    if found:
-        hours, minutes, seconds = (int(part or 0) for part in found.groups()[1:])
-        offset = timedelta(hours=hours, minutes=minutes, seconds=seconds)
-        if offset <= timedelta(hours=18) and max(minutes, seconds) < 60:
-            return timezone(-offset if found[1] == "-" else offset)
     try:
-        return ZoneInfo(SHORT_NAMES.get(name, name))
-    except (ZoneInfoNotFoundError, ValueError, OSError) as error:
+        return parse_zone(instance_of(name, str, name="a time zone"))
+    except FormatError as error:
         raise ConfigError(
             f"time zone {repr(name)[:80]} is not known here; use an IANA name such as 'Europe/Berlin' or an "
             "offset such as '+05:30', and install the 'tzdata' package where the system has none",

@@ -152,6 +152,12 @@ def parse_ours(name: str) -> HiddenName | UploadName | None:
     return UploadName(target=target, upload_id=upload_id, tag=found[0]["tag"], slot=slot)
 
 
+def slot_of(path: str) -> int | None:
+    """The slot that a hidden file or upload was made for; ``None`` if its name is not ours."""
+    name = parse_ours(name_of(path))
+    return None if name is None else name.slot
+
+
 def sink_tag(sink_id: str) -> str:
     """Eight hexadecimal digits that stand for a sink in names."""
     return hashlib.sha256(sink_id.encode()).hexdigest()[:8]

@@ -85,12 +85,22 @@ class NotedRunner:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Who:
+    """Whose program a driver is; each ``""`` if it is not known."""
+
+    application: str = ""
+    user: str = ""
+    host: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Ports:
-    """The outside world of a driver."""
+    """The outside world of a driver, and who it is."""
 
     clock: Clock
     ids: Ids
     runner: TaskRunner
+    who: Who = Who()
 
 
 class Losers(Enum):

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import getpass
+import socket
 import time
 import uuid
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TypeVar
+
+from filesink.ports import Who
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -51,6 +56,14 @@ class SystemIds:
     def uuid(self) -> str:
         """A version-4 UUID."""
         return str(uuid.uuid4())
+
+
+def this_driver(application: str = "") -> Who:
+    """Who runs this process, as far as the system knows."""
+    user = ""
+    with suppress(OSError, KeyError, ImportError):  # containers may know no user by this number
+        user = getpass.getuser()
+    return Who(application=application, user=user, host=socket.gethostname())
 
 
 @dataclass(frozen=True, slots=True)

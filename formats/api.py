@@ -27,6 +27,7 @@ __all__ = [
     "BinaryOutput",
     "BulkWriter",
     "BulkWriterFactory",
+    "Format",
     "ReadableFormat",
     "RowEncoder",
     "Split",
@@ -127,7 +128,38 @@ class ReadableFormat:
         return reader if split.start == 0 else pa.RecordBatchReader.from_batches(reader.schema, [])
 
 
-class BaseEncoder(ReadableFormat, ABC):
+class Format(ReadableFormat):
+    """What row formats and bulk formats have in common. Pickled to the tasks."""
+
+    #: The format's own file extension, with its dot, as in ``".json"``; ``""`` for none.
+    extension: str = ""
+    #: Whether values become the text that Spark has for them; intervals then need all of their type.
+    writes_text: bool = False
+
+    def signature(self) -> str:
+        """Names the format and every option that changes its bytes.
+
+        A part that stays open is continued only by a format with an equal signature (and for an
+        equal schema); on a difference it is closed as it is.
+        """
+        return f"{type(self).__module__}.{type(self).__qualname__}"
+
+    def check_schema(self, schema: pa.Schema) -> None:
+        """Raise ``formats.errors.FormatError`` if records of ``schema`` cannot be written.
+
+        Called on the driver before anything is written, and again by each task.
+        """
+        del schema
+
+    def check_continues(self, old: pa.Schema, new: pa.Schema) -> None:
+        """Raise ``FormatError`` if files of ``old`` and ``new`` cannot be read as ``new`` side by side.
+
+        Called before anything of ``new`` is written; see ``formats.evolution``.
+        """
+        evolution.check_continues(old, new)
+
+
+class BaseEncoder(Format, ABC):
     """A row format: records become bytes that can be appended to one another.
 
     Built-in encoders derive from this, your own from ``formats.Encoder``, which makes the built-in ones, too.
@@ -136,11 +168,6 @@ class BaseEncoder(ReadableFormat, ABC):
     two calls with the same batch give the same bytes. What a part file has to carry from its first
     record to its last (Avro's sync marker) goes through ``carry_over``.
     """
-
-    #: The format's own file extension, with its dot, as in ``".json"``; ``""`` for none.
-    extension: str = ""
-    #: Whether values become the text that Spark has for them; intervals then need all of their type.
-    writes_text: bool = False
 
     @abstractmethod
     def encode(self, batch: pa.RecordBatch) -> Buffer:
@@ -168,28 +195,6 @@ class BaseEncoder(ReadableFormat, ABC):
         """The encoder of a part that was started elsewhere. ``header`` is not called again."""
         del carry_over
         return self
-
-    def signature(self) -> str:
-        """Names the format and every option that changes its bytes.
-
-        A part that stays open is continued only by an encoder with an equal signature (and for an
-        equal schema); on a difference it is closed as it is.
-        """
-        return f"{type(self).__module__}.{type(self).__qualname__}"
-
-    def check_schema(self, schema: pa.Schema) -> None:
-        """Raise ``formats.errors.FormatError`` if records of ``schema`` cannot be written.
-
-        Called on the driver before anything is written, and again by each task.
-        """
-        del schema
-
-    def check_continues(self, old: pa.Schema, new: pa.Schema) -> None:
-        """Raise ``FormatError`` if files of ``old`` and ``new`` cannot be read as ``new`` side by side.
-
-        Called before anything of ``new`` is written; see ``formats.evolution``.
-        """
-        evolution.check_continues(old, new)
 
     def sql_expression(self, schema: pa.Schema) -> str | None:
         """A Spark SQL expression that renders one record of ``schema`` as text.
@@ -250,13 +255,8 @@ class BulkWriter(ABC):
         """Flush, write the footer, release memory. Called once; the output stays open."""
 
 
-class BulkWriterFactory(ReadableFormat, ABC):
+class BulkWriterFactory(Format, ABC):
     """A bulk format. Pickled to the tasks; makes one writer per part file."""
-
-    #: The format's own file extension, with its dot, as in ``".parquet"``.
-    extension: str = ""
-    #: See ``Encoder.writes_text``.
-    writes_text: bool = False
 
     @abstractmethod
     def create(self, output: BinaryOutput, schema: pa.Schema) -> BulkWriter:
@@ -265,15 +265,3 @@ class BulkWriterFactory(ReadableFormat, ABC):
         Must not write before the first ``flush`` or ``finish``: thousands of writers may wait for
         data at the same time, and an output takes a file descriptor with its first byte.
         """
-
-    def signature(self) -> str:
-        """Names the format and every option that changes its bytes."""
-        return f"{type(self).__module__}.{type(self).__qualname__}"
-
-    def check_schema(self, schema: pa.Schema) -> None:
-        """Raise ``formats.errors.FormatError`` if records of ``schema`` cannot be written."""
-        del schema
-
-    def check_continues(self, old: pa.Schema, new: pa.Schema) -> None:
-        """See ``Encoder.check_continues``."""
-        evolution.check_continues(old, new)

@@ -44,14 +44,17 @@ class BufferedBulkWriter(BulkWriter):
         self._small = 0  # how many of the last waiting slices are small
         self._rows = 0
         self._bytes = 0
+        self._begun = False
+
+    def _begin(self) -> None:
+        """Write what begins a file, or open its writer. Called once, before anything else is written."""
 
     @abstractmethod
     def _put(self, table: pa.Table) -> None:
-        """Write ``table``, never empty, to the output, and whatever must stand before it."""
+        """Write ``table``, never empty, to the output."""
 
-    @abstractmethod
     def _end(self) -> None:
-        """Write the footer, or a whole file without records. Called once, last."""
+        """Write the footer. Called once, last; there may have been no records."""
 
     @property
     def buffered_bytes(self) -> int:
@@ -72,13 +75,20 @@ class BufferedBulkWriter(BulkWriter):
     def flush(self) -> None:
         """See ``BulkWriter.flush``."""
         if self._rows:
+            self._begin_once()
             self._put(pa.Table.from_batches(self._waiting, self._schema))
             self._waiting, self._small, self._rows, self._bytes = [], 0, 0, 0
 
     def finish(self) -> None:
         """See ``BulkWriter.finish``. Without any record, a valid file of no rows."""
         self.flush()
+        self._begin_once()
         self._end()
+
+    def _begin_once(self) -> None:
+        if not self._begun:
+            self._begun = True
+            self._begin()
 
     def _keep(self, batch: pa.RecordBatch) -> None:
         if not batch.num_rows:

@@ -12,7 +12,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from formats.api import BaseEncoder, BulkWriterFactory
+    from formats.api import Format
 
 #: How compressed files end, by codec.
 OF_CODEC: Final = {
@@ -36,7 +36,7 @@ _SPELLINGS: Final = {
 _LINES: Final = (".json", ".csv", ".xml")  # text may hold any of them
 
 
-def contradiction(code: BaseEncoder | BulkWriterFactory, suffix: str) -> str | None:
+def contradiction(code: Format, suffix: str) -> str | None:
     """Why readers would take files of ``code`` whose names end with ``suffix`` for something else.
 
     Args:

@@ -8,11 +8,12 @@ and until then it takes no more memory than about four times the limit of a reco
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, BinaryIO, Final, cast
 
 from formats.arguments import instance_of
-from formats.errors import LimitError
+from formats.errors import FormatError, LimitError
 from formats.sizes import parse_size
 
 
@@ -46,6 +47,7 @@ class ReadLimits:
 
 
 _LARGEST: Final = 2**31 - 1  # bytes of a value of Arrow's
+_UNNAMED: Final = "the file"
 #: Of every file that is not ``bounded``.
 DEFAULT_LIMITS: Final = ReadLimits()
 
@@ -111,6 +113,19 @@ class Guard:
         """The error for a record, or ``what``, that is larger than it may be."""
         return LimitError(what, file=self.name, limit="record", size=self.record)
 
+    @contextmanager
+    def naming(self) -> Iterator[None]:
+        """What is wrong with the bytes of the file is said with its name, if it has one."""
+        try:
+            yield
+        except LimitError:  # has said it
+            raise
+        except FormatError as error:
+            known = f"'{self.name}': "
+            if error.kind != "value" or self.name == _UNNAMED or error.message.startswith(known):
+                raise
+            raise FormatError(known + error.message, kind=error.kind) from error.__cause__
+
     def check_file(self, size: int) -> None:
         """Raise ``LimitError`` if ``size`` bytes are more than a file may have."""
         most = self.limits.file
@@ -127,4 +142,4 @@ def guard_of(file: BinaryIO) -> Guard:
 def name_of(file: object) -> str:
     """How messages call a file; ``"the file"`` if it does not say."""
     name = getattr(file, "name", None)
-    return name if isinstance(name, str) and name else "the file"
+    return name if isinstance(name, str) and name else _UNNAMED

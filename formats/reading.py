@@ -14,7 +14,7 @@ import pyarrow.types as pt
 from formats import columns
 from formats.errors import FormatError
 from formats.evolution import check_readable_as
-from formats.read_limits import Guard
+from formats.read_limits import Guard, guard_of
 
 #: Most records, and about the most bytes in Arrow's form, that a reader hands over at a time.
 BATCH_ROWS: Final = 65_536
@@ -76,22 +76,23 @@ class Source(io.RawIOBase):
         of the system and of a user's own code.
 
         Args:
-            message: what is wrong with the bytes then.
+            message: what is wrong with the bytes then; said with the name of the file.
             on: what the library raises.
 
         Raises:
             FormatError: kind ``"value"``.
         """
-        try:
-            yield
-        except FormatError:
-            raise
-        except on as error:
-            if self._error is not None:
-                raise self._error  # noqa: B904 - what it came from is in itself
-            if _is_no_damage(error):
+        with guard_of(self._file).naming():
+            try:
+                yield
+            except FormatError:
                 raise
-            raise FormatError(f"{message} ({type(error).__name__})", kind="value") from error
+            except on as error:
+                if self._error is not None:
+                    raise self._error  # noqa: B904 - what it came from is in itself
+                if _is_no_damage(error):
+                    raise
+                raise FormatError(f"{message} ({type(error).__name__})", kind="value") from error
 
     def checked(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """``batches`` of the file; what goes wrong with them goes through ``as_damage``."""
@@ -163,10 +164,13 @@ def reader(
             ``"value"``; a name in the file is no text. ``LimitError`` from an iteration.
     """
     target = schema if wanted is None else wanted
-    try:
-        check_readable_as(schema, target)
-    except UnicodeDecodeError as error:  # Arrow decodes a name when somebody asks for it
-        raise FormatError("the file is damaged: a column has a name that is no text", kind="value") from error
+    with guard.naming():
+        try:
+            check_readable_as(schema, target)
+        except UnicodeDecodeError as error:  # Arrow decodes a name when somebody asks for it
+            raise FormatError(
+                "the file is damaged: a column has a name that is no text", kind="value"
+            ) from error
     return pa.RecordBatchReader.from_batches(target, _checked(batches, target, guard))
 
 
@@ -174,15 +178,18 @@ def _checked(
     batches: Callable[[], Iterator[pa.RecordBatch]], target: pa.Schema, guard: Guard
 ) -> Iterator[pa.RecordBatch]:
     size = 0
-    try:
-        for batch in batches():
-            size += columns.size(batch)
-            guard.check_file(size)
-            yield from _conformed(batch, target, guard)
-    except FormatError:
-        raise
-    except (pa.ArrowException, EOFError) as error:
-        raise FormatError(f"the file is damaged or cut off ({type(error).__name__})", kind="value") from error
+    with guard.naming():
+        try:
+            for batch in batches():
+                size += columns.size(batch)
+                guard.check_file(size)
+                yield from _conformed(batch, target, guard)
+        except FormatError:
+            raise
+        except (pa.ArrowException, EOFError) as error:
+            raise FormatError(
+                f"the file is damaged or cut off ({type(error).__name__})", kind="value"
+            ) from error
 
 
 def _conformed(batch: pa.RecordBatch, schema: pa.Schema, guard: Guard) -> Iterator[pa.RecordBatch]:

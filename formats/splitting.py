@@ -20,6 +20,7 @@ import numpy as np
 
 from formats.columns import Offsets
 from formats.errors import FormatError
+from formats.read_limits import guard_of
 from formats.sizes import parse_size
 
 
@@ -82,10 +83,11 @@ def size_of(file: BinaryIO) -> int:
 def check(file: BinaryIO, split: Split) -> None:
     """Raise ``FormatError`` of kind ``"value"`` if ``file`` ends before ``split`` does."""
     if size_of(file) < split.end:
-        raise FormatError(
-            f"the file has less than the {split.end} bytes that it had when it was split: it was changed",
-            kind="value",
-        )
+        with guard_of(file).naming():
+            raise FormatError(
+                f"the file has less than the {split.end} bytes that it had when it was split: it was changed",
+                kind="value",
+            )
 
 
 @dataclass(frozen=True, slots=True)

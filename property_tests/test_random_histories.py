@@ -9,7 +9,7 @@ import sys
 
 import pytest
 
-from filesink.ledger import ledger
+from filesink.ledger import folding
 from filesink.storage.local import sync as local_sync
 from property_tests.regressions.seeds import SEEDS
 from property_tests.simulate import run_seed, run_seeds
@@ -76,15 +76,15 @@ def test_a_history_leaves_the_product_as_it_was(
     """Constants and log are a history's own only until its end, even if the simulation has a defect."""
 
     def defect(*_: object) -> None:
-        changed.append((ledger._FOLD_EVERY, local_sync.MAX_UNSYNCED, sys.unraisablehook))
+        changed.append((folding._FOLD_EVERY, local_sync.MAX_UNSYNCED, sys.unraisablehook))
         assert logging.getLogger("filesink").disabled
         raise ZeroDivisionError
 
     changed: list[tuple[object, ...]] = []
-    before = (ledger._FOLD_EVERY, local_sync.MAX_UNSYNCED, sys.unraisablehook)
+    before = (folding._FOLD_EVERY, local_sync.MAX_UNSYNCED, sys.unraisablehook)
     monkeypatch.setattr(where, what, defect)
     with pytest.raises(ZeroDivisionError):
         History(0, Scenario()).run()
     assert not set(before) & set(changed[0]), "the history has its own"
-    assert (ledger._FOLD_EVERY, local_sync.MAX_UNSYNCED, sys.unraisablehook) == before
+    assert (folding._FOLD_EVERY, local_sync.MAX_UNSYNCED, sys.unraisablehook) == before
     assert not logging.getLogger("filesink").disabled

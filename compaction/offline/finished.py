@@ -29,7 +29,6 @@ from compaction.offline.superseded import check_bucket, outstanding, written
 from compaction.offline.swap import CompactionPlan, Swap
 from filesink.api import PreCommitStage
 from filesink.buckets.assigner import BucketAssigner
-from filesink.commit.committer import VerifyStage
 from filesink.commit.delete_permission import check_removal
 from filesink.commit.epoch import EpochLoop
 from filesink.commit.outcome import Outcome
@@ -46,11 +45,12 @@ from filesink.parts.committables import Committable, HeldFile
 from filesink.parts.file_format import BulkFormat, FileFormat, RowFormat
 from filesink.parts.plan import Plan
 from filesink.parts.rolling import RollingPolicy
+from filesink.parts.stages.verify import VerifyStage
 from filesink.ports import Ports
 from filesink.storage.address import StoreAddress
 from filesink.storage.api import Kind, Store
 from filesink.storage.base_path import check_base_path
-from filesink.system import SystemClock, SystemIds, ThreadRunner
+from filesink.system import SystemClock, SystemIds, ThreadRunner, this_driver
 from formats.api import BaseEncoder, BulkWriterFactory
 from formats.errors import FormatError
 from formats.sizes import parse_size
@@ -121,7 +121,7 @@ def compact(
         grace_ms=parse_duration_ms(reader_grace, name="reader_grace", least=0),
     )
     written(address, bucket)
-    ports = Ports(clock=SystemClock(), ids=SystemIds(), runner=ThreadRunner(_AT_ONCE))
+    ports = Ports(clock=SystemClock(), ids=SystemIds(), runner=ThreadRunner(_AT_ONCE), who=this_driver())
     outcome = tiers.compact(ports)
     return None if outcome is None else report_of(outcome)
 

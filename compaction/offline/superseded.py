@@ -22,9 +22,9 @@ from pathlib import Path
 from typing import Any
 
 from filesink.errors import ConfigError
-from filesink.ledger.directory import ledger_ids
+from filesink.ledger.directory import COMPACTION, ledger_ids
 from filesink.ledger.identity import EXCLUSIVE
-from filesink.ledger.ledger import COMPACTION, Ledger
+from filesink.ledger.ledger import Ledger
 from filesink.ledger.nearby import nothing_at
 from filesink.ledger.record import EpochRecord, OfflineCompaction
 from filesink.ledger.sweep import visible
@@ -132,7 +132,7 @@ def _named(record: EpochRecord | None) -> list[SupersededFile]:
 
 def _newest(store: Store) -> EpochRecord | None:
     exclusive = Ledger(store, EXCLUSIVE, check=check_record)
-    record = exclusive.unfinished_record()
+    record = next(iter(exclusive.history.publishing()), None)  # one at most, in a chain that is not open
     if record is None or not isinstance(record.cause, OfflineCompaction):
         # Its copy is made before an epoch is complete, so none is missed.
         head = exclusive.beside(COMPACTION).head()

@@ -20,6 +20,7 @@ One file per tier, each re-exported here; may use ``ports``, ``framing`` and the
 
 from filesink.api.committer import SinkAggregatedCommitter, SinkCommitter
 from filesink.api.epoch import Announcements, EpochContext, Input, Prepared
+from filesink.api.inventory import EpochInventory
 from filesink.api.metrics import Metrics
 from filesink.api.sink import SHORT_INTERVAL, Projection, Sink
 from filesink.api.stages import OF_STAGES, PreCommitStage
@@ -30,6 +31,7 @@ __all__ = [
     "SHORT_INTERVAL",
     "Announcements",
     "EpochContext",
+    "EpochInventory",
     "Input",
     "Mailbox",
     "Metrics",

@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING, ClassVar, Generic, TypeVar
 
 from filesink.api.committer import SinkAggregatedCommitter, SinkCommitter
 from filesink.api.epoch import Prepared
+from filesink.api.inventory import EpochInventory
 from filesink.api.stages import PreCommitStage
 from filesink.api.writer import SinkWriter, WriterContext
 from filesink.framing import Codec
+from filesink.ports import Ports
 from filesink.save_mode import SaveMode
 
 if TYPE_CHECKING:
@@ -75,6 +77,11 @@ class Sink(ABC, Generic[StateT, CommittableT, AggregatedT]):
     def pre_commit_stages(self) -> Sequence[PreCommitStage[StateT, CommittableT]]:
         """Stages in the order in which they run; made once per driver."""
         return ()
+
+    def open_inventory(self, ports: Ports) -> EpochInventory[CommittableT] | None:
+        """Where epochs are noted for others to read, if anywhere; made once per driver."""
+        del ports
+        return None
 
     @abstractmethod
     def open_ledger(self, sink_id: str) -> Ledger:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import UTC, date, datetime
+from datetime import date, datetime
 from typing import Any
 
 import pyarrow as pa
@@ -90,7 +90,7 @@ def _text(value: Any, field: pa.Field[Any]) -> str | None:
     if _has_one_text(field.type) and not _is_alike(value, field.type):
         raise _unfit(field, value)
     check_type(pa.field(field.name, array.type))
-    return texts(array, UTC)[0]
+    return texts(array, "UTC")[0]
 
 
 def _day(moment: datetime, field: pa.Field[Any]) -> date:

@@ -18,8 +18,6 @@ from filesink.naming import join
 from filesink.storage.bucket_ids import no_directory
 
 if TYPE_CHECKING:
-    from datetime import tzinfo
-
     from numpy.typing import NDArray
 
 
@@ -78,11 +76,11 @@ class PartitionBucketAssigner(BaseBucketAssigner):
 
     def assign(self, batch: pa.RecordBatch, context: BucketContext) -> pa.Array[Any]:
         """``k=v/k2=v2`` for each record, dictionary-encoded; no directory for a value without text."""
-        zone = time_zone(context.time_zone)
+        time_zone(context.time_zone)  # refuses what is none
         ids, codes = [""], np.zeros(len(batch), dtype=np.int64)
         for name in self.columns:
             index = find_column(batch.schema, name)
-            fragments, own = _fragments(batch.column(index), batch.schema.names[index], zone)
+            fragments, own = _fragments(batch.column(index), batch.schema.names[index], context.time_zone)
             # Encoding the pairs after each column keeps the product of codes below rows².
             pairs = pa.array(codes * len(fragments) + own).dictionary_encode()
             ids = [
@@ -93,7 +91,7 @@ class PartitionBucketAssigner(BaseBucketAssigner):
         return pa.DictionaryArray.from_arrays(pa.array(codes, pa.int32()), pa.array(ids, pa.string()))
 
 
-def _fragments(column: pa.Array[Any], name: str, zone: tzinfo) -> tuple[list[str], NDArray[np.int64]]:
+def _fragments(column: pa.Array[Any], name: str, zone: str) -> tuple[list[str], NDArray[np.int64]]:
     """The path components of the distinct values, that of null at the end, and each record's code."""
     plain = column.dictionary_decode() if isinstance(column, pa.DictionaryArray) else column
     encoded = plain.dictionary_encode()

@@ -17,16 +17,14 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.types as pt
 
-from filesink.buckets.date_patterns import DatePattern
 from filesink.errors import BucketError, SchemaError
-from filesink.local_time import DAY, LocalTime
+from filesink.local_time import DAY
 from filesink.storage.bucket_ids import text_of
+from formats.text import render
 from formats.text.zones import utc_offsets
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
-
-    _TextFunction = Callable[[pa.Array[Any], tzinfo], list[str | None]]
 
 DEFAULT_PARTITION = "__HIVE_DEFAULT_PARTITION__"
 
@@ -82,7 +80,7 @@ def partition_values(bucket_id: str) -> list[tuple[str, str | None]]:
 def check_type(field: pa.Field[Any]) -> None:
     """Raise ``SchemaError`` (``BUCKET_TYPE``) if values of ``field`` have no text for a directory."""
     kind = field.type.value_type if pt.is_dictionary(field.type) else field.type
-    if _text_function(kind) is None:
+    if not any(has_text(kind) for has_text in _WITH_TEXT):
         raise SchemaError(
             f"column {field.name!r} of type {field.type} cannot name a directory; use text, whole numbers, "
             "booleans, dates, timestamps or decimals, or cast it",
@@ -90,19 +88,19 @@ def check_type(field: pa.Field[Any]) -> None:
         )
 
 
-def texts(values: pa.Array[Any], zone: tzinfo) -> list[str | None]:
+def texts(values: pa.Array[Any], zone: str) -> list[str | None]:
     """Each value as Spark casts it to a string; ``None`` for NaN, which equals nothing.
 
     Bytes that are no text become lone surrogates, which ``escape`` refuses.
 
     Args:
         values: distinct values without null, of a type that ``check_type`` accepts.
-        zone: where timestamps with a zone are shown: that of the Spark session.
+        zone: where timestamps with a zone are shown: the name of that of the Spark session.
     """
-    function = _text_function(values.type)
-    if function is None:
-        raise SchemaError(f"type {values.type} cannot name a directory", code="BUCKET_TYPE")
-    return function(values, zone)
+    if pt.is_timestamp(values.type) and values.type.tz is not None:
+        values = values.cast(pa.timestamp(values.type.unit, zone))
+    found = text_of(render.text(values, style=render.Style.CAST))
+    return [None if text == "NaN" else text for text in found] if pt.is_floating(values.type) else found
 
 
 def split_ticks(values: pa.Array[Any]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -124,55 +122,14 @@ def local_seconds(values: pa.Array[Any], zone: tzinfo) -> tuple[NDArray[np.int64
     return seconds, nanos
 
 
-def _text_function(kind: pa.DataType) -> _TextFunction | None:
-    return next((function for test, function in _TEXT_FUNCTIONS if test(kind)), None)
-
-
-def _strings(values: pa.Array[Any], zone: tzinfo) -> list[str | None]:
-    del zone
-    return text_of(values)
-
-
-def _times(values: pa.Array[Any], zone: tzinfo) -> list[str | None]:
-    dates_only = pt.is_date(values.type)
-    pattern = DatePattern(pattern="uuuu-MM-dd" if dates_only else "uuuu-MM-dd HH:mm:ss")
-    seconds, nanos = local_seconds(values, zone)
-    return [
-        pattern.format(LocalTime.of(second)) + (f".{nano:09d}".rstrip("0") if nano else "")
-        for second, nano in zip(seconds.tolist(), nanos.tolist(), strict=True)
-    ]
-
-
-def _floats(values: pa.Array[Any], zone: tzinfo) -> list[str | None]:
-    del zone
-    found = values.to_numpy(zero_copy_only=False)
-    return [None if np.isnan(value) else _java_float(value) for value in found]
-
-
-def _java_float(value: np.floating[Any]) -> str:
-    """``Double.toString`` or ``Float.toString``: the shortest digits, scientific outside 1e-3 … 1e7.
-
-    As Java 19 and later; older ones write a digit too many for some numbers (JDK-4511638).
-    """
-    if np.isinf(value):
-        return "Infinity" if value > 0 else "-Infinity"
-    if value == 0 or 1e-3 <= abs(value) < 1e7:
-        return np.format_float_positional(value, unique=True, trim="0")
-    shortest = np.format_float_scientific(value, unique=True, trim="-")
-    if "." not in shortest:  # Java writes two digits at least, and the closest two
-        shortest = f"{float(value):.1e}"
-    mantissa, exponent = shortest.split("e")
-    return f"{mantissa}E{int(exponent)}"
-
-
-_TEXT_FUNCTIONS: tuple[tuple[Callable[[pa.DataType], bool], _TextFunction], ...] = (
-    (pt.is_string, _strings),
-    (pt.is_large_string, _strings),
-    (pt.is_integer, lambda values, _: [str(value) for value in values.to_pylist()]),
-    (pt.is_boolean, lambda values, _: ["true" if value else "false" for value in values.to_pylist()]),
-    (pt.is_decimal, lambda values, _: [format(value, "f") for value in values.to_pylist()]),
-    (pt.is_date, _times),
-    (pt.is_timestamp, _times),
-    (pt.is_float32, _floats),
-    (pt.is_float64, _floats),
+_WITH_TEXT: tuple[Callable[[pa.DataType], bool], ...] = (
+    pt.is_string,
+    pt.is_large_string,
+    pt.is_integer,
+    pt.is_boolean,
+    pt.is_decimal,
+    pt.is_date,
+    pt.is_timestamp,
+    pt.is_float32,
+    pt.is_float64,
 )

@@ -8,19 +8,25 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
-from dataclasses import replace
-from typing import Generic, TypeVar
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Generic, TypeVar
 
-from filesink.api import Sink
+from filesink.api import EpochContext, Input, Sink
 from filesink.commit.outcome import Outcome, later_outcome
 from filesink.commit.publisher import Decider, Publisher
+from filesink.commit.recorded_schema import replaced_chains
 from filesink.commit.replay import EpochOptions, History, OnGap, find_decided
 from filesink.errors import FilesinkError, StorageError
-from filesink.ledger.identity import check_return
-from filesink.ledger.ledger import Head, Ledger
-from filesink.ledger.record import BatchWrite, EpochRecord, MicroBatch
+from filesink.ledger.head import Head, next_slot
+from filesink.ledger.identity import check_return, check_tag
+from filesink.ledger.ledger import Ledger
+from filesink.ledger.record import EMPTY, BatchWrite, Cause, EpochRecord, MicroBatch, Section
 from filesink.ledger.transactions import decided_by_earlier_release, other_mode
-from filesink.ports import Clock, Losers
+from filesink.ports import Losers, NotedRunner, Ports
+from filesink.save_mode import SaveMode
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 S = TypeVar("S")
 C = TypeVar("C")
@@ -29,21 +35,41 @@ A = TypeVar("A")
 log = logging.getLogger("filesink")
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Epoch:
+    """An epoch at work.
+
+    Attributes:
+        head: the newest record when it began, its epoch complete; ``None`` in a new chain and an open one.
+        cause: what it is for.
+        context: what stages are told of it.
+        schema: columns of its input, for its record.
+        offsets: of its input, for its record.
+    """
+
+    head: Head | None
+    cause: Cause
+    context: EpochContext
+    schema: Section
+    offsets: str = ""
+
+
 class Chain(Generic[S, C, A]):
     """One chain, as the driver sees it that writes to it. Used by one epoch at a time.
 
     Args:
         sink: what is written to.
         ledger: the chain.
-        clock: waits between retries of the publisher.
+        ports: clock, ids and where stages run their work.
         options: see ``EpochOptions``.
     """
 
-    def __init__(self, sink: Sink[S, C, A], ledger: Ledger, *, clock: Clock, options: EpochOptions) -> None:
+    def __init__(self, sink: Sink[S, C, A], ledger: Ledger, *, ports: Ports, options: EpochOptions) -> None:
         self.ledger = ledger
-        self.publisher = Publisher(sink, ledger, clock)
+        self.publisher = Publisher(sink, ledger, ports)
         self._sink = sink
-        self._clock = clock
+        self._ports = ports
+        self._runner = NotedRunner(ports.runner)  # of the epoch at work
         self._options = options
         self._head: Head | None = None
         self._fresh = options.history is History.NONE
@@ -90,12 +116,12 @@ class Chain(Generic[S, C, A]):
     def _see_through(self, decided: EpochRecord) -> None:
         """Have a write be visible that an earlier call has decided, in this mode or in another one."""
         home = self.ledger.beside(decided.sink_id)
-        if home.is_complete(decided):
+        if home.history.is_complete(decided):
             return
         if home.sink_id == self.ledger.sink_id:
             self.carry_through(decided)
         elif decided.sink_id == decided_by_earlier_release(decided):
-            publisher = Publisher(self._sink, home, self._clock)
+            publisher = Publisher(self._sink, home, self._ports)
             publisher.publish(decided, Decider.EARLIER_DRIVER)
             publisher.close()
         else:
@@ -105,11 +131,50 @@ class Chain(Generic[S, C, A]):
         """Nothing is known of the chain any more: an epoch begins, or somebody asks for a new look."""
         self._head = None
 
-    def begin(self) -> None:
-        """An epoch begins. Records that are half done are read: a damaged one stops everybody."""
+    def begin(
+        self,
+        head: Head | None,
+        cause: Cause,
+        *,
+        source: Input,
+        schema: Section = EMPTY,
+        columns: pa.Schema | None = None,
+    ) -> Epoch:
+        """An epoch begins after ``head``. Until it has succeeded, nothing is known of the chain any more.
+
+        Records that are half done are read: a damaged one stops everybody.
+        """
         self.forget()
-        slots = self.ledger.half_done() if self.ledger.is_open else ()
+        slots = self.ledger.directory.listing().unfinished() if self.ledger.is_open else ()
         self._stuck = frozenset(slot for slot in slots if self.ledger.read(slot) is not None)
+        self._runner = NotedRunner(self._ports.runner)
+        context = replace(self._context(head, cause, source), schema=columns)
+        return Epoch(head=head, cause=cause, context=context, schema=schema)
+
+    def _context(self, head: Head | None, cause: Cause, source: Input) -> EpochContext:
+        writer = cause.writer if isinstance(cause, BatchWrite) else ""
+        if writer or head is None:
+            check_tag(writer or self.ledger.sink_id, self.ledger)
+        return EpochContext(
+            sink_id=writer or self.ledger.sink_id,
+            slot=0 if writer else next_slot(head),
+            now_ms=self._ports.clock.now_ms(),
+            input=source,
+            ids=self._ports.ids,
+            runner=self._runner,
+            waiting=() if head is None else self.publisher.waiting(head.record.waiting),
+            clock=self._ports.clock,
+            mode=cause.mode if isinstance(cause, BatchWrite) else SaveMode.APPEND,
+            replaces=replaced_chains(cause, self.ledger),
+            supersedes=self._superseded_by(cause),
+        )
+
+    def _superseded_by(self, cause: Cause) -> Sequence[C]:
+        """What an earlier write of the same txn_id has committed, if ``cause`` takes its place."""
+        if not (isinstance(cause, BatchWrite) and cause.supersedes):
+            return ()
+        earlier = self.ledger.claims(cause.remembered_in).standing()
+        return () if earlier is None else earlier.committables.decode(self._sink.committable_codec)
 
     def stays_at(self, head: Head | None) -> None:
         """The epoch that began had nothing to do."""
@@ -127,17 +192,19 @@ class Chain(Generic[S, C, A]):
 
     def tidy_up(self, record: EpochRecord, committables: Sequence[C], losers: Losers) -> None:
         """Housekeeping of a complete epoch. A failure costs nothing but space, and is tried again."""
+        if self._runner.used:
+            losers = Losers.POSSIBLE
         try:
-            self.ledger.fold(newest=record.slot, keep=self._options.keep_batches)
+            self.ledger.folding.fold(newest=record.slot, keep=self._options.keep_batches)
             if record.files_of != record.sink_id:  # nobody else has left files with this tag
                 if losers is Losers.POSSIBLE:
                     self._sink.sweep(record, committables)
-                self.ledger.sweep(record.slot)
+                self.ledger.folding.sweep(record.slot)
                 self._unstick()
                 return
             if not self._clean:
                 self._sink.sweep(record, None)
-                self.ledger.sweep(record.slot)
+                self.ledger.folding.sweep(record.slot)
             elif losers is Losers.POSSIBLE:
                 self._sink.sweep(record, committables)
             self._clean = True
@@ -148,7 +215,7 @@ class Chain(Generic[S, C, A]):
     def _unstick(self) -> None:
         """Carry through what was half done all the while: its driver is dead, or slow, which does no harm."""
         try:
-            for record in self.ledger.unfinished() if self._stuck else ():
+            for record in self.ledger.history.unfinished() if self._stuck else ():
                 if record.slot in self._stuck:
                     self.carry_through(record)
         except FilesinkError as error:  # they stay decided, and recover() raises the same

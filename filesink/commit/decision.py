@@ -1,22 +1,28 @@
-"""The record of an epoch: how it is made, and how it gets into the ledger."""
+"""The record of an epoch: how it is made, how it gets into the ledger, and what is done if it does not."""
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Generic, TypeVar
 
 from filesink.api import EpochContext, PreCommitStage, Prepared, Sink
-from filesink.commit.chain import Chain
+from filesink.commit.chain import Chain, Epoch
+from filesink.commit.replay import overtaken
 from filesink.commit.task import encode_states
 from filesink.commit.task_results import Gathered
+from filesink.errors import ConcurrentDriverError, FilesinkError, StorageError
+from filesink.ledger.head import Head, next_slot
 from filesink.ledger.identity import queries_of
-from filesink.ledger.ledger import Head
-from filesink.ledger.record import EMPTY, BatchWrite, Cause, EpochRecord, MicroBatch, Section
+from filesink.ledger.open_chain import append
+from filesink.ledger.record import EMPTY, BatchWrite, EpochRecord, MicroBatch, Section
 
 S = TypeVar("S")
 C = TypeVar("C")
 A = TypeVar("A")
+
+log = logging.getLogger("filesink")
 
 
 class Decision(Generic[S, C, A]):
@@ -35,48 +41,45 @@ class Decision(Generic[S, C, A]):
         self._chain = chain
         self._stages = stages
 
-    def record(
-        self, epoch: EpochContext, head: Head | None, cause: Cause, gathered: Gathered[S, C], schema: Section
-    ) -> EpochRecord:
-        """What the tasks have gathered, after all stages, as the record that may follow ``head``."""
-        prepared = gathered.prepared
+    def record(self, epoch: Epoch, gathered: Gathered[S, C]) -> EpochRecord:
+        """What the tasks have gathered, after all stages, as the record that may follow the epoch's head."""
+        head, context, prepared = epoch.head, epoch.context, gathered.prepared
         for stage in self._stages:
-            prepared = stage.prepare(epoch, prepared)
+            prepared = stage.prepare(context, prepared)
         kept = EMPTY if head is None else head.record.waiting
-        announcement, waiting = self._chain.publisher.combine(epoch, prepared, kept)
+        announcement, waiting = self._chain.publisher.combine(context, prepared, kept)
         states = {subtask: encode_states(self._sink, values) for subtask, values in prepared.states.items()}
-        last = None if head is None else head.record.last_batch
         return EpochRecord(
             slot=next_slot(head),
-            nonce=epoch.ids.uuid(),
+            nonce=context.ids.uuid(),
             sink_id=self._chain.ledger.sink_id,
-            cause=cause,
-            last_batch=cause if isinstance(cause, MicroBatch) else last,
-            decided_ms=epoch.now_ms,
+            cause=epoch.cause,
+            last_batch=_last_batch(epoch),
+            decided_ms=context.now_ms,
             rows=gathered.rows,
             committables=self._committables(prepared, head),
             announcement=announcement,
             waiting=waiting,
-            schema=schema,
+            schema=epoch.schema,
             states={subtask: section for subtask, section in states.items() if section.data},
-            replaces=epoch.replaces,
-            queries=queries_of(cause, head, self._chain.ledger),
+            replaces=context.replaces,
+            queries=queries_of(epoch.cause, head, self._chain.ledger),
             digest=gathered.digest,
+            offsets=epoch.offsets,
+            after_version=self._chain.publisher.newest_version(),
         )
 
-    def decide(
-        self, epoch: EpochContext, record: EpochRecord, head: Head | None
-    ) -> tuple[EpochRecord, EpochRecord]:
-        """Create ``record``, made to follow ``head``: the point of no return.
+    def decide(self, epoch: Epoch, record: EpochRecord) -> tuple[EpochRecord, EpochRecord]:
+        """Create ``record``, made to follow the epoch's head: the point of no return.
 
         A batch write whose slot is taken goes on to the next one, with its files at hand: they are its own.
 
         Returns:
             The record as it was tried last, and what stands in its slot; the same nonce if it was won.
         """
-        ledger, carried = self._chain.ledger, self._chain.left_by(head)
+        ledger, carried = self._chain.ledger, self._chain.left_by(epoch.head)
         if ledger.is_open:
-            placed = ledger.append(record)
+            placed = append(record, ledger)
             return placed, placed
         while True:
             standing = ledger.decide(record)
@@ -87,8 +90,32 @@ class Decision(Generic[S, C, A]):
             taken = self._taken(standing, newest)
             if newest is None or taken is None:
                 return record, standing
-            record = self._again(epoch, newest, record, taken, carried)
+            record = self._again(epoch.context, newest, record, taken, carried)
             carried = [*carried, *self._chain.left_by(newest)]
+
+    def is_undecided(self, epoch: EpochContext, error: Exception) -> bool:
+        """Whether the slot is free for sure after ``error``; raises if another driver has it.
+
+        A batch write has no slot of its own: it is free unless the ledger has said otherwise.
+        """
+        ledger = self._chain.ledger
+        if epoch.sink_id != ledger.sink_id:
+            return True
+        try:
+            taken = ledger.read(epoch.slot) is not None or ledger.history.is_void(epoch.slot)
+        except FilesinkError as unreadable:
+            error.add_note(f"the ledger could not be read either: {unreadable}")
+            return False
+        if taken and not isinstance(error, ConcurrentDriverError):
+            raise overtaken(epoch) from error
+        return not taken
+
+    def discard(self, gathered: Gathered[S, C], record: EpochRecord | None) -> None:
+        """Remove what an epoch has prepared that is not decided. What stays is swept later."""
+        try:
+            self._chain.publisher.discard(gathered.reported, EMPTY if record is None else record.announcement)
+        except StorageError as error:
+            log.warning("sink %s: discarding failed: %s", self._chain.ledger.sink_id, error)
 
     def _taken(self, standing: EpochRecord, newest: Head | None) -> list[EpochRecord] | None:
         """The records from ``standing`` to ``newest``; ``None`` if some are folded away meanwhile."""
@@ -150,6 +177,7 @@ class Decision(Generic[S, C, A]):
         return Section.of(codec, [*prepared.committables, *self._chain.left_by(head)])
 
 
-def next_slot(head: Head | None) -> int:
-    """The slot after the newest record; 0 in a new chain."""
-    return 0 if head is None else head.record.slot + 1
+def _last_batch(epoch: Epoch) -> MicroBatch | None:
+    if isinstance(epoch.cause, MicroBatch):
+        return epoch.cause
+    return None if epoch.head is None else epoch.head.record.last_batch

@@ -18,16 +18,18 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from filesink.api import Input, Prepared, Sink
+from filesink.api import EpochContext, Input, Prepared, Sink
+from filesink.commit.chain import Epoch
 from filesink.commit.epoch import EpochLoop
 from filesink.commit.outcome import Outcome
 from filesink.commit.recorded_schema import next_schema
 from filesink.commit.replay import EpochOptions, find_decided, overtaken
 from filesink.commit.task import TaskResult
-from filesink.commit.task_results import Gathered, gather, states_of
+from filesink.commit.task_results import Gathered, gather, kept_by, states_of
 from filesink.errors import ConcurrentDriverError
+from filesink.ledger.head import Head, next_slot
 from filesink.ledger.identity import check_tag
-from filesink.ledger.ledger import Head, Ledger
+from filesink.ledger.ledger import Ledger
 from filesink.ledger.record import EMPTY, BatchWrite, MicroBatch, Section
 from filesink.ports import Losers
 
@@ -68,23 +70,22 @@ class CollectedEpochs(EpochLoop[S, C, A]):
             if decided is not None:
                 self._chain.publisher.discard(gathered.reported)
                 return self._repeats.outcome_of(decided, cause, gathered.rows, "")
-            epoch = replace(self._begin(head, cause, Input.ENDED), schema=schema)
-            if slot != epoch.slot:
+            epoch = self._chain.begin(head, cause, source=Input.ENDED, columns=schema)
+            if slot != epoch.context.slot:
                 self._chain.publisher.discard(gathered.reported)
-                raise ConcurrentDriverError(
-                    f"another driver went on with sink '{epoch.sink_id}' while tasks wrote for slot {slot}; "
-                    "what they wrote was discarded. Stop one of them; a restart goes on from the new state",
-                    code="CONCURRENT_DRIVER",
-                )
+                raise _moved_on(epoch.context, slot)
             kept = next_schema(self._sink, schema, cause=cause, head=head, ledger=self.ledger)
-            outcome = self._commit(epoch, head, cause, gathered, kept)
-            if outcome is not None:
-                return outcome
-            # Another write of the same txn_id came first.
-            _, decided = self._chain.look(cause)
-            if decided is None:
-                raise overtaken(epoch)
-            return self._repeats.outcome_of(decided, cause, gathered.rows, "")
+            outcome = self._commit(replace(epoch, schema=kept), gathered)
+            return outcome if outcome is not None else self._came_second(epoch, cause, gathered)
+
+    def _came_second(
+        self, epoch: Epoch, cause: MicroBatch | BatchWrite, gathered: Gathered[S, C]
+    ) -> Outcome[C]:
+        """Another write of the same txn_id came first."""
+        _, decided = self._chain.look(cause)
+        if decided is None:
+            raise overtaken(epoch.context)
+        return self._repeats.outcome_of(decided, cause, gathered.rows, "")
 
     def _gather(
         self, cause: MicroBatch | BatchWrite, head: Head | None, results: Sequence[bytes]
@@ -92,7 +93,7 @@ class CollectedEpochs(EpochLoop[S, C, A]):
         """Tasks were given no state here, so what they report of it is new and replaces nothing."""
         files_of = tag_of(cause, self.ledger.sink_id)
         gathered = gather(self._sink, {}, results, Losers.POSSIBLE, sink_id=files_of)
-        states = {} if head is None else states_of(self._sink, head.record.states)
+        states = states_of(self._sink, kept_by(head))
         for subtask, new in gathered.prepared.states.items():
             states[subtask] = [*states.get(subtask, ()), *new]
         return replace(gathered, prepared=Prepared(gathered.prepared.committables, states))
@@ -138,9 +139,7 @@ def slot_for(
     writer = cause.writer if isinstance(cause, BatchWrite) else ""
     if writer or head is None:
         check_tag(writer or ledger.sink_id, ledger)
-    if writer:
-        return 0
-    return 0 if head is None else head.record.slot + 1
+    return 0 if writer else next_slot(head)
 
 
 def tag_of(cause: MicroBatch | BatchWrite, sink_id: str) -> str:
@@ -158,3 +157,11 @@ def counted(sink: Sink[S, C, A], rows: int, *, subtask: int, attempt: int) -> by
         state=EMPTY,
         metrics={},
     ).to_bytes()
+
+
+def _moved_on(epoch: EpochContext, slot: int | None) -> ConcurrentDriverError:
+    return ConcurrentDriverError(
+        f"another driver went on with sink '{epoch.sink_id}' while tasks wrote for slot {slot}; "
+        "what they wrote was discarded. Stop one of them; a restart goes on from the new state",
+        code="CONCURRENT_DRIVER",
+    )

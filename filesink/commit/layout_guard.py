@@ -168,13 +168,13 @@ class GuardLayout(PreCommitStage[HeldFile, Committable]):
         ledger = self._open_ledger(EXCLUSIVE)
         first, newest = min(layout.since for layout in coming.values()), -1
         decided: set[str] = set()
-        for record in ledger.newest_first():
+        for record in ledger.history.newest_first():
             newest = max(newest, record.slot)
             if record.slot < first:
                 break
             if record.files_of not in coming:
                 continue
-            if ledger.is_complete(record):
+            if ledger.history.is_complete(record):
                 waiting = [one for one in layouts if one.by and one.by != record.files_of]
                 still = [one for one in waiting if one.by in decided or newest <= one.since + _PATIENCE]
                 winner = replace(coming[record.files_of], by="", since=0)

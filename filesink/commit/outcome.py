@@ -33,14 +33,24 @@ class Outcome(Generic[C]):
     newly_left: Sequence[C] = ()
 
 
-def first_outcome(record: EpochRecord, committables: Sequence[C]) -> Outcome[C]:
+def first_outcome(
+    record: EpochRecord,
+    committables: Sequence[C],
+    *,
+    metrics: Mapping[str, int],
+    left: Sequence[C],
+    left_before: Sequence[C],
+) -> Outcome[C]:
     """That of an epoch which this driver has written, decided and published."""
     return Outcome(
         slot=record.slot,
         cause=record.cause,
         rows=record.rows,
         committables=committables,
+        metrics=metrics,
         decided_ms=record.decided_ms,
+        left=left,
+        newly_left=[one for one in left if one not in left_before],
     )
 
 

@@ -18,7 +18,7 @@ from filesink.ledger.completion import End
 from filesink.ledger.ledger import Ledger
 from filesink.ledger.record import EMPTY, EpochRecord, Section, TakenBack
 from filesink.ledger.transactions import is_valid, remember
-from filesink.ports import Clock
+from filesink.ports import Ports
 from filesink.retry import RETRIES, Backoff
 
 S = TypeVar("S")
@@ -44,22 +44,23 @@ class Publisher(Generic[S, C, A]):
     Args:
         sink: makes the committers, once each.
         ledger: where an epoch is marked complete.
-        clock: waits between retries.
+        ports: of the driver; its clock waits between retries.
         retries: further rounds without progress, for each tier.
 
     Raises:
         InternalError: ``NO_CODEC``; what the aggregated committer announces could not be put on record.
     """
 
-    def __init__(self, sink: Sink[S, C, A], ledger: Ledger, clock: Clock, *, retries: int = RETRIES) -> None:
+    def __init__(self, sink: Sink[S, C, A], ledger: Ledger, ports: Ports, *, retries: int = RETRIES) -> None:
         self._sink = sink
         self._ledger = ledger
-        self._clock = clock
+        self._clock = ports.clock
         self._retries = retries
         #: Of the record published last: what could not be removed, for the next epoch.
         self.left = EMPTY
         self._committer = sink.create_committer()
         self._aggregated = sink.create_aggregated_committer()
+        self._inventory = sink.open_inventory(ports)
         if self._aggregated is not None and sink.aggregated_codec is None:
             raise InternalError(
                 f"{type(sink).__name__} has an aggregated committer but no aggregated_codec", code="NO_CODEC"
@@ -98,7 +99,7 @@ class Publisher(Generic[S, C, A]):
         committables = record.committables.decode(self._sink.committable_codec)
         if not is_valid(record, self._ledger):
             self.discard(committables, record.announcement)
-            self._ledger.complete(record, left=self._ledger.left_before(record.slot))
+            self._ledger.complete(record, left=self._ledger.history.left_before(record.slot))
             return None
         if decider is Decider.EARLIER_DRIVER:
             self._committer.restore()
@@ -106,7 +107,7 @@ class Publisher(Generic[S, C, A]):
             self._carry_out(record, committables, decider)
         except StagedDataLost:
             # Another driver may have done all of it, and what it published been replaced since.
-            if not self._ledger.is_complete(record):
+            if not self._ledger.history.is_complete(record):
                 raise
         return committables
 
@@ -125,9 +126,25 @@ class Publisher(Generic[S, C, A]):
             )  # fmt: skip
             self.left = Section.of(self._sink.committable_codec, kept)
         self.announce(record, decider)
-        remember(record, self._ledger)
-        self._ledger.complete(record, left=self.left)
+        self.end(record, committables, left=self.left)
         self._end_of_what_it_takes_back(record)
+
+    def end(self, record: EpochRecord, committables: Sequence[C], *, left: Section) -> None:
+        """The end of ``publish``, when everything of the epoch is visible and announced: note and complete.
+
+        Args:
+            record: of the epoch.
+            committables: those that took effect; all but what was given up.
+            left: what of them is still to be removed.
+        """
+        remember(record, self._ledger)
+        if self._inventory is not None:
+            self._inventory.note(record, committables)
+        self._ledger.complete(record, left=left)
+
+    def newest_version(self) -> int:
+        """The newest version of the inventory, for the record of the epoch to be decided; 0 without one."""
+        return 0 if self._inventory is None else self._inventory.newest()
 
     def _end_of_what_it_takes_back(self, record: EpochRecord) -> None:
         """In an open chain nobody else would ever say that the slot of a void record is done with."""
@@ -181,12 +198,10 @@ class Publisher(Generic[S, C, A]):
             first, can_wait = committer.failure, all(map(may_wait, left))
             retries = min(_CLEANUP_RETRIES, self._retries) if can_wait else self._retries
             patience = patience or Backoff(self._clock, retries=retries)
-            is_permanent = isinstance(first, FilesinkError) and first.is_permanent
-            if is_permanent or not patience.wait():
+            if _is_permanent(first) or not patience.wait():
                 if can_wait:
                     return left
-                code = "PERMANENT" if is_permanent else "RETRIES"
-                raise _gave_up(slot, left, values, first, code=code) from first
+                raise _gave_up(slot, left, values, first) from first
             before = len(left)
             left = commit(left)
             if len(left) < before:
@@ -194,9 +209,12 @@ class Publisher(Generic[S, C, A]):
         return left
 
 
-def _gave_up(
-    slot: int, left: Sequence[T], values: Sequence[T], first: Exception | None, *, code: str
-) -> CommitFailedError:
+def _is_permanent(error: Exception | None) -> bool:
+    return isinstance(error, FilesinkError) and error.is_permanent
+
+
+def _gave_up(slot: int, left: Sequence[T], values: Sequence[T], first: Exception | None) -> CommitFailedError:
+    code = "PERMANENT" if _is_permanent(first) else "RETRIES"
     tried = "and trying again did not help" if code == "RETRIES" else "and trying again cannot help"
     reason = "The log says why" if first is None else f"The first failed with {type(first).__name__} {first}"
     return CommitFailedError(

@@ -19,8 +19,9 @@ import pyarrow as pa
 
 from filesink.api import Sink
 from filesink.errors import InternalError, SchemaError, StateCorruptError
+from filesink.ledger.head import Head
 from filesink.ledger.identity import EXCLUSIVE, OF_STREAMS
-from filesink.ledger.ledger import Head, Ledger
+from filesink.ledger.ledger import Ledger
 from filesink.ledger.record import EMPTY, BatchWrite, Cause, EpochRecord, Section, TakenBack
 from filesink.save_mode import SaveMode
 
@@ -68,7 +69,7 @@ def replaced_chains(cause: Cause, ledger: Ledger) -> Mapping[str, int]:
     """
     if not _starts_anew(cause):
         return {}
-    streams = [name for name in ledger.neighbours() if name.startswith(OF_STREAMS)]
+    streams = [name for name in ledger.directory.neighbours() if name.startswith(OF_STREAMS)]
     complete = {name: ledger.beside(name).directory.listing().complete for name in streams}
     return {name: max(slots) for name, slots in complete.items() if slots}
 
@@ -82,7 +83,7 @@ def _replaced_by(head: Head | None, ledger: Ledger) -> Section | None:
     if head is None or head.record.states:
         return None  # what it holds is still to be published
     newest, slot = None, _slot_that_counts(head.record, ledger)
-    for record in ledger.beside(EXCLUSIVE).newest_first():
+    for record in ledger.beside(EXCLUSIVE).history.newest_first():
         newest = newest or record
         if record.replaces.get(ledger.sink_id, -1) >= slot:
             return newest.schema

@@ -120,9 +120,9 @@ class ReplaceFiles(PreCommitStage[HeldFile, Committable]):
         """Names of the files of every epoch of others that is decided and not complete."""
         codec = CommittableCodec()
         found: set[str] = set()
-        for name in self._open_ledger(own).neighbours():
+        for name in self._open_ledger(own).directory.neighbours():
             ledger = self._open_ledger(name)
-            for record in ledger.publishing():
+            for record in ledger.history.publishing():
                 found |= _targets(record.committables.decode(codec))
             # A power cut may take a completion whose driver has died just now: then that driver's successor
             # would look for its files. It must not, once they are removed.

@@ -21,8 +21,10 @@ from filesink.errors import (
     ReplayMismatchError,
     ReplayTooOldError,
 )
+from filesink.ledger.folding import KEEP_BATCHES
+from filesink.ledger.head import Head
 from filesink.ledger.identity import OnNewQuery, check_stream
-from filesink.ledger.ledger import KEEP_BATCHES, Head, Ledger
+from filesink.ledger.ledger import Ledger
 from filesink.ledger.record import BatchWrite, Cause, EpochRecord, MicroBatch
 from filesink.ledger.transactions import find_write
 
@@ -112,7 +114,7 @@ def _check_gap(cause: MicroBatch, last: MicroBatch, ledger: Ledger, options: Epo
 
 
 def _find(cause: MicroBatch, last: MicroBatch, ledger: Ledger, kept: int) -> EpochRecord:
-    record = ledger.find(cause.query_id, cause.batch_id)
+    record = ledger.history.find(cause.query_id, cause.batch_id)
     if record is None:
         raise ReplayTooOldError(
             f"batch {cause.batch_id} comes back, the newest is {last.batch_id}, and the ledger keeps the "

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Generic, TypeVar
 
-from filesink.api import Metrics, Sink, SinkWriter, WriterContext
+from filesink.api import OF_STAGES, EpochContext, Metrics, Sink, SinkWriter, WriterContext
 from filesink.errors import InternalError, StateCorruptError
 from filesink.framing import check_field, frame, from_json, to_json, unframe
 from filesink.ledger.record import EMPTY, Section
@@ -90,6 +90,20 @@ class WriteTask(Generic[S, C, A]):
     driver_ms: int
     time_zone: str
     states: Mapping[int, Section] = field(default_factory=dict)
+
+    @staticmethod
+    def of(
+        epoch: EpochContext, sink: Sink[S, C, A], *, states: Mapping[int, Section], time_zone: str
+    ) -> WriteTask[S, C, A]:
+        """The work of ``epoch``, after a record with ``states``."""
+        return WriteTask(
+            sink=sink,
+            sink_id=epoch.sink_id,
+            slot=epoch.slot,
+            driver_ms=epoch.now_ms,
+            time_zone=time_zone,
+            states={subtask: state for subtask, state in states.items() if subtask != OF_STAGES},
+        )
 
     def run(self, subtask: int, attempt: int, batches: Iterable[pa.RecordBatch]) -> bytes:
         """Write one partition. Called in the task; ``attempt`` counts from 0."""

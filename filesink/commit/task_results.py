@@ -9,6 +9,7 @@ from typing import Generic, TypeVar
 from filesink.api import Prepared, Sink
 from filesink.commit.task import TaskResult, decode_states
 from filesink.errors import InternalError
+from filesink.ledger.head import Head
 from filesink.ledger.record import Section
 from filesink.ports import Losers
 
@@ -60,21 +61,31 @@ def gather(
     if len({result.subtask for result in parsed}) != len(parsed):
         raise InternalError("two results for one partition; please report this", code="TWO_RESULTS")
     committables: list[C] = []
-    metrics: dict[str, int] = {}
     for result in parsed:
         found = result.committables.decode(sink.committable_codec)
         states = {result.subtask: decode_states(sink, result.state)}
         sink.check_reported(Prepared(found, states), sink_id=sink_id)
         committables += found
-        for name, value in result.metrics.items():
-            metrics[name] = metrics.get(name, 0) + value
     return Gathered(
         prepared=Prepared(committables, states_of(sink, kept, parsed)),
         reported=tuple(committables),
         rows=sum(result.rows for result in parsed),
-        metrics=metrics,
+        metrics=_added_up(parsed),
         losers=Losers.POSSIBLE if any(result.attempt for result in parsed) else losers,
     )
+
+
+def _added_up(results: Sequence[TaskResult]) -> dict[str, int]:
+    metrics: dict[str, int] = {}
+    for result in results:
+        for name, value in result.metrics.items():
+            metrics[name] = metrics.get(name, 0) + value
+    return metrics
+
+
+def kept_by(head: Head | None) -> Mapping[int, Section]:
+    """The states in the newest record."""
+    return {} if head is None else head.record.states
 
 
 def states_of(

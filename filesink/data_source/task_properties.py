@@ -1,4 +1,4 @@
-"""What Spark tells a running task: its context, and local properties of the query and the session."""
+"""What Spark tells a running task: local properties of the query and the session."""
 
 from __future__ import annotations
 
@@ -10,14 +10,6 @@ from filesink.spark.query_internals import BATCH_ID, QUERY_ID
 
 _ZONE = "spark.sql.session.timeZone"
 _CONTINUOUS = "__is_continuous_processing"
-
-
-def task_context() -> TaskContext:
-    """The context of the running task."""
-    context = TaskContext.get()
-    if context is None:
-        raise InternalError("Spark gave this task no TaskContext", code="NO_TASK_CONTEXT")
-    return context
 
 
 def micro_batch_of(context: TaskContext) -> MicroBatch:

@@ -12,13 +12,14 @@ from filesink.commit.replay import EpochOptions, History
 from filesink.commit.task import WriteTask
 from filesink.data_source.options import HiveTable, announcing
 from filesink.data_source.task_message import Report, TaskMessage
-from filesink.data_source.task_properties import session_zone, task_context
+from filesink.data_source.task_properties import session_zone
 from filesink.file_sink.tiers import FileTiers
 from filesink.ledger.record import BatchWrite, MicroBatch
 from filesink.metastore.announcements import Announced
 from filesink.parts.committables import Committable, HeldFile
 from filesink.ports import Ports
-from filesink.system import SystemClock, SystemIds, ThreadRunner
+from filesink.spark.input.job import task_context
+from filesink.system import SystemClock, SystemIds, ThreadRunner, this_driver
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -90,6 +91,6 @@ class DataSourceWrite:
         return CollectedEpochs(
             announcing(self.sink, self.table),
             ledger,
-            ports=Ports(clock=SystemClock(), ids=SystemIds(), runner=ThreadRunner()),
+            ports=Ports(clock=SystemClock(), ids=SystemIds(), runner=ThreadRunner(), who=this_driver()),
             options=replace(self.epochs, history=History.NONE if later else History.POSSIBLE),
         )

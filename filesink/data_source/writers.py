@@ -15,11 +15,12 @@ from pyspark.sql.datasource import (
 from filesink.commit.external_epochs import tag_of
 from filesink.data_source.save_modes import ModeOf, reported_mode, session_mode
 from filesink.data_source.task_message import Report
-from filesink.data_source.task_properties import continuous_processing, micro_batch_of, task_context
+from filesink.data_source.task_properties import continuous_processing, micro_batch_of
 from filesink.data_source.write import DataSourceWrite
 from filesink.errors import InternalError
 from filesink.ledger.identity import stream_sink_id
 from filesink.ledger.record import BatchWrite, MicroBatch
+from filesink.spark.input.job import task_context
 
 if TYPE_CHECKING:
     import pyarrow as pa

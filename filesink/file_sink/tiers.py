@@ -14,10 +14,13 @@ from filesink.buckets.contract import file_columns, find_column
 from filesink.buckets.event_time import check_time_column
 from filesink.buckets.projection import check_names, record_projection
 from filesink.buckets.recorded_partitions import check_layout, partition_columns, with_layout
-from filesink.commit.committer import FileCommitter, VerifyStage
+from filesink.commit.committer import FileCommitter
 from filesink.commit.delete_permission import RequireRemoval, check_removal
 from filesink.commit.layout_guard import Guarded, GuardLayout, OnOtherLayout
 from filesink.commit.replaced_files import ReplaceFiles
+from filesink.inventory import sweeping
+from filesink.inventory.folding import HISTORY_MS
+from filesink.inventory.noting import FileInventory
 from filesink.ledger.directory import twins
 from filesink.ledger.ledger import Ledger
 from filesink.ledger.sweep import NOT_SWEPT, Chain, hidden_files, leftovers
@@ -37,7 +40,9 @@ from filesink.parts.stages.closed_parts import Compaction, MergeParts, Waiting
 from filesink.parts.stages.held_rows import CountHeldRows
 from filesink.parts.stages.merger import SinkFiles
 from filesink.parts.stages.open_parts import CloseParts
+from filesink.parts.stages.verify import VerifyStage
 from filesink.parts.writer import FileWriter
+from filesink.ports import Ports
 from filesink.save_mode import SaveMode
 from filesink.storage.api import Store
 from formats.avro.writer import AvroOptions
@@ -72,6 +77,7 @@ class FileTiers(Sink[HeldFile, Committable, Announced]):
         skip: called with each partition that cannot be announced, which is then no error; see
             ``recover(announce="skip")``.
         on_other_layout: what happens to an epoch whose files do not fit those that are there.
+        history_ms: how long the inventory remembers epochs, and files that are gone.
     """
 
     address: Callable[[], Store]
@@ -82,6 +88,7 @@ class FileTiers(Sink[HeldFile, Committable, Announced]):
     emptied: Collection[str] = ()
     skip: Callable[[str], object] | None = None
     on_other_layout: OnOtherLayout = OnOtherLayout.REFUSE
+    history_ms: int = HISTORY_MS
     save_modes: ClassVar[Collection[SaveMode]] = tuple(SaveMode)
 
     def __getstate__(self) -> dict[str, Any]:
@@ -135,6 +142,10 @@ class FileTiers(Sink[HeldFile, Committable, Announced]):
                 return strategy.stage(compactor, files)
             case Waiting() as waiting:
                 return MergeParts(files, waiting)
+
+    def open_inventory(self, ports: Ports) -> FileInventory:
+        """See ``Sink.open_inventory``: beside the ledgers."""
+        return FileInventory(self.address(), ports, history_ms=self.history_ms)
 
     def open_ledger(self, sink_id: str) -> Ledger:
         """See ``Sink.open_ledger``: below ``_filesink`` of the base path."""
@@ -243,6 +254,8 @@ class FileTiers(Sink[HeldFile, Committable, Announced]):
             pending = {file.target for file in touched if isinstance(file, PendingFile)}
             directories = sorted({parent(path) for path in pending.union(chain.named)})
         dead = list(leftovers(chain, hidden_files(store, directories)))
+        if touched is None:
+            dead += sweeping.dead(store, oldest=None)
         for leftover in dead:
             store.discard(leftover.path)
         return len(dead)

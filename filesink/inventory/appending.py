@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import logging
 from dataclasses import replace
-from typing import Final
 
 from filesink.errors import FilesinkError, StateCorruptError
 from filesink.inventory import chains
@@ -31,7 +30,7 @@ from filesink.storage.api import Store
 
 log = logging.getLogger("filesink")
 
-FOLD_EVERY: Final = 64  # versions; folding in steps keeps the cost of an epoch flat
+FOLD_EVERY = 64  # versions; folding in steps keeps the cost of an epoch flat
 
 
 class Inventory:
@@ -41,7 +40,7 @@ class Inventory:
         store: where it lives.
         clock: of the driver.
         ids: name segments, and the inventory itself.
-        fold_every: how many versions are folded at a time.
+        fold_every: how many versions are folded at a time; ``None`` for ``FOLD_EVERY``.
         history_ms: how long epochs, and files that are removed, are remembered.
     """
 
@@ -51,13 +50,13 @@ class Inventory:
         *,
         clock: Clock,
         ids: Ids,
-        fold_every: int = FOLD_EVERY,
+        fold_every: int | None = None,
         history_ms: int = HISTORY_MS,
     ) -> None:
         self._store = store
         self._clock = clock
         self._ids = ids
-        self._fold_every = fold_every
+        self._fold_every = fold_every or FOLD_EVERY
         self._reader = Reader(store, clock)
         self._folder = Folder(store, clock=clock, ids=ids, history_ms=history_ms)
         self._known: Look | None = None

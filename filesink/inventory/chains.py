@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from filesink.ledger.directory import LedgerDirectory, ledger_ids
+from filesink.ledger.directory import COMPACTION, LedgerDirectory, ledger_ids
 from filesink.ledger.identity import EXCLUSIVE
-from filesink.ledger.ledger import COMPACTION, Ledger
+from filesink.ledger.ledger import Ledger
 from filesink.ledger.record import EpochRecord
 from filesink.parts.committables import CommittableCodec, PendingFile, SupersededFile
 from filesink.parts.recorded_paths import check_record
@@ -43,7 +43,7 @@ def at_work(store: Store) -> dict[str, AtWork]:
     found: dict[str, AtWork] = {}
     for sink_id in ledger_ids(store):
         ledger = _ledger(store, sink_id)
-        for slot in ledger.half_done():
+        for slot in ledger.history.half_done():
             record = ledger.read(slot)
             if record is not None:
                 paths = frozenset(file.target for file in _pending(record))
@@ -56,9 +56,9 @@ def superseded(store: Store) -> dict[str, set[str]]:
 
     By the last offline compaction that is complete; one that is at work will say so itself.
     """
-    head = _ledger(store, EXCLUSIVE).newest()
+    head = _ledger(store, EXCLUSIVE).history.newest()
     finished = -1 if head is None else head.finished_slot
-    for record in _ledger(store, COMPACTION).newest_first():
+    for record in _ledger(store, COMPACTION).history.newest_first():
         if record.slot <= finished:
             found: dict[str, set[str]] = {}
             for file in record.committables.decode(CommittableCodec()):
@@ -75,7 +75,7 @@ def kept_rows(store: Store) -> dict[str, int]:
 
 def newest_columns(store: Store) -> bytes:
     """Columns of the newest input of any chain, as Arrow serialises them; ``b""`` if none are known."""
-    heads = (_ledger(store, sink_id).newest() for sink_id in ledger_ids(store))
+    heads = (_ledger(store, sink_id).history.newest() for sink_id in ledger_ids(store))
     known = [head.record for head in heads if head is not None and head.record.schema.data]
     newest = max(known, key=lambda record: record.decided_ms, default=None)
     return b"" if newest is None else newest.schema.data
@@ -83,7 +83,7 @@ def newest_columns(store: Store) -> bytes:
 
 def _kept(store: Store) -> Iterator[EpochRecord]:
     for sink_id in ledger_ids(store):
-        yield from _ledger(store, sink_id).newest_first()
+        yield from _ledger(store, sink_id).history.newest_first()
 
 
 def _pending(record: EpochRecord) -> list[PendingFile]:

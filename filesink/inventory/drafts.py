@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
-from filesink.inventory.entry import AddedFile, Cause, Draft, Who
+from filesink.inventory.entry import AddedFile, Cause, Draft
 from filesink.inventory.schemas import schema_id
 from filesink.ledger import record as ledger_record
 from filesink.ledger.record import BatchWrite, EpochRecord, MicroBatch, OfflineCompaction
@@ -17,6 +17,7 @@ from filesink.parts.committables import (
     SupersededFile,
     UndoneFile,
 )
+from filesink.ports import Who
 
 NOBODY: Final = Who()
 _KINDS: Final[dict[type[ledger_record.Cause], str]] = {
@@ -35,7 +36,6 @@ def draft_of(
     *,
     visible_ms: int,
     who: Who = NOBODY,
-    source: str = "",
 ) -> Draft:
     """What is appended for an epoch whose files are visible.
 
@@ -44,7 +44,6 @@ def draft_of(
         committables: those of the record that were carried out: without files that were given up.
         visible_ms: now, in milliseconds since 1970 UTC.
         who: commits it.
-        source: text of the offsets of its input.
     """
     files = list(committables)
     added = tuple(
@@ -64,7 +63,7 @@ def draft_of(
         rows=record.rows,
         size=sum(file.size for file in added),
         who=who,
-        source=source,
+        source=record.offsets,
         schema=schema_id(columns),
         added=added,
         removed=tuple(dict.fromkeys(path for file in files if (path := _gone(file)))),

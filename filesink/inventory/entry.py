@@ -14,12 +14,14 @@ from typing import Any, Final
 from filesink.errors import SecurityError, StateCorruptError
 from filesink.framing import check_field, frame, from_json, to_json, unframe
 from filesink.naming import check_relative, parent
+from filesink.ports import Who
 
 ENTRY_VERSION: Final = 1
 #: Kind of the epoch that says what an adopted path holds; all other kinds are those of the ledger's causes.
 ADOPTED: Final = "adopted"
 _KIND: Final = "inventory-entry"
 _NUMBERS: Final = ("slot", "decided_ms", "visible_ms", "rows", "size")
+_WHO: Final[Mapping[str, type[Any]]] = {"application": str, "user": str, "host": str}
 _TEXTS: Final = ("sink", "nonce", "source", "schema")
 
 
@@ -74,19 +76,6 @@ class Cause:
             check_field(name, getattr(self, name), str)
         if self.batch_id is not None:
             check_field("batch_id", self.batch_id, int)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Who:
-    """Whose program made the epoch visible; each ``""`` if it is not known."""
-
-    application: str = ""
-    user: str = ""
-    host: str = ""
-
-    def __post_init__(self) -> None:
-        for name in ("application", "user", "host"):
-            check_field(name, getattr(self, name), str)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -171,7 +160,7 @@ class Entry:
             epoch = Draft(
                 **{name: value[name] for name in (*_NUMBERS, *_TEXTS)},
                 cause=Cause(**value["cause"]),
-                who=Who(**value["who"]),
+                who=Who(**checked(value["who"], _WHO)),
                 added=tuple(_added(value["added"])),
                 removed=tuple(value["removed"]),
             )

@@ -104,3 +104,29 @@ def unfinished(listing: Listing, version: int) -> Iterator[Leftover]:
         if listing.is_settled(target, version=version):
             path = f"{DIRECTORY}/{entry.name}"
             yield Leftover(path=path, size=entry.size, reason=f"{target} is there, or not needed any more")
+
+
+def dead(store: Store, oldest: int | None) -> Iterator[Leftover]:
+    """What crashes have left of files that were being put: not needed any more, or from before ``oldest``.
+
+    Args:
+        store: where the inventory lives.
+        oldest: milliseconds since 1970 UTC, by the clock of the store; ``None`` where age tells nothing.
+    """
+    listing = Listing.of(store.list(DIRECTORY))
+    if not listing.hidden:
+        return
+    version = max([_folded_to(store, listing), *listing.entries])
+    yield from unfinished(listing, version)
+    for entry, target in listing.hidden:
+        old = oldest is not None and entry.mtime_ms < oldest
+        if old and not listing.is_settled(target, version=version):
+            path = f"{DIRECTORY}/{entry.name}"
+            yield Leftover(path=path, size=entry.size, reason="it has not changed for a long time")
+
+
+def _folded_to(store: Store, listing: Listing) -> int:
+    """The version of the newest mark; 0 where it cannot be told, so that nothing is taken for needless."""
+    path = mark_path(listing.marks[-1]) if listing.marks else ""
+    data = store.read(path) if path else None
+    return 0 if data is None else Mark.from_bytes(data, where=path).version

@@ -20,6 +20,11 @@ from filesink.storage.api import Entry, Kind, Store
 
 FileKind = Literal["record", "complete", "mark"]
 
+#: How the name of an open chain begins, see rule 5 of ``filesink.ledger.ledger``.
+APPENDS = "appends"
+#: The ledger that holds a copy of each record of offline compaction, in the slots of another chain.
+COMPACTION = "compaction"
+
 _UNFINISHED = re.compile(r"\.([0-9]{12})\.(?:record|complete|mark)\.")
 _SINK_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 _FILE = re.compile(r"([0-9]{12})\.(record|complete|mark)")
@@ -42,6 +47,10 @@ class Listing:
     def folded_to(self) -> int:
         """The newest mark; -1 without one."""
         return self.marks[-1] if self.marks else -1
+
+    def last_slot(self) -> int:
+        """The newest slot that is decided; -1 for a new chain."""
+        return max([self.folded_to(), *self.records[-1:]])
 
     def has_folded(self, slot: int) -> bool:
         """Whether ``slot`` is below the newest mark."""
@@ -99,8 +108,14 @@ class LedgerDirectory:
     """The directory of the chain of one sink. Every method looks at the store."""
 
     def __init__(self, store: Store, sink_id: str) -> None:
+        self.sink_id = sink_id
         self.path = f"{LEDGER_ROOT}/{sink_id}"
         self._store = store
+
+    @property
+    def is_open(self) -> bool:
+        """Whether records here need nothing of each other."""
+        return self.sink_id == APPENDS or self.sink_id.startswith(f"{APPENDS}-")
 
     def path_of(self, slot: int, kind: FileKind) -> str:
         """Where the file of that kind stands, or would."""
@@ -130,6 +145,18 @@ class LedgerDirectory:
         for entry in self._store.list(self.path):
             if found := _UNFINISHED.match(entry.name):
                 yield f"{self.path}/{entry.name}", int(found[1]), entry
+
+    def is_there(self) -> bool:
+        """Whether anything was ever put here."""
+        return self.sink_id in ledger_ids(self._store)
+
+    def neighbours(self) -> list[str]:
+        """Ids of the other sinks that have a ledger below the same base path."""
+        return [name for name in ledger_ids(self._store) if name != self.sink_id]
+
+    def twins(self, sink_id: str) -> list[str]:
+        """See ``twins``, of this module."""
+        return twins(self._store, sink_id)
 
     def changed_ms(self) -> int:
         """When anything was put here last, by the store's clock, in milliseconds since 1970 UTC."""

@@ -25,7 +25,9 @@ from dataclasses import replace
 from enum import Enum
 
 from filesink.errors import ConfigError, IdentityError, ReplayTooOldError
-from filesink.ledger.ledger import APPENDS, Head, Ledger
+from filesink.ledger.directory import APPENDS
+from filesink.ledger.head import Head
+from filesink.ledger.ledger import Ledger
 from filesink.ledger.record import BatchWrite, Cause, MicroBatch
 from filesink.naming import sink_tag
 from filesink.ports import Ids
@@ -100,7 +102,7 @@ def check_tag(sink_id: str, ledger: Ledger) -> None:
     Raises:
         IdentityError: ``TAG_TAKEN``.
     """
-    taken = ledger.twins(sink_id)
+    taken = ledger.directory.twins(sink_id)
     if taken:
         raise IdentityError(
             f"the files of '{sink_id}' would bear the tag of '{taken[0]}', which has written here "
@@ -144,7 +146,7 @@ def check_stream(
 
 def _earlier(query_id: str, head: Head, ledger: Ledger) -> MicroBatch | None:
     """The newest batch of a query that others have followed."""
-    known = ledger.last_batch_of(query_id)
+    known = ledger.history.last_batch_of(query_id)
     if known is None and query_id in head.record.queries:
         known = MicroBatch(query_id=query_id, batch_id=head.record.queries[query_id], fingerprint="")
     return known
@@ -153,7 +155,7 @@ def _earlier(query_id: str, head: Head, ledger: Ledger) -> MicroBatch | None:
 def _may_be_forgotten(batch: MicroBatch, head: Head, ledger: Ledger) -> bool:
     """Whether a query that nothing is known of may have written here: only earlier releases forgot any."""
     all_known = head.record.version >= KNOWS_QUERIES and FORGOTTEN not in head.record.queries
-    return ledger.has_folded() and (batch.batch_id > 0 or not all_known)
+    return ledger.history.has_folded() and (batch.batch_id > 0 or not all_known)
 
 
 def queries_of(cause: Cause, head: Head | None, ledger: Ledger) -> dict[str, int]:
@@ -162,10 +164,10 @@ def queries_of(cause: Cause, head: Head | None, ledger: Ledger) -> dict[str, int
         return {}
     last, known = head.record.last_batch, dict(head.record.queries)
     if head.record.version < KNOWS_QUERIES:
-        for record in ledger.newest_first():
+        for record in ledger.history.newest_first():
             if record.last_batch is not None:
                 known.setdefault(record.last_batch.query_id, record.last_batch.batch_id)
-        if ledger.has_folded():
+        if ledger.history.has_folded():
             known[FORGOTTEN] = 0
     if last is not None:
         known[last.query_id] = last.batch_id
@@ -200,7 +202,7 @@ def _check_old_names(
             continue
         if known is not None and (
             last.batch_id <= known.batch_id
-            or ledger.beside(head.record.sink_id).find(known.query_id, known.batch_id) is not None
+            or ledger.beside(head.record.sink_id).history.find(known.query_id, known.batch_id) is not None
         ):
             continue
         what = (
@@ -221,8 +223,8 @@ def _check_old_names(
 
 def _streams_beside(ledger: Ledger) -> Iterator[tuple[Head, MicroBatch]]:
     """Other chains that a micro-batch has written to; those of batch writes may have names of this kind."""
-    for name in ledger.neighbours():
-        head = ledger.beside(name).newest() if name.startswith(OF_STREAMS) else None
+    for name in ledger.directory.neighbours():
+        head = ledger.beside(name).history.newest() if name.startswith(OF_STREAMS) else None
         last = None if head is None else head.record.last_batch
         if head is not None and last is not None:
             yield head, last

@@ -19,8 +19,9 @@ from filesink.save_mode import SaveMode
 
 T = TypeVar("T")
 
-# 1 had neither schema nor offline compaction; up to 2 no completion said which record it is of.
-RECORD_VERSION = 3
+# 1 had neither schema nor offline compaction; up to 2 no completion said which record it is of; up to 3 there
+# were no offsets, and no inventory.
+RECORD_VERSION = 4
 _FIELDS = {"slot": int, "nonce": str, "sink_id": str, "decided_ms": int, "rows": int}
 _SUBTASK = re.compile("-1|0|[1-9][0-9]{0,17}")  # one text for each number; -1 is ``api.OF_STAGES``
 _CAUSE_FIELDS = {
@@ -145,6 +146,8 @@ class EpochRecord:
             whose files it has found, if they were not gone.
         queries: every query but that of ``last_batch`` that has written to this chain, and its newest batch.
         digest: of the rows that came in, whatever their order; ``""`` if it was not computed.
+        offsets: of the input, as Spark's offset log has them; ``""`` if they are not known, or too long.
+        after_version: the newest version of the inventory when this was decided; its own is a later one.
         version: of the bytes that this was read from.
     """
 
@@ -163,6 +166,8 @@ class EpochRecord:
     replaces: Mapping[str, int] = field(default_factory=dict)
     queries: Mapping[str, int] = field(default_factory=dict)
     digest: str = ""
+    offsets: str = ""
+    after_version: int = 0
     version: int = field(default=RECORD_VERSION, compare=False)
 
     @property
@@ -192,6 +197,8 @@ class EpochRecord:
             **({"replaces": dict(sorted(self.replaces.items()))} if self.replaces else {}),
             **({"queries": dict(sorted(self.queries.items()))} if self.queries else {}),
             **({"digest": self.digest} if self.digest else {}),
+            **({"offsets": self.offsets} if self.offsets else {}),
+            **({"after_version": self.after_version} if self.after_version else {}),
             "sections": [[name, section.version, len(section.data)] for name, section in sections],
         }
         body = b"".join(section.data + b"\n" for _, section in sections)
@@ -208,13 +215,7 @@ class EpochRecord:
         line, _, body = payload.partition(b"\n")
         head = from_json(line, where=where)
         try:
-            for name, kind in _FIELDS.items():
-                check_field(name, head[name], kind)
-            numbers = {**head.get("replaces", {}), **head.get("queries", {})}
-            for sink_id, slot in numbers.items():
-                check_field("replaces", sink_id, str)
-                check_field("replaces", slot, int)
-            check_field("digest", head.get("digest", ""), str)
+            _check_fields(head)
             sections = _sections(head.pop("sections"), body)
             last, cause = _last_batch(head.pop("last_batch")), _cause_from_json(head.pop("cause"))
             return EpochRecord(
@@ -230,6 +231,18 @@ class EpochRecord:
             )
         except (TypeError, ValueError, KeyError, AttributeError) as error:
             raise StateCorruptError(f"{where} is malformed: {type(error).__name__}", code="JSON") from error
+
+
+def _check_fields(head: dict[str, Any]) -> None:
+    for name, kind in _FIELDS.items():
+        check_field(name, head[name], kind)
+    numbers = {**head.get("replaces", {}), **head.get("queries", {})}
+    for sink_id, slot in numbers.items():
+        check_field("replaces", sink_id, str)
+        check_field("replaces", slot, int)
+    check_field("digest", head.get("digest", ""), str)
+    check_field("offsets", head.get("offsets", ""), str)
+    check_field("after_version", head.get("after_version", 0), int)
 
 
 def _sections(entries: list[Any], body: bytes) -> dict[str, Section]:

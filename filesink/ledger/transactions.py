@@ -11,7 +11,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from filesink.errors import ConcurrentDriverError
-from filesink.ledger.ledger import COMPACTION, Ledger
+from filesink.ledger.directory import COMPACTION
+from filesink.ledger.ledger import Ledger
 from filesink.ledger.record import BatchWrite, EpochRecord, OfflineCompaction, TakenBack
 
 _LAST_WITH_LEDGERS = 2
@@ -55,8 +56,8 @@ def remember(record: EpochRecord, ledger: Ledger) -> None:
             if memory.decide(copy).nonce == copy.nonce:
                 memory.complete(copy)
                 # Its slots are a few of another chain's, maybe none at which a chain is folded.
-                memory.fold(newest=0, keep=1)
-                memory.sweep(copy.slot)  # no epoch of its own will
+                memory.folding.fold(newest=0, keep=1)
+                memory.folding.sweep(copy.slot)  # no epoch of its own will
         case TakenBack(slot=slot):
             undone = ledger.read(slot)
             if undone is not None:
@@ -74,7 +75,7 @@ def _forget(undone: EpochRecord, ledger: Ledger) -> None:
         case BatchWrite(remembered_in=name) if name:
             ledger.claims(name).take_back(undone)
         case OfflineCompaction():
-            ledger.beside(COMPACTION).retract(undone.slot)
+            ledger.beside(COMPACTION).folding.retract(undone.slot)
         case _:
             pass
 

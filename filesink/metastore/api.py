@@ -23,9 +23,10 @@ from __future__ import annotations
 
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
+from typing import TypeVar
 
 from filesink.arguments import instance_of
 from filesink.buckets.partition_paths import DEFAULT_PARTITION, fragment, partition_values
@@ -35,6 +36,7 @@ from filesink.ports import SerialRunner, TaskRunner
 _NAME = re.compile(r"[A-Za-z0-9_]{1,128}")
 
 Values = tuple[str, ...]
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,6 +83,11 @@ class TableKind(Enum):
     MANAGED = "MANAGED_TABLE"
     OTHER = "other"  # views and whatever else cannot be written to
 
+    @staticmethod
+    def of(text: str | None) -> TableKind:
+        """The kind by Hive's word for it."""
+        return next((kind for kind in TableKind if kind.value == text), TableKind.OTHER)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StorageFormat:
@@ -112,6 +119,10 @@ class Table:
     parameters: Mapping[str, str] = field(default_factory=dict)
     bucket_columns: tuple[str, ...] = ()
 
+    def column_names(self) -> list[str]:
+        """Of the columns, and of the partition keys."""
+        return [column.name for column in (*self.columns, *self.partition_keys)]
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Partition:
@@ -136,6 +147,11 @@ class TableChange:
     parameters: Mapping[str, str] = field(default_factory=dict)
     location: str | None = None
 
+    def missing_from(self, columns: Iterable[str]) -> tuple[Column, ...]:
+        """The new columns that are not among ``columns``, the names of those of the table and of its keys."""
+        known = {name.lower() for name in columns}
+        return tuple(column for column in self.new_columns if column.name.lower() not in known)
+
 
 class Metastore(ABC):
     """A catalog of tables; see the promises above.
@@ -149,6 +165,13 @@ class Metastore(ABC):
     @abstractmethod
     def get_table(self, name: TableName) -> Table | None:
         """The table, or ``None`` if there is none."""
+
+    def existing_table(self, name: TableName) -> Table:
+        """The table; raises ``MetastoreConflictError`` (``TABLE_NOT_FOUND``) if there is none."""
+        found = self.get_table(name)
+        if found is None:
+            raise no_table(name)
+        return found
 
     @abstractmethod
     def create_table(self, table: Table) -> None:
@@ -183,6 +206,11 @@ class Metastore(ABC):
 
     def close(self) -> None:  # noqa: B027 - most have nothing to let go of
         """Close the connection. The next call opens a new one."""
+
+
+def batches(values: Sequence[T], most: int) -> list[Sequence[T]]:
+    """``values`` in their order, so many at a time."""
+    return [values[start : start + most] for start in range(0, len(values), most)]
 
 
 def check_metastore(metastore: object) -> Metastore:

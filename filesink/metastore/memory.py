@@ -63,11 +63,9 @@ class MemoryMetastore(Metastore):
         """See ``Metastore.alter_table``."""
         found = self.tables.find(name)
         table = found.table
-        known = {column.name.lower() for column in (*table.columns, *table.partition_keys)}
-        added = tuple(column for column in change.new_columns if column.name.lower() not in known)
         found.table = replace(
             table,
-            columns=table.columns + added,
+            columns=table.columns + change.missing_from(table.column_names()),
             parameters={**table.parameters, **change.parameters},
             location=table.location if change.location is None else change.location,
         )

@@ -14,7 +14,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, TypeVar
+from typing import Literal
 
 import pyarrow as pa
 
@@ -28,6 +28,7 @@ from filesink.metastore.api import (
     TableKind,
     TableName,
     Values,
+    batches,
     check_metastore,
     no_table,
 )
@@ -47,7 +48,6 @@ from filesink.metastore.tables.partitions import (
 from filesink.metastore.tables.readers import check_readers
 
 log = logging.getLogger("filesink")
-T = TypeVar("T")
 
 _BATCH = 500  # partitions between two looks; a batch that is done stays done
 
@@ -110,13 +110,13 @@ class MetastorePolicy(CommitPolicy):
             wanted = table_for(self.table, self._create, site, schema)
             check_readers(wanted, site, schema)
             self.metastore.create_table(wanted)
-            table = self._existing()
+            table = self.metastore.existing_table(self.table)
         check_readers(table, site, schema)
         added = new_columns(table, site, schema)
         if added and self._on_new_columns == "add":
             check_evolvable(table)
             self.metastore.alter_table(self.table, TableChange(new_columns=added))
-            table = self._existing()
+            table = self.metastore.existing_table(self.table)
         check_table(table, site, schema)
         self._schema = schema
 
@@ -129,7 +129,7 @@ class MetastorePolicy(CommitPolicy):
                 elsewhere.
             SchemaError: its columns no longer fit those that ``prepare`` was given.
         """
-        table = self._existing()
+        table = self.metastore.existing_table(self.table)
         check_readers(table, site, pa.schema([]) if self._schema is None else self._schema)
         if self._schema is not None:
             check_table(table, site, self._schema)
@@ -141,7 +141,7 @@ class MetastorePolicy(CommitPolicy):
             return
         known = self.metastore.runner.run(
             lambda values: self._known(table, {one: wanted[one] for one in values}, site, so_far=BEFORE),
-            _batches(list(wanted)),
+            batches(list(wanted), _BATCH),
         )
         self._look = _Look(table=table, absent=frozenset(wanted).difference(*known))
 
@@ -152,18 +152,14 @@ class MetastorePolicy(CommitPolicy):
             MetastoreConflictError: the table is gone or has other keys, or a partition is elsewhere.
         """
         look, self._look = self._look, None
-        left = self.metastore.runner.run(lambda batch: self._left_of(batch, site, look), _batches(partitions))
+        left = self.metastore.runner.run(
+            lambda batch: self._left_of(batch, site, look), batches(partitions, _BATCH)
+        )
         return [one for batch in left for one in batch]
 
     def close(self) -> None:
         """See ``CommitPolicy.close``."""
         self.metastore.close()
-
-    def _existing(self) -> Table:
-        table = self.metastore.get_table(self.table)
-        if table is None:
-            raise no_table(self.table)
-        return table
 
     def _left_of(
         self, batch: Sequence[CommittedPartition], site: Site, look: _Look | None
@@ -179,7 +175,7 @@ class MetastorePolicy(CommitPolicy):
         return ()
 
     def _announce(self, batch: Sequence[CommittedPartition], site: Site, look: _Look | None) -> None:
-        table = self._existing() if look is None else look.table
+        table = self.metastore.existing_table(self.table) if look is None else look.table
         batch = [one for one in batch if one.file_count or can_be_of(table, one)]
         if not table.partition_keys:
             self._describe_table(table, batch, site)
@@ -240,10 +236,6 @@ class MetastorePolicy(CommitPolicy):
             changed = statistics(one, site.store, table.parameters)
             if any(table.parameters.get(name) != value for name, value in changed.items()):
                 self.metastore.alter_table(self.table, TableChange(parameters=changed))
-
-
-def _batches(values: Sequence[T]) -> list[Sequence[T]]:
-    return [values[start : start + _BATCH] for start in range(0, len(values), _BATCH)]
 
 
 def _changed(

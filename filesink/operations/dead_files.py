@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from filesink.file_sink.tiers import FileTiers, chain_of
+from filesink.inventory import sweeping
 from filesink.ledger.identity import EXCLUSIVE
 from filesink.ledger.layouts import Layouts
 from filesink.ledger.ledger import Ledger
@@ -79,6 +80,7 @@ class DeadFiles:
                 yield from self._of_chain(ledger, files, newest.get(tag), oldest)
         yield from self._without_chain(seen, oldest)
         yield from Layouts(self._store).dead(oldest)
+        yield from sweeping.dead(self._store, oldest)
 
     def _of_chain(
         self, ledger: Ledger, files: Sequence[Hidden], newest: Finished | None, oldest: int | None
@@ -86,7 +88,8 @@ class DeadFiles:
         chain = self._chain(ledger, oldest)
         if not ledger.is_open:
             ours = [file for file in files if not file.path.startswith(ledger.directory.path)]
-            check_tail(chain, [*ours, *([newest] if newest else [])], decided=ledger.last_slot())
+            decided = ledger.directory.listing().last_slot()
+            check_tail(chain, [*ours, *([newest] if newest else [])], decided=decided)
         yield from leftovers(chain, files)
 
     def _without_chain(self, seen: dict[str, list[Hidden]], oldest: int | None) -> Iterator[Leftover]:
@@ -101,9 +104,9 @@ class DeadFiles:
         """Every batch write whose record is kept: its files have a tag of their own."""
         for ledger in self._ledgers.all():
             if ledger.is_open or ledger.sink_id == EXCLUSIVE:
-                records = list(ledger.newest_first())
+                records = list(ledger.history.newest_first())
                 # Asked afterwards: one that is decided between the two looks is no leftover of a write.
-                unfinished = {record.slot for record in ledger.publishing()}
+                unfinished = {record.slot for record in ledger.history.publishing()}
                 for record in records:
                     if record.files_of != record.sink_id:
                         is_done = record.slot not in unfinished

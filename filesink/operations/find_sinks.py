@@ -87,7 +87,7 @@ def _is_write_of(store: Store, sink_id: str, uid: str) -> bool:
     """Whether a ledger is that of a named write of ``uid``."""
     if not sink_id.startswith("txn-"):
         return False
-    head = Ledger(store, sink_id).newest()
+    head = Ledger(store, sink_id).history.newest()
     txn_id = getattr(head.record.cause, "txn_id", "") if head is not None else ""
     return bool(txn_id) and txn_name(uid, txn_id) == sink_id
 

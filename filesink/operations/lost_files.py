@@ -20,10 +20,10 @@ from filesink.commit.task_results import states_of
 from filesink.errors import StorageError
 from filesink.ledger.ledger import Ledger
 from filesink.ledger.record import EMPTY, RECORD_VERSION, EpochRecord, Section, Upkeep
-from filesink.ledger.transactions import remember
 from filesink.metastore.announcements import Announcement
 from filesink.metastore.skipping_committer import refused
 from filesink.operations.retraction import replaced_and_gone
+from filesink.operations.sink_ledgers import go_on_with
 from filesink.parts.committables import (
     Committable,
     HeldFile,
@@ -66,11 +66,10 @@ class GivingUp:
             raise StorageError(
                 f"{len(left)} files could not be published; call recover() again", code="RETRY"
             )
-        publisher = Publisher(self._tiers, ledger, self._ports.clock)
+        publisher = Publisher(self._tiers, ledger, self._ports)
         publisher.announce(record, Decider.EARLIER_DRIVER)
+        publisher.end(record, there, left=Section.of(codec, left) if left else EMPTY)
         publisher.close()
-        remember(record, ledger)
-        ledger.complete(record, left=Section.of(codec, left) if left else EMPTY)
         outcome = Outcome(
             slot=record.slot, cause=record.cause, rows=record.rows, committables=there, replayed=True
         )
@@ -133,11 +132,14 @@ class GivingUp:
             rows=0,
             committables=Section.of(self._tiers.committable_codec, []),
             announcement=EMPTY,
+            offsets="",
             version=RECORD_VERSION,
             states={subtask: section for subtask, section in sections.items() if section.data},
         )
-        ledger.go_on_with(following)
-        ledger.complete(following, left=ledger.left_before(following.slot))
+        go_on_with(following, ledger)
+        publisher = Publisher(self._tiers, ledger, self._ports)
+        publisher.end(following, [], left=ledger.history.left_before(following.slot))
+        publisher.close()
 
     def _is_lost(self, file: PendingFile) -> bool:
         return self._store.is_lost(file.staged, file.target)

@@ -111,7 +111,7 @@ class Maintenance:
         )
 
     def _recover_chain(self, retraction: Retraction, ledger: Ledger, lost: Lost, found: _Recovered) -> None:
-        unfinished = ledger.unfinished()
+        unfinished = ledger.history.unfinished()
         for record in unfinished:
             if not self._ledgers.is_ours(ledger, record):
                 continue
@@ -154,7 +154,7 @@ class Maintenance:
     ) -> tuple[Outcome[Committable] | None, int]:
         """Take ``record`` back or publish what is left of it, as the user wants; and the rows given up."""
         if _is_taken_back(retraction, ledger, record, lost):
-            return self._carry_through(ledger, ledger.unfinished()[0], lost)
+            return self._carry_through(ledger, ledger.history.unfinished()[0], lost)
         return self._giving_up.publish_the_rest(ledger, record)
 
     def _carry_through(

@@ -22,10 +22,12 @@ from typing import TYPE_CHECKING
 from filesink.commit.task import encode_states
 from filesink.commit.task_results import states_of
 from filesink.errors import ConcurrentDriverError, IdentityError, SecurityError, StagedDataLost, StorageError
+from filesink.ledger.head import Head
 from filesink.ledger.identity import queries_of
-from filesink.ledger.ledger import Head, Ledger
+from filesink.ledger.ledger import Ledger
 from filesink.ledger.record import BatchWrite, EpochRecord, MicroBatch, Section, TakenBack
 from filesink.naming import join, name_of, parent, parse_hidden
+from filesink.operations.sink_ledgers import go_on_with
 from filesink.parts.committables import (
     Committable,
     DiscardFile,
@@ -100,13 +102,13 @@ class Retraction:
         self._store.sync()
         voided = _Voided(record=record, before=before, states=states, copies=copies)
         following = self._following(voided, ledger)
-        if ledger.is_complete(record):  # while files were copied
+        if ledger.history.is_complete(record):  # while files were copied
             raise ConcurrentDriverError(
                 f"epoch {record.slot} of sink '{record.sink_id}' has been completed meanwhile, by a query or "
                 "by a server that was late; nothing was taken back. Stop the query before recover()",
                 code="CONCURRENT_DRIVER",
             )
-        ledger.go_on_with(following)
+        go_on_with(following, ledger)
 
     def _following(self, voided: _Voided, ledger: Ledger) -> EpochRecord:
         """The record that undoes the epoch: the state before it holds again, with the copies in it."""
@@ -154,7 +156,7 @@ class Retraction:
             for file in committables
             if isinstance(file, PendingFile) and file.staged.path not in lost
         ]
-        left = ledger.left_before(voided.record.slot)
+        left = ledger.history.left_before(voided.record.slot)
         kept_on = left.decode(codec) if left.data else []
         return Section.of(codec, [*undone, *(DiscardFile(path=path) for path in voided.copies), *kept_on])
 

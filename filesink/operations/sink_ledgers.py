@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from filesink.errors import ConcurrentDriverError
 from filesink.file_sink.tiers import FileTiers
-from filesink.ledger.directory import ledger_ids
+from filesink.ledger.directory import APPENDS, ledger_ids
 from filesink.ledger.identity import EXCLUSIVE, OF_STREAMS, append_sink_id, stream_sink_id, txn_name
-from filesink.ledger.ledger import APPENDS, Ledger
+from filesink.ledger.ledger import Ledger
+from filesink.ledger.open_chain import append
 from filesink.ledger.record import BatchWrite, EpochRecord, TakenBack
 from filesink.ports import Clock
 from filesink.storage.api import Store
@@ -46,6 +48,21 @@ class SinkLedgers:
             return True
         # Earlier releases: a txn_id had a chain of its own.
         return isinstance(cause, BatchWrite) and record.sink_id == txn_name(uid, cause.txn_id)
+
+
+def go_on_with(record: EpochRecord, ledger: Ledger) -> None:
+    """Decide an epoch of ``recover``, which does not wait for others.
+
+    Raises:
+        ConcurrentDriverError: a query goes on with the chain.
+    """
+    if ledger.is_open:
+        append(record, ledger)
+    elif ledger.decide(record).nonce != record.nonce:
+        raise ConcurrentDriverError(
+            f"a query of sink '{record.sink_id}' is running; stop it before recover()",
+            code="CONCURRENT_DRIVER",
+        )
 
 
 def _chains_of(uid: str) -> tuple[str, ...]:

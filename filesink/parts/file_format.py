@@ -20,7 +20,7 @@ from filesink.parts.part_writer import PartWriter, SizeHint
 from filesink.parts.row_part_writer import RowPartWriter
 from filesink.storage.api import Output
 from formats import columns, file_extensions
-from formats.api import BaseEncoder, BulkWriterFactory
+from formats.api import BaseEncoder, BulkWriterFactory, Format
 from formats.errors import FormatError
 
 _LONG_NAME: Final = 64  # characters; less than any version of Arrow cuts
@@ -58,7 +58,7 @@ class BulkFormat:
 FileFormat = RowFormat | BulkFormat
 
 
-def code_of(format_: FileFormat) -> BaseEncoder | BulkWriterFactory:
+def code_of(format_: FileFormat) -> Format:
     """The encoder or factory behind a format: what knows extension, options and types."""
     match format_:
         case RowFormat(encoder):

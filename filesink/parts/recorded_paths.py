@@ -26,9 +26,8 @@ from typing import assert_never
 from filesink.api import Prepared
 from filesink.errors import SecurityError, StateCorruptError
 from filesink.framing import is_plain
-from filesink.ledger.directory import is_sink_id
+from filesink.ledger.directory import COMPACTION, is_sink_id
 from filesink.ledger.identity import EXCLUSIVE
-from filesink.ledger.ledger import COMPACTION
 from filesink.ledger.record import BatchWrite, Cause, EpochRecord, MicroBatch, TakenBack
 from filesink.naming import (
     LEDGER_ROOT,

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from filesink.api import OF_STAGES
-from filesink.ledger.directory import ledger_ids
-from filesink.ledger.ledger import COMPACTION, Ledger
+from filesink.ledger.directory import COMPACTION, ledger_ids
+from filesink.ledger.ledger import Ledger
 from filesink.ledger.record import EpochRecord, Section
 from filesink.metastore.announcements import Announcement, AnnouncementCodec
 from filesink.parts.committables import HeldFile, HeldFileCodec
@@ -58,7 +58,7 @@ def sink_states(store: Store) -> list[SinkState]:
 
 def _state(store: Store, sink_id: str) -> SinkState:
     ledger = Ledger(store, sink_id, check=check_record)
-    head = ledger.newest()
+    head = ledger.history.newest()
     if head is None:
         return SinkState(
             id=sink_id, uid=_uid(sink_id), query_id=_query(sink_id), slot=-1, decided=None, complete=True
@@ -72,7 +72,7 @@ def _state(store: Store, sink_id: str) -> SinkState:
         query_id=_query(sink_id) if record.last_batch is None else record.last_batch.query_id,
         slot=record.slot,
         decided=moment(record.decided_ms),
-        complete=not ledger.half_done(),
+        complete=not ledger.history.half_done(),
         open_parts=len({held.group for held in parts}),
         open_rows=sum(held.rows for held in parts),
         waiting_files=len(waiting),

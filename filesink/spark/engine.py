@@ -180,7 +180,8 @@ class SparkEngine(Generic[S, C, A]):
         sink_id = stream_sink_id(self.sink.uid, run.ids.query_id)
         self._join(sink_id, df.sparkSession, run.ids)
         with self._loops.use(sink_id, df.sparkSession) as loop:
-            outcome = loop.run(run.micro_batch(batch_id), replace(first_job, df=df), on_gap=on_gap)
+            cause, offsets = run.micro_batch(batch_id)
+            outcome = loop.run(cause, replace(first_job, df=df), on_gap=on_gap, offsets=offsets)
         self._outcomes.append(outcome)
 
     def finish(self) -> Outcome[C] | None:

@@ -12,9 +12,9 @@ from filesink.api import Sink
 from filesink.commit.epoch import EpochLoop
 from filesink.commit.outcome import Outcome
 from filesink.commit.replay import EpochOptions
-from filesink.ports import Clock, Ids, Ports
+from filesink.ports import Clock, Ids, Ports, Who
 from filesink.spark.runner import SparkRunner
-from filesink.system import SystemClock, SystemIds
+from filesink.system import SystemClock, SystemIds, this_driver
 
 S = TypeVar("S")
 C = TypeVar("C")
@@ -48,6 +48,10 @@ def name_of(sink: Sink[S, C, A], options: EngineOptions) -> str:
     return f"filesink {options.name or type(sink).__name__}"
 
 
+def _who(session: SparkSession) -> Who:
+    return this_driver(str(session.sparkContext.applicationId))
+
+
 def open_loop(
     sink: Sink[S, C, A], options: EngineOptions, sink_id: str, session: SparkSession
 ) -> EpochLoop[S, C, A]:
@@ -57,6 +61,6 @@ def open_loop(
     return EpochLoop(
         sink,
         sink.open_ledger(sink_id),
-        ports=Ports(clock=options.clock, ids=options.ids, runner=runner),
+        ports=Ports(clock=options.clock, ids=options.ids, runner=runner, who=_who(session)),
         options=replace(options.epochs, keep_batches=max(options.epochs.keep_batches, keep)),
     )

@@ -34,6 +34,9 @@ QUERY_ID = "sql.streaming.queryId"
 BATCH_ID = "streaming.sql.batchId"
 RUN_ID = "spark.jobGroup.id"
 
+_MOST_OFFSETS = 64 << 10  # bytes that go on record: those of a few thousand Kafka partitions
+_BEFORE_OFFSETS = 2  # lines of an entry: its version, and the settings of the query
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunIds:
@@ -57,8 +60,8 @@ class QueryRun:
     _path: Any  # Hadoop's class Path
     _bytes_of: Any  # a function: all bytes of a stream
 
-    def micro_batch(self, batch_id: int) -> MicroBatch:
-        """The identity of a batch, with the fingerprint of its offsets. Called once per batch.
+    def micro_batch(self, batch_id: int) -> tuple[MicroBatch, str]:
+        """The identity of a batch, with the fingerprint of its offsets, and these. Called once per batch.
 
         Raises:
             ConfigError: ``TRIGGER``; the batch has no entry in the offset log.
@@ -74,9 +77,10 @@ class QueryRun:
                 "'asyncProgressTrackingEnabled' and use a micro-batch trigger",
                 code="TRIGGER",
             )
-        return MicroBatch(
+        batch = MicroBatch(
             query_id=self.ids.query_id, batch_id=batch_id, fingerprint=hashlib.sha256(data).hexdigest()
         )
+        return batch, _offsets(data)
 
     def _read(self, path: str) -> bytes | None:
         """A file of the checkpoint; ``None`` if it is absent."""
@@ -241,6 +245,12 @@ def _require_exactly_once(execution: Any) -> None:
             "that stay. Use .outputMode('append')",
             code="OUTPUT_MODE",
         )
+
+
+def _offsets(entry: bytes) -> str:
+    """The offsets in an entry of the offset log, a line for each source; ``""`` if they are too long."""
+    lines = entry.decode(errors="replace").splitlines()[_BEFORE_OFFSETS:]
+    return "\n".join(lines) if len(entry) <= _MOST_OFFSETS else ""
 
 
 def _lookup(session: SparkSession, query_id: str) -> Any:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
-from typing import TYPE_CHECKING, BinaryIO, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
-from filesink.storage.api import Deletion, Entry, Output, PutResult, Removal, Store
-from filesink.storage.bucket_ids import Refusal
-from filesink.storage.staged import Piece, Staged
+from filesink.storage.api import Output, Store
+from filesink.storage.staged import Staged
+from filesink.storage.wrapped import WrappedStore
 
 if TYPE_CHECKING:
     from formats.api import Buffer
@@ -36,106 +36,23 @@ class Fault:
 
 
 #: Asked before each operation with its name (that of the method of ``Store``; ``write``, ``close``
-#: and ``discard`` for outputs) and its path (``""`` for ``prepare``, ``sync`` and
-#: ``sync_directories``; the target for ``promote`` and ``publish``).
+#: and ``discard`` for outputs) and its path, see ``WrappedStore``.
 Plan = Callable[[str, str], Fault | None]
 
 
-class FaultyStore(Store):
+class FaultyStore(WrappedStore):
     """Does what ``store`` does unless ``plan`` has a fault for it."""
 
     def __init__(self, store: Store, plan: Plan) -> None:
-        self.name = store.name
-        self._store = store
+        super().__init__(store)
         self._plan = plan
-
-    def prepare(self) -> None:
-        """See ``Store.prepare``."""
-        perform(self._plan, ("prepare", ""), self._store.prepare)
-
-    def removal(self) -> Removal:
-        """See ``Store.removal``."""
-        return perform(self._plan, ("removal", ""), self._store.removal)
 
     def create(self, path: str, *, target: str | None) -> Output:
         """See ``Store.create``. Without effect by itself, so only its output fails."""
         return FaultyOutput(self._store.create(path, target=target), path, self._plan)
 
-    def refusal(self, path: str) -> Refusal | None:
-        """See ``Store.refusal``. Without effect."""
-        return self._store.refusal(path)
-
-    def sync(self) -> None:
-        """See ``Store.sync``."""
-        perform(self._plan, ("sync", ""), self._store.sync)
-
-    def promote(self, held: Staged, target: str) -> Staged:
-        """See ``Store.promote``."""
-        return perform(self._plan, ("promote", target), lambda: self._store.promote(held, target))
-
-    def concat(self, pieces: Sequence[Piece], path: str, *, target: str | None) -> Staged:
-        """See ``Store.concat``."""
-        return perform(self._plan, ("concat", path), lambda: self._store.concat(pieces, path, target=target))
-
-    def verify(self, staged: Staged) -> None:
-        """See ``Store.verify``."""
-        perform(self._plan, ("verify", staged.path), lambda: self._store.verify(staged))
-
-    def publish(self, staged: Staged, target: str) -> None:
-        """See ``Store.publish``."""
-        perform(self._plan, ("publish", target), lambda: self._store.publish(staged, target))
-
-    def is_published(self, staged: Staged, target: str) -> bool:
-        """See ``Store.is_published``."""
-        return perform(self._plan, ("is_published", target), lambda: self._store.is_published(staged, target))
-
-    def sync_directories(self, directories: Iterable[str]) -> None:
-        """See ``Store.sync_directories``."""
-        perform(self._plan, ("sync_directories", ""), lambda: self._store.sync_directories(directories))
-
-    def release(self, staged: Staged) -> None:
-        """See ``Store.release``."""
-        perform(self._plan, ("release", staged.path), lambda: self._store.release(staged))
-
-    def discard(self, path: str) -> None:
-        """See ``Store.discard``."""
-        perform(self._plan, ("discard", path), lambda: self._store.discard(path))
-
-    def put_if_absent(self, path: str, data: bytes) -> PutResult:
-        """See ``Store.put_if_absent``."""
-        return perform(self._plan, ("put_if_absent", path), lambda: self._store.put_if_absent(path, data))
-
-    def read(self, path: str) -> bytes | None:
-        """See ``Store.read``."""
-        return perform(self._plan, ("read", path), lambda: self._store.read(path))
-
-    def delete(self, path: str) -> None:
-        """See ``Store.delete``."""
-        perform(self._plan, ("delete", path), lambda: self._store.delete(path))
-
-    def delete_if_unchanged(self, path: str, *, size: int, version: str) -> Deletion:
-        """See ``Store.delete_if_unchanged``."""
-        return perform(
-            self._plan,
-            ("delete_if_unchanged", path),
-            lambda: self._store.delete_if_unchanged(path, size=size, version=version),
-        )
-
-    def list(self, directory: str) -> list[Entry]:
-        """See ``Store.list``."""
-        return perform(self._plan, ("list", directory), lambda: self._store.list(directory))
-
-    def scan(self, directory: str) -> Iterator[Entry]:
-        """See ``Store.scan``."""
-        yield from perform(self._plan, ("scan", directory), lambda: self._store.scan(directory))
-
-    def find(self, path: str) -> Entry | None:
-        """See ``Store.find``."""
-        return perform(self._plan, ("find", path), lambda: self._store.find(path))
-
-    def open_input(self, path: str) -> BinaryIO:
-        """See ``Store.open_input``."""
-        return perform(self._plan, ("open_input", path), lambda: self._store.open_input(path))
+    def _call(self, operation: str, path: str, effect: Callable[[], T]) -> T:
+        return perform(self._plan, (operation, path), effect)
 
 
 class FaultyOutput:

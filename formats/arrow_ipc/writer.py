@@ -95,21 +95,20 @@ class ArrowBulkWriter(BufferedBulkWriter):
         self._plain = pa.schema([columns.nullable(field, _plain_type) for field in schema], metadata)
         self._writer: Any = None
 
+    def _begin(self) -> None:
+        with self._output.asked() as stream:
+            options = pa.ipc.IpcWriteOptions(compression=self._codec)
+            self._writer = pa.ipc.new_file(stream, self._plain, options=options)
+
     def _put(self, table: pa.Table) -> None:
         with self._output.asked() as stream:
-            self._open(stream).write_table(columns.as_schema(table, self._plain).combine_chunks())
+            self._writer.write_table(columns.as_schema(table, self._plain).combine_chunks())
             stream.flush()
 
     def _end(self) -> None:
         with self._output.asked() as stream:
-            self._open(stream).close()
+            self._writer.close()
             stream.detach()
-
-    def _open(self, stream: Any) -> Any:
-        if self._writer is None:
-            options = pa.ipc.IpcWriteOptions(compression=self._codec)
-            self._writer = pa.ipc.new_file(stream, self._plain, options=options)
-        return self._writer
 
 
 def _plain_type(kind: Any) -> Any:

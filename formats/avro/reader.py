@@ -35,30 +35,35 @@ def open_reader(
 ) -> pa.RecordBatchReader:
     """See ``ReadableFormat.open_reader`` and ``open_split``; any Avro file of records, whoever wrote it."""
     require_fastavro()  # who asks with no file at all learns it, too
-    file.seek(0)
-    header = avro_container.read_header(file)
-    begin = file.tell()
-    try:
-        avro = json.loads(header.metadata[_SCHEMA])
-    except (KeyError, ValueError, RecursionError) as error:
-        raise FormatError("the header of the Avro file has no schema", kind="value") from error
-    whole = resolved(avro, kind="value")
-    records = _Records(
-        header=header,
-        avro=avro_types.without_times(avro),
-        whole=whole,
-        schema=avro_types.arrow_schema(whole),
-        guard=guard_of(file),
-    )
+    guard = guard_of(file)
+    with guard.naming():
+        file.seek(0)
+        records = _records(avro_container.read_header(file), guard)
+        begin = file.tell()
 
     def batches() -> Iterator[pa.RecordBatch]:
         file.seek(begin)
         if split is None:
             yield from records.batches(file)
-        elif avro_container.seek_block(file, header.marker, split):
+        elif avro_container.seek_block(file, records.header.marker, split):
             yield from records.batches(file, split.end)
 
-    return reading.reader(records.schema, batches, wanted=schema, guard=records.guard)
+    return reading.reader(records.schema, batches, wanted=schema, guard=guard)
+
+
+def _records(header: Header, guard: Guard) -> _Records:
+    try:
+        avro = json.loads(header.metadata[_SCHEMA])
+    except (KeyError, ValueError, RecursionError) as error:
+        raise FormatError("the header of the Avro file has no schema", kind="value") from error
+    whole = resolved(avro, kind="value")
+    return _Records(
+        header=header,
+        avro=avro_types.without_times(avro),
+        whole=whole,
+        schema=avro_types.arrow_schema(whole),
+        guard=guard,
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -199,17 +199,12 @@ class AvroBulkWriter(BufferedBulkWriter):
         self._marker = b""
 
     def _put(self, table: pa.Table) -> None:
-        self._begin()
         for batch in table.combine_chunks().to_batches():
             self._output.write(self._factory.blocks(batch, self._marker))
 
-    def _end(self) -> None:
-        self._begin()
-
     def _begin(self) -> None:
-        if not self._marker:
-            self._marker = self._factory.make_marker()
-            self._output.write(self._factory.file_header(self._schema, self._marker))
+        self._marker = self._factory.make_marker()
+        self._output.write(self._factory.file_header(self._schema, self._marker))
 
 
 def _cut(records: Column, size: int) -> Iterator[tuple[int, memoryview]]:

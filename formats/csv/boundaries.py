@@ -20,6 +20,7 @@ from formats.columns import Offsets
 from formats.csv.options import CsvOptions
 from formats.csv.records import Doubling
 from formats.errors import FormatError
+from formats.read_limits import guard_of
 from formats.splitting import Split
 from formats.text import charsets
 from formats.text.text_file import behind_feeds
@@ -34,10 +35,11 @@ def splits(file: BinaryIO, *, target: int, options: CsvOptions) -> list[Split]:
         return splitting.of_bytes(file, target=target)
     size = splitting.size_of(file)
     places = np.array(splitting.places(size, target), np.int64)
-    try:
-        return splitting.between(_starts(file, places, options), size)
-    except UnicodeError as error:
-        raise FormatError(f"the file is not text in {options.charset}", kind="value") from error
+    with guard_of(file).naming():
+        try:
+            return splitting.between(_starts(file, places, options), size)
+        except UnicodeError as error:
+            raise FormatError(f"the file is not text in {options.charset}", kind="value") from error
 
 
 def _starts(file: BinaryIO, places: Offsets, options: CsvOptions) -> Iterator[int]:

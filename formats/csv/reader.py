@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import codecs
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any, BinaryIO, Final
@@ -26,18 +26,7 @@ from formats.splitting import Split
 from formats.text import line_reader
 from formats.text.text_file import TextFile
 
-_READ: Final[tuple[Callable[[Any], bool], ...]] = (
-    columns.is_text,
-    pt.is_boolean,
-    pt.is_integer,
-    pt.is_float32,
-    pt.is_float64,
-    pt.is_decimal128,
-    pt.is_date,
-    pt.is_timestamp,
-    pt.is_time,
-    pt.is_null,
-)
+_BEGINNING: Final = 16 << 10  # bytes read at a time of the first record, which most often is a header
 _OF_A_COLUMN: Final = 1 << 10  # bytes of memory, whatever is in it
 _IN_COLUMN: Final = re.compile(r"In CSV column #(\d+)")  # how Arrow says where a value is wrong
 
@@ -50,14 +39,10 @@ def open_reader(
     With a header columns are taken by name. Without one they are those of ``schema`` in its order, of
     which a file may lack the last ones, and a byte order mark at its beginning is no part of a value.
     """
-    wanted = line_reader.require_columns(schema, "CSV")
+    wanted = line_reader.require_columns(
+        schema, "CSV", others=(pt.is_date, pt.is_timestamp, pt.is_time, pt.is_null)
+    )
     check_readable(options)
-    for field in wanted:
-        if not any(is_read(field.type) for is_read in _READ):
-            raise FormatError(
-                f"column {field.name!r} of type {field.type} cannot be read from CSV: read it as a string",
-                kind="option",
-            )
     parser = _Parser(options, wanted, guard_of(file))
     return reading.reader(wanted, lambda: _batches(file, parser, split), wanted=None, guard=parser.guard)
 
@@ -78,7 +63,8 @@ def _batches(file: BinaryIO, parser: _Parser, split: Split | None) -> Iterator[p
     names: list[str] | None = None
     try:
         if split is not None and split.start > 0:
-            for first in islice(parser.pieces(TextFile(file=file, charset=charset)), 1):
+            beginning = TextFile(file=file, charset=charset, most=_BEGINNING)
+            for first in islice(parser.pieces(beginning), 1):
                 names, _ = parser.names(first)
         for piece in parser.pieces(TextFile(file=file, charset=charset, split=split)):
             begin, is_first = 0, names is None

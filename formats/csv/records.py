@@ -119,7 +119,7 @@ def _without_escapes(cells: Bytes, *, quote: int, escape: int, is_inside: bool) 
     """The same text with doubled quotes, and whether its end is inside of quotes."""
     quotes, escapes = cells == quote, cells == escape
     if not escapes.any():
-        return cells, bool(_inside(quotes, is_inside=is_inside)[-1])
+        return cells, (np.count_nonzero(quotes) + is_inside) % 2 == 1
     is_odd = _before(escapes) % 2 == 1
     inside = _inside(quotes & ~is_odd, is_inside=is_inside)
     doubling = np.append(quotes[1:], False) & escapes & inside & ~is_odd

@@ -17,22 +17,12 @@ from typing import Any, BinaryIO, Final
 import pyarrow as pa
 import pyarrow.types as pt
 
-from formats import columns, reading
+from formats import reading
 from formats.errors import FormatError
 from formats.excel.sheet_rows import CheckedSheet
 from formats.read_limits import Guard, guard_of
 from formats.text import line_reader
 
-_READ: Final[tuple[Callable[[Any], bool], ...]] = (
-    columns.is_text,
-    pt.is_boolean,
-    pt.is_integer,
-    pt.is_float32,
-    pt.is_float64,
-    pt.is_decimal128,
-    pt.is_date32,
-    lambda kind: pt.is_timestamp(kind) and kind.tz is None,
-)
 _ESCAPED: Final = re.compile("_x([0-9A-Fa-f]{4})_")  # how cells hold control characters, and such text
 _ROWS: Final = 10_000  # at a time
 _SHEETS: Final = "xl/worksheets"
@@ -42,14 +32,12 @@ _OF_A_CELL: Final = 16  # bytes of memory, but for its text
 def open_reader(file: BinaryIO, *, schema: pa.Schema | None) -> pa.RecordBatchReader:
     """See ``BulkWriterFactory.open_reader``; ``schema`` is needed."""
     library = _library()
-    wanted = line_reader.require_columns(schema, "Excel")
-    for field in wanted:
-        if not any(is_read(field.type) for is_read in _READ):
-            raise FormatError(
-                f"column {field.name!r} of type {field.type} cannot be read from Excel: read it as a string, "
-                "and a time with a zone as one without",
-                kind="option",
-            )
+    wanted = line_reader.require_columns(
+        schema,
+        "Excel",
+        others=(pt.is_date32, lambda kind: pt.is_timestamp(kind) and kind.tz is None),
+        advice="read it as a string, and a time with a zone as one without",
+    )
     guard = guard_of(file)
     return reading.reader(wanted, lambda: _batches(file, library, wanted, guard), wanted=None, guard=guard)
 
@@ -137,16 +125,11 @@ def _column(rows: list[tuple[Any, ...]], field: Any, place: int | None) -> Any:
     is_day = pt.is_date(field.type)
     texts = [_text(row[place], is_day=is_day) if place < len(row) else None for row in rows]
     try:
-        return pa.array(texts, pa.string()).cast(_parsed(field.type)).cast(field.type)
+        return pa.array(texts, pa.string()).cast(reading.with_fractions(field.type)).cast(field.type)
     except pa.ArrowException as error:
         raise FormatError(
             f"column {field.name!r} holds a cell that is no {field.type}", kind="value"
         ) from error
-
-
-def _parsed(kind: Any) -> Any:
-    """The type to parse text as: Python writes six digits after the second, or none."""
-    return pa.timestamp("us") if pt.is_timestamp(kind) and kind.unit in ("s", "ms") else kind
 
 
 def _unescaped(text: str) -> str:

@@ -118,7 +118,6 @@ class ExcelWriter(BufferedBulkWriter):
         self._row = 0
 
     def _put(self, table: pa.Table) -> None:
-        self._begin()
         values = [
             _cells(column, name) for name, column in zip(table.column_names, table.columns, strict=True)
         ]
@@ -141,21 +140,18 @@ class ExcelWriter(BufferedBulkWriter):
             self._sheet.write_number(self._row, position, value)
 
     def _end(self) -> None:
-        self._begin()
         with self._output.asked():
             self._book.close()
 
     def _begin(self) -> None:
-        if self._book is None:
-            directory = tempfile.mkdtemp(prefix="filesink-")
-            weakref.finalize(self, shutil.rmtree, directory, ignore_errors=True)
-            self._book = _library()(self._output, {"constant_memory": True, "tmpdir": directory})
-            days, times = (
-                self._book.add_format({"num_format": code})
-                for code in ("yyyy-mm-dd", "yyyy-mm-dd hh:mm:ss.000")
-            )
-            self._formats = [days if pt.is_date(field.type) else times for field in self._schema]
-            self._next_sheet()
+        directory = tempfile.mkdtemp(prefix="filesink-")
+        weakref.finalize(self, shutil.rmtree, directory, ignore_errors=True)
+        self._book = _library()(self._output, {"constant_memory": True, "tmpdir": directory})
+        days, times = (
+            self._book.add_format({"num_format": code}) for code in ("yyyy-mm-dd", "yyyy-mm-dd hh:mm:ss.000")
+        )
+        self._formats = [days if pt.is_date(field.type) else times for field in self._schema]
+        self._next_sheet()
 
     def _next_sheet(self) -> None:
         self._sheets += 1

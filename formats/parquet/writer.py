@@ -186,26 +186,23 @@ class ParquetBulkWriter(BufferedBulkWriter):
         )
         self._output = ArrowOutput(output)
         self._factory = factory
-        self._writer: pq.ParquetWriter | None = None
+        self._writer: Any = None
+
+    def _begin(self) -> None:
+        with self._output.asked() as stream:
+            self._writer = self._factory.open(stream, self._factory.file_schema(self._schema))
 
     def _put(self, table: pa.Table) -> None:
         with self._output.asked() as stream:
-            writer = self._open(stream)
-            schema: Any = writer.schema
             # The writer gives up on a dictionary that changes within a row group.
-            records = columns.as_schema(table, schema).unify_dictionaries()
-            writer.write_table(records, row_group_size=table.num_rows)
+            records = columns.as_schema(table, self._writer.schema).unify_dictionaries()
+            self._writer.write_table(records, row_group_size=table.num_rows)
             stream.flush()
 
     def _end(self) -> None:
         with self._output.asked() as stream:
-            self._open(stream).close()
+            self._writer.close()
             stream.detach()
-
-    def _open(self, stream: pa.NativeFile) -> pq.ParquetWriter:
-        if self._writer is None:
-            self._writer = self._factory.open(stream, self._factory.file_schema(self._schema))
-        return self._writer
 
 
 def _check_level(name: Compression, level: object) -> None:

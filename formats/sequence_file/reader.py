@@ -53,10 +53,12 @@ def open_reader(
         split: whose records are wanted; ``None`` for all.
     """
     file.seek(0)
-    try:
-        header, begin = read_header(file), file.tell()
-    except (EOFError, ValueError) as error:
-        raise FormatError("the file is no SequenceFile, or it is cut off", kind="value") from error
+    guard = guard_of(file)
+    with guard.naming():
+        try:
+            header, begin = read_header(file), file.tell()
+        except (EOFError, ValueError) as error:
+            raise FormatError("the file is no SequenceFile, or it is cut off", kind="value") from error
     if header.codec is not None and header.codec not in _STREAMS:
         raise FormatError(
             f"SequenceFiles with {header.codec[:80]!r} cannot be read here, only with {', '.join(_STREAMS)}",
@@ -69,7 +71,7 @@ def open_reader(
             f"the file has no column, or two of the name {names[1]!r}: name both in the factory",
             kind="option",
         )
-    found, guard = pa.schema(fields), guard_of(file)
+    found = pa.schema(fields)
 
     def batches() -> Iterator[pa.RecordBatch]:
         file.seek(begin)

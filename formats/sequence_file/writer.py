@@ -193,11 +193,9 @@ class SequenceFileWriter(BufferedBulkWriter):
         self._factory = factory
         self._names = factory.names(schema)
         self._sync = factory.make_sync()
-        self._begun = False
         self._since_sync = 0
 
     def _put(self, table: pa.Table) -> None:
-        self._begin()
         for batch in table.combine_chunks().to_batches(max_chunksize=sequence_reader.MOST_RECORDS):
             key, value = self._names
             keys = _empty(batch.num_rows) if key is None else _bytes_of(batch, key)
@@ -208,13 +206,8 @@ class SequenceFileWriter(BufferedBulkWriter):
             else:
                 self._write_records(keys, values)
 
-    def _end(self) -> None:
-        self._begin()
-
     def _begin(self) -> None:
-        if not self._begun:
-            self._begun = True
-            self._output.write(self._factory.header(self._schema, self._sync))
+        self._output.write(self._factory.header(self._schema, self._sync))
 
     def _block(self, keys: Column, values: Column) -> bytes:
         pieces = [

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from typing import Final
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.types as pt
 
-from formats import reading
+from formats import columns, reading
 from formats.errors import FormatError
 from formats.read_limits import Guard, guard_of
 from formats.text.text_file import TextFile
 
 _BLOCK: Final = 1 << 20  # bytes read at a time
 _FEED: Final = ord("\n")
+IsKind = Callable[[Any], bool]
+_PLAIN: Final[tuple[IsKind, ...]] = (
+    *(columns.is_text, pt.is_boolean, pt.is_integer, pt.is_float32, pt.is_float64, pt.is_decimal128),
+)
 
 #: Makes a batch of some whole lines in UTF-8, each with its line feed; a line that is long comes alone.
 Parse = Callable[[pa.Buffer], pa.RecordBatch]
@@ -48,11 +53,26 @@ def require_schema(schema: pa.Schema | None, name: str) -> pa.Schema:
     return schema
 
 
-def require_columns(schema: pa.Schema | None, name: str) -> pa.Schema:
-    """``schema``, which has a column: without any, records could not be told from no records."""
+def require_columns(
+    schema: pa.Schema | None, name: str, *, others: Sequence[IsKind], advice: str = "read it as a string"
+) -> pa.Schema:
+    """``schema``, which has a column: without any, records could not be told from no records.
+
+    Args:
+        schema: of the reader's caller.
+        name: of the format.
+        others: the types that its text is read as, besides texts, numbers and truth values.
+        advice: for columns of any other type.
+    """
     found = require_schema(schema, name)
     if not len(found):
         raise FormatError(f"reading {name} needs at least one column", kind="option")
+    for field in found:
+        if not any(is_kind(field.type) for is_kind in (*_PLAIN, *others)):
+            raise FormatError(
+                f"column {field.name!r} of type {field.type} cannot be read from {name}: {advice}",
+                kind="option",
+            )
     return found
 
 

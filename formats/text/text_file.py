@@ -18,6 +18,7 @@ import numpy as np
 
 from formats import reading
 from formats.columns import Offsets
+from formats.sizes import MAX_SIZE
 from formats.splitting import Split
 from formats.text import charsets
 
@@ -40,12 +41,14 @@ class TextFile:
         charset: of the file.
         split: the lines to be read; ``None`` for all.
         last_line: of the file; a feed is added where it may lack one.
+        most: bytes of a block, whatever is asked for.
     """
 
     file: BinaryIO
     charset: str = charsets.UTF_8
     split: Split | None = None
     last_line: LastLine = LastLine.HAS_FEED
+    most: int = MAX_SIZE
 
     def blocks(self, size: int) -> Iterator[bytes]:
         """The text, some ``size`` bytes of the file at a time; a character may lie in two blocks.
@@ -53,6 +56,7 @@ class TextFile:
         Raises:
             UnicodeError: it is no text in the charset.
         """
+        size = min(size, self.most)
         may_lack_feed = self.last_line is LastLine.MAY_LACK_FEED
         decoder = codecs.getincrementaldecoder(self.charset)()
         block = b"\n"

@@ -23,7 +23,7 @@ _FIXED: Final = re.compile(r"(?:UTC|GMT|UT)?([+-])([0-9]{1,2})(?::?([0-9]{2})(?:
 _UTC_NAMES: Final = frozenset({"UTC", "Z", "GMT", "UT", "Etc/UTC", "Etc/GMT", "GMT0"})
 _OFFSET_NAME: Final = re.compile(r"[+-][0-9]{2}:[0-9]{2}")
 # Names of Java's that the time zone database does not have; Spark takes them.
-SHORT_NAMES: Final = {
+_SHORT_NAMES: Final = {
     "ACT": "Australia/Darwin", "AET": "Australia/Sydney", "AGT": "America/Argentina/Buenos_Aires",
     "ART": "Africa/Cairo", "AST": "America/Anchorage", "BET": "America/Sao_Paulo", "BST": "Asia/Dhaka",
     "CAT": "Africa/Harare", "CNT": "America/St_Johns", "CST": "America/Chicago", "CTT": "Asia/Shanghai",
@@ -32,6 +32,7 @@ SHORT_NAMES: Final = {
     "NST": "Pacific/Auckland", "PLT": "Asia/Karachi", "PNT": "America/Phoenix", "PRT": "America/Puerto_Rico",
     "PST": "America/Los_Angeles", "SST": "Pacific/Guadalcanal", "VST": "Asia/Ho_Chi_Minh",
 }  # fmt: skip
+_FARTHEST: Final = timedelta(hours=18)  # from UTC
 _DAY: Final = 86_400  # seconds
 _CYCLE: Final = 146_097 * _DAY  # 400 years, after which the calendar repeats
 _FIRST: Final = -62_135_510_400  # 0001-01-02; before it Python has no dates and zones no transitions
@@ -50,15 +51,19 @@ def parse_zone(name: str) -> tzinfo:
         return UTC
     fixed = _FIXED.fullmatch(name)
     try:
-        if fixed is None:
-            return ZoneInfo(SHORT_NAMES.get(name, name))
-        hours, minutes, seconds = (int(part or 0) for part in fixed.group(2, 3, 4))
-        offset = timedelta(hours=hours, minutes=minutes, seconds=seconds)
-        return timezone(-offset if fixed[1] == "-" else offset)
+        return ZoneInfo(_SHORT_NAMES.get(name, name)) if fixed is None else _fixed(fixed)
     except (ZoneInfoNotFoundError, ValueError, OSError) as error:
         raise FormatError(
             f"time zone {name!r} is unknown: set spark.sql.session.timeZone to a region such as Europe/Berlin"
         ) from error
+
+
+def _fixed(found: re.Match[str]) -> timezone:
+    hours, minutes, seconds = (int(part or 0) for part in found.group(2, 3, 4))
+    offset = timedelta(hours=hours, minutes=minutes, seconds=seconds)
+    if offset > _FARTHEST or max(minutes, seconds) >= 60:
+        raise ValueError("no offset of Java's")
+    return timezone(-offset if found[1] == "-" else offset)
 
 
 def with_known_zone(kind: Any) -> Any:

@@ -7,7 +7,7 @@ entities, which may be of any size once they are expanded.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any, BinaryIO, Final, Literal
 from xml.parsers import expat
 
@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.types as pt
 
-from formats import columns, reading
+from formats import reading
 from formats.arrow import pc
 from formats.errors import FormatError
 from formats.read_limits import Guard, guard_of
@@ -27,16 +27,6 @@ _BLOCK: Final = 256 << 10  # bytes
 _LARGER: Final = 4  # times as much, of what is long
 _OF_A_PIECE: Final = 64  # bytes of memory of a text or name, besides its characters
 _SHORTEST: Final = 4  # bytes of an element without anything in it
-_READ: Final[tuple[Callable[[Any], bool], ...]] = (
-    columns.is_text,
-    pt.is_boolean,
-    pt.is_integer,
-    pt.is_float32,
-    pt.is_float64,
-    pt.is_decimal128,
-    pt.is_date32,
-    pt.is_timestamp,
-)
 Value = str | bytes  # bytes are UTF-8
 _WHITE: Final = " \t\r\n"
 
@@ -45,9 +35,7 @@ def open_reader(
     file: BinaryIO, *, tags: tuple[str, str], layout: XmlLayout, schema: pa.Schema | None
 ) -> pa.RecordBatchReader:
     """See ``BulkWriterFactory.open_reader``. ``schema`` is needed; ``tags``: of the root, and of a row."""
-    wanted = line_reader.require_columns(schema, "XML")
-    for field in wanted:
-        _check(field.type, field.name)
+    wanted = line_reader.require_columns(schema, "XML", others=(pt.is_date32, pt.is_timestamp))
     records = _Records(tags, layout, wanted, guard_of(file))
     return reading.reader(wanted, lambda: _batches(file, records), wanted=None, guard=records.guard)
 
@@ -180,10 +168,3 @@ def _typed(values: list[Value | None], field: Any) -> Any:
         raise FormatError(
             f"column {field.name!r} holds text that is no {field.type}", kind="value"
         ) from error
-
-
-def _check(kind: Any, name: str) -> None:
-    if not any(is_read(kind) for is_read in _READ):
-        raise FormatError(
-            f"column {name!r} of type {kind} cannot be read from XML: read it as a string", kind="option"
-        )

@@ -125,7 +125,6 @@ class XmlWriter(BufferedBulkWriter):
         super().__init__(schema, Limits(size=cast("int", factory.block_size)))
         self._output = output
         self._factory = factory
-        self._begun = False
 
     def _put(self, table: pa.Table) -> None:
         pieces = [
@@ -133,19 +132,15 @@ class XmlWriter(BufferedBulkWriter):
             for batch in table.to_batches()
             for piece in in_pieces(batch, lambda rows: framed(self._factory.records(rows)))
         ]
-        self._begin()
         for piece in pieces:
             self._output.write(charsets.repaired(piece))
 
     def _end(self) -> None:
-        self._begin()
         self._output.write(f"</{self._factory.root_tag}>\n".encode())
 
     def _begin(self) -> None:
-        if not self._begun:
-            self._begun = True
-            start = f'<?xml version="1.0" encoding="UTF-8"?>\n<{self._factory.root_tag}>\n'
-            self._output.write(start.encode())
+        start = f'<?xml version="1.0" encoding="UTF-8"?>\n<{self._factory.root_tag}>\n'
+        self._output.write(start.encode())
 
 
 def _escaped(text: Text, name: str, escapes: dict[str, str]) -> Text:

@@ -10,8 +10,10 @@ from random import Random
 import pytest
 
 from filesink.errors import CommitStateUnknown, FilesinkError, StateCorruptError
+from filesink.ledger.head import Head
 from filesink.ledger.identity import queries_of
-from filesink.ledger.ledger import Head, Ledger
+from filesink.ledger.ledger import Ledger
+from filesink.ledger.open_chain import append
 from filesink.ledger.record import BatchWrite, EpochRecord, MicroBatch, Section, Upkeep
 from filesink.ledger.transactions import find_write, is_valid
 from filesink.ports import SerialRunner
@@ -90,14 +92,14 @@ def test_no_record_is_decided_whose_name_may_vanish(code: int) -> None:
 
 def test_nothing_is_removed_below_a_mark_that_may_vanish(monkeypatch: pytest.MonkeyPatch) -> None:
     """A mark that somebody else has just made is made durable before records below it are removed."""
-    monkeypatch.setattr("filesink.ledger.ledger._FOLD_EVERY", 1)
+    monkeypatch.setattr("filesink.ledger.folding._FOLD_EVERY", 1)
     world, store = machine(Plan())
     ledger = Ledger(store, "uid-s")
     for slot in range(5):
         ledger.decide(record(slot))
         ledger.complete(record(slot))
     world.disk.close(world.disk.create(f"{DIRECTORY}/000000000003.mark", None, 1))  # its maker died here
-    ledger.fold(newest=4, keep=100)
+    ledger.folding.fold(newest=4, keep=100)
     assert "000000000001.record" not in ledger_directory(world).entries
     assert "000000000003.mark" in ledger_directory(world).synced
 
@@ -124,7 +126,7 @@ def test_what_was_taken_back_does_not_come_back(mode: Cut) -> None:
     ledger = Ledger(store, "uid-s")
     ledger.decide(record(0))
     ledger.complete(record(0))
-    ledger.retract(0)
+    ledger.folding.retract(0)
     world.disk.cut(mode, Random(1))
     assert Ledger(store, "uid-s").head() is None
 
@@ -146,7 +148,7 @@ def test_what_is_swept_from_a_ledger_does_not_come_back() -> None:
     ledger = Ledger(store, "txn-1")
     ledger.decide(record(0))
     leave(world)
-    ledger.sweep(0)
+    ledger.folding.sweep(0)
     world.disk.cut(Cut.ORDERED, Random(1))
     assert world.disk.find(LEFT) is None
 
@@ -248,17 +250,17 @@ def test_an_open_chain_keeps_and_carries_through_all_that_is_half_done(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Two drivers have died: neither folding nor a newer epoch takes away what they have decided."""
-    monkeypatch.setattr("filesink.ledger.ledger._FOLD_EVERY", 1)
+    monkeypatch.setattr("filesink.ledger.folding._FOLD_EVERY", 1)
     world, store = machine(Plan())
     ledger = Ledger(store, "appends")
     write = replace(record(0), sink_id="appends", cause=BatchWrite(writer="batch-1"))
-    records = [ledger.append(replace(write, nonce=f"n{n}")) for n in range(6)]
+    records = [append(replace(write, nonce=f"n{n}"), ledger) for n in range(6)]
     for done in (0, 2, 3, 5):
         ledger.complete(records[done])
     leave(world, "_filesink/appends/.000000000001.record.put.0")
-    ledger.fold(newest=5, keep=1)
-    ledger.sweep(5)
-    assert [one.slot for one in ledger.unfinished()] == [1, 4]
+    ledger.folding.fold(newest=5, keep=1)
+    ledger.folding.sweep(5)
+    assert [one.slot for one in ledger.history.unfinished()] == [1, 4]
     assert world.disk.find("_filesink/appends/.000000000001.record.put.0") is not None
 
 

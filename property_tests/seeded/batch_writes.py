@@ -9,7 +9,7 @@ from property_tests.seeded.mutant import Mutant
 _CLAIMS = "filesink/ledger/claims.py"
 _EPOCH = "filesink/commit/epoch.py"
 _IDENTITY = "filesink/ledger/identity.py"
-_LEDGER = "filesink/ledger/ledger.py"
+_FOLDING = "filesink/ledger/folding.py"
 _DEAD_FILES = "filesink/operations/dead_files.py"
 _PUBLISHER = "filesink/commit/publisher.py"
 _REPLACING = "filesink/commit/replaced_files.py"
@@ -17,31 +17,31 @@ _REPLACING = "filesink/commit/replaced_files.py"
 BATCH_WRITES = (
     Mutant(
         "a slot of an open chain that was taken counts as won",
-        _LEDGER,
-        "                placed.nonce != record.nonce\n",
-        "                placed.nonce == ''\n",
+        "filesink/ledger/open_chain.py",
+        "is None or placed.nonce != record.nonce:\n",
+        "is None or placed.nonce == '':\n",
     ),
     Mutant(
         "an open chain is folded past a slot that is not done",
-        _LEDGER,
-        "            is_due = slot <= settled if self.is_open else slot in listing.complete\n",
+        _FOLDING,
+        "            is_due = slot <= settled if self._directory.is_open else slot in listing.complete\n",
         "            is_due = slot in listing.complete and settled >= -1\n",
     ),
     Mutant(
         "of an open chain only the newest epoch is carried through",
-        _LEDGER,
+        "filesink/ledger/history.py",
         "            return listing.unfinished()\n",
         "            return listing.unfinished()[-1:]\n",
     ),
     Mutant(
         "completions without a record are accepted",
-        _LEDGER,
-        "        if strays := listing.strays():\n",
-        "        if strays := listing.strays()[:0]:\n",
+        "filesink/ledger/damage.py",
+        "    if strays := listing.strays():\n",
+        "    if strays := listing.strays()[:0]:\n",
     ),
     Mutant(
         "a completion names another record",
-        _LEDGER,
+        "filesink/ledger/ledger.py",
         "        mark = Completion(nonce=record.nonce, left=left, end=end)\n",
         '        mark = Completion(nonce="", left=left, end=end)\n',
     ),
@@ -59,7 +59,7 @@ BATCH_WRITES = (
     ),
     Mutant(
         "files of a batch write bear the tag of its chain",
-        "filesink/commit/epoch.py",
+        "filesink/commit/chain.py",
         "            sink_id=writer or self.ledger.sink_id,\n            slot=0 if writer else next_slot(head),\n",
         "            sink_id=self.ledger.sink_id,\n            slot=0 if writer else next_slot(head),\n",
     ),
@@ -120,8 +120,8 @@ BATCH_WRITES = (
     Mutant(
         "a batch write that is decided while a sweep looks counts as done",
         _DEAD_FILES,
-        "                records = list(ledger.newest_first())\n                # Asked afterwards: one that is decided between the two looks is no leftover of a write.\n                unfinished = {record.slot for record in ledger.publishing()}\n",
-        "                unfinished = {record.slot for record in ledger.publishing()}\n                records = list(ledger.newest_first())\n",
+        "                records = list(ledger.history.newest_first())\n                # Asked afterwards: one that is decided between the two looks is no leftover of a write.\n                unfinished = {record.slot for record in ledger.history.publishing()}\n",
+        "                unfinished = {record.slot for record in ledger.history.publishing()}\n                records = list(ledger.history.newest_first())\n",
     ),
     Mutant(
         "a sweep takes the files of batch writes at work",
@@ -131,8 +131,8 @@ BATCH_WRITES = (
     ),
     Mutant(
         "a sweep takes what batch writes are about to put",
-        _LEDGER,
-        "        if self.is_open:  # others may be at work for any slot that is kept\n            newest = self.directory.listing().folded_to()\n",
+        _FOLDING,
+        "        if self._directory.is_open:  # others may be at work for any slot that is kept\n            newest = self._directory.listing().folded_to()\n",
         "",
     ),
     Mutant(

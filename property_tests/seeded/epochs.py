@@ -35,15 +35,15 @@ EPOCHS = (
     ),
     Mutant(
         "a chain with a gap is gone on with",
-        "filesink/ledger/ledger.py",
-        "        if missing is not None:\n",
-        "        if False:\n",
+        "filesink/ledger/damage.py",
+        "    if missing is not None:\n",
+        "    if False:\n",
     ),
     Mutant(
         "a failed publication removes what is published",
         "filesink/commit/epoch.py",
         "        committables = self._chain.publisher.publish(record, Decider.THIS_DRIVER)\n",
-        "        try:\n            committables = self._chain.publisher.publish(record, Decider.THIS_DRIVER)\n        except FilesinkError:\n            for one in gathered.reported:\n                self._chain.publisher._committer._store.delete(getattr(one, 'target', 'none'))\n            raise\n",
+        "        try:\n            committables = self._chain.publisher.publish(record, Decider.THIS_DRIVER)\n        except Exception:\n            for one in gathered.reported:\n                self._chain.publisher._committer._store.delete(getattr(one, 'target', 'none'))\n            raise\n",
     ),
     Mutant(
         "an unknown decision discards the files",
@@ -55,7 +55,7 @@ EPOCHS = (
         "a failed publication discards the files",
         "filesink/commit/epoch.py",
         "        committables = self._chain.publisher.publish(record, Decider.THIS_DRIVER)\n",
-        "        try:\n            committables = self._chain.publisher.publish(record, Decider.THIS_DRIVER)\n        except FilesinkError:\n            self._chain.publisher.discard(gathered.reported)\n            raise\n",
+        "        try:\n            committables = self._chain.publisher.publish(record, Decider.THIS_DRIVER)\n        except Exception:\n            self._chain.publisher.discard(gathered.reported)\n            raise\n",
     ),
     Mutant(
         "an epoch that failed is forgotten",
@@ -90,14 +90,14 @@ EPOCHS = (
     Mutant(
         "the record of a batch is found by its number only, of the newest",
         "filesink/commit/replay.py",
-        "    record = ledger.find(cause.query_id, cause.batch_id)\n",
-        "    record = next(ledger.newest_first(), None)\n",
+        "    record = ledger.history.find(cause.query_id, cause.batch_id)\n",
+        "    record = next(ledger.history.newest_first(), None)\n",
     ),
     Mutant(
         "upkeep forgets the last batch",
         "filesink/commit/decision.py",
-        "last_batch=cause if isinstance(cause, MicroBatch) else last,",
-        "last_batch=cause if isinstance(cause, MicroBatch) else None,",
+        "    return None if epoch.head is None else epoch.head.record.last_batch\n",
+        "    return None\n",
     ),
     Mutant(
         "columns are noted and not compared",
@@ -108,8 +108,8 @@ EPOCHS = (
     Mutant(
         "upkeep forgets the columns",
         _EPOCH,
-        "Gathered(prepared=prepared), schema_of(head))",
-        "Gathered(prepared=prepared), schema_of(None))",
+        "schema=schema_of(head))",
+        "schema=schema_of(None))",
     ),
     Mutant(
         "states of tasks that did not run are lost",

@@ -14,8 +14,8 @@ FILES = (
     Mutant(
         "inputs of a merge are removed before publication",
         _COMMITTER,
-        "        pending, undone, discards, replaced = _sorted(committables)\n",
-        "        pending, undone, discards, replaced = _sorted(committables)\n        for file in discards:\n            self._store.discard(file.path)\n",
+        "        pending, undone, discards, replaced = by_kind(committables)\n",
+        "        pending, undone, discards, replaced = by_kind(committables)\n        for file in discards:\n            self._store.discard(file.path)\n",
     ),
     Mutant(
         "inputs of a merge are removed although some files failed",
@@ -37,13 +37,13 @@ FILES = (
     ),
     Mutant(
         "one failed file fails all",
-        _COMMITTER,
+        "filesink/parts/one_by_one.py",
         "                return error  # the file stays",
         "                return None  # the file stays",
     ),
     Mutant(
         "what tasks report is not verified",
-        _COMMITTER,
+        "filesink/parts/stages/verify.py",
         "                    new.append(committable)\n",
         "                    pass\n",
     ),

@@ -1,13 +1,13 @@
 """Defects of the ledger and of what carries out its records."""
 
-# ruff: noqa: E501 - a snippet is compared more easily if its lines are not broken
-
 from __future__ import annotations
 
 from property_tests.seeded.mutant import Mutant
 
 _LEDGER = "filesink/ledger/ledger.py"
 _DIRECTORY = "filesink/ledger/directory.py"
+_FOLDING = "filesink/ledger/folding.py"
+_HEAD = "filesink/ledger/head.py"
 
 LEDGER = (
     Mutant(
@@ -36,28 +36,28 @@ LEDGER = (
     ),
     Mutant(
         "a record that another driver left is not made durable",
-        _LEDGER,
-        "        self.directory.sync()\n        record = self._require(slot)\n",
-        "        record = self._require(slot)\n",
+        _HEAD,
+        "    slots.directory.sync()\n    record = slots.require(slot)\n",
+        "    record = slots.require(slot)\n",
     ),
     Mutant(
         "the newest record counts as complete",
-        _LEDGER,
-        "            return Head(record=record, complete=False)\n",
-        "            return Head(record=record, complete=True)\n",
+        _HEAD,
+        "        return Head(record=record, complete=False)\n",
+        "        return Head(record=record, complete=True)\n",
     ),
     Mutant(
         "records are never folded away",
-        _LEDGER,
-        '            self._store.put_if_absent(self.directory.path_of(mark, "mark"), b"")\n',
+        _FOLDING,
+        '            self._store.put_if_absent(self._directory.path_of(mark, "mark"), b"")\n',
         "            pass\n",
     ),
     Mutant(
         "records are folded without a mark",
-        _LEDGER,
-        '            self._store.put_if_absent(self.directory.path_of(mark, "mark"), b"")\n',
+        _FOLDING,
+        '            self._store.put_if_absent(self._directory.path_of(mark, "mark"), b"")\n',
         "            for slot in listing.records:\n                if slot <= mark:\n"
-        '                    self._store.delete(self.directory.path_of(slot, "record"))\n',
+        '                    self._store.delete(self._directory.path_of(slot, "record"))\n',
     ),
     Mutant(
         "the mark is removed with its records",
@@ -66,17 +66,20 @@ LEDGER = (
         "if slot <= mark",
     ),
     Mutant(
-        "too many records are folded away", _LEDGER, "is_due and (seen >= keep or", "is_due and (seen >= 0 or"
+        "too many records are folded away",
+        _FOLDING,
+        "is_due and (seen >= keep or",
+        "is_due and (seen >= 0 or",
     ),
     Mutant(
         "a folded slot is not void",
-        _LEDGER,
-        "return self.directory.listing().has_folded(slot)",
+        "filesink/ledger/history.py",
+        "return self._directory.listing().has_folded(slot)",
         "return False",
     ),
     Mutant(
         "unfinished ledger files are not swept",
-        _LEDGER,
+        _FOLDING,
         "            self._store.discard(path)",
         "            pass",
     ),
@@ -95,19 +98,20 @@ LEDGER = (
     Mutant(
         "a commit that asks for a retry counts as done",
         "filesink/commit/publisher.py",
-        "                raise _gave_up(slot, left, values, first, code=code) from first\n",
-        "                del code\n                return []\n",
+        "                raise _gave_up(slot, left, values, first) from first\n",
+        "                return []\n",
     ),
     Mutant(
         "what a patient driver finds made counts as its own",
         "filesink/storage/retrying.py",
-        """return self._retried(f"creating '{path}'", lambda: self._store.put_if_absent(path, data))""",
-        """self._retried(f"creating '{path}'", lambda: self._store.put_if_absent(path, data))\n        return PutResult.CREATED""",
+        "                return result\n",
+        "                return result if operation != 'put_if_absent' else type(result).CREATED\n",
     ),
     Mutant(
         "a driver that has waited in vain takes silence for success",
         "filesink/storage/retrying.py",
         "                    self._in_vain = not error.is_permanent\n                    raise\n",
-        "                    return PutResult.CREATED if 'creating' in doing else []\n",
+        "                    from filesink.storage.api import PutResult\n"
+        "                    return PutResult.CREATED if operation == 'put_if_absent' else []\n",
     ),
 )

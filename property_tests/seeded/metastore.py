@@ -33,8 +33,8 @@ METASTORE = (
     ),
     Mutant(
         "what waits is forgotten",
-        "filesink/commit/epoch.py",
-        "            waiting=() if head is None else self._chain.publisher.waiting(head.record.waiting),\n",
+        "filesink/commit/chain.py",
+        "            waiting=() if head is None else self.publisher.waiting(head.record.waiting),\n",
         "",
     ),
     Mutant(

@@ -21,8 +21,8 @@ OVERWRITES = (
     Mutant(
         "replaced files are removed before publication",
         _COMMITTER,
-        "        pending, undone, discards, replaced = _sorted(committables)\n",
-        "        pending, undone, discards, replaced = _sorted(committables)\n        self._remove(replaced)\n",
+        "        pending, undone, discards, replaced = by_kind(committables)\n",
+        "        pending, undone, discards, replaced = by_kind(committables)\n        self._remove(replaced)\n",
     ),
     Mutant(
         "replaced files stay",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from property_tests.seeded.mutant import Mutant
 
-_COMMITTER = "filesink/commit/committer.py"
+_TAKING_BACK = "filesink/parts/taking_back.py"
 _MAINTENANCE = "filesink/operations/maintenance.py"
 _RETRACTION = "filesink/operations/retraction.py"
 _GIVING_UP = "filesink/operations/lost_files.py"
@@ -12,24 +12,24 @@ _GIVING_UP = "filesink/operations/lost_files.py"
 RECOVERY = (
     Mutant(
         "files that were taken back come back",
-        _COMMITTER,
+        _TAKING_BACK,
         "        self._store.sync_directories(sorted(directories))\n",
         "",
     ),
     Mutant(
         "what an earlier call has taken back is not made to stay away",
-        _COMMITTER,
-        """        done = set(self._succeeding("taking back", self._take_away, undone))
+        _TAKING_BACK,
+        """        done = set(self._each.succeeding("taking back", self._take_away, undone))
         directories = {self._left_of(parent(file.target)) for file in undone}
 """,
         """        there = [file for file in undone if self._store.is_published(file.staged, file.target)]
-        done = set(self._succeeding("taking back", self._take_away, undone))
+        done = set(self._each.succeeding("taking back", self._take_away, undone))
         directories = {parent(file.target) for file in there}
 """,
     ),
     Mutant(
         "files of others are taken back",
-        _COMMITTER,
+        _TAKING_BACK,
         """        if self._store.is_published(file.staged, file.target):
             self._store.delete(file.target)
 """,

@@ -352,6 +352,7 @@ class History:
         if self.observer.uploads is not None:
             self.observer.uploads.check_end(days_passed=self._days_passed)
         self._check_folded()
+        self.observer.inventory.check_end()
         if self.sink.publishing is not None:
             self.metastore.check_end()
         if self.world.disk.handles:

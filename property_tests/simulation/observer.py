@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable
 from typing import Any
 
+from property_tests.simulation.inventory_watch import InventoryWatch
 from property_tests.simulation.nodes import Inode
 from property_tests.simulation.power_cut import look_after_power_cut
 from property_tests.simulation.reading import (
@@ -60,6 +61,7 @@ class Observer:
         self.uploads: UploadWatch | None = None  # of an object store, whose objects are files here
         self.replacements = Replacements(self)
         self.superseded = Superseded(self)
+        self.inventory = InventoryWatch(self)
         self.looks = True
         world.watch = self.look
         world.on_cut = lambda: look_after_power_cut(self)
@@ -86,18 +88,25 @@ class Observer:
                 if any(seen.inode is inode for seen in self.visible.values()):
                     self.world.fail("I4: a visible file was written to")
                 continue
-            ledger = _LEDGER.fullmatch(name) if name.startswith("_") else None
-            if claim := _CLAIM.fullmatch(name):
-                self._claimed(claim["name"], name, made=kind == "made")
-            elif ledger is not None:
-                self._ledger(process, ledger, made=kind == "made")
-            elif not is_hidden(name):
+            if name.startswith("_") and self._is_ledgers(process, name, made=kind == "made"):
+                continue
+            if not is_hidden(name):
                 self._look_at(name)
                 self.superseded.check_once()
             elif kind == "removed" and inode is not None:
                 self._removed(process, name, inode)
             elif kind == "made" and (hidden := _HIDDEN.fullmatch(name)):
                 self.replacements.writes(hidden["tag"])
+
+    def _is_ledgers(self, process: Process, name: str, *, made: bool) -> bool:
+        """Look at a file of a ledger, of a txn_id or of the inventory; whether it was one."""
+        if claim := _CLAIM.fullmatch(name):
+            self._claimed(claim["name"], name, made=made)
+        elif ledger := _LEDGER.fullmatch(name):
+            self._ledger(process, ledger, made=made)
+        else:
+            return self.inventory.look(name, made=made)
+        return True
 
     def look_at_all(self) -> None:
         """List and read everything that readers see: I2, I3, I4."""
@@ -288,6 +297,7 @@ class Observer:
                 self.world.fail(f"I15: {path} forgets what the epochs before it have left")
             chain.complete.add(slot)
             return
+        self.inventory.completed(record)
         for target in record.pending:
             if target not in self.visible and target not in self.replacements.files:
                 self.world.fail(f"I1: slot {slot} is complete and {target} is not visible")

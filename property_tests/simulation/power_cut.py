@@ -17,6 +17,7 @@ def look_after_power_cut(observer: Observer) -> None:
     world = observer.world
     world.disk.changed.clear()
     observer.reread_claims()
+    observer.inventory.reread()
     for sink, chain in observer.chains.items():
         _reread(observer, sink, chain)
     found = visible_files(world.disk.root)

@@ -113,7 +113,7 @@ def all_files(root: Directory, prefix: str = "") -> dict[str, Inode]:
 
 def read_record(path: str, inode: Inode) -> Record:
     """A record taken apart by hand: a line of frame, a line of JSON, then the sections."""
-    head_line, _, body = _payload(inode).partition(b"\n")
+    head_line, _, body = payload_of(inode).partition(b"\n")
     head = json.loads(head_line)
     sections: dict[str, bytes] = {}
     for name, _, length in head["sections"]:
@@ -142,12 +142,12 @@ def read_record(path: str, inode: Inode) -> Record:
 
 def read_completion(inode: Inode) -> tuple[str, frozenset[str]]:
     """What a completion says: the nonce of its record, and paths that are still to be removed."""
-    head, _, left = _payload(inode).partition(b"\n")
+    head, _, left = payload_of(inode).partition(b"\n")
     nonce: str = json.loads(head)["nonce"]
     return nonce, frozenset(entry["path"] for entry in json.loads(left or b"[]"))
 
 
-def _payload(inode: Inode) -> bytes:
+def payload_of(inode: Inode) -> bytes:
     frame, _, payload = bytes(inode.data).partition(b"\n")
     return zlib.decompress(payload) if b" zlib " in frame else payload
 

@@ -17,7 +17,8 @@ import pyarrow.parquet as pq
 
 from compaction import RewritingFileCompactor, planner
 from filesink.buckets.contract import BaseBucketAssigner, BucketContext
-from filesink.ledger import ledger
+from filesink.inventory import appending
+from filesink.ledger import folding
 from filesink.naming import DEAD_LETTERS, OutputFileConfig, join
 from filesink.parts import bucket
 from filesink.parts.dead_letters import NO_BUCKET, DeadLetters
@@ -131,6 +132,7 @@ class Bounds:
     """Constants of the product that only long histories would reach; small ones reach them here."""
 
     fold_every: int = 2
+    versions_folded: int = 3
     max_segments: int = 3
     max_open_parts: int = 4
     max_unsynced: int = 2
@@ -140,7 +142,8 @@ class Bounds:
 
     def apply(self) -> None:
         """Set them for the histories that follow."""
-        ledger._FOLD_EVERY = self.fold_every
+        folding._FOLD_EVERY = self.fold_every
+        appending.FOLD_EVERY = self.versions_folded
         bucket.MAX_SEGMENTS = self.max_segments
         closing.MAX_OPEN_PARTS = self.max_open_parts
         local_sync.MAX_UNSYNCED = self.max_unsynced
@@ -152,7 +155,8 @@ class Bounds:
 
 #: What the product itself has; every history ends with it.
 REAL_BOUNDS = Bounds(
-    fold_every=ledger._FOLD_EVERY,
+    fold_every=folding._FOLD_EVERY,
+    versions_folded=appending.FOLD_EVERY,
     max_segments=bucket.MAX_SEGMENTS,
     max_open_parts=closing.MAX_OPEN_PARTS,
     max_unsynced=local_sync.MAX_UNSYNCED,

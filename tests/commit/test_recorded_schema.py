@@ -256,7 +256,7 @@ def test_a_stream_goes_on_after_an_overwrite_that_noted_no_columns():
     world.driver(EXCLUSIVE).run(cause, job_of(world, schema_of(b=INT), 2))
     exclusive = world.ledger(EXCLUSIVE)
     old = replace(exclusive.head().record, schema=EMPTY)
-    exclusive.retract(old.slot)
+    exclusive.folding.retract(old.slot)
     exclusive.decide(old)
     exclusive.complete(exclusive.read(old.slot))
     world.driver().run(micro_batch(1), job_of(world, schema_of(c=INT), 3))

@@ -13,8 +13,8 @@ from filesink.commit.replay import (
     same_batch,
 )
 from filesink.errors import CheckpointMismatchError, IdentityError, ReplayMismatchError
+from filesink.ledger.folding import KEEP_BATCHES
 from filesink.ledger.identity import OnNewQuery
-from filesink.ledger.ledger import KEEP_BATCHES
 from filesink.ledger.record import BatchWrite, EpochRecord, MicroBatch, Section, Upkeep
 from tests.fakes import World, micro_batch, records
 

@@ -14,9 +14,12 @@ from compaction import FileCompactor, FileCompactStrategy, RewritingFileCompacto
 from compaction.contract import Rewrite
 from compaction.record_wise import RecordWiseFileCompactor
 from filesink import CompactionError, ConfigError, FileSink, StateError, StorageError
+from filesink.commit.epoch import EpochLoop
+from filesink.commit.replay import EpochOptions
 from filesink.parts.file_format import BulkFormat, RowFormat
 from filesink.parts.stages.closed_parts import Compaction, Waiting
 from filesink.parts.stages.merger import MergeRequest
+from filesink.ports import Ports
 from filesink.storage.faulty import Fault, FaultyStore, Moment
 from filesink.storage.open import open_store
 from filesink.storage.s3.options import S3Options
@@ -563,12 +566,12 @@ def test_merges_run_in_so_many_lanes():
         on_driver = 0
 
     world = World(compaction=compacting(OnJob(), checkpoints=2, max_concurrent=2))
-    driver = world.driver()
-    driver._ports = type(driver._ports)(clock=world.clock, ids=world.ids, runner=Lanes())
+    ports = Ports(clock=world.clock, ids=world.ids, runner=(lanes := Lanes()))
+    driver = EpochLoop(world.tiers(), world.ledger(), ports=ports, options=EpochOptions())
     for number in range(2):
         batch = pa.concat_batches([records(str(number), bucket=f"b{n}") for n in range(5)])
         driver.run(micro_batch(number), world.job(batch))
-    assert driver._ports.runner.jobs == [2]
+    assert lanes.jobs == [2]
     assert len(world.visible()) == 5
     assert all(data == b"-0\n-1\n" for data in world.visible().values())
 

@@ -15,6 +15,7 @@ from compaction.offline.swap import Swap
 from filesink.commit.committer import FileCommitter
 from filesink.commit.publisher import Publisher
 from filesink.errors import CompactionError, ConcurrentDriverError, ConfigError, StagedDataLost, StorageError
+from filesink.ledger.folding import Folding
 from filesink.ledger.identity import EXCLUSIVE, batch_write
 from filesink.ledger.ledger import Ledger
 from filesink.ledger.sweep import visible
@@ -428,7 +429,7 @@ def test_a_lost_merged_file_is_a_loss_of_rows_if_an_input_is_gone(removed, lost_
 def test_a_compaction_that_is_taken_back_makes_room_for_the_next_one(world, monkeypatch):
     """The merged file is lost just before the end; what is merged then is what readers are given."""
     inputs = set(world.visible())
-    crash_in(monkeypatch, Ledger, "sweep", lambda: compact(world))
+    crash_in(monkeypatch, Folding, "sweep", lambda: compact(world))
     for path in set(world.visible()) - inputs:
         del world.files.files[path]
     assert world.maintenance().recover(Lost.REWRITE, None).retracted == (0,)

@@ -416,7 +416,7 @@ def test_a_txn_id_is_written_once(world, mode):
     write(world, "overwrite", "2", txn_id="day-2")
     for number in range(130):
         write(world, "overwrite", f"{number:03}")
-    assert world.ledger(EXCLUSIVE).has_folded()
+    assert world.ledger(EXCLUSIVE).history.has_folded()
     again = write(world, mode, "1", txn_id="day-1")
     assert again.replayed
     assert report_of(again).rows == 1

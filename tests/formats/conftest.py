@@ -18,12 +18,17 @@ from formats import (
     BulkWriterFactory,
     CompressWriterFactory,
     Encoder,
+    ExcelWriterFactory,
     OrcBulkWriterFactory,
     ParquetWriterFactory,
     RowEncoder,
+    SequenceFileWriterFactory,
+    XmlWriterFactory,
 )
 from formats.per_row import PerRowEncoder
+from formats.text.line_format import TextLineFormat
 from tests.examples.toy_format import ToyEncoder
+from tests.formats.forms import Form, plain, row_form
 
 TEXTS = [
     "plain",
@@ -57,6 +62,7 @@ class Case:
     encoder: Encoder
     columns: frozenset[str] | None = None
     others: tuple[Encoder, ...] = field(default=())  # differ in one option each
+    is_cut_anywhere: bool = True  # any ranges of bytes are splits
 
     def records(self, encoder: Encoder, *batches: pa.RecordBatch) -> object:
         """What a reader of a part finds, or its bytes if they are the same wherever it was cut."""
@@ -145,13 +151,23 @@ ROW_FORMATS = {
             Encoder.csv(timestamp_format="yyyy"),
             Encoder.csv(charset="UTF-16-LE"),
         ),
+        is_cut_anywhere=False,
     ),
     "csv-all": Case(
         Encoder.csv("||", header=True, quote_mode="all", escape='"', null_value="\\N"),
         frozenset(scalars().schema.names),
     ),
-    "csv-minus": Case(Encoder.csv("-", null_value="-"), frozenset(scalars().schema.names)),
-    "csv-utf16": Case(Encoder.csv(header=True, charset="UTF-16-BE"), frozenset(scalars().schema.names)),
+    "csv-minus": Case(
+        Encoder.csv("-", null_value="-"), frozenset(scalars().schema.names), is_cut_anywhere=False
+    ),
+    "csv-utf16": Case(
+        Encoder.csv(header=True, charset="UTF-16-BE"),
+        frozenset(scalars().schema.names),
+        is_cut_anywhere=False,
+    ),
+    "csv-spark": Case(
+        Encoder.csv(dialect="spark", header=True), frozenset(scalars().schema.names), is_cut_anywhere=False
+    ),
     "csv-patterns": Case(
         Encoder.csv(date_format="dd.MM.yyyy", timestamp_format="yyyy-MM-dd'T'HH,mm"),
         frozenset(scalars().schema.names),
@@ -159,7 +175,7 @@ ROW_FORMATS = {
     "csv-unquoted": Case(
         Encoder.csv("\x01", quote_mode="none", null_value="\\N"), every("int", "bool", "at")
     ),
-    "csv-of-one": Case(Encoder.csv(), every("text")),
+    "csv-of-one": Case(Encoder.csv(), every("text"), is_cut_anywhere=False),
     "avro": Case(
         Encoder.avro(),
         None,
@@ -220,6 +236,62 @@ BULK_FORMATS = {
     "arrow": BulkCase(ArrowWriterFactory(), refused=()),
     "arrow-small-batches": BulkCase(ArrowWriterFactory(batch_size=1, compression="none"), refused=()),
 }
+#: Formats of few types, or whose files do not say theirs: only the suite of splits asks the same of them.
+PARTICULAR_FORMATS = {
+    "csv-in-gzip": (CompressWriterFactory(encoder=Encoder.csv(header=True)), ("int", "text")),
+    "text-in-zstd": (
+        CompressWriterFactory(encoder=Encoder.simple_string_encoder(), codec="zstd", block_size=1),
+        ("text",),
+    ),
+    **{
+        f"sequence-{each}": (SequenceFileWriterFactory(key="int", compression=each), ("int", "text"))
+        for each in ("none", "record", "block")
+    },
+    "xml": (XmlWriterFactory(), ("int", "text", "double")),
+    "excel": (ExcelWriterFactory(), ("int", "text", "double")),
+}
+
+
+def _row_forms(rows: pa.RecordBatch) -> dict[str, Form]:
+    forms = {}
+    for name, case in ROW_FORMATS.items():
+        columns = [each for each in rows.schema.names if case.columns is None or each in case.columns]
+        forms[name] = row_form(case.encoder, rows.select(columns), is_cut_anywhere=case.is_cut_anywhere)
+    return {name: found for name, found in forms.items() if found.rows.num_columns}
+
+
+#: Each format that is read back: with records that are found as they were written, and with every type.
+PLAIN_FORMS = {
+    **_row_forms(plain()),
+    **{
+        name: Form(bulk.factory, plain().select(["int", "text", "double"]))
+        for name, bulk in BULK_FORMATS.items()
+    },
+    **{
+        name: Form(factory, plain().select(columns))
+        for name, (factory, columns) in PARTICULAR_FORMATS.items()
+    },
+    "lines": Form(TextLineFormat(), plain().select(["text"]), made_by=Encoder.simple_string_encoder()),
+}
+WIDE_FORMS = {
+    **_row_forms(everything()),
+    **{
+        name: Form(bulk.factory, everything().drop_columns(sorted(bulk.without)))
+        for name, bulk in BULK_FORMATS.items()
+    },
+}
+
+
+@pytest.fixture(scope="session", params=PLAIN_FORMS.values(), ids=PLAIN_FORMS.keys())
+def plain_form(request: pytest.FixtureRequest) -> Form:
+    """Each format that is read back, with plain records."""
+    return request.param
+
+
+@pytest.fixture(scope="session", params=WIDE_FORMS.values(), ids=WIDE_FORMS.keys())
+def wide_form(request: pytest.FixtureRequest) -> Form:
+    """Each format that is read back, with rows of every type that it has."""
+    return request.param
 
 
 @pytest.fixture(params=ROW_FORMATS.values(), ids=ROW_FORMATS.keys())

@@ -345,6 +345,23 @@ def test_encrypted_files_are_read_with_their_keys_only(column_keys):
     assert not any(key.decode() in shown for key in Kms.keys.values())
 
 
+@pytest.mark.parametrize("column_keys", [{}, {"col": ["who.name"]}, {"col": ["n"]}], ids=str)
+def test_encrypted_files_are_split_between_row_groups(column_keys):
+    """Whose keys open the footer; without them nobody learns where a row group begins."""
+    how = ParquetEncryption(open_kms=Kms, footer_key="foot", column_keys=column_keys)
+    factory = ParquetWriterFactory(encryption=how, row_group_rows=30)
+    file = io.BytesIO()
+    writer = factory.create(file, people(1).schema)
+    writer.write(people(100))
+    writer.finish()
+    splits = factory.splits(file, target=1)
+    tables = [factory.open_split(file, split).read_all() for split in splits]
+    assert [table.num_rows for table in tables] == [30, 30, 30, 10]
+    assert pa.concat_tables(tables).to_pylist() == people(100).to_pylist()
+    with pytest.raises(FormatError, match="no readable Parquet"):
+        ParquetWriterFactory().splits(file, target=1)
+
+
 @pytest.mark.parametrize(
     "options",
     [

@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from filesink.inventory.entry import AddedFile, Cause, Draft, Entry, Who
+from filesink.inventory.entry import AddedFile, Cause, Draft, Entry
 from filesink.inventory.mark import Mark, MarkKind, Segment, digest
 from filesink.inventory.schemas import schema_id
+from filesink.ports import Who
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 BASE_ID = "00000000-0000-4000-8000-00000000000b"

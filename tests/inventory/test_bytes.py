@@ -12,13 +12,14 @@ from hypothesis import strategies as st
 
 from filesink.errors import FilesinkError, SecurityError, StateCorruptError, StateVersionError
 from filesink.framing import frame, unframe
-from filesink.inventory.entry import AddedFile, Cause, Draft, Entry, Who
+from filesink.inventory.entry import AddedFile, Cause, Draft, Entry
 from filesink.inventory.mark import Mark, MarkKind, Segment
 from filesink.inventory.names import schema_path
 from filesink.inventory.rows.epochs import epochs_of
 from filesink.inventory.rows.files import files_of
 from filesink.inventory.rows.segments import rows_of, to_bytes
 from filesink.inventory.schemas import put_schema, read_schema, schema_id
+from filesink.ports import Who
 from filesink.storage.memory import MemoryFile, MemoryFiles, MemoryStore
 from tests.inventory.examples import COLUMNS, FIRST, GOLDEN, SECOND, golden, mark, segment
 

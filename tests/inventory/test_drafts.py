@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from filesink.inventory.drafts import draft_of
-from filesink.inventory.entry import AddedFile, Cause, Who
+from filesink.inventory.entry import AddedFile, Cause
 from filesink.inventory.schemas import schema_id
 from filesink.ledger.record import (
     BatchWrite,
@@ -27,6 +27,7 @@ from filesink.parts.committables import (
     UndoneFile,
     Watermark,
 )
+from filesink.ports import Who
 from filesink.save_mode import SaveMode
 from tests.fakes import CountingIds, held, staged
 

@@ -7,7 +7,8 @@ from dataclasses import replace
 import pytest
 
 from filesink.errors import StateCorruptError, StateError, StorageError
-from filesink.ledger.ledger import COMPACTION, Ledger
+from filesink.ledger.directory import COMPACTION
+from filesink.ledger.ledger import Ledger
 from filesink.ledger.record import BatchWrite, EpochRecord, OfflineCompaction, Section, Upkeep
 from filesink.ledger.transactions import remember
 from filesink.storage.faulty import Fault, FaultyStore, Moment
@@ -50,15 +51,15 @@ def run(ledger, slots, cause_of=lambda _slot: None, *, keep=100):
     for slot in slots:
         ledger.decide(record(slot, cause_of(slot)))
         ledger.complete(ledger.read(slot))
-        ledger.fold(newest=slot, keep=keep)
+        ledger.folding.fold(newest=slot, keep=keep)
 
 
 def test_a_new_chain_has_no_head(ledger):
     """Nothing was decided, nothing is found, and no file was made by asking."""
     assert ledger.head() is None
     assert ledger.read(0) is None
-    assert not ledger.is_void(0)
-    assert ledger.neighbours() == []
+    assert not ledger.history.is_void(0)
+    assert ledger.directory.neighbours() == []
 
 
 def test_the_head_is_the_newest_record(ledger):
@@ -149,17 +150,17 @@ def test_a_record_of_another_slot_is_refused(files, ledger):
 def test_micro_batches_are_found(ledger):
     """A record is found by query and batch, whatever lies between."""
     run(ledger, range(5), lambda slot: Upkeep() if slot % 2 else micro_batch(slot))
-    assert ledger.find(micro_batch(2).query_id, 2) == record(2)
-    assert ledger.find(micro_batch(2).query_id, 3) is None
-    assert ledger.find("another query", 2) is None
+    assert ledger.history.find(micro_batch(2).query_id, 2) == record(2)
+    assert ledger.history.find(micro_batch(2).query_id, 3) is None
+    assert ledger.history.find("another query", 2) is None
 
 
 def test_the_last_batch_of_each_query_is_found(ledger):
     """Two queries in one chain are told apart."""
     run(ledger, range(6), lambda slot: micro_batch(slot, query_id="ab"[slot % 2]))
-    assert ledger.last_batch_of("a").batch_id == 4
-    assert ledger.last_batch_of("b").batch_id == 5
-    assert ledger.last_batch_of("c") is None
+    assert ledger.history.last_batch_of("a").batch_id == 4
+    assert ledger.history.last_batch_of("b").batch_id == 5
+    assert ledger.history.last_batch_of("c") is None
 
 
 def test_neighbours_are_the_other_sinks(files, ledger):
@@ -169,7 +170,7 @@ def test_neighbours_are_the_other_sinks(files, ledger):
     strange = ("lost+found/x", "uid-u (copy)/000000000000.record", "uid-u~/x", "é/x")
     for path in ("query-q/000000000000.record", ".tmp/x", "_x/x", "note", *strange):
         store.put_if_absent(f"_filesink/{path}", b"")
-    assert ledger.neighbours() == ["query-q"]
+    assert ledger.directory.neighbours() == ["query-q"]
 
 
 def test_two_thousand_epochs_leave_a_bounded_number_of_files(files, ledger):
@@ -181,14 +182,14 @@ def test_two_thousand_epochs_leave_a_bounded_number_of_files(files, ledger):
         kept = sum(path.endswith(".record") for path in files.files)
         assert kept >= min(slot + 1, 100)
     assert most <= 2 * (100 + 2 * 25) + 1
-    assert ledger.find(micro_batch(0).query_id, 1900) is not None
-    assert ledger.find(micro_batch(0).query_id, 1800) is None
+    assert ledger.history.find(micro_batch(0).query_id, 1900) is not None
+    assert ledger.history.find(micro_batch(0).query_id, 1800) is None
 
 
 def test_folding_counts_micro_batches_only(ledger):
     """Epochs of upkeep do not push out records that a replay may need."""
     run(ledger, range(1000), lambda slot: Upkeep() if slot % 4 else micro_batch(slot // 4))
-    kept = [one.cause.batch_id for one in ledger.newest_first() if not isinstance(one.cause, Upkeep)]
+    kept = [one.cause.batch_id for one in ledger.history.newest_first() if not isinstance(one.cause, Upkeep)]
     assert kept[:100] == list(range(249, 149, -1))
     assert len(kept) < 140
 
@@ -220,8 +221,8 @@ def test_batch_writes_push_out_no_stream_of_the_same_uid(ledger):
     for slot in range(30, 100):
         ledger.decide(replace(record(slot, BatchWrite()), last_batch=micro_batch(29)))
         ledger.complete(ledger.read(slot))
-        ledger.fold(newest=slot, keep=20)
-    assert ledger.find(micro_batch(0).query_id, 10) is not None
+        ledger.folding.fold(newest=slot, keep=20)
+    assert ledger.history.find(micro_batch(0).query_id, 10) is not None
 
 
 def test_what_is_folded_is_void(files, ledger):
@@ -232,8 +233,8 @@ def test_what_is_folded_is_void(files, ledger):
     assert ledger.read(mark) is None
     zombie = record(mark, nonce="zombie")
     assert ledger.decide(zombie) == zombie
-    assert ledger.is_void(mark)
-    assert not ledger.is_void(mark + 1)
+    assert ledger.history.is_void(mark)
+    assert not ledger.history.is_void(mark + 1)
     assert ledger.head().record.slot == 200
     run(ledger, range(201, 301))
     assert not any(path.endswith(f"{mark:012d}.record") for path in files.files)
@@ -243,10 +244,10 @@ def test_what_is_folded_was_complete(ledger):
     """A driver so slow that its record is gone learns that another has done all of it."""
     run(ledger, range(201))
     assert ledger.read(0) is None
-    assert ledger.is_complete(record(0))
-    assert ledger.is_complete(ledger.read(200))
+    assert ledger.history.is_complete(record(0))
+    assert ledger.history.is_complete(ledger.read(200))
     ledger.decide(record(201))
-    assert not ledger.is_complete(record(201))
+    assert not ledger.history.is_complete(record(201))
 
 
 def test_a_fold_that_was_cut_short_is_finished_later(files, ledger):
@@ -256,10 +257,10 @@ def test_a_fold_that_was_cut_short_is_finished_later(files, ledger):
     store = FaultyStore(MemoryStore(files), lambda operation, _path: stop if operation == "delete" else None)
     run(ledger, [200], keep=1000)
     with pytest.raises(StorageError):
-        Ledger(store, "uid-u").fold(newest=200, keep=20)
-    assert ledger.find(micro_batch(0).query_id, 150) is None
+        Ledger(store, "uid-u").folding.fold(newest=200, keep=20)
+    assert ledger.history.find(micro_batch(0).query_id, 150) is None
     assert ledger.head().record.slot == 200
-    ledger.fold(newest=200, keep=20)
+    ledger.folding.fold(newest=200, keep=20)
     assert not [path for path in files.files if path < "_filesink/uid-u/000000000179.mark"]
 
 
@@ -325,7 +326,7 @@ def test_a_record_can_be_taken_back(ledger):
     """After a retraction the slot is free and the one before is the head."""
     run(ledger, [0])
     ledger.decide(record(1))
-    ledger.retract(1)
+    ledger.folding.retract(1)
     assert ledger.head().record.slot == 0
     assert ledger.decide(record(1, nonce="again")).nonce == "again"
 
@@ -343,7 +344,7 @@ def test_copies_of_compactions_are_folded_whatever_their_slots(files, ledger):
 def test_a_record_that_is_taken_back_leaves_no_completion(files, ledger):
     """A copy of a record may be complete; the next record of its slot is not."""
     run(ledger, [0])
-    ledger.retract(0)
+    ledger.folding.retract(0)
     assert files.files == {}
     ledger.decide(record(0, nonce="again"))
     assert not ledger.head().complete
@@ -360,7 +361,7 @@ def test_who_dies_while_taking_back_leaves_no_completion_alone(files, ledger):
         return stop if len(deleted) == 2 else None
 
     with pytest.raises(StorageError):
-        Ledger(FaultyStore(MemoryStore(files), second), "uid-u").retract(0)
+        Ledger(FaultyStore(MemoryStore(files), second), "uid-u").folding.retract(0)
     assert (ledger.head().record, ledger.head().complete) == (record(0), False)
 
 
@@ -371,7 +372,7 @@ def test_of_what_was_being_put_only_old_slots_are_swept(files, ledger, kind):
     left = [f"_filesink/uid-u/.{slot:012d}.{kind}.put.x" for slot in range(3)]
     for path in left:
         files.make(path, b"half")
-    ledger.sweep(1)
+    ledger.folding.sweep(1)
     assert [path for path in left if path in files.files] == left[2:]
 
 
@@ -383,14 +384,14 @@ def test_a_record_of_upkeep_counts_for_nothing_however_it_came_to_be(files, ledg
         ledger.decide(record(slot, Upkeep(), nonce="theirs"))
         ledger.complete(ledger.read(slot))
         assert slow.decide(record(slot)).nonce == "theirs"
-    slow.fold(newest=0, keep=20)
-    assert ledger.find(micro_batch(0).query_id, 10) is not None
+    slow.folding.fold(newest=0, keep=20)
+    assert ledger.history.find(micro_batch(0).query_id, 10) is not None
 
 
 def test_a_record_of_no_chain_is_taken_back(tmp_path):
     """The copy of an epoch may never have been made, and so there is no directory either."""
     store = open_store(tmp_path, {})
-    Ledger(store, "uid-u").retract(0)
+    Ledger(store, "uid-u").folding.retract(0)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -407,9 +408,9 @@ def test_what_is_removed_does_not_come_back(files, ledger):
         step()
         return [operation for operation in calls if operation not in {"list", "read"}]
 
-    assert changes(lambda: watched.sweep(200)) == ["discard", "sync_directories"]
-    assert changes(lambda: watched.retract(200)) == ["delete", "delete", "sync_directories"]
-    folding = changes(lambda: watched.fold(newest=0, keep=20))
+    assert changes(lambda: watched.folding.sweep(200)) == ["discard", "sync_directories"]
+    assert changes(lambda: watched.folding.retract(200)) == ["delete", "delete", "sync_directories"]
+    folding = changes(lambda: watched.folding.fold(newest=0, keep=20))
     assert folding[:3] == ["put_if_absent", "sync_directories", "delete"]
 
 

@@ -25,7 +25,6 @@ from filesink.file_sink.tiers import FileTiers, Publishing
 from filesink.ledger.identity import batch_write
 from filesink.ledger.record import BatchWrite, MicroBatch
 from filesink.metastore.api import Column, Table, TableName
-from filesink.metastore.faulty import FaultyMetastore
 from filesink.metastore.hive.metastore import HiveMetastore
 from filesink.metastore.metastore_policy import MetastorePolicy
 from filesink.metastore.partition_commit import PartitionCommit
@@ -36,6 +35,7 @@ from filesink.storage.local.store import LocalStore
 from filesink.system import SystemClock, SystemIds
 from property_tests.simulation.workload import SCHEMA, Shape, plan_of, rows_in
 from property_tests.test_kills import BATCHES, Job, KillingFs, in_a_process, left_over, sweep, visible_rows
+from tests.metastore.faulty import FaultyMetastore
 from tests.metastore.test_hive import HiveSite
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]

@@ -18,7 +18,6 @@ from filesink.errors import (
 )
 from filesink.metastore import metastore_policy
 from filesink.metastore.api import Column, Partition, Table, TableKind, TableName, Values
-from filesink.metastore.faulty import FaultyMetastore
 from filesink.metastore.memory import MemoryMetastore, MemoryTables
 from filesink.metastore.metastore_policy import MetastorePolicy
 from filesink.metastore.partition_commit import PartitionCommit
@@ -28,6 +27,7 @@ from filesink.storage.faulty import Fault, Moment
 from filesink.storage.memory import MemoryFiles, MemoryStore
 from filesink.system import ThreadRunner
 from tests.fakes import World, micro_batch, records
+from tests.metastore.faulty import FaultyMetastore
 
 NAME = TableName.parse("db.t")
 TABLE = Table(

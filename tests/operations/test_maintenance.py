@@ -878,8 +878,8 @@ def test_a_named_append_is_taken_back_to_the_end_by_a_sink_with_uid():
     dies_at(world, "put_if_absent", "1.complete", rewrite)
     assert rewrite().retracted == (0,)
     assert world.rows() == []
-    assert world.ledger(sink_id).unfinished() == []
-    assert world.ledger(sink_id).half_done() == ()
+    assert world.ledger(sink_id).history.unfinished() == []
+    assert world.ledger(sink_id).directory.listing().unfinished() == ()
     assert not world.driver(sink_id).run(cause, world.job(*files)).replayed
     assert world.rows() == ["1", "2"]
 

@@ -10,7 +10,6 @@ import pytest
 from filesink.buckets.assigner import BucketAssigner
 from filesink.buckets.contract import BucketContext, assign_ids
 from filesink.buckets.partition_paths import escape, fragment, texts, unescape
-from filesink.local_time import time_zone
 
 pytestmark = pytest.mark.spark
 
@@ -57,7 +56,7 @@ def test_casts(spark, zone):
         expected = frame.selectExpr(*[f"cast({name} as string) {name}" for name in frame.columns]).first()
     finally:
         spark.conf.set("spark.sql.session.timeZone", before)
-    found = {name: texts(values.column(name).chunk(0), time_zone(zone))[0] for name in frame.columns}
+    found = {name: texts(values.column(name).chunk(0), zone)[0] for name in frame.columns}
     assert found == expected.asDict()
 
 
@@ -73,7 +72,7 @@ def test_random_floats(spark):
     rows = frame.selectExpr("d", "float(d) f", "string(d) ds", "string(float(d)) fs").toArrow()
     for column, text in (("d", "ds"), ("f", "fs")):
         values = rows.column(column).combine_chunks()
-        for ours, theirs in zip(texts(values, time_zone("UTC")), rows.column(text).to_pylist(), strict=True):
+        for ours, theirs in zip(texts(values, "UTC"), rows.column(text).to_pylist(), strict=True):
             assert ours == theirs or (
                 len(ours) < len(theirs)
                 and pa.scalar(ours).cast(values.type) == pa.scalar(theirs).cast(values.type)

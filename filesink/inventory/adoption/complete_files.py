@@ -44,12 +44,12 @@ def complete_files(store: Store) -> Complete:
     for sink_id in ledger_ids(store):
         ledger = Ledger(store, sink_id)
         if not ledger.is_open:
-            head, tag = ledger.newest(), sink_tag(sink_id)
+            head, tag = ledger.history.newest(), sink_tag(sink_id)
             finished = -1 if head is None else head.finished_slot
             slots[tag] = min(finished, slots.get(tag, finished))
             files = head.left.decode(codec) if head is not None and head.left.data else []
             left |= {name_of(file.path) for file in files if isinstance(file, ReplacedFile)}
-        for record in ledger.publishing():
+        for record in ledger.history.publishing():
             files = record.committables.decode(codec)
             publishing |= {name_of(file.target) for file in files if isinstance(file, PendingFile)}
     return Complete(slots=slots, publishing=frozenset(publishing), left=frozenset(left))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, TypeVar
+from typing import Any
 
 from filesink.arguments import instance_of
 from filesink.errors import ConfigError, DependencyError, MetastoreConflictError, MetastoreError
@@ -14,6 +14,7 @@ from filesink.metastore.api import (
     TableChange,
     TableName,
     Values,
+    batches,
     check_keys,
     no_partition,
     no_table,
@@ -23,9 +24,6 @@ from filesink.metastore.service_errors import sentence
 from filesink.ports import Clock
 from filesink.retry import Backoff
 from filesink.system import SystemClock
-
-T = TypeVar("T")
-R = TypeVar("R")
 
 _RETRIES = 5  # of a request of which nothing was done; whoever asks may be patient, too
 _BATCH = 100  # what one request of Glue takes; it reads up to 1,000
@@ -88,9 +86,8 @@ class GlueCatalog(Metastore):
         """See ``Metastore.alter_table``."""
         found = {key: value for key, value in self._existing(name).items() if key in _TABLE_INPUT}
         storage = found["StorageDescriptor"]
-        known = {column["Name"].lower() for column in (*storage["Columns"], *found.get("PartitionKeys", ()))}
-        added = [column for column in change.new_columns if column.name.lower() not in known]
-        storage["Columns"] = [*storage["Columns"], *columns(added)]
+        known = (column["Name"] for column in (*storage["Columns"], *found.get("PartitionKeys", ())))
+        storage["Columns"] = [*storage["Columns"], *columns(change.missing_from(known))]
         if change.location is not None:
             storage["Location"] = change.location
         found["Parameters"] = {**found.get("Parameters", {}), **change.parameters}
@@ -116,7 +113,7 @@ class GlueCatalog(Metastore):
             return set()
         name, found = table.name, self._same(table)
         new: set[Values] = set()
-        for batch in _batches(partitions):
+        for batch in batches(partitions, _BATCH):
             inputs = [partition_input(found["StorageDescriptor"], one) for one in batch]
             answer = self._call(self._request("batch_create_partition", name, PartitionInputList=inputs))
             _raise_errors(answer, name, accepted="AlreadyExistsException")
@@ -127,7 +124,7 @@ class GlueCatalog(Metastore):
     def alter_partitions(self, table: Table, partitions: Sequence[Partition]) -> None:
         """See ``Metastore.alter_partitions``."""
         name = table.name
-        for batch in _batches(partitions):
+        for batch in batches(partitions, _BATCH):
             found = {
                 tuple(one["Values"]): one for one in self._partitions(name, [one.values for one in batch])
             }
@@ -139,7 +136,7 @@ class GlueCatalog(Metastore):
             _raise_errors(answer, name, accepted="")
 
     def _partitions(self, name: TableName, values: Sequence[Values]) -> Iterator[dict[str, Any]]:
-        for batch in _batches(list(dict.fromkeys(values))):
+        for batch in batches(list(dict.fromkeys(values)), _BATCH):
             left = [{"Values": list(one)} for one in batch]
             backoff: Backoff | None = None
             while left:
@@ -237,10 +234,6 @@ def _raise_errors(answer: dict[str, Any], name: TableName, *, accepted: str) -> 
             raise no_partition(name)
         if code != accepted:
             raise _error(code, detail.get("ErrorMessage", ""), f"change partitions of {name}")
-
-
-def _batches(values: Sequence[T]) -> Iterator[Sequence[T]]:
-    return (values[start : start + _BATCH] for start in range(0, len(values), _BATCH))
 
 
 def _default_client() -> Any:

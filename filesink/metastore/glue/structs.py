@@ -55,7 +55,6 @@ def table_of(name: TableName, found: dict[str, Any]) -> Table:
     """A table as Glue answers with it."""
     storage = found.get("StorageDescriptor", {})
     serde = storage.get("SerdeInfo", {})
-    kinds = {kind.value: kind for kind in TableKind}
     return Table(
         name=name,
         columns=_found_columns(storage.get("Columns", ())),
@@ -67,7 +66,7 @@ def table_of(name: TableName, found: dict[str, Any]) -> Table:
             serde=serde.get("SerializationLibrary", ""),
             serde_parameters=dict(serde.get("Parameters", {})),
         ),
-        kind=kinds.get(found.get("TableType", ""), TableKind.OTHER),
+        kind=TableKind.of(found.get("TableType")),
         parameters=dict(found.get("Parameters", {})),
         bucket_columns=tuple(storage.get("BucketColumns", ())),
     )

@@ -22,6 +22,7 @@ from filesink.metastore.api import (
     TableChange,
     TableName,
     Values,
+    batches,
     check_keys,
     no_partition,
     no_table,
@@ -41,7 +42,6 @@ from filesink.metastore.service_errors import is_denied, is_refused, sentence
 from filesink.ports import Clock
 from filesink.system import SystemClock, ThreadRunner
 
-T = TypeVar("T")
 R = TypeVar("R")
 
 _BATCH = 500  # partitions in one request; a server does some milliseconds of work for each
@@ -106,8 +106,7 @@ class HiveMetastore(Metastore):
     def alter_table(self, name: TableName, change: TableChange) -> None:
         """See ``Metastore.alter_table``; columns are added to the partitions as well."""
         found = self._existing(name)
-        known = {column.name.lower() for column in (*found.sd.cols, *(found.partitionKeys or ()))}
-        added = [column for column in change.new_columns if column.name.lower() not in known]
+        added = change.missing_from(column.name for column in (*found.sd.cols, *(found.partitionKeys or ())))
         found.sd.cols = [*found.sd.cols, *fields(added)]
         found.parameters = {**(found.parameters or {}), **change.parameters}
         if change.location is not None:
@@ -127,7 +126,7 @@ class HiveMetastore(Metastore):
             return set()
         found = self._same(table)
         new: set[Values] = set()
-        for batch in _batches(partitions):
+        for batch in batches(partitions, _BATCH):
             added = self._tell(_add(found, batch), f"add partitions to {table.name}")
             new.update(tuple(one.values) for one in added)
         return new
@@ -135,7 +134,7 @@ class HiveMetastore(Metastore):
     def alter_partitions(self, table: Table, partitions: Sequence[Partition]) -> None:
         """See ``Metastore.alter_partitions``; what is as it should be is not written."""
         name = table.name
-        for batch in _batches(partitions):
+        for batch in batches(partitions, _BATCH):
             found = {tuple(one.values): one for one in self._partitions(table, [one.values for one in batch])}
             if any(wanted.values not in found for wanted in batch):
                 self._same(table)
@@ -179,7 +178,7 @@ class HiveMetastore(Metastore):
 
     def _partitions(self, table: Table, values: Sequence[Values]) -> Iterator[Any]:
         name = table.name
-        for batch in _batches(values):
+        for batch in batches(values, _BATCH):
             yield from self._ask(
                 _named(name, [partition_name(table, one) for one in batch]), f"read partitions of {name}"
             )
@@ -246,7 +245,3 @@ def _add(table: Any, partitions: Sequence[Partition]) -> Callable[[Any], list[An
 
 def _alter(name: TableName, changed: list[Any]) -> Callable[[Any], Any]:
     return lambda client: client.alter_partitions(name.database, name.table, changed)
-
-
-def _batches(values: Sequence[T]) -> Iterator[Sequence[T]]:
-    return (values[start : start + _BATCH] for start in range(0, len(values), _BATCH))

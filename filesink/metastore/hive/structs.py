@@ -12,7 +12,6 @@ from filesink.metastore.api import Column, Partition, StorageFormat, Table, Tabl
 def table_of(name: TableName, found: Any) -> Table:
     """The service's table as ours."""
     serde = found.sd.serdeInfo
-    kinds = {kind.value: kind for kind in TableKind}
     return Table(
         name=name,
         columns=_columns(found.sd.cols),
@@ -24,7 +23,7 @@ def table_of(name: TableName, found: Any) -> Table:
             serde=serde.serializationLib or "",
             serde_parameters=dict(serde.parameters or {}),
         ),
-        kind=kinds.get(found.tableType, TableKind.OTHER),
+        kind=TableKind.of(found.tableType),
         parameters=dict(found.parameters or {}),
         bucket_columns=tuple(found.sd.bucketCols or ()),
     )

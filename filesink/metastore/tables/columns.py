@@ -44,7 +44,7 @@ def table_for(name: TableName, kind: TableKind, site: Site, schema: pa.Schema) -
 
 def new_columns(table: Table, site: Site, schema: pa.Schema) -> tuple[Column, ...]:
     """Columns of ``schema`` that the table does not have, neither as such nor as partition keys."""
-    known = {column.name.lower() for column in (*table.columns, *table.partition_keys)}
+    known = {name.lower() for name in table.column_names()}
     keys = {key.lower() for key in site.partition_columns or ()}
     return tuple(
         Column(name=field.name.lower(), type=hive_type(field))

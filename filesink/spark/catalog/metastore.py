@@ -22,9 +22,9 @@ from filesink.metastore.api import (
     TableChange,
     TableName,
     Values,
+    batches,
     check_keys,
     no_partition,
-    no_table,
     values_of,
 )
 from filesink.metastore.service_errors import is_away, is_denied, is_refused, sentence
@@ -68,9 +68,7 @@ class SparkCatalog(Metastore):
 
     def alter_table(self, name: TableName, change: TableChange) -> None:
         """See ``Metastore.alter_table``."""
-        table = self._existing(name)
-        known = {column.name.lower() for column in (*table.columns, *table.partition_keys)}
-        added = [column for column in change.new_columns if column.name.lower() not in known]
+        added = change.missing_from(self.existing_table(name).column_names())
         what, properties = f"change table {name}", sql.properties(" TBLPROPERTIES", change.parameters)
         if added:
             self._sql(f"ALTER TABLE {sql.quoted(name)} ADD COLUMNS ({sql.columns(added)})", what)
@@ -94,10 +92,10 @@ class SparkCatalog(Metastore):
             return set()
         there = self._there(table)
         new = [one for one in partitions if one.values not in there]
-        for start in range(0, len(new), _BATCH):
+        for batch in batches(new, _BATCH):
             pieces = [
                 f"PARTITION ({sql.spec(table, one.values)}) LOCATION {sql.text(one.location)}"
-                for one in new[start : start + _BATCH]
+                for one in batch
             ]
             self._sql(
                 f"ALTER TABLE {sql.quoted(table.name)} ADD IF NOT EXISTS {' '.join(pieces)}",
@@ -146,15 +144,9 @@ class SparkCatalog(Metastore):
             return None
         return self._catalog.getTableMetadata(identifier)
 
-    def _existing(self, name: TableName) -> Table:
-        table = self.get_table(name)
-        if table is None:
-            raise no_table(name)
-        return table
-
     def _there(self, table: Table) -> set[Values]:
         """The values of every partition, in the order of the keys; the table is as the caller knows it."""
-        check_keys(table, [key.name for key in self._existing(table.name).partition_keys])
+        check_keys(table, [key.name for key in self.existing_table(table.name).partition_keys])
         rows = self._sql(f"SHOW PARTITIONS {sql.quoted(table.name)}", f"list partitions of {table.name}")
         found = (values_of(row[0]) for row in rows)
         return {tuple(values[key.name.lower()] for key in table.partition_keys) for values in found}

@@ -113,6 +113,14 @@ class SparkWriteJob:
         return [bytes(row[0]) for row in rows]
 
 
+def task_context() -> TaskContext:
+    """The context of the running task."""
+    context = TaskContext.get()
+    if context is None:
+        raise InternalError("Spark gave this task no TaskContext", code="NO_TASK_CONTEXT")
+    return context
+
+
 def _slot_of(task: Task) -> int | None:
     """The slot that a task of ours writes for."""
     owner = getattr(task, "__self__", None)
@@ -121,9 +129,7 @@ def _slot_of(task: Task) -> int | None:
 
 def _one_result(task: Task) -> Batches:
     def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        context = TaskContext.get()
-        if context is None:
-            raise InternalError("Spark gave this task no TaskContext", code="NO_TASK_CONTEXT")
+        context = task_context()
         result = task(context.partitionId(), context.attemptNumber(), batches)
         yield pa.RecordBatch.from_arrays([pa.array([result], pa.binary())], ["result"])
 

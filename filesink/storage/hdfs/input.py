@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import io
-from typing import TYPE_CHECKING, BinaryIO, cast
+from typing import BinaryIO, cast
 
 from filesink.errors import StorageError
 from filesink.storage.hdfs.errors import explaining
-
-if TYPE_CHECKING:
-    from _typeshed import WriteableBuffer
+from filesink.storage.ranged import RangedFile
 
 _AHEAD = 1 << 20  # bytes read at a time
 
 
 def explained_input(file: BinaryIO, where: str) -> BinaryIO:
-    """``file``, whose errors of reading are ``StorageError``; those of a seek stay as they are.
+    """``file``, whose errors of reading are ``StorageError``.
 
     Args:
         file: is closed with what is returned.
@@ -24,46 +22,25 @@ def explained_input(file: BinaryIO, where: str) -> BinaryIO:
     return cast("BinaryIO", io.BufferedReader(_ExplainedFile(file, where), _AHEAD))
 
 
-class _ExplainedFile(io.RawIOBase):
+class _ExplainedFile(RangedFile):
     def __init__(self, file: BinaryIO, where: str) -> None:
-        super().__init__()
+        super().__init__(file.seek(0, io.SEEK_END))
         self._file = file
         self._where = where
 
-    def readable(self) -> bool:
-        return True
-
-    def seekable(self) -> bool:
-        return True
-
-    def tell(self) -> int:
-        return self._file.tell()
-
-    def seek(self, offset: int, whence: int = io.SEEK_SET, /) -> int:
-        return self._file.seek(offset, whence)
-
-    def readinto(self, buffer: WriteableBuffer, /) -> int:
-        view = memoryview(buffer).cast("B")
-        data = self._read(view.nbytes)
-        view[: len(data)] = data
-        return len(data)
-
-    def readall(self) -> bytes:
-        """What is inherited asks for 8 KiB at a time."""
-        return b"".join(iter(lambda: self._read(_AHEAD), b""))
+    def _range(self, start: int, most: int) -> bytes:
+        with explaining("read", self._where):
+            try:
+                self._file.seek(start)
+                return self._file.read(most)
+            except FileNotFoundError as error:
+                # Over WebHDFS every range is opened anew, so a file can go between two of them.
+                raise StorageError(
+                    f"cannot read '{self._where}': it was removed meanwhile; start again", code="UNAVAILABLE"
+                ) from error
 
     def close(self) -> None:
         try:
             self._file.close()
         finally:
             super().close()
-
-    def _read(self, size: int) -> bytes:
-        with explaining("read", self._where):
-            try:
-                return self._file.read(size)
-            except FileNotFoundError as error:
-                # Over WebHDFS every range is opened anew, so a file can go between two of them.
-                raise StorageError(
-                    f"cannot read '{self._where}': it was removed meanwhile; start again", code="UNAVAILABLE"
-                ) from error

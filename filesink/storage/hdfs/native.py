@@ -17,10 +17,10 @@ from typing import TYPE_CHECKING, Any, BinaryIO, cast
 from filesink.errors import ConfigError, DependencyError
 from filesink.naming import name_of
 from filesink.storage.hdfs.namenode import HdfsStatus, hadoop_error, host_and_port
+from filesink.storage.ranged import RangedFile
 
 if TYPE_CHECKING:
     import hdfs_native
-    from _typeshed import WriteableBuffer
 
     from formats.api import Buffer
 
@@ -101,7 +101,8 @@ class NativeNamenode:
     def open(self, path: str, /) -> BinaryIO:
         """See ``Namenode.open``."""
         with _explained(path):
-            return cast("BinaryIO", _Reader(self._client.read(path), path))
+            raw = _RawReader(self._client.read(path), path)
+            return cast("BinaryIO", io.BufferedReader(raw, buffer_size=1 << 20))
 
 
 class NativeWriter:
@@ -132,37 +133,17 @@ class NativeWriter:
             self._writer.close()
 
 
-class _Reader(io.BufferedReader):
-    """Buffered, with errors that an ``open`` file would have."""
+class _RawReader(RangedFile):
+    """With errors that an ``open`` file would have."""
 
-    def __init__(self, raw: hdfs_native.FileReader, path: str) -> None:
-        super().__init__(_RawReader(raw, path), buffer_size=1 << 20)
-
-
-class _RawReader(io.RawIOBase):
     def __init__(self, reader: hdfs_native.FileReader, path: str) -> None:
+        super().__init__(reader.size)
         self._reader = reader
         self._path = path
 
-    def readable(self) -> bool:
-        return True
-
-    def seekable(self) -> bool:
-        return True
-
-    def seek(self, offset: int, whence: int = os.SEEK_SET, /) -> int:
-        self._reader.seek(offset, whence)
-        return self._reader.tell()
-
-    def tell(self) -> int:
-        return self._reader.tell()
-
-    def readinto(self, buffer: WriteableBuffer, /) -> int:
-        view = memoryview(buffer).cast("B")
+    def _range(self, start: int, most: int) -> bytes:
         with _explained(self._path):
-            data = self._reader.read(view.nbytes)
-        view[: len(data)] = data
-        return len(data)
+            return self._reader.read_range(start, most)
 
 
 @contextmanager

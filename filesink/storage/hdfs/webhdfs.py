@@ -17,10 +17,10 @@ from urllib.parse import quote, urlsplit, urlunsplit
 from filesink.errors import ConfigError, DependencyError
 from filesink.naming import name_of
 from filesink.storage.hdfs.namenode import HdfsStatus, hadoop_error
+from filesink.storage.ranged import RangedFile
 
 if TYPE_CHECKING:
     import requests
-    from _typeshed import WriteableBuffer
 
     from formats.api import Buffer
 
@@ -186,35 +186,14 @@ class WebWriter:
         self._buffer.clear()
 
 
-class _RawReader(io.RawIOBase):
+class _RawReader(RangedFile):
     def __init__(self, namenode: WebNamenode, path: str, size: int) -> None:
+        super().__init__(size)
         self._namenode = namenode
         self._path = path
-        self._size = size
-        self._position = 0
 
-    def readable(self) -> bool:
-        return True
-
-    def seekable(self) -> bool:
-        return True
-
-    def seek(self, offset: int, whence: int = io.SEEK_SET, /) -> int:
-        start = {io.SEEK_SET: 0, io.SEEK_CUR: self._position, io.SEEK_END: self._size}[whence]
-        self._position = max(0, start + offset)
-        return self._position
-
-    def tell(self) -> int:
-        return self._position
-
-    def readinto(self, buffer: WriteableBuffer, /) -> int:
-        view = memoryview(buffer).cast("B")
-        length = min(view.nbytes, self._size - self._position)
-        if length <= 0:
-            return 0
-        view[:length] = self._namenode.read(self._path, self._position, length)
-        self._position += length
-        return length
+    def _range(self, start: int, most: int) -> bytes:
+        return self._namenode.read(self._path, start, most)
 
 
 def _refusal(answer: requests.Response, path: str) -> OSError:

@@ -1,0 +1,153 @@
+"""What the observer asks of the inventory (I19).
+
+Every epoch that is complete has one version, and versions follow one another. When an epoch gets its
+version, its files are visible for good. At the end the inventory names the files that readers see.
+Entries are taken apart by hand; only the end is asked of the product's own reader, on a copy.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import TYPE_CHECKING, Any
+
+from filesink.inventory.reading import Reader
+from filesink.inventory.snapshots import Snapshots
+from filesink.storage.memory import MemoryFiles, MemoryStore
+from property_tests.simulation.clock import SimClock
+from property_tests.simulation.nodes import Directory, Inode
+from property_tests.simulation.reading import Record, all_files, payload_of, visible_files
+
+if TYPE_CHECKING:
+    from property_tests.simulation.observer import Observer
+
+_FILE = re.compile(r"_filesink/_inventory/(?:(?P<version>[0-9]{12})\.entry|(?P<number>[0-9]{6})\.mark)")
+_DIRECTORY = "_filesink/_inventory"
+
+
+class InventoryWatch:
+    """Belongs to one observer.
+
+    Attributes:
+        versions: by the nonce of the record.
+    """
+
+    def __init__(self, observer: Observer) -> None:
+        self._observer = observer
+        self.versions: dict[str, int] = {}
+        self._entries: dict[int, str] = {}  # nonces of those that are there, or were folded
+        self._marks: dict[int, int] = {}  # versions by number
+
+    def look(self, path: str, *, made: bool) -> bool:
+        """A file was made or removed; whether it is one of an inventory."""
+        found = _FILE.fullmatch(path)
+        if found is None:
+            return False
+        if not made:
+            self._removed(path, found["version"])
+        elif found["version"] is not None:
+            self._appended(path, int(found["version"]))
+        else:
+            self._folded(path, int(found["number"]))
+        return True
+
+    def completed(self, record: Record) -> None:
+        """An epoch is complete: its version was put before."""
+        if self._marks and record.nonce not in self.versions:
+            self._observer.world.fail(f"I19: {record.path} is complete and has no version")
+
+    def reread(self) -> None:
+        """A power cut may have taken a name that nobody was told of."""
+        directory = self._observer.world.disk.find(_DIRECTORY)
+        names = set(directory.entries) if isinstance(directory, Directory) else set()
+        self._marks = {number: at for number, at in self._marks.items() if f"{number:06d}.mark" in names}
+        folded = self._folded_to()
+        gone = [at for at in self._entries if at > folded and f"{at:012d}.entry" not in names]
+        for version in gone:
+            nonce = self._entries.pop(version)
+            self.versions.pop(nonce, None)
+            if self._is_complete(nonce):
+                self._observer.world.fail(f"I19: version {version} was complete and is gone")
+
+    def check_end(self) -> None:
+        """What the inventory names is what readers see."""
+        observer, world = self._observer, self._observer.world
+        files = all_files(world.disk.root)
+        copy = MemoryFiles()
+        for path, inode in files.items():
+            if path.startswith(f"{_DIRECTORY}/"):
+                MemoryStore(copy).put_if_absent(path, bytes(inode.data))
+        if not self._marks:
+            return
+        found = Snapshots(Reader(MemoryStore(copy), SimClock(world)), "base").files_at(None)
+        rows = found.rows.select(["path", "rows"]).to_pylist()
+        named: dict[str, int] = {row["path"]: row["rows"] for row in rows}
+        seen = {
+            path: len(observer.visible[path].rows)
+            for path in visible_files(world.disk.root)
+            if path in observer.visible and path not in observer.foreign and not path.startswith("_")
+        }
+        for path in observer.superseded.left_out() | observer.replacements.left:
+            seen.pop(path, None)
+        if named.keys() != seen.keys():
+            world.fail(f"I19: {min(named.keys() ^ seen.keys())} is only in the inventory, or not in it")
+        wrong = [path for path, rows in named.items() if rows and rows != seen[path]]
+        if wrong:
+            world.fail(f"I19: {wrong[0]} has not as many rows as the inventory says")
+        if max(self._entries, default=0) != found.version:
+            world.fail(f"I19: the newest version is {max(self._entries)}, readers see {found.version}")
+
+    # --- one file
+
+    def _appended(self, path: str, version: int) -> None:
+        entry = self._read(path)
+        world, nonce = self._observer.world, entry["nonce"]
+        if version <= self._folded_to():
+            return  # void; its driver finds out
+        if version != max(self._entries, default=0) + 1:
+            world.fail(f"I19: {path} does not follow version {max(self._entries, default=0)}")
+        if nonce in self.versions:
+            world.fail(f"I19: versions {self.versions[nonce]} and {version} are the same epoch")
+        for name, *_ in entry["added"]:
+            node = world.disk.find(name)
+            visible = isinstance(node, Inode) and world.disk.find_synced(name) is node
+            if not visible and name not in self._observer.replacements.files:
+                world.fail(f"I19: {path} names {name}, which is not visible for good")
+        self._entries[version] = nonce
+        self.versions[nonce] = version
+
+    def _folded(self, path: str, number: int) -> None:
+        mark, world = self._read(path), self._observer.world
+        if number != max(self._marks, default=-1) + 1:
+            world.fail(f"I19: {path} does not follow mark {max(self._marks, default=-1)}")
+        if mark["version"] > max(self._entries, default=0) or mark["version"] < self._folded_to():
+            world.fail(f"I19: {path} says version {mark['version']}")
+        self._marks[number] = mark["version"]
+
+    def _removed(self, path: str, version: str | None) -> None:
+        if version is not None and int(version) > self._durable_fold():
+            self._observer.world.fail(f"I19: {path} was removed and is in no segment for good")
+
+    def _read(self, path: str) -> dict[str, Any]:
+        inode = self._observer.world.disk.file(path)
+        if not inode.durable:
+            self._observer.world.fail(f"I13: {path} is there before its bytes are durable")
+        value: dict[str, Any] = json.loads(payload_of(inode))
+        return value
+
+    def _folded_to(self) -> int:
+        return max(self._marks.values(), default=0)
+
+    def _durable_fold(self) -> int:
+        directory = self._observer.world.disk.directory(_DIRECTORY)
+        return max(
+            (at for number, at in self._marks.items() if f"{number:06d}.mark" in directory.synced), default=0
+        )
+
+    def _is_complete(self, nonce: str) -> list[Record]:
+        return [
+            record
+            for chain in self._observer.chains.values()
+            for slot, record in chain.records.items()
+            if record.nonce == nonce and slot in chain.complete
+        ]
