@@ -14,6 +14,7 @@ from filesink.commit.epoch import EpochLoop
 from filesink.commit.layout_guard import OnOtherLayout
 from filesink.commit.replay import EpochOptions
 from filesink.file_sink.tiers import FileTiers, Publishing
+from filesink.inventory.names import DIRECTORY
 from filesink.ledger.ledger import Ledger
 from filesink.ledger.record import MicroBatch
 from filesink.metastore.partition_commit import PartitionCommit
@@ -206,8 +207,17 @@ class World:
 
     def driver(self, sink_id: str | None = None, **options) -> EpochLoop:
         """A driver that has just started."""
-        ports = Ports(clock=self.clock, ids=self.ids, runner=SerialRunner())
-        return EpochLoop(self.tiers(), self.ledger(sink_id), ports=ports, options=EpochOptions(**options))
+        options = EpochOptions(**options)
+        return EpochLoop(self.tiers(), self.ledger(sink_id), ports=self.ports(), options=options)
+
+    def forget_inventory(self) -> None:
+        """As if an earlier release had written all that is there."""
+        for path in [path for path in self.files.files if path.startswith(f"{DIRECTORY}/")]:
+            del self.files.files[path]
+
+    def ports(self) -> Ports:
+        """Those of a driver."""
+        return Ports(clock=self.clock, ids=self.ids, runner=SerialRunner())
 
     def maintenance(self, announce: Announce = Announce.RAISE) -> Maintenance:
         return Maintenance(self.tiers(), clock=self.clock, ids=self.ids, announce=announce)

@@ -96,6 +96,7 @@ _MADE_HERE = frozenset(
 #: Parameters with a default are those that a call needs all the same.
 _GOOD: Mapping[str, Any] = {
     "base_path": "base",
+    "path": "base",
     "encoder": Encoder.simple_string_encoder(),
     "writer_factory": ParquetWriterFactory(),
     "form": ParquetWriterFactory(),

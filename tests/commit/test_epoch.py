@@ -887,7 +887,8 @@ def test_many_epochs_read_the_chain_once():
     for batch_id in range(1, 20):
         driver.run(micro_batch(batch_id), world.job(records(str(batch_id))))
         assert driver.upkeep() is None
-    assert [path for operation, path in calls if operation == "read"] == []
+    read = {path for operation, path in calls if operation == "read"}
+    assert read == {"_filesink/_inventory/000001.mark"}  # whether others have folded it meanwhile
     assert {path for operation, path in calls if operation == "list"} == {"_filesink/uid-u"}
 
 

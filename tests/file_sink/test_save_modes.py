@@ -689,7 +689,7 @@ def test_many_writes_leave_few_files_and_cost_what_the_first_cost(world):
     after = calls(recover), calls(overwrite), calls(lambda: write(world, "append", "1", txn_id="two"))
     assert all(late <= 1.5 * early for early, late in zip(before, after, strict=True)), (before, after)
     ledgers = {path.split("/")[1] for path in world.files.files if path.startswith("_filesink/")}
-    assert ledgers == {"appends-u", "exclusive", "_layout", "_txns"}
+    assert ledgers == {"appends-u", "exclusive", "_inventory", "_layout", "_txns"}
 
 
 def test_an_append_whose_slot_cannot_be_looked_at_discards_nothing(world):
@@ -743,7 +743,7 @@ def test_a_sink_that_announces_nothing_does_not_complete_an_epoch_that_does(worl
         write(world, "overwrite", "new")
     world.fault = lambda _operation, _path: None
     record = replace(world.ledger(EXCLUSIVE).head().record, announcement=Section(1, b"[]"))
-    publisher = Publisher(world.tiers(), world.ledger(EXCLUSIVE), world.clock)
+    publisher = Publisher(world.tiers(), world.ledger(EXCLUSIVE), world.ports())
     with pytest.raises(StateError) as raised:
         publisher.publish(record, Decider.EARLIER_DRIVER)
     assert raised.value.code == "PARTITION_COMMIT_OFF"

@@ -38,6 +38,7 @@ def world() -> World:
     made = World()
     for number in range(5):
         made.driver().run(micro_batch(number), made.job(records("1", "2", bucket=f"k={number % 2}")))
+    made.forget_inventory()
     return made
 
 

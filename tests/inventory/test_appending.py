@@ -44,6 +44,7 @@ def test_a_path_that_was_written_without_inventory_gets_none() -> None:
     """Its epochs have no version, and cost one read: of the mark that says otherwise."""
     world, place = World(), Place()
     world.driver().run(BatchWrite(), world.job(records("1")))
+    world.forget_inventory()
     place.files = world.files
     inventory = place.inventory()
     assert inventory.newest() == 0
@@ -62,8 +63,6 @@ def test_a_first_epoch_that_finds_the_inventory_of_another_has_a_version() -> No
     def complete(operation: str, path: str) -> None:
         if operation == "list" and path == "_filesink":
             place.before = lambda _operation, _path: None
-            other = place.inventory()
-            other.append(place.draft("part-1"), floor=0)
             world.driver().run(BatchWrite(), world.job(records("1")))
 
     place.before = complete

@@ -52,6 +52,7 @@ def record(cause: object = BATCH) -> EpochRecord:
         rows=4,
         committables=Section(1, b"[]"),
         schema=Section(1, b"columns"),
+        offsets="{}",
     )
 
 
@@ -75,7 +76,7 @@ def test_what_an_epoch_adds_and_removes() -> None:
         Watermark(latest_ms=1, time_zone="UTC"),
     ]
     who = Who(application="a", user="b", host="c")
-    draft = draft_of(record(), files, visible_ms=23, who=who, source="{}")
+    draft = draft_of(record(), files, visible_ms=23, who=who)
     assert draft.added == (AddedFile(path=new, size=100, rows=7),)
     assert draft.added[0].bucket == "k=1"
     assert draft.removed == (old, merged, undone)

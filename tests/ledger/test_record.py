@@ -57,6 +57,8 @@ epoch_records = st.builds(
     states=st.dictionaries(st.integers(0, 300), sections, max_size=3),
     replaces=st.dictionaries(st.text(max_size=5), numbers, max_size=3),
     queries=st.dictionaries(st.text(max_size=5), numbers, max_size=3),
+    offsets=st.text(max_size=5),
+    after_version=numbers,
     digest=st.text(max_size=5),
 )
 
@@ -75,12 +77,13 @@ EXAMPLE = EpochRecord(
 
 
 WITH_SCHEMA = replace(EXAMPLE, schema=Section(1, b"columns, as Arrow writes them\n"))
-NEWEST = replace(
+OF_VERSION_3 = replace(
     WITH_SCHEMA,
     cause=BatchWrite(txn_id="t", remembered_in="txn-1", writer="batch-1", supersedes="n"),
     queries={"other": 3, "q": 5},
     digest="1-ab",
 )
+NEWEST = replace(OF_VERSION_3, offsets='{"topic":{"0":11}}', after_version=41)
 
 
 def read(data):
@@ -106,9 +109,14 @@ def test_a_record_of_version_2_is_read():
     assert record.version == 2
 
 
-def test_a_record_of_version_3_is_written():
+def test_a_record_of_version_3_is_read():
+    """From before epochs had a version of the path, and offsets on record."""
+    assert read((GOLDEN / "epoch-record-3").read_bytes()) == OF_VERSION_3
+
+
+def test_a_record_of_version_4_is_written():
     """Writing the same record gives the same bytes; else the version has to go up."""
-    assert NEWEST.to_bytes() == (GOLDEN / "epoch-record-3").read_bytes()
+    assert NEWEST.to_bytes() == (GOLDEN / "epoch-record-4").read_bytes()
     assert read(NEWEST.to_bytes()) == NEWEST
 
 
@@ -154,9 +162,9 @@ def test_every_flipped_byte_is_noticed():
 def test_a_newer_record_is_refused_with_a_sentence():
     """An older release does not guess what a newer one meant."""
     with pytest.raises(
-        StateVersionError, match=r"7\.record has version 4, this release reads 1 to 3; upgrade"
+        StateVersionError, match=r"7\.record has version 5, this release reads 1 to 4; upgrade"
     ):
-        read(frame("epoch-record", 4, b"{}\n"))
+        read(frame("epoch-record", 5, b"{}\n"))
 
 
 def head_and_body():

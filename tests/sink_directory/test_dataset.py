@@ -82,7 +82,7 @@ def test_an_older_snapshot_is_read_as_it_was(tmp_path: Path) -> None:
     directory = filesink.open(tmp_path)
     old = directory.snapshot()
     (file,) = old.files
-    written.write(records(1, "b"), removed=(file.path,))
+    written.overwrite(records(1, "b"))
     assert directory.snapshot().dataset().to_table()["value"].to_pylist() == ["b"]
     with pytest.raises(StorageError, match=r"replaced since\. Read version 2") as caught:
         old.dataset().to_table()
@@ -177,11 +177,7 @@ def test_an_empty_snapshot_has_no_records(tmp_path: Path) -> None:
     with pytest.raises(StateError, match="no files") as caught:
         directory.snapshot(at=0).dataset()
     assert caught.value.code == "NO_SCHEMA"
-    (file,) = directory.snapshot().files
-    written.write(records(1, "b"), removed=(file.path,))
-    last = directory.snapshot().files[0].path
-    empty = pa.RecordBatch.from_pydict({"k": [], "value": []}, schema=SCHEMA)
-    written.write(empty, removed=(last,))
+    written.overwrite(pa.RecordBatch.from_pydict({"k": [], "value": []}, schema=SCHEMA))
     snapshot = directory.snapshot()
     assert len(snapshot.files) == 0
     assert snapshot.dataset().to_table().num_rows == 0

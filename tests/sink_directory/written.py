@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections import Counter
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -11,11 +12,11 @@ import pyarrow as pa
 
 from filesink.buckets.assigner import BucketAssigner
 from filesink.commit.layout_guard import OnOtherLayout
-from filesink.inventory.appending import Inventory, first_mark
-from filesink.inventory.drafts import draft_of
-from filesink.inventory.mark import MarkKind
-from filesink.inventory.names import mark_path
+from filesink.inventory.names import DIRECTORY
+from filesink.ledger.identity import batch_write
+from filesink.ledger.record import Cause
 from filesink.parts.file_format import BulkFormat
+from filesink.save_mode import SaveMode
 from filesink.storage.address import StoreAddress
 from formats import ParquetWriterFactory
 from tests.fakes import FakeJob, World, micro_batch, plan_of
@@ -30,7 +31,6 @@ class Written:
     base: Path
     format: Any = None
     partitions: tuple[str, ...] = ("k",)
-    has_inventory: bool = True
 
     def __post_init__(self) -> None:
         form = self.format or BulkFormat(ParquetWriterFactory())
@@ -45,30 +45,25 @@ class Written:
         self.world.clock.now = 1_700_000_000_000
         self.world.store().prepare()
         self.batches: Counter[str] = Counter()
-        if self.has_inventory:  # as the first epoch begins it, before it is complete
-            begun = first_mark(MarkKind.FRESH, now_ms=self.world.clock.now, base_id=self.world.ids.uuid())
-            self.world.store().put_if_absent(mark_path(0), begun.to_bytes())
 
-    def inventory(self) -> Inventory:
-        """That of a driver which has just started."""
-        return Inventory(self.world.store(), clock=self.world.clock, ids=self.world.ids)
-
-    def write(self, batch: pa.RecordBatch, *, uid: str = "u", removed: tuple[str, ...] = ()) -> int | None:
-        """One epoch; its version. It removes files of these paths, too."""
-        world = self.world
-        world.uid = uid
-        world.clock.now += 1000
-        job = FakeJob([[batch]], world.clock, world.ids, schema=batch.schema)
-        driver = world.driver()
-        driver.run(micro_batch(self.batches[uid], query_id=f"query-{uid}"), job)
+    def write(self, batch: pa.RecordBatch, *, uid: str = "u") -> None:
+        """One micro-batch."""
+        self.world.uid = uid
+        self._run(batch, self.world.sink_id, micro_batch(self.batches[uid], query_id=f"query-{uid}"))
         self.batches[uid] += 1
-        head = world.ledger().head()
-        assert head is not None
-        files = head.record.committables.decode(world.tiers().committable_codec)
-        draft = draft_of(head.record, files, visible_ms=world.clock.now)
-        for path in removed:
-            (self.base / path).unlink()
-        return self.inventory().append(replace(draft, removed=removed), floor=0)
+
+    def overwrite(self, batch: pa.RecordBatch) -> None:
+        """What is there is replaced."""
+        self._run(batch, *batch_write(SaveMode.OVERWRITE, "u", "", self.world.ids))
+
+    def forget_inventory(self) -> None:
+        """As if an earlier release had written all that is there."""
+        shutil.rmtree(self.base / DIRECTORY)
+
+    def _run(self, batch: pa.RecordBatch, sink_id: str, cause: Cause) -> None:
+        world = self.world
+        world.clock.now += 1000
+        world.driver(sink_id).run(cause, FakeJob([[batch]], world.clock, world.ids, schema=batch.schema))
 
 
 def records(k: int, *values: str) -> pa.RecordBatch:
