@@ -19,8 +19,9 @@ from typing import Final, TypeVar
 import pyarrow as pa
 
 from filesink.errors import StateCorruptError
+from filesink.inventory import chains
 from filesink.inventory.entry import Entry
-from filesink.inventory.mark import Mark, Segment
+from filesink.inventory.mark import Mark, MarkKind, Segment, first_mark
 from filesink.inventory.names import (
     DIRECTORY,
     Listing,
@@ -30,6 +31,7 @@ from filesink.inventory.names import (
     segment_path,
 )
 from filesink.inventory.rows.segments import ADOPT_AGAIN, rows_of
+from filesink.ledger.directory import ledger_ids
 from filesink.ports import Clock
 from filesink.retry import Backoff
 from filesink.storage.api import Store
@@ -125,6 +127,18 @@ class Reader:
                 number = moved.number
                 if not backoff.wait():
                     raise moved.error from None
+
+    def before_the_first(self) -> Look | None:
+        """What counts where sinks have begun and no epoch is complete; ``None`` anywhere else.
+
+        Asked after ``look`` has found nothing; meanwhile the first epoch may have become complete.
+        """
+        if not ledger_ids(self._store) or not chains.is_new(self._store):
+            return None
+        now_ms = self._clock.now_ms()
+        return Look(
+            mark=first_mark(MarkKind.FRESH, now_ms=now_ms, base_id=""), data=b"", newest=0, seen_ms=now_ms
+        )
 
     def is_newest(self, look: Look) -> bool:
         """Whether no mark has come after that of ``look``; see rule 4."""

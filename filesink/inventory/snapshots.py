@@ -155,6 +155,9 @@ class Snapshots:
             return [ask(look, entries)]
 
         found = self._reader.steady(checked, after=after)
+        if found is None and (begun := self._reader.before_the_first()) is not None:
+            return ask(begun, [])
+        found = found or self._reader.steady(checked, after=after)
         if found is None:
             raise StateError(
                 f"'{self._path}' was written before there were inventories; call once, with the right to "

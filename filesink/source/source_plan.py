@@ -201,7 +201,8 @@ class SourcePlan:
         if self.following.state is None:
             raise ConfigError(
                 "a stream needs a directory of its own, where it notes which files it has found: call "
-                "with_state_location(…), or set option 'stateLocation', beside the checkpoint for instance",
+                "with_state_location(…), or set option 'stateLocation', beside the checkpoint for instance. "
+                "Only the directory of a sink needs none, from the sink's first epoch on",
                 code="STATE_LOCATION",
             )
         self.following.after.check(self.roots)

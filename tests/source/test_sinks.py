@@ -26,6 +26,7 @@ from filesink.source.source_plan import Following, SourcePlan
 from filesink.source.streams import FileStream, Limit, Offset
 from filesink.system import SystemClock, SystemIds
 from tests.fakes import CountingIds
+from tests.sink_directory.written import Written, records
 from tests.source.sink_site import COLUMNS, SinkSite
 
 
@@ -140,19 +141,30 @@ def test_a_file_that_vanished_from_a_snapshot(site: SinkSite) -> None:
 
 def test_a_path_without_an_inventory(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     """A batch lists it, and says so; a version, and a stream, are told that it has to be adopted."""
-    base = tmp_path / "base"
-    (base / "_filesink" / "uid-u").mkdir(parents=True)
-    (base / "_filesink" / "uid-u" / "begun").touch()
-    pq.write_table(pa.table({"id": [1]}), base / "part.parquet")
-    plan = SourcePlan(roots=(root_of(base, {}),))
+    written = Written(tmp_path / "base", partitions=())
+    written.write(records(1, "a"))
+    written.forget_inventory()
+    plan = SourcePlan(roots=(root_of(written.base, {}),))
     with caplog.at_level("WARNING"):
-        assert batch(plan) == [1]
+        assert [file.version for file in plan.files()] == [0]
     assert "filesink.adopt" in caplog.text
     stream = plan.stream(clock=SystemClock(), ids=SystemIds())
     for ask in (stream.initial, lambda: replace(plan, reading=Reading(at=1)).batch(COLUMNS)):
         with pytest.raises(StateError) as error:
             ask()
         assert error.value.code == "NO_INVENTORY"
+
+
+def test_a_sink_that_has_just_begun(site: SinkSite) -> None:
+    """No epoch is complete: a batch has nothing to read, and a stream waits for the first one."""
+    with pytest.raises(SourceError) as error:
+        site.plan().batch(COLUMNS)
+    assert error.value.code == "NO_FILES"
+    stream = stream_of(site)
+    *_, end = batches(stream)
+    assert followed(stream) == []
+    site.epoch([1], [2])
+    assert followed(stream, end) == [1, 2]
 
 
 # --- streams
