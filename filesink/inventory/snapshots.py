@@ -54,6 +54,10 @@ class Snapshots:
         """
         return self._steady(lambda look, _: look.newest, after=_NO_ENTRIES)
 
+    def base_id(self) -> str:
+        """What tells this inventory from another one at the same path; ``""`` before the first epoch."""
+        return self._steady(lambda look, _: look.mark.base_id, after=_NO_ENTRIES)
+
     def files_at(self, version: int | None) -> Files:
         """The files that are live at ``version``; ``None`` for the newest.
 

@@ -40,6 +40,14 @@ class SinkDirectory:
         """The newest version: how many epochs have become visible so far."""
         return self._site.snapshots().newest()
 
+    @property
+    def inventory_id(self) -> str:
+        """Tells the versions of this path from those that it has if it is removed and written anew.
+
+        ``""`` before the first epoch.
+        """
+        return self._site.snapshots().base_id()
+
     def sinks(self) -> list[SinkState]:
         """How far each sink of the path is, and what it still holds back. Needs no inventory."""
         return sink_states(self._site.store)

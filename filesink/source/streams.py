@@ -161,8 +161,8 @@ class FoundFiles(FileStream):
             StateCorruptError: ``GAP``; the log has lost files that the checkpoint knows.
         """
         self._opened()
-        log, number = self._discovery.log, offset["files"]
-        if offset["log"] != log.id:
+        log, number = self._discovery.log, offset.get("files")
+        if number is None or offset["log"] != log.id:
             raise IdentityError(
                 "the checkpoint of this query counts files of another log than the one at its state "
                 "location: give both back to each other, or read everything again with a new checkpoint and "

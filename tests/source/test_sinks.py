@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -15,14 +16,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from filesink.errors import ConfigError, SchemaError, SourceError, StateError
+from filesink.errors import (
+    ConfigError,
+    IdentityError,
+    SchemaError,
+    SourceError,
+    StateCorruptError,
+    StateError,
+)
 from filesink.source.directories import root_of
 from filesink.source.enumerators import RecursiveFileEnumerator
 from filesink.source.files import SourceFile
 from filesink.source.reading.plan import Reading, Union
 from filesink.source.reading.splits import read
 from filesink.source.sinks.following import OnOverwrite, Start
-from filesink.source.source_plan import Following, SourcePlan
+from filesink.source.source_plan import Following, SourcePlan, StateLocation
 from filesink.source.streams import FileStream, Limit, Offset
 from filesink.system import SystemClock, SystemIds
 from tests.fakes import CountingIds
@@ -189,7 +197,7 @@ def test_an_offset_is_small(site: SinkSite) -> None:
     site.epoch([1], [2], [3])
     offsets = list(batches(stream_of(site), limit=Limit(files=1)))
     assert len(offsets) == 4
-    assert all(len(json.dumps({**one, "version": 10**12, "index": 10**9})) <= 200 for one in offsets)
+    assert all(len(json.dumps({**one, "version": 10**12, "index": 10**9})) <= 100 for one in offsets)
 
 
 def test_a_replay_reads_the_same(site: SinkSite) -> None:
@@ -309,14 +317,27 @@ def test_a_stream_that_begins_with_a_time(site: SinkSite) -> None:
     assert followed(stream_of(site, start=Start(time=moment))) == [2, 3]
 
 
-def test_a_run_with_an_end(site: SinkSite) -> None:
-    """What comes while it runs is for the next one."""
-    site.epoch([1], [2])
-    stream = stream_of(site)
+@pytest.mark.parametrize("start", [Start(), Start(version=1), Start(time=datetime(2020, 1, 1, tzinfo=UTC))])
+def test_a_run_with_an_end(site: SinkSite, start: Start) -> None:
+    """What comes while it runs is for the next one, also what comes before the query asks where to begin."""
+    site.epoch([1], [2], bucket="k=2")
+    stream = stream_of(site, start=start)
     stream.fix_end()
-    site.epoch([3])
+    site.epoch([3], bucket="k=1")
+    *_, end = batches(stream, limit=Limit(files=1))
     assert followed(stream, limit=Limit(files=1)) == [1, 2]
-    assert followed(stream_of(site)) == [1, 2, 3]
+    assert followed(stream_of(site), end) == [3]
+
+
+def test_a_start_that_is_not_the_next_version(site: SinkSite) -> None:
+    """The next one can be waited for; of any other it is said that there is none."""
+    site.epoch([1])
+    stream = stream_of(site, start=Start(version=2))
+    begin = stream.initial()
+    assert stream.latest(begin, Limit()) == begin
+    with pytest.raises(ConfigError, match="the newest is 1") as error:
+        stream_of(site, start=Start(version=3)).initial()
+    assert error.value.code == "NO_VERSION"
 
 
 def test_a_column_that_came_while_a_query_ran(site: SinkSite) -> None:
@@ -346,6 +367,59 @@ def test_history_that_is_not_remembered(tmp_path: Path) -> None:
     with pytest.raises(StateError) as error:
         stream.latest(end, Limit())
     assert error.value.code == "HISTORY_EXPIRED"
+
+
+def test_a_path_that_was_removed_and_written_anew(site: SinkSite) -> None:
+    """Its versions are others, however many there are: none of them is taken for one that was read."""
+    site.epoch([1])
+    stream = stream_of(site)
+    *_, end = batches(stream)
+    shutil.rmtree(site.base)
+    again = SinkSite(site.base)
+    again.epoch([5])
+    again.epoch([6])
+    with pytest.raises(IdentityError, match="removed and written anew") as error:
+        stream_of(again).latest(end, Limit())
+    assert error.value.code == "OTHER_INVENTORY"
+    assert followed(stream_of(again)) == [5, 6]
+
+
+def test_a_checkpoint_of_a_directory_of_another_kind(site: SinkSite, tmp_path: Path) -> None:
+    """What was no sink's when the query began has other offsets; and what is none any more."""
+    site.epoch([1])
+    *_, of_sink = batches(stream_of(site))
+    other = tmp_path / "other"
+    (other / "in").mkdir(parents=True)
+    found = SourcePlan(
+        roots=(root_of(other / "in", {}),), following=Following(state=StateLocation(path=str(other / "log")))
+    ).stream(clock=SystemClock(), ids=CountingIds())
+    for stream, offset in ((stream_of(site), found.initial()), (found, of_sink)):
+        with pytest.raises(IdentityError, match="new checkpoint"):
+            stream.latest(offset, Limit())
+
+
+def test_an_inventory_that_is_an_older_copy(site: SinkSite, tmp_path: Path) -> None:
+    """A version that was read and is not known is told, and not waited for."""
+    site.epoch([1])
+    shutil.copytree(site.base, tmp_path / "copy")
+    site.epoch([2])
+    *_, end = batches(stream_of(site))
+    shutil.rmtree(site.base)
+    (tmp_path / "copy").rename(site.base)
+    with pytest.raises(StateCorruptError, match=r"version 2 of .* newest is 1") as error:
+        stream_of(site).latest(end, Limit())
+    assert error.value.code == "GAP"
+
+
+def test_a_damaged_inventory(site: SinkSite) -> None:
+    """Batch and stream name the file, and what to do."""
+    for number in range(4):
+        site.epoch([number])
+    for path in (site.base / "_filesink" / "_inventory").glob("*.files"):
+        path.write_bytes(b"damaged")
+    for ask in (lambda: batch(site.plan()), lambda: followed(stream_of(site))):
+        with pytest.raises(StateCorruptError, match=r"\.files .*filesink\.adopt"):
+            ask()
 
 
 def test_a_stream_of_several_paths_is_refused(site: SinkSite, tmp_path: Path) -> None:

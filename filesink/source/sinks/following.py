@@ -1,14 +1,16 @@
 """The directory of a sink as a stream: first what is there, then what each epoch adds.
 
-An offset is ``{"version", "index"}``: all files of versions up to that one, and so many of the next. While
-what was there at the start is read, ``"snapshot"`` is in it, and the index is that of a file of the snapshot.
+An offset is ``{"version", "index", "inventory"}``: all files of versions up to that one, and so many of the
+next, and which inventory counts them. While what was there at the start is read, ``"snapshot"`` is in it, and
+the index is that of a file of the snapshot.
 
 Rules:
 1. A row is read with the epoch that has made it visible, whatever held it back: parts that stay open and
    small files that wait were seen by nobody before.
 2. What offline compaction makes of files that were visible is no new row.
 3. An overwrite takes rows away, which a stream cannot: it is an error, or its rows are taken for new ones.
-4. An adoption numbers files anew that may have been read: it is an error. So is what is not remembered.
+4. An adoption numbers files anew that may have been read: it is an error. So is what is not remembered, and a
+   path that was removed and written anew.
 """
 
 from __future__ import annotations
@@ -20,16 +22,18 @@ from enum import Enum
 from itertools import islice, takewhile
 from typing import Final
 
-from filesink.errors import SchemaError, SourceError
+from filesink.errors import ConfigError, IdentityError, SchemaError, SourceError, StateCorruptError
 from filesink.sink_directory.epochs import Epoch
 from filesink.sink_directory.snapshot import Snapshot
 from filesink.source.files import SourceFile
+from filesink.source.sinks.places import Place
 from filesink.source.sinks.snapshots import SinkRoot
 from filesink.source.streams import FileStream, Limit, Offset
 
 _OVERWRITES: Final = {"overwrite", "overwrite_partitions"}
 _NO_ROWS: Final = {"offline-compaction", "taken-back"}  # whose rows were visible before, or are not
 _ADOPTED: Final = "adopted"
+_ID: Final = 8  # characters of an inventory's id in an offset
 _AT_A_TIME: Final = 1_000  # epochs whose files are in memory together
 
 
@@ -55,36 +59,8 @@ class Start:
     is_latest: bool = False
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class _Place:
-    """An offset; in the order in which files are read."""
-
-    is_behind: bool  # the snapshot of the start
-    version: int
-    index: int
-
-    @staticmethod
-    def of(offset: Offset) -> _Place:
-        return _Place(not offset.get("snapshot"), offset["version"], offset["index"])
-
-    def offset(self) -> Offset:
-        """As Spark keeps it."""
-        known: dict[str, object] = {"version": self.version, "index": self.index}
-        return known if self.is_behind else {**known, "snapshot": True}
-
-
-def _behind(version: int, index: int = 0) -> _Place:
-    """All of ``version`` was read, and so many files of the next."""
-    return _Place(True, version, index)  # noqa: FBT003
-
-
-def _inside(version: int, index: int) -> _Place:
-    """So many files of the snapshot of the start were read."""
-    return _Place(False, version, index)  # noqa: FBT003
-
-
 #: A file, and the place behind it.
-_Found = tuple[_Place, SourceFile]
+_Found = tuple[Place, SourceFile]
 
 
 class FollowedSink(FileStream):
@@ -111,42 +87,54 @@ class FollowedSink(FileStream):
         self._columns = columns
         self._snapshot: Snapshot | None = None
         self._end: int | None = None
+        self._inventory = ""
         self._checked: set[str] = set()  # ids of columns that are all read
 
     def initial(self) -> Offset:
-        """See ``FileStream.initial``."""
-        directory, chosen = self._root.directory, self._start
+        """See ``FileStream.initial``; no later than ``fix_end``, which may have come before.
+
+        Raises:
+            ConfigError: ``NO_VERSION``; it shall begin with one that is not the next yet.
+        """
+        newest, chosen = self._newest(), self._start
         if chosen.version is not None:
-            return _behind(max(chosen.version - 1, 0)).offset()
+            if chosen.version > newest + 1:
+                raise ConfigError(
+                    f"'{self._root.root}' has no version {chosen.version} yet; the newest is {newest}. Begin "
+                    "with 'latest' for what comes from now on",
+                    code="NO_VERSION",
+                )
+            return self._offset(Place.behind(max(chosen.version - 1, 0)))
         if chosen.time is not None:
-            before = directory.snapshot(chosen.time - timedelta(milliseconds=1))
-            return _behind(before.version).offset()
-        newest = directory.version
-        return (_behind(newest) if chosen.is_latest else _inside(newest, 0)).offset()
+            before = self._root.directory.snapshot(chosen.time - timedelta(milliseconds=1))
+            return self._offset(Place.behind(min(before.version, newest)))
+        return self._offset(Place.behind(newest) if chosen.is_latest else Place.inside(newest, 0))
 
     def latest(self, start: Offset, limit: Limit) -> Offset:
         """See ``FileStream.latest``."""
-        newest = self._root.directory.version if self._end is None else self._end
-        place, last = _Place.of(start), _behind(newest)
+        newest = self._newest()
+        place, last = self._place(start), Place.behind(newest)
+        if newest < place.version:
+            raise self._shrunk(place, newest)
         if last <= place:
             return start
         if limit.is_none:  # files need not be looked at, but what must not be
             for epoch in self._epochs(place.version, newest):
                 self._is_new(epoch)
-            return last.offset()
+            return self._offset(last)
         size, taken = 0, 0
         for behind, file in self._found(place, newest):
             size, taken = size + file.size, taken + 1
             if taken > 1 and limit.is_over(taken, size):
-                return place.offset()
+                return self._offset(place)
             place = behind
-        return last.offset()
+        return self._offset(last)
 
     def latest_of_all(self, limit: Limit) -> Offset:
         """See ``FileStream.latest_of_all``; limits cannot be obeyed, as the versions are not ours."""
         del limit
-        newest = self._root.directory.version if self._end is None else self._end
-        return _behind(newest).offset()
+        newest = self._newest()
+        return self._offset(Place.behind(newest))
 
     def first_file(self) -> SourceFile | None:
         """See ``FileStream.first_file``: a sink lets nobody write files of another format."""
@@ -158,7 +146,7 @@ class FollowedSink(FileStream):
 
     def files(self, start: Offset, end: Offset) -> Iterator[SourceFile]:
         """See ``FileStream.files``."""
-        place, last = _Place.of(start), _Place.of(end)
+        place, last = self._place(start), self._place(end)
         if last <= place:
             return
         for behind, file in self._found(place, last.version + (1 if last.index else 0)):
@@ -169,11 +157,46 @@ class FollowedSink(FileStream):
     def finish(self, end: Offset) -> None:
         """See ``FileStream.finish``: files of a sink are left alone."""
 
-    def _found(self, place: _Place, until: int) -> Iterator[_Found]:
+    def _newest(self) -> int:
+        """The last version that this run reads."""
+        return self._root.directory.version if self._end is None else self._end
+
+    def _id(self) -> str:
+        """That of the inventory, which has none before its first epoch."""
+        self._inventory = self._inventory or self._root.directory.inventory_id[:_ID]
+        return self._inventory
+
+    def _offset(self, place: Place) -> Offset:
+        return {**place.offset(), "inventory": self._id()}
+
+    def _place(self, offset: Offset) -> Place:
+        """The place of an offset of ours.
+
+        Raises:
+            IdentityError: ``OTHER_INVENTORY``.
+        """
+        if "version" not in offset or offset.get("inventory", "") not in {"", self._id()}:
+            raise IdentityError(
+                f"the checkpoint of this query counts other versions than those of '{self._root.root}': the "
+                "path was removed and written anew since, or was no sink's when the query began. Begin again "
+                "with a new checkpoint",
+                code="OTHER_INVENTORY",
+            )
+        return Place.of(offset)
+
+    def _shrunk(self, place: Place, newest: int) -> StateCorruptError:
+        return StateCorruptError(
+            f"the checkpoint of this query has read version {place.version} of '{self._root.root}', whose "
+            f"newest is {newest}: its inventory is an older copy. Bring back a newer one, or begin again "
+            "with a new checkpoint",
+            code="GAP",
+        )
+
+    def _found(self, place: Place, until: int) -> Iterator[_Found]:
         """The files behind ``place``, up to version ``until``."""
         if not place.is_behind:
             yield from self._of_snapshot(place)
-            place = _behind(place.version)
+            place = Place.behind(place.version)
         index = place.index
         for some in _batched(self._epochs(place.version, until)):
             files = self._added(some[0].version - 1, some[-1].version)
@@ -182,10 +205,10 @@ class FollowedSink(FileStream):
                 for number, file in enumerate(new[index:], index + 1):
                     is_last = number == len(new)
                     behind = (epoch.version, 0) if is_last else (epoch.version - 1, number)
-                    yield _behind(*behind), file
+                    yield Place.behind(*behind), file
                 index = 0
 
-    def _of_snapshot(self, place: _Place) -> Iterator[_Found]:
+    def _of_snapshot(self, place: Place) -> Iterator[_Found]:
         if self._snapshot is None or self._snapshot.version != place.version:
             self._snapshot = self._root.snapshot(place.version)
         files = self._snapshot.files
@@ -193,7 +216,7 @@ class FollowedSink(FileStream):
             file = self._root.wanted(live)
             if file is not None:
                 is_last = number == len(files)
-                yield (_behind(place.version) if is_last else _inside(place.version, number)), file
+                yield (Place.behind(place.version) if is_last else Place.inside(place.version, number)), file
 
     def _epochs(self, after: int, until: int) -> Iterator[Epoch]:
         return takewhile(lambda epoch: epoch.version <= until, self._root.directory.epochs(after))
