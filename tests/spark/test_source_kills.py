@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -18,15 +19,33 @@ from tests.spark.drivers import Driver
 from tests.spark.programs.copy_stream import sink_of
 from tests.spark.programs.flights_stream import SINKS
 
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
 ROWS = 250  # of a file
 
 
 @pytest.mark.timeout(900)
-def test_from_sink_to_source_to_sink(tmp_path: Path) -> None:
-    """A stream writes while another follows what it has written, and both are killed on the way."""
-    through_a_sink(tmp_path, files=6, rounds=1)
+def test_a_reader_of_a_sink_is_killed(spark: SparkSession, tmp_path: Path) -> None:
+    """While the sink goes on; the next run of the reader has every row once."""
+    between, target = tmp_path / "out", tmp_path / "target"
+    sink = SINKS["parquet"](between)
+
+    def write(numbers: range) -> None:
+        for number in numbers:
+            inputs.add_file(tmp_path / "source", number, rows=ROWS)
+            sink.write(spark.read.schema(inputs.SCHEMA).parquet(f"{tmp_path}/source/{number:04}.parquet"))
+
+    copy = Program("copy_stream", "sink", between, target, directory=tmp_path)
+    moments = Moments()
+    write(range(3))
+    with copy.started() as reader:
+        write(range(3, 5))
+        moments.kill(reader)
+    copy.run()
+    expect(target, 5 * ROWS, moments)
 
 
 @pytest.mark.nightly

@@ -135,16 +135,11 @@ def test_errors_name_the_version(spark: SparkSession, base: Path, tmp_path: Path
     """In what Spark raises: a version that is none, and an overwrite under a stream."""
     with pytest.raises(AnalysisException, match=r"\[NO_VERSION\]"):
         spark.read.format("filesink").option("versionAsOf", 9).load(str(base))
-    df = spark.readStream.format("filesink").load(str(base))
-
-    def run() -> None:
-        stream = df.writeStream.format("noop").option("checkpointLocation", str(tmp_path / "cp"))
-        stream.trigger(availableNow=True).start().awaitTermination()
-
-    run()
     write(spark, base, 7, mode="overwrite")
+    df = spark.readStream.format("filesink").option("startingVersion", 1).load(str(base))
+    stream = df.writeStream.format("noop").option("checkpointLocation", str(tmp_path / "cp"))
     with pytest.raises(StreamingQueryException, match=r"\[OVERWRITTEN\] version 3"):
-        run()
+        stream.trigger(availableNow=True).start().awaitTermination()
 
 
 def test_lines_of_a_stream_are_read_back(spark: SparkSession, tmp_path: Path) -> None:

@@ -19,15 +19,15 @@ from tests.spark.programs import sessions
 
 
 def source_of(path: Path, *, kind: str, state: Path) -> FileSource:
-    """Two files a batch, each read once."""
+    """A few files a batch, each read once."""
     source = (
         FileSource.for_bulk_file_format(ParquetWriterFactory(), path)
         .with_schema(inputs.SCHEMA)
         .monitor_continuously(0)
-        .with_max_files_per_trigger(2)
     )
     if kind == "sink":
-        return source.build()
+        return source.with_max_files_per_trigger(7).build()
+    source = source.with_max_files_per_trigger(2)
     return source.with_state_location(state).after_reading(kind).build()  # type: ignore[arg-type]
 
 
