@@ -14,6 +14,7 @@ from filesink.commit.replay import EpochOptions, OnReplayMismatch
 from filesink.durations import Duration, parse_duration_ms
 from filesink.errors import ConfigError
 from filesink.file_sink.tiers import FileTiers, Publishing
+from filesink.inventory.folding import HISTORY_MS
 from filesink.ledger.identity import OnNewQuery, check_uid
 from filesink.metastore.partition_commit import PartitionCommit
 from filesink.naming import OutputFileConfig
@@ -49,6 +50,7 @@ class SinkBuilder:
     compaction: Compaction | Waiting = Waiting.REFUSED
     partition_commit: PartitionCommit | None = None
     other_layout: OnOtherLayout = OnOtherLayout.REFUSE
+    history_ms: int = HISTORY_MS
     in_order: Callable[[], Callable[[DataFrame], DataFrame]] = lambda: lambda df: df
 
     def with_bucket_assigner(self, assigner: BaseBucketAssigner) -> Self:
@@ -112,6 +114,14 @@ class SinkBuilder:
         1 to 100 letters, digits, ``.``, ``_`` and ``-``, the first one a letter or digit.
         """
         return replace(self, uid=check_uid(uid))
+
+    def with_history_retention(self, retention: Duration) -> Self:
+        """Choose how long the path's inventory remembers epochs, and files that are gone; default 30 days.
+
+        A snapshot can be asked for only as far back. ``int`` is milliseconds. All sinks of a path share its
+        inventory, and the driver that folds it applies its own retention.
+        """
+        return replace(self, history_ms=parse_duration_ms(retention, name="history_retention"))
 
     def with_storage_options(self, **options: Any) -> Self:
         """Give options to the store, as fsspec's ``storage_options``; they are never written anywhere.
@@ -178,6 +188,7 @@ class SinkBuilder:
             publishing=None if commit is None else Publishing(commit=commit, base_path=self.base_path),
             compaction=self.compaction,
             on_other_layout=self.other_layout,
+            history_ms=self.history_ms,
         )
 
     def _plan(self) -> Plan:

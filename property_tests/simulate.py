@@ -26,6 +26,7 @@ from property_tests.simulation.plans import Chance, MetastoreTrouble
 from property_tests.simulation.workload import (
     draw_announcing,
     draw_dead_letters,
+    draw_folds,
     draw_growth,
     draw_server,
     draw_shape,
@@ -42,7 +43,7 @@ def run_seed(seed: int, trace: Callable[[str], None] | None = None) -> Result:
     if seed % 3 == 0:
         shape = with_compaction(shape, Random(seed + 1))
     announcing = Random(f"announcing {seed}")
-    shape = draw_dead_letters(draw_announcing(shape, announcing), seed)
+    shape = draw_folds(draw_dead_letters(draw_announcing(shape, announcing), seed), seed)
     scenario = Scenario(
         shape=shape,
         trouble=draw_trouble(random),

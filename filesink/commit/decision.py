@@ -102,7 +102,7 @@ class Decision(Generic[S, C, A]):
         if epoch.sink_id != ledger.sink_id:
             return True
         try:
-            taken = ledger.read(epoch.slot) is not None or ledger.history.is_void(epoch.slot)
+            taken = ledger.read(epoch.slot) is not None or ledger.history.has_folded(epoch.slot)
         except FilesinkError as unreadable:
             error.add_note(f"the ledger could not be read either: {unreadable}")
             return False

@@ -107,10 +107,6 @@ class ChainHistory:
             return EMPTY
         return self._slots.completion(before).left
 
-    def is_void(self, slot: int) -> bool:
-        """Whether ``slot`` has been folded away."""
+    def has_folded(self, slot: int = 0) -> bool:
+        """Whether ``slot`` has been folded away; by default whether any has, so that some is not known."""
         return self._directory.listing().has_folded(slot)
-
-    def has_folded(self) -> bool:
-        """Whether records have been folded away, so that not all of the past is known."""
-        return bool(self._directory.listing().marks)

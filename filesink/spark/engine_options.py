@@ -49,7 +49,7 @@ def name_of(sink: Sink[S, C, A], options: EngineOptions) -> str:
 
 
 def _who(session: SparkSession) -> Who:
-    return this_driver(str(session.sparkContext.applicationId))
+    return this_driver(session.conf.get("spark.app.id", None) or "")
 
 
 def open_loop(

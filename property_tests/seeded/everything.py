@@ -11,6 +11,7 @@ from property_tests.seeded.ledger import LEDGER
 from property_tests.seeded.metastore import METASTORE
 from property_tests.seeded.mutant import Mutant
 from property_tests.seeded.neighbours import NEIGHBOURS
+from property_tests.seeded.noting import NOTING
 from property_tests.seeded.objects import OBJECTS
 from property_tests.seeded.overwrites import OVERWRITES
 from property_tests.seeded.recovery import RECOVERY
@@ -29,4 +30,5 @@ MUTANTS: tuple[Mutant, ...] = (
     *BATCH_WRITES,
     *RECOVERY,
     *INVENTORY,
+    *NOTING,
 )

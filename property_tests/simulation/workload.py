@@ -245,6 +245,12 @@ def draw_dead_letters(shape: Shape, seed: int) -> Shape:
     return replace(shape, dead_letters=True) if wanted and seed % 10 == 7 else shape
 
 
+def draw_folds(shape: Shape, seed: int) -> Shape:
+    """The same workload with an inventory that is folded after some number of versions."""
+    folded = Random(f"inventory {seed}").choice((1, 2, 3, 5, 64))
+    return replace(shape, bounds=replace(shape.bounds, versions_folded=folded))
+
+
 def plan_of(shape: Shape) -> Plan:
     """How the sink of a history writes."""
     form: FileFormat

@@ -58,7 +58,7 @@ def test_a_new_chain_has_no_head(ledger):
     """Nothing was decided, nothing is found, and no file was made by asking."""
     assert ledger.head() is None
     assert ledger.read(0) is None
-    assert not ledger.history.is_void(0)
+    assert not ledger.history.has_folded(0)
     assert ledger.directory.neighbours() == []
 
 
@@ -233,8 +233,8 @@ def test_what_is_folded_is_void(files, ledger):
     assert ledger.read(mark) is None
     zombie = record(mark, nonce="zombie")
     assert ledger.decide(zombie) == zombie
-    assert ledger.history.is_void(mark)
-    assert not ledger.history.is_void(mark + 1)
+    assert ledger.history.has_folded(mark)
+    assert not ledger.history.has_folded(mark + 1)
     assert ledger.head().record.slot == 200
     run(ledger, range(201, 301))
     assert not any(path.endswith(f"{mark:012d}.record") for path in files.files)

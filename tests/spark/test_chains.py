@@ -322,7 +322,7 @@ class Stream:
         monkeypatch.setattr(SparkEngine, "_job", lambda _self, df, run_id: BatchJob(df, world, run_id))
 
     def _open_run(self, _df: object, ids: RunIds) -> SimpleNamespace:
-        return SimpleNamespace(ids=ids, micro_batch=micro_batch)
+        return SimpleNamespace(ids=ids, micro_batch=lambda number: (micro_batch(number), ""))
 
     def _runner(self, session: Session, _name: str) -> SerialRunner:
         self.opened.append(session)

@@ -57,7 +57,7 @@ class Watched:
         run = open_run(df, current_ids(df))
         self.runs.append(run)
         self.active.append(is_active(df.sparkSession, run.ids.query_id))
-        self.batches.append(run.micro_batch(batch_id))
+        self.batches.append(run.micro_batch(batch_id)[0])
 
 
 def test_a_batch_knows_its_query(spark: SparkSession, tmp_path: Path) -> None:
