@@ -18,13 +18,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from filesink import BucketAssigner, FileSink, FileSource, ParquetWriterFactory
 from paired import Contender, compare
 from sessions import start_spark
 
-from filesink import BucketAssigner, FileSink, FileSource, ParquetWriterFactory
-
 _GOAL = 1.05
-_SHAPES = {"2,000 small files": (1_000, 2_000_000), "20 large files": (10, 20_000_000)}
+_SHAPES = {"2,000 small files": (1_000, 2_000_000), "20 large files": (10, 5_000_000)}
 
 
 def main() -> int:
