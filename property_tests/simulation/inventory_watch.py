@@ -17,6 +17,7 @@ from filesink.storage.memory import MemoryFiles, MemoryStore
 from property_tests.simulation.clock import SimClock
 from property_tests.simulation.nodes import Directory, Inode
 from property_tests.simulation.reading import Record, all_files, payload_of, visible_files
+from property_tests.simulation.workload import rows_in
 
 if TYPE_CHECKING:
     from property_tests.simulation.observer import Observer
@@ -71,31 +72,35 @@ class InventoryWatch:
 
     def check_end(self) -> None:
         """What the inventory names is what readers see."""
-        observer, world = self._observer, self._observer.world
-        files = all_files(world.disk.root)
-        copy = MemoryFiles()
-        for path, inode in files.items():
-            if path.startswith(f"{_DIRECTORY}/"):
-                MemoryStore(copy).put_if_absent(path, bytes(inode.data))
         if not self._marks:
             return
+        version = self.check_files()
+        if max(self._entries, default=0) != version:
+            self._observer.world.fail(
+                f"I19: the newest version is {max(self._entries)}, readers see {version}"
+            )
+
+    def check_files(self) -> int:
+        """Compare the newest snapshot, whose version is returned, with a listing."""
+        observer, world = self._observer, self._observer.world
+        copy = MemoryFiles()
+        for path, inode in all_files(world.disk.root).items():
+            if path.startswith(f"{_DIRECTORY}/"):
+                MemoryStore(copy).put_if_absent(path, bytes(inode.data))
         found = Snapshots(Reader(MemoryStore(copy), SimClock(world)), "base").files_at(None)
-        rows = found.rows.select(["path", "rows"]).to_pylist()
-        named: dict[str, int] = {row["path"]: row["rows"] for row in rows}
+        named = {row["path"]: row["rows"] for row in found.rows.select(["path", "rows"]).to_pylist()}
+        others = observer.foreign.keys() | observer.superseded.left_out() | observer.replacements.left
         seen = {
-            path: len(observer.visible[path].rows)
-            for path in visible_files(world.disk.root)
-            if path in observer.visible and path not in observer.foreign and not path.startswith("_")
+            path: len(rows_in(bytes(inode.data), path))
+            for path, inode in visible_files(world.disk.root).items()
+            if path not in others and not path.startswith("_")
         }
-        for path in observer.superseded.left_out() | observer.replacements.left:
-            seen.pop(path, None)
         if named.keys() != seen.keys():
             world.fail(f"I19: {min(named.keys() ^ seen.keys())} is only in the inventory, or not in it")
         wrong = [path for path, rows in named.items() if rows and rows != seen[path]]
         if wrong:
             world.fail(f"I19: {wrong[0]} has not as many rows as the inventory says")
-        if max(self._entries, default=0) != found.version:
-            world.fail(f"I19: the newest version is {max(self._entries)}, readers see {found.version}")
+        return found.version
 
     # --- one file
 

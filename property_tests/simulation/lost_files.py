@@ -107,6 +107,7 @@ def decide(history: History, lost: set[str], before: set[str], *, replayed: bool
     if error is not None or not isinstance(found, RecoveryReport):
         history.world.fail(f"I7: after recover(lost={choice.value!r}) the query fails: {error}")
         return
+    history.observer.inventory.check_files()
     shown = rows_shown(history)
     doubled = [row for row, times in shown.items() if times > 1]
     if doubled:
