@@ -12,8 +12,9 @@ from typing import Final, TypeVar
 import pyarrow as pa
 
 from filesink.errors import ConfigError, StateError
+from filesink.inventory import chains
 from filesink.inventory.entry import Entry
-from filesink.inventory.mark import MarkKind
+from filesink.inventory.mark import MarkKind, first_mark
 from filesink.inventory.reading import Look, Reader
 from filesink.inventory.rows.epochs import epochs_of, in_order
 from filesink.inventory.rows.files import FILES, between, files_of, live
@@ -23,6 +24,8 @@ from formats.arrow import pc
 T = TypeVar("T")
 
 _NO_ENTRIES: Final = 1 << 62  # a version above all
+#: Where sinks have begun and no epoch is complete.
+_NOTHING: Final = Look(mark=first_mark(MarkKind.FRESH, now_ms=0, base_id=""), data=b"", newest=0, seen_ms=0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -159,8 +162,8 @@ class Snapshots:
             return [ask(look, entries)]
 
         found = self._reader.steady(checked, after=after)
-        if found is None and (begun := self._reader.before_the_first()) is not None:
-            return ask(begun, [])
+        if found is None and chains.are_all_new(self._reader.store):
+            return ask(_NOTHING, [])
         found = found or self._reader.steady(checked, after=after)
         if found is None:
             raise StateError(

@@ -26,7 +26,10 @@ from filesink.errors import StagedDataLost
 from filesink.naming import name_of, parent
 from filesink.ports import SerialRunner, TaskRunner
 from filesink.storage.bucket_ids import Refusal
+from filesink.storage.outcomes import Deletion, PutResult, Removal
 from filesink.storage.staged import Piece, Staged
+
+__all__ = ["Deletion", "Entry", "Kind", "Output", "PutResult", "Removal", "Store"]
 
 if TYPE_CHECKING:
     from formats.api import Buffer
@@ -287,24 +290,3 @@ class Store(ABC):
         except FileNotFoundError:
             self.verify(staged)  # removed since the look: what it went into was published without this reader
             raise
-
-
-class Deletion(Enum):
-    """Outcome of ``Store.delete_if_unchanged``."""
-
-    GONE = "gone"  # now, or earlier
-    CHANGED = "changed"  # another file stands there, and was left alone
-
-
-class Removal(Enum):
-    """What ``Store.removal`` has found out."""
-
-    ALLOWED = "allowed"
-    REFUSED = "refused"  # by the credentials, or a rule of the store
-
-
-class PutResult(Enum):
-    """Outcome of ``Store.put_if_absent``."""
-
-    CREATED = "created"
-    EXISTS = "exists"
