@@ -44,6 +44,7 @@ from filesink.errors import (
     SchemaError,
     SecurityError,
     ShadowedError,
+    SourceError,
     StagedDataLost,
     StateCorruptError,
     StateError,
@@ -53,6 +54,7 @@ from filesink.errors import (
     VersionError,
 )
 from filesink.file_sink.report import EpochReport, FinishedFile, RecoveryReport, SweepPlan
+from filesink.file_source import FileSource, FileSourceBuilder, StreamFormat
 from filesink.metastore.api import Metastore, TableKind
 from filesink.metastore.glue.metastore import GlueCatalog
 from filesink.metastore.hive.connection import Kerberos
@@ -83,6 +85,10 @@ from filesink.sinks.http.sink import HttpSink
 from filesink.sinks.postgres.settings import PostgresServer, PostgresTable
 from filesink.sinks.postgres.sink import PostgresSink
 from filesink.sinks.store_ledger import LedgerSink, StoreLedger
+from filesink.source.directories import Root
+from filesink.source.enumerators import FileEnumerator, FileEnumeratorProvider, RecursiveFileEnumerator
+from filesink.source.files import FileSplit, SourceFile
+from filesink.source.splits import FileSplitAssignerProvider, SizeSplitAssigner, SplitAssigner
 from filesink.spark.catalog.metastore import SparkCatalog
 from formats import (
     ArrowWriterFactory,
@@ -135,8 +141,14 @@ __all__ = [
     "Epoch",
     "EpochReport",
     "ExcelWriterFactory",
+    "FileEnumerator",
+    "FileEnumeratorProvider",
     "FileSink",
     "FileSinkBuilder",
+    "FileSource",
+    "FileSourceBuilder",
+    "FileSplit",
+    "FileSplitAssignerProvider",
     "FilesinkError",
     "FinishedFile",
     "FormatError",
@@ -171,10 +183,12 @@ __all__ = [
     "PostgresTable",
     "ReadLimits",
     "RecoveryReport",
+    "RecursiveFileEnumerator",
     "RepeatedTxnError",
     "ReplayMismatchError",
     "ReplayTooOldError",
     "RollingPolicy",
+    "Root",
     "RowEncoder",
     "SchemaError",
     "SecurityError",
@@ -184,15 +198,20 @@ __all__ = [
     "SinkDirectory",
     "SinkReport",
     "SinkState",
+    "SizeSplitAssigner",
     "Snapshot",
+    "SourceError",
+    "SourceFile",
     "SparkCatalog",
     "SparkSink",
+    "SplitAssigner",
     "StagedDataLost",
     "StateCorruptError",
     "StateError",
     "StateVersionError",
     "StorageError",
     "StoreLedger",
+    "StreamFormat",
     "SuccessFilePolicy",
     "SweepPlan",
     "TableKind",

@@ -25,6 +25,7 @@
     │   ├── ReplayMismatchError       same batch, other number of rows
     │   ├── RepeatedTxnError          same txn_id, other data
     │   └── ReplayTooOldError         the batch is older than the records that are kept
+    ├── SourceError               there is nothing to read, or not what was found or was asked for
     ├── CompactionError           small files could not be merged; they are kept as they are
     ├── ConcurrentDriverError     another driver went on with this sink
     ├── DeliveryError             a service did not take what it was sent
@@ -202,6 +203,10 @@ class ReplayTooOldError(IdentityError):
 
 class CompactionError(FilesinkError):
     """Small files could not be merged. They are kept as they are."""
+
+
+class SourceError(FilesinkError):
+    """A source has nothing to read, or a file is not what it was when it was found."""
 
 
 class ConcurrentDriverError(FilesinkError):

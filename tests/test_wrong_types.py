@@ -8,7 +8,15 @@ from typing import Any
 import pytest
 
 from compaction import FileCompactor, FileCompactStrategy
-from filesink import ConfigError, FileSink, SparkCatalog, SparkSink, SuccessFilePolicy
+from filesink import (
+    ConfigError,
+    FileSink,
+    FileSource,
+    SparkCatalog,
+    SparkSink,
+    StreamFormat,
+    SuccessFilePolicy,
+)
 from filesink.ledger.record import BatchWrite
 from filesink.storage.address import StoreAddress
 from formats import Encoder
@@ -38,11 +46,15 @@ NOT_HERE = {
     *("FileSink.for_hive_table", "FileSink.foreach_batch", "FileSink.start", "FileSink.write"),
     *("FileSink.plan_sweep", "FileSink.recover", "FileSink.sweep"),
     *("SparkSink.foreach_batch", "SparkSink.start", "SparkSink.write"),
+    *("FileSource.for_bulk_file_format", "FileSource.for_record_stream_format"),  # of no path at all
 }
+SOURCE = FileSource.for_record_stream_format(StreamFormat.text_line_format(), "base")
 INSTANCES = {
     "FileSinkBuilder": BUILDER,
     "FileSink": BUILDER.build(),
     "SparkSink": SparkSink(Letters(Path("/nowhere"))),
+    "FileSourceBuilder": SOURCE,
+    "FileSource": SOURCE.build(),
 }
 ALL = tuple(calls(GOOD, INSTANCES))
 

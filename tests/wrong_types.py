@@ -38,6 +38,7 @@ from filesink import (
     RollingPolicy,
 )
 from filesink.metastore.memory import MemoryMetastore
+from formats.text.line_format import TextLineFormat
 from tests.fakes import World, micro_batch
 from tests.formats.test_parquet import Kms
 from tests.sinks.letters import Letters
@@ -80,15 +81,18 @@ _MADE_HERE = frozenset(
         filesink.CommittedPartition,
         filesink.Epoch,
         filesink.EpochReport,
+        filesink.FileSplit,
         filesink.FinishedFile,
         filesink.HttpAnswer,
         filesink.LiveFile,
         filesink.PartFileInfo,
         filesink.RecoveryReport,
+        filesink.Root,
         filesink.SinkDirectory,
         filesink.SinkReport,
         filesink.SinkState,
         filesink.Snapshot,
+        filesink.SourceFile,
         filesink.SweepPlan,
     }
 )
@@ -106,6 +110,12 @@ _GOOD: Mapping[str, Any] = {
     "form": ParquetWriterFactory(),
     "open_kms": Kms,
     "footer_key": "foot",
+    "stream_format": TextLineFormat(),
+    "bulk_format": ParquetWriterFactory(),
+    "adopt.path": "base",
+    "open.path": "base",
+    "FileSourceBuilder.after_reading.action": "keep",
+    "FileSourceBuilder.with_state_location.path": "state",
     "file": io.BytesIO(),
     "limits": ReadLimits(),
     "sink": Letters(Path("letters")),
@@ -138,7 +148,7 @@ class Call:
         kwargs = dict(self.required)
         match self.parameter.kind:
             case inspect.Parameter.VAR_POSITIONAL:
-                result = self.function(value, **kwargs)
+                result = self.function(*kwargs.values(), value)
             case inspect.Parameter.VAR_KEYWORD:
                 result = self.function(**kwargs, x=value)
             case _:
@@ -218,7 +228,7 @@ def _functions(module: ModuleType, instances: Mapping[str, Any]) -> Iterator[tup
         if not inspect.isclass(public):
             yield name, public
         elif not issubclass(public, Exception | Enum):
-            is_made = public is not filesink.FileSinkBuilder  # by FileSink
+            is_made = public not in {filesink.FileSinkBuilder, filesink.FileSourceBuilder}  # by their methods
             if is_made and not inspect.isabstract(public) and not getattr(public, "_is_protocol", False):
                 yield name, public
             yield from _methods(name, public, instances.get(name))

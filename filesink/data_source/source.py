@@ -31,6 +31,9 @@ from pyspark.sql.datasource import DataSource
 
 from filesink.commit.replay import OnGap
 from filesink.data_source.options import DataSourceOptions, announcing, parse_options
+from filesink.data_source.reading.columns import spark_schema
+from filesink.data_source.reading.options import parse_read_options
+from filesink.data_source.reading.readers import BatchReader, Given, StreamReader
 from filesink.data_source.save_modes import ModeOf
 from filesink.data_source.write import DataSourceWrite
 from filesink.data_source.writers import BatchWriter, StreamWriter
@@ -38,6 +41,7 @@ from filesink.errors import ConfigError
 from filesink.ledger.identity import batch_write
 from filesink.parts.file_format import check_crossing
 from filesink.save_mode import SaveMode
+from filesink.source.source_plan import SourcePlan
 from filesink.spark.input.schema import arrow_schema
 from filesink.system import SystemClock, SystemIds
 
@@ -46,18 +50,36 @@ if TYPE_CHECKING:
 
 
 class FileSinkDataSource(DataSource):
-    """The data source ``filesink``. Write only; see ``filesink.register``."""
+    """The data source ``filesink``; see ``filesink.register``."""
 
     format_name: ClassVar[str] = "filesink"
 
     def __init__(self, options: MutableMapping[str, str]) -> None:
         super().__init__(options)
         self._made_ms = SystemClock().now_ms()
+        self._given = Given.SCHEMA
 
     @classmethod
     def name(cls) -> str:
         """What users give to ``format(…)``."""
         return cls.format_name
+
+    def schema(self) -> StructType:
+        """See ``DataSource.schema``; called on the driver by ``load``, if the user gives no schema."""
+        self._given = Given.NOTHING
+        return spark_schema(self.source_plan().schema())
+
+    def reader(self, schema: StructType) -> BatchReader:
+        """See ``DataSource.reader``; called on the driver once per execution of a query."""
+        return BatchReader(self.source_plan(), schema)
+
+    def streamReader(self, schema: StructType) -> StreamReader:  # noqa: N802
+        """See ``DataSource.streamReader``; called on the driver twice per run of a query."""
+        return StreamReader(self.source_plan(), schema, given=self._given)
+
+    def source_plan(self) -> SourcePlan:
+        """What is read, and how."""
+        return parse_read_options(self.options)
 
     def writer(self, schema: StructType, overwrite: bool) -> BatchWriter:  # noqa: FBT001 - Spark's signature
         """See ``DataSource.writer``; called on the driver before the job starts."""

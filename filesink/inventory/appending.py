@@ -19,7 +19,7 @@ from filesink.errors import FilesinkError, StateCorruptError
 from filesink.inventory import chains
 from filesink.inventory.entry import Draft, Entry
 from filesink.inventory.folding import HISTORY_MS, Folder
-from filesink.inventory.mark import Mark, MarkKind
+from filesink.inventory.mark import Mark, MarkKind, first_mark
 from filesink.inventory.names import DIRECTORY, entry_path, mark_path
 from filesink.inventory.putting import put
 from filesink.inventory.reading import Look, Reader
@@ -186,11 +186,6 @@ class Inventory:
             self._known = self._folder.fold() or self._known
         except FilesinkError as error:
             log.warning("the inventory was not folded, which will be tried again: %s", error)
-
-
-def first_mark(kind: MarkKind, *, now_ms: int, base_id: str) -> Mark:
-    """The mark with number 0, of an inventory in which nothing is yet."""
-    return Mark(number=0, previous="", version=0, folded_ms=now_ms, base_id=base_id, kind=kind, horizon=0)
 
 
 def _gone() -> StateCorruptError:

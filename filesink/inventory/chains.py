@@ -25,6 +25,11 @@ def is_new(store: Store) -> bool:
     return not any(listing.complete or listing.marks for listing in listings)
 
 
+def are_all_new(store: Store) -> bool:
+    """Whether there is a chain, and no epoch of any is complete."""
+    return bool(ledger_ids(store)) and is_new(store)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AtWork:
     """An epoch that is decided and not complete.

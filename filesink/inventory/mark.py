@@ -129,3 +129,8 @@ def digest(data: bytes) -> str:
 
 def _segment(value: Any) -> Segment:
     return Segment(**checked(value, _OF_SEGMENTS))
+
+
+def first_mark(kind: MarkKind, *, now_ms: int, base_id: str) -> Mark:
+    """The mark with number 0, of an inventory in which nothing is yet."""
+    return Mark(number=0, previous="", version=0, folded_ms=now_ms, base_id=base_id, kind=kind, horizon=0)

@@ -84,7 +84,7 @@ class Reader:
     """
 
     def __init__(self, store: Store, clock: Clock) -> None:
-        self._store = store
+        self.store = store
         self._clock = clock
 
     def look(self) -> Look | None:
@@ -128,14 +128,14 @@ class Reader:
 
     def is_newest(self, look: Look) -> bool:
         """Whether no mark has come after that of ``look``; see rule 4."""
-        if self._store.read(mark_path(look.mark.number + 1)) is not None:
+        if self.store.read(mark_path(look.mark.number + 1)) is not None:
             return False
         is_recent = 0 <= self._clock.now_ms() - look.seen_ms < _SURE_MS
         return is_recent or self.listing().marks[-1:] == (look.mark.number,)
 
     def listing(self) -> Listing:
         """Everything that stands in the directory."""
-        return Listing.of(self._store.list(DIRECTORY))
+        return Listing.of(self.store.list(DIRECTORY))
 
     def _look(self) -> Look | None:
         now_ms = self._clock.now_ms()
@@ -145,7 +145,7 @@ class Reader:
                 raise Moved(_damaged(mark_path(0), "is missing", code="NO_MARK"))
             return None
         number = listing.marks[-1]
-        data = self._store.read(mark_path(number))
+        data = self.store.read(mark_path(number))
         if data is None:
             raise Moved(_vanished(mark_path(number)), number)
         mark = Mark.from_bytes(data, where=mark_path(number))
@@ -167,7 +167,7 @@ class Reader:
             StateCorruptError: one is damaged, or not that of its name.
         """
         versions = range(max(after, look.mark.version) + 1, look.newest + 1)
-        found = self._store.runner.run(self.entry, versions)
+        found = self.store.runner.run(self.entry, versions)
         for version, entry in zip(versions, found, strict=True):
             if entry is None:
                 raise Moved(_vanished(entry_path(version)), look.mark.number)
@@ -178,7 +178,7 @@ class Reader:
     def entry(self, version: int) -> Entry | None:
         """What stands at ``version``; ``None`` if nothing does."""
         path = entry_path(version)
-        data = self._store.read(path)
+        data = self.store.read(path)
         if data is None:
             return None
         entry = Entry.from_bytes(data, where=path)
@@ -197,11 +197,11 @@ class Reader:
             Moved: one has gone.
             StateCorruptError: one is damaged; raised when its rows are asked for.
         """
-        found = self._store.runner.run(self._bytes, segments)
+        found = self.store.runner.run(self._bytes, segments)
         return [rows_of(data, segment) for data, segment in zip(found, segments, strict=True)]
 
     def _bytes(self, segment: Segment) -> bytes:
-        data = self._store.read(segment_path(segment.name))
+        data = self.store.read(segment_path(segment.name))
         if data is None:
             error = _damaged(segment_path(segment.name), "is missing", code="VANISHED")
             raise Moved(error)

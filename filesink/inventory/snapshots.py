@@ -12,17 +12,20 @@ from typing import Final, TypeVar
 import pyarrow as pa
 
 from filesink.errors import ConfigError, StateError
+from filesink.inventory import chains
 from filesink.inventory.entry import Entry
-from filesink.inventory.mark import MarkKind
+from filesink.inventory.mark import MarkKind, first_mark
 from filesink.inventory.reading import Look, Reader
 from filesink.inventory.rows.epochs import epochs_of, in_order
-from filesink.inventory.rows.files import FILES, files_of, live
+from filesink.inventory.rows.files import FILES, between, files_of, live
 from filesink.inventory.rows.merging import merge
 from formats.arrow import pc
 
 T = TypeVar("T")
 
 _NO_ENTRIES: Final = 1 << 62  # a version above all
+#: Where sinks have begun and no epoch is complete.
+_NOTHING: Final = Look(mark=first_mark(MarkKind.FRESH, now_ms=0, base_id=""), data=b"", newest=0, seen_ms=0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,6 +57,10 @@ class Snapshots:
         """
         return self._steady(lambda look, _: look.newest, after=_NO_ENTRIES)
 
+    def base_id(self) -> str:
+        """What tells this inventory from another one at the same path; ``""`` before the first epoch."""
+        return self._steady(lambda look, _: look.mark.base_id, after=_NO_ENTRIES)
+
     def files_at(self, version: int | None) -> Files:
         """The files that are live at ``version``; ``None`` for the newest.
 
@@ -70,6 +77,26 @@ class Snapshots:
             return Files(version=wanted, rows=pa.concat_tables(rows) if rows else FILES.empty_table())
 
         return self._steady(ask)
+
+    def added(self, after: int, until: int | None) -> Files:
+        """The files that became visible above version ``after`` and up to ``until``, live still or not.
+
+        Reads no more than what is newer than ``after``.
+
+        Raises:
+            ConfigError: ``NO_VERSION``, ``until`` is none yet.
+            StateError: ``HISTORY_EXPIRED``, some are not remembered.
+        """
+
+        def ask(look: Look, entries: list[Entry]) -> Files:
+            wanted = look.newest if until is None else self._checked(look, until)
+            if after + 1 < look.mark.horizon:
+                raise self._expired(look, after + 1)
+            pieces = [*self._reader.pieces(look, "files", after=after), iter([files_of(entries)])]
+            kept = [between(rows, after, wanted) for rows in merge(pieces)]
+            return Files(version=wanted, rows=pa.concat_tables(kept) if kept else FILES.empty_table())
+
+        return self._steady(ask, after=after)
 
     def epochs(self, after: int | None) -> pa.Table:
         """Rows of all epochs above version ``after``, in their order; ``None`` for all that are remembered.
@@ -135,6 +162,9 @@ class Snapshots:
             return [ask(look, entries)]
 
         found = self._reader.steady(checked, after=after)
+        if found is None and chains.are_all_new(self._reader.store):
+            return ask(_NOTHING, [])
+        found = found or self._reader.steady(checked, after=after)
         if found is None:
             raise StateError(
                 f"'{self._path}' has no inventory: a release without inventories wrote it. Call "

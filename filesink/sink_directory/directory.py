@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from filesink.errors import ConfigError
 from filesink.sink_directory.epochs import Epoch, epochs_in
+from filesink.sink_directory.live_files import COLUMNS, LiveFiles
 from filesink.sink_directory.sink_states import SinkState, sink_states
 from filesink.sink_directory.site import Site
 from filesink.sink_directory.snapshot import Snapshot, snapshot_of
@@ -40,6 +41,14 @@ class SinkDirectory:
         """The newest version: how many epochs have become visible so far."""
         return self._site.snapshots().newest()
 
+    @property
+    def inventory_id(self) -> str:
+        """Tells the versions of this path from those that it has if it is removed and written anew.
+
+        ``""`` before the first epoch.
+        """
+        return self._site.snapshots().base_id()
+
     def sinks(self) -> list[SinkState]:
         """The state of each sink of the path, and what it still holds back. Needs no inventory."""
         return sink_states(self._site.store)
@@ -58,6 +67,23 @@ class SinkDirectory:
         version = snapshots.version_at(_ms(at)) if isinstance(at, datetime) else _version(at, name="at")
         found = snapshots.files_at(version)
         return snapshot_of(self._site, found.version, found.rows)
+
+    def added(self, after: int, until: int | None = None) -> LiveFiles:
+        """The files that became visible above version ``after``, in the order of their paths.
+
+        Those that are not live any more as well: for who follows the path from version to version.
+
+        Args:
+            after: a version.
+            until: the last version; ``None`` for the newest.
+
+        Raises:
+            ConfigError: ``NO_VERSION``, there is none such yet.
+            StateError: ``HISTORY_EXPIRED``, some are not remembered any more.
+        """
+        last = _version(until, name="until")
+        found = self._site.snapshots().added(_version(after, name="after") or 0, last)
+        return LiveFiles(found.rows.select(list(COLUMNS)))
 
     def epochs(self, after: int | None = None) -> Iterator[Epoch]:
         """All epochs above version ``after``, in the order of their versions.

@@ -36,6 +36,16 @@ def open(  # noqa: A001 - as in gzip and zipfile: it is called filesink.open
     return SinkDirectory(_site=_site(path, storage_options))
 
 
+def is_sink_directory(path: str | PathLike[str], storage_options: Mapping[str, Any] | None = None) -> bool:
+    """Whether a sink has written to ``path`` itself, so that ``open`` has something to open.
+
+    Raises:
+        ConfigError: path or options cannot be used.
+    """
+    options = {} if storage_options is None else storage_options
+    return bool(ledger_ids(StoreAddress(base_path=spelling(path), storage_options=options)()))
+
+
 def adopt(path: str | PathLike[str], storage_options: Mapping[str, Any] | None = None) -> SinkDirectory:
     """Make the inventory of a path that was written by a release without one, or whose inventory is damaged.
 

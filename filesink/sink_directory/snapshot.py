@@ -75,6 +75,22 @@ class Snapshot:
         """As ``to_arrow``."""
         return self._rows.to_pandas()
 
+    def columns(self, *, on_other_schema: OnOtherSchema = "refuse") -> pa.Schema:
+        """The columns that its records have together, whichever sink has written them.
+
+        Args:
+            on_other_schema: see ``dataset``.
+
+        Raises:
+            SchemaError: ``TWO_SCHEMAS``.
+            StateError: ``NO_SCHEMA``, as of ``schema``.
+        """
+        one_of(on_other_schema, ("refuse", "union"), name="on_other_schema")
+        found = noted(self._rows)
+        if not found:
+            return self.schema
+        return self._with_partitions(together(found, self._site.schema, on_other_schema))
+
     def dataset(self, *, on_other_schema: OnOtherSchema = "refuse") -> Dataset:
         """Its records, for Arrow and whatever reads Arrow's datasets. Nothing is read before it is asked for.
 
@@ -86,11 +102,7 @@ class Snapshot:
             SchemaError: ``TWO_SCHEMAS``, it names both sinks; ``TWO_FORMATS``.
             ConfigError: ``NO_READER``, Arrow has no datasets of this format.
         """
-        one_of(on_other_schema, ("refuse", "union"), name="on_other_schema")
-        found = noted(self._rows)
-        schema = self.schema
-        if found:
-            schema = self._with_partitions(together(found, self._site.schema, on_other_schema))
+        schema = self.columns(on_other_schema=on_other_schema)
         paths, buckets = (list(map(str, self._rows[name].to_pylist())) for name in ("path", "bucket"))
         return dataset_of(paths, buckets, schema, self._store_files())
 

@@ -17,7 +17,7 @@ No method follows a symbolic link below the base or leaves it (``SecurityError``
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, BinaryIO, Protocol
@@ -26,7 +26,10 @@ from filesink.errors import StagedDataLost
 from filesink.naming import name_of, parent
 from filesink.ports import SerialRunner, TaskRunner
 from filesink.storage.bucket_ids import Refusal
+from filesink.storage.outcomes import Deletion, PutResult, Removal
 from filesink.storage.staged import Piece, Staged
+
+__all__ = ["Deletion", "Entry", "Kind", "Output", "PutResult", "Removal", "Store"]
 
 if TYPE_CHECKING:
     from formats.api import Buffer
@@ -249,10 +252,10 @@ class Store(ABC):
         Replayable. Durable after ``sync_directories`` of its directory. If a store cannot look and
         remove in one step, a change between the two steps is lost; but finished files never change.
         """
-        found = [entry for entry in self.list(parent(path)) if entry.name == name_of(path)]
-        if not found:
+        found = self.find(path)
+        if found is None:
             return Deletion.GONE
-        if (found[0].kind, found[0].size, found[0].version) != (Kind.FILE, size, version):
+        if (found.kind, found.size, found.version) != (Kind.FILE, size, version):
             return Deletion.CHANGED
         self.delete(path)
         return Deletion.GONE
@@ -263,6 +266,17 @@ class Store(ABC):
 
         Uploads that wait for their completion are among them, under the name that ``discard`` takes.
         """
+
+    def scan(self, directory: str) -> Iterator[Entry]:
+        """What ``list`` has, without what is hidden by the store itself, and a page at a time where it can.
+
+        For readers, who need neither permission for more nor memory for all names of a directory at once.
+        """
+        yield from self.list(directory)
+
+    def find(self, path: str) -> Entry | None:
+        """The entry of one name, or ``None`` if there is none."""
+        return next((entry for entry in self.scan(parent(path)) if entry.name == name_of(path)), None)
 
     @abstractmethod
     def open_input(self, path: str) -> BinaryIO:
@@ -276,24 +290,3 @@ class Store(ABC):
         except FileNotFoundError:
             self.verify(staged)  # removed since the look: what it went into was published without this reader
             raise
-
-
-class Deletion(Enum):
-    """Outcome of ``Store.delete_if_unchanged``."""
-
-    GONE = "gone"  # now, or earlier
-    CHANGED = "changed"  # another file stands there, and was left alone
-
-
-class Removal(Enum):
-    """What ``Store.removal`` has found out."""
-
-    ALLOWED = "allowed"
-    REFUSED = "refused"  # by the credentials, or a rule of the store
-
-
-class PutResult(Enum):
-    """Outcome of ``Store.put_if_absent``."""
-
-    CREATED = "created"
-    EXISTS = "exists"

@@ -77,6 +77,13 @@ def has_no_bytes(path: str) -> bool:
     return _NO_BYTES.search(path) is not None
 
 
+def refuse_secrets(scheme: str, rest: str) -> None:
+    """Raise ``ConfigError`` (``CREDENTIALS``) if what follows ``scheme://`` may hold secrets."""
+    _refuse_signature(rest)
+    if scheme not in {"abfs", "abfss"}:  # where a container stands before the '@'
+        _refuse_credentials(f"//{rest}")
+
+
 def _uri(scheme: str, rest: str) -> str:
     _refuse_signature(rest)
     lake = _LAKE.fullmatch(rest) if scheme in {"abfs", "abfss"} else None

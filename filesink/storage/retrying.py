@@ -40,6 +40,7 @@ _RETRIED = MappingProxyType(
         "delete": "removing",
         "delete_if_unchanged": "removing",
         "list": "listing",
+        "find": "looking at",
     }
 )
 

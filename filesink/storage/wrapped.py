@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import BinaryIO, TypeVar
 
 from filesink.storage.api import Deletion, Entry, Output, PutResult, Removal, Store
@@ -106,6 +106,14 @@ class WrappedStore(Store):
     def list(self, directory: str) -> list[Entry]:
         """See ``Store.list``."""
         return self._call("list", directory, lambda: self._store.list(directory))
+
+    def scan(self, directory: str) -> Iterator[Entry]:
+        """See ``Store.scan``. Only its start goes through ``_call``: a part of it may have been handed on."""
+        return self._call("scan", directory, lambda: self._store.scan(directory))
+
+    def find(self, path: str) -> Entry | None:
+        """See ``Store.find``."""
+        return self._call("find", path, lambda: self._store.find(path))
 
     def open_input(self, path: str) -> BinaryIO:
         """See ``Store.open_input``."""

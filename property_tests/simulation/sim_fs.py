@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from collections.abc import Iterator
 from typing import BinaryIO
 
 from filesink.storage.api import Entry
@@ -121,6 +122,10 @@ class SimFs:
         if len(entries) > 1:
             self._world.random.shuffle(entries)
         return entries
+
+    def scan(self, path: str, /) -> Iterator[Entry]:
+        """See ``Fs.scan``."""
+        yield from self.list(path)
 
     # --- effects
 

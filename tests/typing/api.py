@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from datetime import datetime, timedelta
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -21,7 +22,12 @@ from filesink import (
     Encoder,
     Epoch,
     EpochReport,
+    FileEnumerator,
+    FileEnumeratorProvider,
     FileSink,
+    FileSource,
+    FileSplit,
+    FileSplitAssignerProvider,
     GlueCatalog,
     HiveMetastore,
     Kerberos,
@@ -35,15 +41,21 @@ from filesink import (
     PostgresServer,
     PostgresSink,
     PostgresTable,
+    RecursiveFileEnumerator,
     RollingPolicy,
+    Root,
     RowEncoder,
     SinkDirectory,
     SinkReport,
     SinkState,
+    SizeSplitAssigner,
     Snapshot,
+    SourceFile,
     SparkCatalog,
     SparkSink,
+    SplitAssigner,
     StoreLedger,
+    StreamFormat,
     SuccessFilePolicy,
     TableKind,
     register,
@@ -242,3 +254,56 @@ def read_back(yesterday: datetime) -> pa.Table:
     print(snapshot.to_pandas().describe(), snapshot.to_arrow().nbytes)
     dataset: Dataset = filesink.adopt("/data/old").snapshot().dataset(on_other_schema="union")
     return dataset.to_table()
+
+
+# Reading: a sink's directory, any other, and rules of one's own.
+class OnlyLarge(FileEnumerator):
+    """A user's own choice of files."""
+
+    def enumerate_files(self, roots: Sequence[Root]) -> Iterator[SourceFile]:
+        """See ``FileEnumerator.enumerate_files``."""
+        return (file for file in RecursiveFileEnumerator().enumerate_files(roots) if file.size > 1000)
+
+
+class OneByOne(SplitAssigner):
+    """A user's own grouping into tasks."""
+
+    split_size = 1 << 20
+
+    def assign(self, splits: Iterable[FileSplit]) -> list[list[FileSplit]]:
+        """See ``SplitAssigner.assign``."""
+        return [[split] for split in splits]
+
+
+def data_frames(spark: SparkSession) -> tuple[DataFrame, DataFrame]:
+    """A batch and a stream, with everything that can be chosen."""
+    trips = (
+        FileSource.for_bulk_file_format(ParquetWriterFactory(), "/data/trips", Path("/data/more"))
+        .set_file_enumerator(FileEnumeratorProvider.default_splittable_file_enumerator())
+        .set_split_assigner(FileSplitAssignerProvider.locality_aware_split_assigner())
+        .with_metadata_columns("_file", "_version")
+        .with_merged_schema()
+        .as_of(datetime(2026, 1, 31, tzinfo=UTC))
+        .on_missing_file("ignore")
+        .process_static_file_set()
+        .build()
+    )
+    lines = (
+        FileSource.for_record_stream_format(StreamFormat.text_line_format("UTF-8"), "s3://bucket/in/*.txt")
+        .set_file_enumerator(OnlyLarge())
+        .set_split_assigner(OneByOne())
+        .set_split_assigner(SizeSplitAssigner(task_size="64MiB"))
+        .monitor_continuously(timedelta(seconds=10))
+        .with_schema("value STRING")
+        .with_storage_options(endpoint_url="http://localhost:9000")
+        .with_state_location("/data/state", endpoint_url="http://localhost:9000")
+        .with_max_files_per_trigger(1000)
+        .with_max_bytes_per_trigger("1GiB")
+        .with_min_file_age("5 s")
+        .after_reading("move", move_to="/data/done")
+        .on_bad_record("PERMISSIVE")
+        .starting_at("latest")
+        .on_overwrite("new_rows")
+        .build()
+    )
+    return trips.read(spark), lines.read_stream(spark)

@@ -23,9 +23,8 @@ from filesink.errors import FilesinkError, StateError
 from filesink.inventory import chains
 from filesink.inventory.adoption.finished import at_version, finished_files
 from filesink.inventory.adoption.remains import Remains, remains_of
-from filesink.inventory.appending import first_mark
 from filesink.inventory.entry import ADOPTED, Cause, Draft, Entry
-from filesink.inventory.mark import Mark, MarkKind, digest
+from filesink.inventory.mark import Mark, MarkKind, digest, first_mark
 from filesink.inventory.names import entry_path, mark_path
 from filesink.inventory.putting import SegmentPutter, Span, put
 from filesink.inventory.rows import epochs as epoch_rows

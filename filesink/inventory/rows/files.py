@@ -115,6 +115,12 @@ def live(rows: pa.Table, version: int) -> pa.Table:
     return rows if pc.all(kept).as_py() else rows.filter(kept)
 
 
+def between(rows: pa.Table, after: int, until: int) -> pa.Table:
+    """Those of merged ``rows`` whose files were added above one version and up to another."""
+    is_newer, is_there = pc.greater(rows["added"], after), pc.less_equal(rows["added"], until)
+    return rows.filter(pc.fill_null(pc.and_(is_newer, is_there), fill_value=False))
+
+
 def is_past(rows: pa.Table, horizon: int) -> Any:
     """Which rows do not matter to a reader of ``horizon`` or a later version."""
     return pc.fill_null(pc.less_equal(rows["removed"], horizon), fill_value=False)

@@ -11,6 +11,7 @@ Rules:
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import BinaryIO, Protocol
 
@@ -107,4 +108,8 @@ class Fs(Protocol):
 
     def list(self, path: str, /) -> list[Entry]:
         """The entries of a directory, in no order; ``FileNotFoundError`` if there is none."""
+        ...
+
+    def scan(self, path: str, /) -> Iterator[Entry]:
+        """As ``list``, one entry after the other; the directory is open until the last."""
         ...

@@ -144,16 +144,18 @@ class PosixFs:
 
     def list(self, path: str, /) -> list[Entry]:
         """See ``Fs.list``."""
-        entries = []
+        return [*self.scan(path)]
+
+    def scan(self, path: str, /) -> Iterator[Entry]:
+        """See ``Fs.scan``."""
         directory = self._open_directory(path, _LIST)
         try:
             with os.scandir(directory) as found:
                 for entry in found:
                     with suppress(FileNotFoundError):  # removed since it was listed
-                        entries.append(_entry(entry))
+                        yield _entry(entry)
         finally:
             os.close(directory)
-        return entries
 
     @contextmanager
     def _at(self, path: str) -> Iterator[tuple[int | None, str]]:

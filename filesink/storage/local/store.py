@@ -6,12 +6,12 @@ get their names, ``local_sync`` for what makes them durable, ``local_put`` for c
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from typing import BinaryIO
 
 from filesink.errors import ConfigError
-from filesink.naming import LEDGER_ROOT, parent
+from filesink.naming import LEDGER_ROOT, name_of, parent
 from filesink.ports import Ids, TaskRunner
 from filesink.storage.api import Deletion, Entry, Kind, PutResult, Store
 from filesink.storage.bucket_ids import Refusal
@@ -149,8 +149,7 @@ class LocalStore(Store):
 
     def delete_if_unchanged(self, path: str, *, size: int, version: str) -> Deletion:
         """See ``Store.delete_if_unchanged``."""
-        with explaining("look at", self._files.where(path)):
-            found = self._fs.stat(path)
+        found = self.find(path)
         if found is not None and (found.kind, found.size, found.version) != (Kind.FILE, size, version):
             return Deletion.CHANGED
         if found is not None:
@@ -164,6 +163,20 @@ class LocalStore(Store):
                 return self._fs.list(directory)
             except FileNotFoundError:
                 return []
+
+    def scan(self, directory: str) -> Iterator[Entry]:
+        """See ``Store.scan``."""
+        with explaining("list", self._files.where(directory)), suppress(FileNotFoundError):
+            yield from self._fs.scan(directory)
+
+    def find(self, path: str) -> Entry | None:
+        """See ``Store.find``."""
+        with explaining("look at", self._files.where(path)):
+            found = self._fs.stat(path)
+        if found is None:
+            return None
+        size, mtime_ms = found.size, found.mtime_ns // 1_000_000
+        return Entry(name=name_of(path), size=size, mtime_ms=mtime_ms, kind=found.kind, version=found.version)
 
     def open_input(self, path: str) -> BinaryIO:
         """See ``Store.open_input``."""

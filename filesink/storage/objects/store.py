@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import BinaryIO
 
 from filesink.errors import BucketError, CommitConflictError, InternalError
@@ -161,8 +161,7 @@ class ObjectStore(Store):
     def delete_if_unchanged(self, path: str, *, size: int, version: str) -> Deletion:
         """See ``Store.delete_if_unchanged``; the removal is conditional where the store can."""
         key = self._bucket.key(path)
-        # Unlike HEAD, a listing needs no key of an object that was encrypted with another one, or none.
-        found = next((each for each in self._objects.list_objects(key)[0] if each.key == key), None)
+        found = self._find(key)
         if found is None:
             return Deletion.GONE
         if (found.size, found.version) != (size, version):
@@ -175,10 +174,8 @@ class ObjectStore(Store):
 
     def list(self, directory: str) -> list[Entry]:
         """See ``Store.list``. A directory is where something is."""
-        prefix = f"{self._bucket.key(directory)}/" if directory else self._bucket.prefix
-        objects, below = self._objects.list_objects(prefix)
-        entries = [_entry(each, prefix) for each in objects]
-        names = {each.removeprefix(prefix).rstrip("/") for each in below}
+        prefix = self._below(directory)
+        entries, names = _visible(self._objects, prefix)
         if directory.partition("/")[0] != LEDGER_ROOT:  # no upload of ours is there: half the requests
             uploads, below = self._objects.list_uploads(prefix)
             names |= {each.removeprefix(prefix).rstrip("/") for each in below}
@@ -189,12 +186,37 @@ class ObjectStore(Store):
                 else:
                     hidden = upload_path(name, each.upload_id)
                     entries.append(Entry(name=hidden, size=0, mtime_ms=each.begun_ms, kind=Kind.FILE))
-        entries += [Entry(name=name, size=0, mtime_ms=0, kind=Kind.DIRECTORY) for name in sorted(names)]
+        entries += map(_directory, sorted(names))
         return [entry for entry in entries if entry.name]  # a key may end with '/'
+
+    def scan(self, directory: str) -> Iterator[Entry]:
+        """See ``Store.scan``. Nobody is asked for uploads."""
+        entries, names = _visible(self._objects, self._below(directory))
+        yield from (entry for entry in entries if entry.name)
+        yield from (_directory(name) for name in sorted(names) if name)
+
+    def find(self, path: str) -> Entry | None:
+        """See ``Store.find``; a directory is not found."""
+        found = self._find(self._bucket.key(path))
+        return None if found is None else _entry(found, f"{found.key.rpartition('/')[0]}/".lstrip("/"))
+
+    def _find(self, key: str) -> FoundObject | None:
+        # Unlike HEAD, a listing needs no key of an object that was encrypted with another one, or none.
+        return next((each for each in self._objects.list_objects(key)[0] if each.key == key), None)
+
+    def _below(self, directory: str) -> str:
+        return f"{self._bucket.key(directory)}/" if directory else self._bucket.prefix
 
     def open_input(self, path: str) -> BinaryIO:
         """See ``Store.open_input``."""
         return open_object(self._objects, self._bucket.key(path))
+
+
+def _visible(store: Objects, prefix: str) -> tuple[list[Entry], set[str]]:
+    """The objects right below ``prefix``, and the names of directories there."""
+    objects, below = store.list_objects(prefix)
+    names = {each.removeprefix(prefix).rstrip("/") for each in below}
+    return [_entry(each, prefix) for each in objects], names
 
 
 def _unusable(key: str) -> Refusal | None:
@@ -225,3 +247,7 @@ def _entry(found: FoundObject, prefix: str) -> Entry:
         kind=Kind.FILE,
         version=found.version,
     )
+
+
+def _directory(name: str) -> Entry:
+    return Entry(name=name, size=0, mtime_ms=0, kind=Kind.DIRECTORY)

@@ -1,0 +1,475 @@
+"""The directory of a sink as a source: what is seen of it, and how it is followed."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import UTC, datetime
+from itertools import pairwise
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from filesink.errors import (
+    ConfigError,
+    IdentityError,
+    SchemaError,
+    SourceError,
+    StateCorruptError,
+    StateError,
+)
+from filesink.source.directories import root_of
+from filesink.source.enumerators import RecursiveFileEnumerator
+from filesink.source.files import SourceFile
+from filesink.source.reading.plan import Reading, Union
+from filesink.source.reading.splits import read
+from filesink.source.sinks.following import OnOverwrite, Start
+from filesink.source.source_plan import Following, SourcePlan, StateLocation
+from filesink.source.streams import FileStream, Limit, Offset
+from filesink.system import SystemClock, SystemIds
+from tests.fakes import CountingIds
+from tests.sink_directory.written import Written, records
+from tests.source.sink_site import COLUMNS, SinkSite
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> SinkSite:
+    """A directory without an epoch."""
+    return SinkSite(tmp_path / "base")
+
+
+def ids_of(files: list[SourceFile]) -> list[int]:
+    """What is in them."""
+    return sorted(one for file in files for one in pq.read_table(file.path)["id"].to_pylist())
+
+
+def batch(plan: SourcePlan) -> list[int]:
+    """The ids that a batch reads."""
+    read_plan, tasks = plan.batch(plan.schema())
+    return sorted(one for task in tasks for found in read(read_plan, task) for one in found["id"].to_pylist())
+
+
+def stream_of(site: SinkSite, **chosen) -> FileStream:
+    """Of a driver that has just started."""
+    following = Following(**chosen)
+    return site.plan(following=following).stream(clock=SystemClock(), ids=CountingIds(), columns=["id"])
+
+
+def batches(stream: FileStream, start: Offset | None = None, limit: Limit | None = None) -> Iterator[Offset]:
+    """The offset of the start, then those of the ends of batches."""
+    start = stream.initial() if start is None else start
+    yield start
+    while (end := stream.latest(start, limit or Limit())) != start:
+        yield end
+        start = end
+
+
+def followed(stream: FileStream, start: Offset | None = None, limit: Limit | None = None) -> list[int]:
+    """The ids of all batches until nothing is new."""
+    found = pairwise(batches(stream, start, limit))
+    return [one for begin, end in found for one in ids_of(list(stream.files(begin, end)))]
+
+
+# --- batches
+
+
+def test_a_batch_sees_what_is_live_and_nothing_else(site: SinkSite) -> None:
+    """No foreign file, no file of an epoch that has no version, and none that was replaced."""
+    first = site.epoch([1, 2], [3])
+    site.epoch([4])
+    site.compact(*first)
+    pq.write_table(pa.table({"id": [99]}), site.base / "foreign.parquet")
+    (site.base / ".part.inprogress").write_bytes(b"half")
+    assert batch(site.plan()) == [1, 2, 3, 4]
+    assert site.plan().schema().equals(COLUMNS)
+
+
+def test_a_batch_of_an_old_version(site: SinkSite) -> None:
+    """Of a version, or of what was visible at a moment."""
+    site.epoch([1])
+    moment = datetime.fromtimestamp(site.clock.now / 1000 - 1, UTC)
+    site.epoch([2])
+    assert batch(site.plan(reading=Reading(at=1))) == [1]
+    assert batch(site.plan(reading=Reading(at=moment))) == [1]
+    pinned = site.plan().pinned()
+    site.epoch([3])
+    assert batch(pinned) == [1, 2]
+
+
+def test_files_of_a_sink_by_their_names(site: SinkSite) -> None:
+    """A pattern chooses among them; what an inventory does not know is refused."""
+    site.epoch([1], [2])
+    roots = site.plan().roots
+    chosen = SourcePlan(roots=roots, enumerator=RecursiveFileEnumerator(name_pattern="*-2.parquet"))
+    assert batch(chosen) == [2]
+    with pytest.raises(ConfigError, match="read by its versions"):
+        batch(SourcePlan(roots=roots, enumerator=RecursiveFileEnumerator(modified_after_ms=1)))
+
+
+def test_columns_of_directories_have_the_types_that_were_noted(site: SinkSite) -> None:
+    """Not those that a value looks like."""
+    columns = pa.schema([("id", pa.int64()), ("k", pa.string())])
+    site.epoch([1], bucket="k=007", columns=columns)
+    plan = site.plan()
+    assert plan.schema().equals(columns)
+    read_plan, tasks = plan.batch(plan.schema())
+    assert next(iter(read(read_plan, tasks[0]))).to_pylist() == [{"id": 1, "k": "007"}]
+
+
+def test_two_sinks_with_other_columns(site: SinkSite) -> None:
+    """They are named, or their columns taken together; of one sink those of its newest files count."""
+    more = pa.schema([("id", pa.int64()), ("n", pa.int64())])
+    site.epoch([1])
+    site.epoch([2], columns=more)
+    assert site.plan().schema().equals(more)
+    site.epoch([3], sink="uid-other")
+    with pytest.raises(
+        SchemaError, match="'uid-u' have a column 'n', and those of sink 'uid-other'"
+    ) as error:
+        site.plan().schema()
+    assert error.value.code == "TWO_SCHEMAS"
+    together = site.plan(reading=Reading(union=Union.ALL)).schema()
+    assert {field.name: field.type for field in together} == {"id": pa.int64(), "n": pa.int64()}
+
+
+def test_a_file_that_vanished_from_a_snapshot(site: SinkSite) -> None:
+    """The error names the version and the file."""
+    (path,) = site.epoch([1])
+    plan, tasks = site.plan().batch(COLUMNS)
+    (site.base / path).unlink()
+    with pytest.raises(SourceError, match=rf"{path}' of version 1 was there"):
+        list(read(plan, tasks[0]))
+
+
+def test_a_path_without_an_inventory(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """A batch lists it, and says so; a version, and a stream, are told that it has to be adopted."""
+    written = Written(tmp_path / "base", partitions=())
+    written.write(records(1, "a"))
+    written.forget_inventory()
+    plan = SourcePlan(roots=(root_of(written.base, {}),))
+    with caplog.at_level("WARNING"):
+        assert [file.version for file in plan.files()] == [0]
+    assert "filesink.adopt" in caplog.text
+    stream = plan.stream(clock=SystemClock(), ids=SystemIds())
+    for ask in (stream.initial, lambda: replace(plan, reading=Reading(at=1)).batch(COLUMNS)):
+        with pytest.raises(StateError) as error:
+            ask()
+        assert error.value.code == "NO_INVENTORY"
+
+
+def test_a_sink_that_has_just_begun(site: SinkSite) -> None:
+    """No epoch is complete: a batch has nothing to read, and a stream waits for the first one."""
+    with pytest.raises(SourceError) as error:
+        site.plan().batch(COLUMNS)
+    assert error.value.code == "NO_FILES"
+    stream = stream_of(site)
+    *_, end = batches(stream)
+    assert followed(stream) == []
+    site.epoch([1], [2])
+    assert followed(stream, end) == [1, 2]
+
+
+# --- streams
+
+
+@pytest.mark.parametrize("limit", [Limit(), Limit(files=1), Limit(files=2), Limit(size=1)])
+def test_a_stream_reads_what_is_there_and_then_what_comes(site: SinkSite, limit: Limit) -> None:
+    """Each row once, in batches of any size."""
+    site.epoch([1], [2])
+    site.epoch([3])
+    stream = stream_of(site)
+    *_, end = batches(stream, limit=limit)
+    assert followed(stream, limit=limit) == [1, 2, 3]
+    site.epoch([4], [5])
+    site.epoch()
+    site.epoch([6])
+    assert followed(stream, end, limit) == [4, 5, 6]
+
+
+def test_an_offset_is_small(site: SinkSite) -> None:
+    """At most 200 bytes, at whatever version."""
+    site.epoch([1], [2], [3])
+    offsets = list(batches(stream_of(site), limit=Limit(files=1)))
+    assert len(offsets) == 4
+    assert all(len(json.dumps({**one, "version": 10**12, "index": 10**9})) <= 100 for one in offsets)
+
+
+def test_a_replay_reads_the_same(site: SinkSite) -> None:
+    """Between two offsets lie the same files in another process, later."""
+    site.epoch([1], [2])
+    stream = stream_of(site)
+    ends = list(batches(stream, limit=Limit(files=1)))
+    site.epoch([3], [4])
+    ends += list(batches(stream, ends[-1], Limit(files=1)))[1:]
+    first = [[file.path for file in stream.files(*pair)] for pair in pairwise(ends)]
+    site.epoch([5])
+    again = stream_of(site)
+    assert [[file.path for file in again.files(*pair)] for pair in pairwise(ends)] == first
+    assert [len(paths) for paths in first] == [1, 1, 1, 1]
+
+
+def test_compacted_files_are_not_read_twice(site: SinkSite) -> None:
+    """A merge of files that were visible adds no row, before the start and after it."""
+    site.compact(*site.epoch([1], [2]))
+    stream = stream_of(site)
+    *_, end = batches(stream)
+    assert followed(stream) == [1, 2]
+    more = site.epoch([3], [4])
+    *_, end = batches(stream, end)
+    site.compact(*more)
+    site.epoch([5])
+    assert followed(stream, end) == [5]
+
+
+@pytest.mark.parametrize("kind", ["upkeep", "finish", "batch-write"])
+def test_what_was_held_back_is_new(site: SinkSite, kind: str) -> None:
+    """Parts that were open, and small files that were merged before anybody saw them, were never read."""
+    site.epoch([1])
+    stream = stream_of(site)
+    *_, end = batches(stream)
+    site.epoch([2], kind=kind)
+    assert followed(stream, end) == [2]
+
+
+def test_a_lagging_stream_meets_a_merge(site: SinkSite) -> None:
+    """Files that went before it came to them are told, with their version; none is left out in silence."""
+    site.epoch([1])
+    stream = stream_of(site)
+    *_, end = batches(stream)
+    site.compact(*site.epoch([2], [3]))
+    *_, later = batches(stream, end)
+    files = list(stream.files(end, later))
+    assert [file.version for file in files] == [2, 2]
+    read_plan = site.plan().read_plan(COLUMNS, files)
+    with pytest.raises(SourceError, match="of version 2 was there") as error:
+        list(read(read_plan, site.plan().tasks(read_plan, files)[0]))
+    assert error.value.code == "FILE_GONE"
+
+
+@pytest.mark.parametrize("mode", ["overwrite", "overwrite_partitions"])
+def test_an_overwrite(site: SinkSite, mode: str) -> None:
+    """It is an error that says at which version, or its rows are new ones; before the start it is neither."""
+    old = site.epoch([1], kind="batch-write", mode=mode)
+    stream, tolerant = stream_of(site), stream_of(site, on_overwrite=OnOverwrite.NEW_ROWS)
+    *_, end = batches(stream)
+    site.epoch([2], kind="batch-write", mode=mode, removed=tuple(old))
+    for limit in (Limit(), Limit(files=1)):
+        with pytest.raises(SourceError, match="version 2") as error:
+            stream.latest(end, limit)
+        assert error.value.code == "OVERWRITTEN"
+    assert followed(tolerant, end) == [2]
+    assert followed(stream_of(site)) == [2]
+
+
+def test_an_overwrite_that_replaces_nothing(site: SinkSite) -> None:
+    """The first one of a path takes no row away."""
+    site.epoch([1])
+    stream = stream_of(site)
+    *_, end = batches(stream)
+    site.epoch([2], kind="batch-write", mode="overwrite_partitions")
+    assert followed(stream, end) == [2]
+
+
+def test_an_adoption_under_a_running_stream(site: SinkSite) -> None:
+    """Whatever it numbers anew may have been read."""
+    site.epoch([1])
+    stream = stream_of(site)
+    *_, end = batches(stream)
+    site.epoch([2], kind="adopted")
+    with pytest.raises(SourceError) as error:
+        stream.latest(end, Limit())
+    assert error.value.code == "ADOPTED"
+    assert followed(stream_of(site)) == [1, 2]
+
+
+@pytest.mark.parametrize(
+    ("start", "expected"),
+    [
+        (Start(), [1, 2, 3, 4]),
+        (Start(version=1), [1, 2, 3, 4]),
+        (Start(version=0), [1, 2, 3, 4]),
+        (Start(version=3), [3, 4]),
+        (Start(is_latest=True), [4]),
+    ],
+)
+def test_where_a_stream_begins(site: SinkSite, start: Start, expected: list[int]) -> None:
+    """With what is there, with a version, or with what is new."""
+    for number in (1, 2, 3):
+        site.epoch([number])
+    stream = stream_of(site, start=start)
+    begin = stream.initial()
+    site.epoch([4])
+    assert followed(stream, begin) == expected
+
+
+def test_a_stream_that_begins_with_a_time(site: SinkSite) -> None:
+    """The first epoch that is read was visible at that moment, or later."""
+    site.epoch([1])
+    moment = datetime.fromtimestamp(site.clock.now / 1000, UTC)
+    site.epoch([2])
+    site.epoch([3])
+    assert followed(stream_of(site, start=Start(time=moment))) == [2, 3]
+
+
+@pytest.mark.parametrize("start", [Start(), Start(version=1), Start(time=datetime(2020, 1, 1, tzinfo=UTC))])
+def test_a_run_with_an_end(site: SinkSite, start: Start) -> None:
+    """What comes while it runs is for the next one, also what comes before the query asks where to begin."""
+    site.epoch([1], [2], bucket="k=2")
+    stream = stream_of(site, start=start)
+    stream.fix_end()
+    site.epoch([3], bucket="k=1")
+    *_, end = batches(stream, limit=Limit(files=1))
+    assert followed(stream, limit=Limit(files=1)) == [1, 2]
+    assert followed(stream_of(site), end) == [3]
+
+
+def test_a_start_that_is_not_the_next_version(site: SinkSite) -> None:
+    """The next one can be waited for; of any other it is said that there is none."""
+    site.epoch([1])
+    stream = stream_of(site, start=Start(version=2))
+    begin = stream.initial()
+    assert stream.latest(begin, Limit()) == begin
+    with pytest.raises(ConfigError, match="the newest is 1") as error:
+        stream_of(site, start=Start(version=3)).initial()
+    assert error.value.code == "NO_VERSION"
+
+
+def test_a_column_that_came_while_a_query_ran(site: SinkSite) -> None:
+    """It is told, with what to do; a query that begins with it, and one whose columns were chosen, go on."""
+    site.epoch([1])
+    more = pa.schema([("id", pa.int64()), ("n", pa.int64())])
+    stream = stream_of(site)
+    *_, end = batches(stream)
+    site.epoch([2], columns=more)
+    with pytest.raises(SchemaError, match="'n' that this query began without") as error:
+        stream.latest(end, Limit())
+    assert error.value.code == "SCHEMA_CHANGED"
+    plan = site.plan()
+    for columns in (["id", "n"], None):
+        again = plan.stream(clock=SystemClock(), ids=SystemIds(), columns=columns)
+        assert followed(again, end) == [2]
+
+
+def test_history_that_is_not_remembered(tmp_path: Path) -> None:
+    """A stream that was away for too long is told so, and does not leave out what it has missed."""
+    site = SinkSite(tmp_path / "base", history_ms=60_000)
+    site.epoch([1])
+    stream = stream_of(site)
+    *_, end = batches(stream)
+    for number in range(2, 30):
+        site.epoch([number])
+    with pytest.raises(StateError) as error:
+        stream.latest(end, Limit())
+    assert error.value.code == "HISTORY_EXPIRED"
+
+
+def test_a_path_that_was_removed_and_written_anew(site: SinkSite) -> None:
+    """Its versions are others, however many there are: none of them is taken for one that was read."""
+    site.epoch([1])
+    stream = stream_of(site)
+    *_, end = batches(stream)
+    shutil.rmtree(site.base)
+    again = SinkSite(site.base)
+    again.epoch([5])
+    again.epoch([6])
+    with pytest.raises(IdentityError, match="removed and written anew") as error:
+        stream_of(again).latest(end, Limit())
+    assert error.value.code == "OTHER_INVENTORY"
+    assert followed(stream_of(again)) == [5, 6]
+
+
+def test_a_checkpoint_of_a_directory_of_another_kind(site: SinkSite, tmp_path: Path) -> None:
+    """What was no sink's when the query began has other offsets; and what is none any more."""
+    site.epoch([1])
+    *_, of_sink = batches(stream_of(site))
+    other = tmp_path / "other"
+    (other / "in").mkdir(parents=True)
+    found = SourcePlan(
+        roots=(root_of(other / "in", {}),), following=Following(state=StateLocation(path=str(other / "log")))
+    ).stream(clock=SystemClock(), ids=CountingIds())
+    for stream, offset in ((stream_of(site), found.initial()), (found, of_sink)):
+        with pytest.raises(IdentityError, match="new checkpoint"):
+            stream.latest(offset, Limit())
+
+
+def test_an_inventory_that_is_an_older_copy(site: SinkSite, tmp_path: Path) -> None:
+    """A version that was read and is not known is told, and not waited for."""
+    site.epoch([1])
+    shutil.copytree(site.base, tmp_path / "copy")
+    site.epoch([2])
+    *_, end = batches(stream_of(site))
+    shutil.rmtree(site.base)
+    (tmp_path / "copy").rename(site.base)
+    with pytest.raises(StateCorruptError, match=r"version 2 of .* newest is 1") as error:
+        stream_of(site).latest(end, Limit())
+    assert error.value.code == "GAP"
+
+
+def test_a_damaged_inventory(site: SinkSite) -> None:
+    """Batch and stream name the file, and what to do."""
+    for number in range(4):
+        site.epoch([number])
+    for path in (site.base / "_filesink" / "_inventory").glob("*.files"):
+        path.write_bytes(b"damaged")
+    for ask in (lambda: batch(site.plan()), lambda: followed(stream_of(site))):
+        with pytest.raises(StateCorruptError, match=r"\.files .*filesink\.adopt"):
+            ask()
+
+
+def test_a_stream_of_several_paths_is_refused(site: SinkSite, tmp_path: Path) -> None:
+    """One that follows versions cannot list others beside them."""
+    site.epoch([1])
+    (tmp_path / "other").mkdir()
+    roots = (*site.plan().roots, *(root_of(tmp_path / "other", {}),))
+    with pytest.raises(ConfigError) as error:
+        SourcePlan(roots=roots).check_stream()
+    assert error.value.code == "CONFLICT"
+
+
+STEPS = st.lists(
+    st.one_of(
+        st.tuples(st.just("epoch"), st.integers(0, 3)),
+        st.tuples(st.just("compact"), st.just(0)),
+        st.tuples(st.just("read"), st.sampled_from([None, 1, 2])),
+        st.tuples(st.just("restart"), st.just(0)),
+    ),
+    max_size=14,
+)
+
+
+@given(steps=STEPS)
+def test_every_row_is_read_once(
+    tmp_path_factory: pytest.TempPathFactory, steps: list[tuple[str, int]]
+) -> None:
+    """Whatever is written and merged between batches, as long as no unread file goes."""
+    site = SinkSite(tmp_path_factory.mktemp("sink") / "base")
+    site.epoch([0])
+    stream = stream_of(site)
+    offset, found, count, visible = stream.initial(), [], 1, []
+    for step, argument in [*steps, ("read", None)]:
+        match step:
+            case "epoch":
+                visible += site.epoch(*([count + number] for number in range(argument)))
+                count += argument
+            case "compact" if len(visible) > 1:  # all of them were read
+                offset, more = advance(stream, offset, Limit())
+                found += more
+                visible = [site.compact(*visible)]
+            case "read":
+                offset, more = advance(stream, offset, Limit(files=argument))
+                found += more
+            case "restart":
+                stream = stream_of(site)
+    assert sorted(found) == list(range(count))
+
+
+def advance(stream: FileStream, start: Offset, limit: Limit) -> tuple[Offset, list[int]]:
+    """One batch, or with no limit all there are."""
+    end = stream.latest(start, limit)
+    return end, ids_of(list(stream.files(start, end)))
