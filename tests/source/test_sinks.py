@@ -175,6 +175,15 @@ def test_a_sink_that_has_just_begun(site: SinkSite) -> None:
     assert followed(stream, end) == [1, 2]
 
 
+def test_a_directory_below_a_sink_is_any_other(tmp_path: Path) -> None:
+    """It is listed, as are patterns: versions are those of a base path."""
+    site = SinkSite(tmp_path / "base")
+    site.epoch([1], bucket="k=1")
+    pq.write_table(pa.table({"id": [99]}), site.base / "k=1" / "foreign.parquet")
+    for path in (site.base / "k=1", site.base / "*"):
+        assert batch(SourcePlan(roots=(root_of(path, {}),))) == [1, 99]
+
+
 # --- streams
 
 
