@@ -31,6 +31,7 @@ from filesink import (
 from filesink.data_source.reading.options import parse_read_options
 from filesink.data_source.reading.readers import StreamReader
 from tests.spark import outside
+from tests.spark.to_the_end import run_to_end
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -85,8 +86,7 @@ class Lines:
 
     def copy(self, df: DataFrame) -> list[int]:
         """Run the query to its end; the number of rows of each batch."""
-        query = self.start(df)
-        query.awaitTermination()
+        query = run_to_end(lambda: self.start(df))
         return [progress["numInputRows"] for progress in query.recentProgress if progress["numInputRows"]]
 
     def copied(self, spark: SparkSession) -> list[str]:
@@ -214,9 +214,7 @@ def test_a_batch_that_is_run_again(spark: SparkSession, full: Lines) -> None:
 
     def run() -> None:
         stream = builder.build().read_stream(spark).writeStream.foreachBatch(note)
-        stream.option("checkpointLocation", str(full.checkpoint)).trigger(
-            availableNow=True
-        ).start().awaitTermination()
+        run_to_end(stream.option("checkpointLocation", str(full.checkpoint)).trigger(availableNow=True).start)
 
     run()
     before, last = list(seen), len(seen) - 1

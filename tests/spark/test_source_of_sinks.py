@@ -22,6 +22,7 @@ from filesink import (
     ParquetWriterFactory,
     StreamFormat,
 )
+from tests.spark.to_the_end import run_to_end
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -104,7 +105,7 @@ def test_a_stream_follows_a_sink(spark: SparkSession, base: Path, tmp_path: Path
     def run() -> None:
         df = builder(base).monitor_continuously(0).with_max_files_per_trigger(1).build().read_stream(spark)
         stream = df.writeStream.format("parquet").option("checkpointLocation", str(tmp_path / "cp"))
-        stream.trigger(availableNow=True).start(str(tmp_path / "out")).awaitTermination()
+        run_to_end(lambda: stream.trigger(availableNow=True).start(str(tmp_path / "out")))
 
     run()
     assert compaction.compact(base, ParquetWriterFactory()) is not None
@@ -127,7 +128,7 @@ def test_the_door_of_a_sink(spark: SparkSession, base: Path, tmp_path: Path) -> 
     assert ids(door.option("versionAsOf", 1).load(str(base))) == [1, 2]
     stream = spark.readStream.format("filesink").option("startingVersion", 2).load(str(base))
     out = stream.writeStream.format("parquet").option("checkpointLocation", str(tmp_path / "cp"))
-    out.trigger(availableNow=True).start(str(tmp_path / "out")).awaitTermination()
+    run_to_end(lambda: out.trigger(availableNow=True).start(str(tmp_path / "out")))
     assert ids(spark.read.parquet(str(tmp_path / "out"))) == [3]
 
 
@@ -139,7 +140,7 @@ def test_errors_name_the_version(spark: SparkSession, base: Path, tmp_path: Path
     df = spark.readStream.format("filesink").option("startingVersion", 1).load(str(base))
     stream = df.writeStream.format("noop").option("checkpointLocation", str(tmp_path / "cp"))
     with pytest.raises(StreamingQueryException, match=r"\[OVERWRITTEN\] version 3"):
-        stream.trigger(availableNow=True).start().awaitTermination()
+        run_to_end(stream.trigger(availableNow=True).start)
 
 
 def test_lines_of_a_stream_are_read_back(spark: SparkSession, tmp_path: Path) -> None:
