@@ -201,12 +201,55 @@ def test_a_stream_reads_what_is_there_and_then_what_comes(site: SinkSite, limit:
     assert followed(stream, end, limit) == [4, 5, 6]
 
 
+def very_long(offset: Offset) -> Offset:
+    """The same offset after a trillion epochs."""
+    return {**offset, "version": 10**12, "index": 10**9, "began": {**offset["began"], "version": 10**12}}
+
+
 def test_an_offset_is_small(site: SinkSite) -> None:
     """At most 200 bytes, at whatever version."""
     site.epoch([1], [2], [3])
     offsets = list(batches(stream_of(site), limit=Limit(files=1)))
     assert len(offsets) == 4
-    assert all(len(json.dumps({**one, "version": 10**12, "index": 10**9})) <= 100 for one in offsets)
+    assert all(len(json.dumps(very_long(one))) <= 200 for one in offsets)
+
+
+@pytest.mark.parametrize("limit", [Limit(), Limit(files=1), Limit(files=2)])
+@pytest.mark.parametrize("start", [Start(), Start(is_latest=True), Start(version=2)])
+def test_the_first_batch_is_repeated(site: SinkSite, start: Start, limit: Limit) -> None:
+    """Its end is known, and where it began is not: a run that asks anew is told another place meanwhile."""
+    site.epoch([1], [2])
+    site.epoch([3], bucket="k=1")
+    stream = stream_of(site, start=start)
+    begin = stream.initial()
+    if start.is_latest:
+        site.epoch([4], [5])
+    end = stream.latest(begin, limit)
+    first = [file.path for file in stream.files(begin, end)]
+    site.epoch([6], [7], bucket="k=0")
+    again = stream_of(site, start=start)
+    later = again.initial()
+    assert [file.path for file in again.files(later, end)] == first != []
+    found = ids_of(list(again.files(later, end))) + followed(again, end, limit)
+    assert sorted(found) == (
+        [4, 5, 6, 7] if start.is_latest else [3, 6, 7] if start.version else [1, 2, 3, 6, 7]
+    )
+
+
+def test_the_first_batch_is_repeated_where_spark_tells_no_start(site: SinkSite) -> None:
+    """As Spark 4.1 does, which asks for the newest place of all; also if the first batch had nothing."""
+    site.epoch([1])
+    stream = stream_of(site, start=Start(is_latest=True))
+    begin = stream.initial()
+    end = stream.latest_of_all(Limit())
+    assert list(stream.files(begin, end)) == []
+    site.epoch([2])
+    again = stream_of(site, start=Start(is_latest=True))
+    assert list(again.files(again.initial(), end)) == []
+    assert ids_of(list(again.files(end, again.latest_of_all(Limit())))) == [2]
+    site.epoch([3])
+    third = stream_of(site, start=Start(is_latest=True))
+    assert ids_of(list(third.files(end, third.latest_of_all(Limit())))) == [2, 3]
 
 
 def test_a_replay_reads_the_same(site: SinkSite) -> None:

@@ -115,10 +115,33 @@ def test_a_stream_follows_a_sink(spark: SparkSession, base: Path, tmp_path: Path
     assert ids(spark.read.parquet(str(tmp_path / "out"))) == [1, 2, 3, 4, 5]
     newest = max((tmp_path / "cp" / "offsets").glob("[0-9]*"), key=lambda path: int(path.name))
     offset = json.loads(newest.read_text().splitlines()[-1])
+    assert offset.pop("began") == {"version": 2, "index": 0, "snapshot": True}
     assert (offset.pop("inventory"), offset) == (
         filesink.open(base).inventory_id[:8],
         {"version": 4, "index": 0},
     )
+
+
+def test_a_first_batch_that_fails(spark: SparkSession, base: Path, tmp_path: Path) -> None:
+    """It is repeated as it was, whatever has come since: Spark does not remember where it began."""
+    seen: list[list[int]] = []
+
+    def note(df: DataFrame, batch_id: int) -> None:
+        seen.append(ids(df))
+        if batch_id == 0 and len(seen) == 1:
+            raise RuntimeError("as was planned")
+
+    def run() -> None:
+        df = builder(base).monitor_continuously(0).with_max_files_per_trigger(2).build().read_stream(spark)
+        stream = df.writeStream.foreachBatch(note).option("checkpointLocation", str(tmp_path / "cp"))
+        stream.trigger(availableNow=True).start().awaitTermination()
+
+    with pytest.raises(StreamingQueryException, match="as was planned"):
+        run()
+    write(spark, base, 4)
+    run()
+    assert seen[0] == seen[1]
+    assert sorted(number for numbers in seen[1:] for number in numbers) == [1, 2, 3, 4]
 
 
 def test_the_door_of_a_sink(spark: SparkSession, base: Path, tmp_path: Path) -> None:

@@ -1,8 +1,8 @@
 """The directory of a sink as a stream: first what is there, then what each epoch adds.
 
-An offset is ``{"version", "index", "inventory"}``: all files of versions up to that one, and so many of the
-next, and which inventory counts them. While what was there at the start is read, ``"snapshot"`` is in it, and
-the index is that of a file of the snapshot.
+An offset is ``{"version", "index", "inventory", "began"}``: all files of versions up to that one, and so many
+of the next; which inventory counts them; and where the query began. While what was there at the start is read,
+``"snapshot"`` is in it, and the index is that of a file of the snapshot.
 
 Rules:
 1. A row is read with the epoch that has made it visible, whatever held it back: parts that stay open and
@@ -11,6 +11,8 @@ Rules:
 3. An overwrite takes rows away, which a stream cannot: it is an error, or its rows are taken for new ones.
 4. An adoption numbers files anew that may have been read: it is an error. So is what is not remembered, and a
    path that was removed and written anew.
+5. Spark keeps no initial offset. If its first batch is repeated after a restart, it asks for another one, and
+   the end of the batch tells where it began.
 """
 
 from __future__ import annotations
@@ -88,6 +90,7 @@ class FollowedSink(FileStream):
         self._snapshot: Snapshot | None = None
         self._end: int | None = None
         self._inventory = ""
+        self._began: Place | None = None  # where the query began, as far as this run was told
         self._checked: set[str] = set()  # ids of columns that are all read
 
     def initial(self) -> Offset:
@@ -96,7 +99,10 @@ class FollowedSink(FileStream):
         Raises:
             ConfigError: ``NO_VERSION``; it shall begin with one that is not the next yet.
         """
-        newest, chosen = self._newest(), self._start
+        self._began = self._first_place(self._newest(), self._start)
+        return self._offset(self._began)
+
+    def _first_place(self, newest: int, chosen: Start) -> Place:
         if chosen.version is not None:
             if chosen.version > newest + 1:
                 raise ConfigError(
@@ -104,16 +110,17 @@ class FollowedSink(FileStream):
                     "with 'latest' for what comes from now on",
                     code="NO_VERSION",
                 )
-            return self._offset(Place.behind(max(chosen.version - 1, 0)))
+            return Place.behind(max(chosen.version - 1, 0))
         if chosen.time is not None:
             before = self._root.directory.snapshot(chosen.time - timedelta(milliseconds=1))
-            return self._offset(Place.behind(min(before.version, newest)))
-        return self._offset(Place.behind(newest) if chosen.is_latest else Place.inside(newest, 0))
+            return Place.behind(min(before.version, newest))
+        return Place.behind(newest) if chosen.is_latest else Place.inside(newest, 0)
 
     def latest(self, start: Offset, limit: Limit) -> Offset:
         """See ``FileStream.latest``."""
         newest = self._newest()
         place, last = self._place(start), Place.behind(newest)
+        self._note_begin(start)
         if newest < place.version:
             raise self._shrunk(place, newest)
         if last <= place:
@@ -147,6 +154,9 @@ class FollowedSink(FileStream):
     def files(self, start: Offset, end: Offset) -> Iterator[SourceFile]:
         """See ``FileStream.files``."""
         place, last = self._place(start), self._place(end)
+        self._note_begin(end)
+        if self._began is not None and start.get("began") == place.offset():  # see rule 5
+            place = self._began
         if last <= place:
             return
         for behind, file in self._found(place, last.version + (1 if last.index else 0)):
@@ -167,7 +177,12 @@ class FollowedSink(FileStream):
         return self._inventory
 
     def _offset(self, place: Place) -> Offset:
-        return {**place.offset(), "inventory": self._id()}
+        began = {} if self._began is None else {"began": self._began.offset()}
+        return {**place.offset(), "inventory": self._id(), **began}
+
+    def _note_begin(self, offset: Offset) -> None:
+        if "began" in offset:
+            self._began = Place.of(offset["began"])
 
     def _place(self, offset: Offset) -> Place:
         """The place of an offset of ours.
