@@ -1,8 +1,8 @@
 """The directory of a sink as a stream: first what is there, then what each epoch adds.
 
 An offset is ``{"version", "index", "inventory", "began"}``: all files of versions up to that one, and so many
-of the next; which inventory counts them; and where the query began. While what was there at the start is read,
-``"snapshot"`` is in it, and the index is that of a file of the snapshot.
+of the next; which inventory counts them; and where the query began. While what was there at the start is
+read, ``"snapshot"`` is in it, and the index is that of a file of the snapshot.
 
 Rules:
 1. A row is read with the epoch that has made it visible, whatever held it back: parts that stay open and
