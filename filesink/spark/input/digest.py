@@ -3,6 +3,9 @@
 Rows are hashed one by one (``xxhash64``), and what comes of it is added up in two ways that know no order:
 as bits, and as numbers with a modulus, since equal rows vanish in pairs from the bits. The sums cannot
 overflow in a way that fails a job in ANSI mode.
+
+Spark's hash passes over nulls, and takes nested values for the row of their atoms. So every value is hashed
+behind whether it is null, and every array behind its length.
 """
 
 from __future__ import annotations
@@ -11,9 +14,9 @@ import hashlib
 import logging
 from typing import TYPE_CHECKING
 
-from pyspark.sql import Observation
+from pyspark.sql import Column, Observation
 from pyspark.sql import functions as F  # noqa: N812 - as all PySpark code does
-from pyspark.sql.types import ArrayType, DataType, MapType, StructType, UserDefinedType
+from pyspark.sql.types import ArrayType, DataType, MapType, StructField, StructType, UserDefinedType
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -40,8 +43,12 @@ class Digested:
                 "columns %s have types that Spark cannot hash: a repeated txn_id is compared without them",
                 ", ".join(map(repr, left_out)),
             )
-        places = [place for place, field in enumerate(df.schema.fields) if _can_be_hashed(field.dataType)]
-        row = F.xxhash64(*(df[place] for place in places)) if places else F.lit(0).cast("bigint")
+        pieces = [
+            piece
+            for place, field in enumerate(df.schema.fields)
+            for piece in _pieces(_with_numbers(df[place], field.dataType), field.dataType)
+        ]
+        row = F.xxhash64(*pieces) if pieces else F.lit(0).cast("bigint")
         bits = F.bit_xor(row).alias("bits")
         return df.observe(self._observation, bits, F.try_sum(F.pmod(row, F.lit(_MODULUS))).alias("sum"))
 
@@ -49,7 +56,39 @@ class Digested:
         """The digest, of columns and rows. Waits for the end of the job."""
         found = self._observation.get
         text = f"{self._columns}\n{found.get('bits')}\n{found.get('sum')}"
-        return "1-" + hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:32]
+        return "2-" + hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:32]
+
+
+def _pieces(value: Column, kind: DataType) -> list[Column]:
+    """What of a value is hashed, one after the other: no other value has the same pieces."""
+    match kind:
+        case StructType(fields=fields):
+            within = [
+                _pieces(value.getField(f"_{place}"), field.dataType) for place, field in enumerate(fields)
+            ]
+            return [value.isNull(), *(piece for pieces in within for piece in pieces)]
+        case ArrayType(elementType=element):
+            pieces = F.transform(value, lambda one: F.struct(*_pieces(one, element)))
+            return [value.isNull(), F.array_size(value), pieces]
+        case _:
+            return [value.isNull(), *([value] if _can_be_hashed(kind) else [])]
+
+
+def _with_numbers(value: Column, kind: DataType) -> Column:
+    numbered = _numbered(kind)
+    return value if numbered == kind else value.cast(numbered)
+
+
+def _numbered(kind: DataType) -> DataType:
+    """The same type with fields that are named by their places: names may differ in case only."""
+    match kind:
+        case StructType(fields=fields):
+            numbered = enumerate(fields)
+            return StructType([StructField(f"_{at}", _numbered(one.dataType)) for at, one in numbered])
+        case ArrayType(elementType=element):
+            return ArrayType(_numbered(element))
+        case _:
+            return kind
 
 
 def _can_be_hashed(kind: DataType) -> bool:
