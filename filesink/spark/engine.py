@@ -181,7 +181,7 @@ class SparkEngine(Generic[S, C, A]):
         self._join(sink_id, df.sparkSession, run.ids)
         with self._loops.use(sink_id, df.sparkSession) as loop:
             cause, offsets = run.micro_batch(batch_id)
-            outcome = loop.run(cause, replace(first_job, df=df), on_gap=on_gap, offsets=offsets)
+            outcome = loop.run(cause, replace(first_job, df=df, offsets=offsets), on_gap=on_gap)
         self._outcomes.append(outcome)
 
     def finish(self) -> Outcome[C] | None:

@@ -58,6 +58,7 @@ class SparkWriteJob:
         run_id: of the streaming query's run; ``""`` for a batch write.
         speculation: whether Spark may run twins of a task.
         digested: takes the digest of the input, if it is wanted.
+        offsets: see ``WriteJob.offsets``.
     """
 
     name: str
@@ -69,6 +70,7 @@ class SparkWriteJob:
     time_zone: str
     speculation: bool
     digested: Digested | None = None
+    offsets: str = ""
 
     def write(self, task: Task) -> list[bytes]:
         """See ``WriteJob.write``."""
