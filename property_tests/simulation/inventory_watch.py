@@ -16,7 +16,14 @@ from filesink.inventory.snapshots import Snapshots
 from filesink.storage.memory import MemoryFiles, MemoryStore
 from property_tests.simulation.clock import SimClock
 from property_tests.simulation.nodes import Directory, Inode
-from property_tests.simulation.reading import Record, all_files, payload_of, read_completion, visible_files
+from property_tests.simulation.reading import (
+    Record,
+    all_files,
+    payload_of,
+    read_completion,
+    read_record,
+    visible_files,
+)
 from property_tests.simulation.workload import rows_in
 
 if TYPE_CHECKING:
@@ -25,6 +32,7 @@ if TYPE_CHECKING:
 _FILE = re.compile(r"_filesink/_inventory/(?:(?P<version>[0-9]{12})\.entry|(?P<number>[0-9]{6})\.mark)")
 _DIRECTORY = "_filesink/_inventory"
 _COMPLETE = re.compile(r"_filesink/[^_][^/]*/[0-9]+\.complete")
+_RECORD = re.compile(r"_filesink/[^_][^/]*/[0-9]+\.record")
 
 
 class InventoryWatch:
@@ -104,12 +112,14 @@ class InventoryWatch:
         files = all_files(self._observer.world.disk.root)
         epochs = self._snapshots().epochs(None)
         if epochs.num_rows and epochs["version"][0].as_py() > 1:
-            return  # older ones have expired, or were there before the inventory
+            return  # older ones have expired
         noted = set(epochs["nonce"].to_pylist())
-        for path, inode in files.items():
-            record = f"{path.removesuffix('.complete')}.record"
-            if _COMPLETE.fullmatch(path) and record in files and read_completion(inode)[0] not in noted:
-                self._observer.world.fail(f"I19: {record} is complete and has no version")
+        done = {read_completion(files[path])[0] for path in filter(_COMPLETE.fullmatch, files)}
+        for path in filter(_RECORD.fullmatch, files):
+            record = read_record(path, files[path])
+            may_be_void = bool(record.cause.get("txn_id"))  # another write was first
+            if record.nonce in done - noted and not may_be_void:
+                self._observer.world.fail(f"I19: {path} is complete and has no version")
 
     def _snapshots(self) -> Snapshots:
         """The product's own reader, of a copy."""
