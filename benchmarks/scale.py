@@ -188,6 +188,7 @@ class Ready:
     results: list[bytes]
     run_id: str = "run"
     time_zone: str = "UTC"
+    offsets: str = ""
     schema: pa.Schema = SCHEMA
 
     def write(self, task: Callable[[int, int, Iterable[pa.RecordBatch]], bytes]) -> list[bytes]:

@@ -55,6 +55,7 @@ class Batch:
     number: int
     run_id: str = "run"
     time_zone: str = "UTC"
+    offsets: str = ""
     schema: pa.Schema = SCHEMA
 
     def write(self, task: Callable[[int, int, Iterable[pa.RecordBatch]], bytes]) -> list[bytes]:

@@ -59,6 +59,7 @@ class Job:
     """A batch in two partitions, run in this process; implements ``WriteJob``."""
 
     time_zone = "UTC"
+    offsets = ""
     schema = SCHEMA
 
     def __init__(self, rows: list[str], run_id: str) -> None:

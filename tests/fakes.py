@@ -90,6 +90,7 @@ class FakeJob:
     ids: CountingIds
     run_id: str = "run-1"
     time_zone: str = "UTC"
+    offsets: str = ""
     attempts: Sequence[tuple[int, int]] | None = None  # (subtask, attempt); the last of a subtask wins
     twins: Losers = Losers.NONE
     executions: int = 0

@@ -51,7 +51,7 @@ class Epoch:
     cause: Cause
     context: EpochContext
     schema: Section
-    offsets: str = ""
+    offsets: str
 
 
 class Chain(Generic[S, C, A]):
@@ -142,6 +142,7 @@ class Chain(Generic[S, C, A]):
         source: Input,
         schema: Section = EMPTY,
         columns: pa.Schema | None = None,
+        offsets: str = "",
     ) -> Epoch:
         """Begin an epoch after ``head``. Until it has succeeded, nothing counts as known of the chain.
 
@@ -152,7 +153,7 @@ class Chain(Generic[S, C, A]):
         self._stuck = frozenset(slot for slot in slots if self.ledger.read(slot) is not None)
         self._runner = NotedRunner(self._ports.runner)
         context = replace(self._context(head, cause, source), schema=columns)
-        return Epoch(head=head, cause=cause, context=context, schema=schema)
+        return Epoch(head=head, cause=cause, context=context, schema=schema, offsets=offsets)
 
     def _context(self, head: Head | None, cause: Cause, source: Input) -> EpochContext:
         writer = cause.writer if isinstance(cause, BatchWrite) else ""

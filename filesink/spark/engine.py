@@ -54,7 +54,7 @@ class SparkEngine(Generic[S, C, A]):
     def __init__(self, sink: Sink[S, C, A], options: EngineOptions | None = None) -> None:
         self.sink = sink
         self._options = options or EngineOptions()
-        self._run: tuple[QueryRun, SparkWriteJob] | None = None  # with the job of a batch
+        self._run: tuple[QueryRun, SparkWriteJob] | None = None  # with the job of the last batch
         self._streams: dict[str, SparkSession] = {}  # every stream of this process, also one that ended
         self._name = name_of(sink, self._options)
         self._outcomes: RecentOutcomes[C] = RecentOutcomes(partial(_line, self._name, self._options.told))
@@ -181,7 +181,8 @@ class SparkEngine(Generic[S, C, A]):
         self._join(sink_id, df.sparkSession, run.ids)
         with self._loops.use(sink_id, df.sparkSession) as loop:
             cause, offsets = run.micro_batch(batch_id)
-            outcome = loop.run(cause, replace(first_job, df=df), on_gap=on_gap, offsets=offsets)
+            outcome = loop.run(cause, replace(first_job, df=df, offsets=offsets), on_gap=on_gap)
+        self._run = run, replace(first_job, rows_before=outcome.rows)
         self._outcomes.append(outcome)
 
     def finish(self) -> Outcome[C] | None:

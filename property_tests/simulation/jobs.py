@@ -67,6 +67,7 @@ class SimJob:
     """
 
     time_zone = "UTC"
+    offsets = ""
 
     def __init__(self, driver: Owner, rows: list[str], *, run_id: str) -> None:
         self._driver = driver

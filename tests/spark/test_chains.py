@@ -298,6 +298,8 @@ class BatchJob:
     df: Any
     world: World
     run_id: str
+    offsets: str = ""
+    rows_before: int | None = None
     schema = SCHEMA
     time_zone = "UTC"
 
