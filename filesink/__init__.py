@@ -79,6 +79,9 @@ from filesink.sink_directory.opening import adopt, open  # noqa: A004 - as gzip.
 from filesink.sink_directory.sink_states import SinkState
 from filesink.sink_directory.snapshot import Snapshot
 from filesink.sinks.asynchronous import Sending
+from filesink.sinks.collect.position import CollectPosition
+from filesink.sinks.collect.results import CollectResults
+from filesink.sinks.collect.sink import CollectSink
 from filesink.sinks.doors import SinkReport, SparkSink
 from filesink.sinks.http.service import HttpAnswer, HttpService
 from filesink.sinks.http.sink import HttpSink
@@ -124,6 +127,9 @@ __all__ = [
     "CheckpointMismatchError",
     "CheckpointRollingPolicy",
     "CleanupError",
+    "CollectPosition",
+    "CollectResults",
+    "CollectSink",
     "CommitConflictError",
     "CommitFailedError",
     "CommitStateUnknown",

@@ -24,10 +24,12 @@ Rules:
 from __future__ import annotations
 
 import threading
-from dataclasses import replace
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from typing import Generic, TypeVar
 
 from filesink.api import Input, Prepared, Sink
+from filesink.api.epoch import always
 from filesink.commit.chain import Chain, Epoch
 from filesink.commit.decision import Decision
 from filesink.commit.outcome import Outcome, first_outcome
@@ -45,6 +47,15 @@ from filesink.ports import Ports, WriteJob
 S = TypeVar("S")
 C = TypeVar("C")
 A = TypeVar("A")
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """What a call of ``run`` has said; see there."""
+
+    on_gap: OnGap | None
+    offsets: str
+    is_wanted: Callable[[], bool]
 
 
 class EpochLoop(Generic[S, C, A]):
@@ -74,15 +85,17 @@ class EpochLoop(Generic[S, C, A]):
         *,
         on_gap: OnGap | None = None,
         offsets: str = "",
+        is_wanted: Callable[[], bool] = always,
     ) -> Outcome[C]:
         """Write one micro-batch or one batch: the whole epoch, or the replay of a decided one.
 
-        ``on_gap`` replaces that of the options for this call; the ``offsets`` of the input go on record.
+        ``on_gap`` replaces that of the options for this call; the ``offsets`` of the input go on record;
+        ``is_wanted`` is that of the ``EpochContext``.
         """
         with self._lock:
             if isinstance(cause, MicroBatch) and self._done_here == (job.run_id, cause.batch_id):
                 raise second_call(cause)
-            outcome = self._run(cause, job, on_gap, offsets)
+            outcome = self._run(cause, job, _Asked(on_gap, offsets, is_wanted))
             if isinstance(cause, MicroBatch):
                 self._done_here = (job.run_id, cause.batch_id)
             return outcome
@@ -123,19 +136,20 @@ class EpochLoop(Generic[S, C, A]):
 
     # --- the steps, in their order
 
-    def _run(
-        self, cause: MicroBatch | BatchWrite, job: WriteJob, on_gap: OnGap | None, offsets: str
-    ) -> Outcome[C]:
-        head, decided = self._chain.look(cause, job.run_id, on_gap)
+    def _run(self, cause: MicroBatch | BatchWrite, job: WriteJob, asked: _Asked) -> Outcome[C]:
+        head, decided = self._chain.look(cause, job.run_id, asked.on_gap)
         if decided is not None:
             return self._repeats.replay(decided, cause, job)
         schema = next_schema(self._sink, job.schema, cause=cause, head=head, ledger=self.ledger)
         source = Input.ENDED if isinstance(cause, BatchWrite) else Input.GOES_ON
         epoch = self._chain.begin(head, cause, source=source, schema=schema, columns=job.schema)
+        epoch = replace(
+            epoch, offsets=asked.offsets, context=replace(epoch.context, is_wanted=asked.is_wanted)
+        )
         for stage in self._stages:
             stage.begin(epoch.context)
-        outcome = self._commit(replace(epoch, offsets=offsets), self._write(epoch, job))
-        return outcome if outcome is not None else self._run(cause, job, on_gap, offsets)
+        outcome = self._commit(epoch, self._write(epoch, job))
+        return outcome if outcome is not None else self._run(cause, job, asked)
 
     def _without_input(self, cause: Upkeep | Finish | OfflineCompaction, source: Input) -> Outcome[C] | None:
         head = self._chain.settle()
