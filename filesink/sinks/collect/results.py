@@ -234,7 +234,7 @@ def beginning(stored: Stored, marks: Marks, after: CollectPosition | None) -> Co
     rows = sum(version.rows for version in found if version.number == place.version)
     if place.row > rows and place != told:
         raise ConfigError(
-            f"version {place.version} of '{stored.path}' has {rows:,} rows, so '{place}' is no position in it",
+            f"version {place.version} of '{stored.path}' has {rows:,} rows, and no place '{place}'",
             code="NO_POSITION",
         )
     return place
