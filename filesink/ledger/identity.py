@@ -35,6 +35,8 @@ from filesink.save_mode import SaveMode
 
 #: The ledger of batch writes that must not run beside each other.
 EXCLUSIVE = "exclusive"
+#: The uid of a sink whose client acknowledges what it has taken, so that its epochs remove that; no user's.
+COLLECTED = "_collected"
 #: How the names of the ledgers of streams begin; those of batch writes with a uid did, too.
 OF_STREAMS = ("query-", "uid-")
 #: Records from this version on name every query that has written to their chain …

@@ -18,6 +18,9 @@ from compaction import CompactionPlan, FileCompactor, FileCompactStrategy
 from filesink import (
     BucketAssigner,
     CheckpointRollingPolicy,
+    CollectPosition,
+    CollectResults,
+    CollectSink,
     CommittedPartition,
     Encoder,
     Epoch,
@@ -164,6 +167,13 @@ prices = PostgresSink(
 )
 PostgresTable("prices", commit="prepared", staging_schema="loading")
 removed: list[str] = prices.sweep("7 days")
+
+collected = CollectSink(Path("/data/collected"), max_buffered_bytes="64MiB", client_timeout="1 min")
+taken: CollectResults = collected.results(after="1:0@0a1b2c3d", wait=timedelta(minutes=1), acknowledge="read")
+for taken_row in taken:
+    print(taken_row["id"], taken.position, taken.is_complete)
+behind: CollectPosition = taken.position
+collected.results(behind, wait=False).to_pandas()
 
 own: FileSink = FileSink.for_row_format("/data/own", PipeEncoder()).build()
 

@@ -12,6 +12,7 @@ from filesink.api import PreCommitStage
 from filesink.buckets.assigner import BucketAssigner
 from filesink.commit.delete_permission import check_removal
 from filesink.file_sink.tiers import FileTiers
+from filesink.ledger.identity import COLLECTED
 from filesink.naming import OutputFileConfig
 from filesink.parts.committables import Committable, HeldFile
 from filesink.parts.file_format import BulkFormat
@@ -27,8 +28,6 @@ from filesink.storage.retrying import RetryingStore
 from filesink.system import SystemClock
 from formats import ArrowWriterFactory
 
-#: One path is one sink: whatever is collected there has one order.
-UID = "collect"
 FORMAT = ArrowWriterFactory(compression="lz4")
 
 
@@ -59,7 +58,7 @@ class CollectTiers(FileTiers):
 
 
 def tiers(address: Callable[[], Store], room: Room, *, base_path: str) -> CollectTiers:
-    """The tiers of one path."""
+    """The tiers of one path, which is one sink: whatever is collected there has one order."""
     plan = Plan(
         format=BulkFormat(FORMAT),
         assigner=BucketAssigner.base_path_bucket_assigner(),
@@ -67,4 +66,4 @@ def tiers(address: Callable[[], Store], room: Room, *, base_path: str) -> Collec
         names=OutputFileConfig(),
         check_interval_ms=60_000,
     )
-    return CollectTiers(address=address, plan=plan, uid=UID, room=room, base_path=base_path)
+    return CollectTiers(address=address, plan=plan, uid=COLLECTED, room=room, base_path=base_path)

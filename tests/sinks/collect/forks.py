@@ -1,4 +1,4 @@
-"""Drivers and clients of ``CollectSink`` that die at a chosen call of their store; see ``tests.sinks.forks``."""
+"""Drivers and clients of ``CollectSink`` that die at a call of their store; see ``tests.sinks.forks``."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from filesink.sinks.collect.marks import Run as Query
 from filesink.storage import address
 from filesink.storage.faulty import Fault, FaultyStore
 from tests.fakes import micro_batch
-from tests.sinks.collect.site import Site
+from tests.sinks.collect.site import Site, rows
 from tests.sinks.forks import serve
 
 BATCHES, TASKS, IN_TASK = 4, 2, 3
@@ -75,8 +75,6 @@ def query(run: Run) -> None:
 
 def partitions(batch: int) -> list[Any]:
     """The same rows in the same order, whoever asks."""
-    from tests.sinks.collect.site import rows
-
     first = batch * TASKS * IN_TASK
     return [[rows(*range(one, one + IN_TASK))] for one in range(first, first + TASKS * IN_TASK, IN_TASK)]
 

@@ -13,13 +13,12 @@ from filesink import CollectPosition, CollectResults, CollectSink
 from filesink.commit.epoch import EpochLoop
 from filesink.commit.outcome import Outcome
 from filesink.commit.replay import EpochOptions
-from filesink.ledger.identity import append_sink_id, stream_sink_id
+from filesink.ledger.identity import COLLECTED, append_sink_id, stream_sink_id
 from filesink.ledger.record import BatchWrite
 from filesink.ports import Ports, SerialRunner
 from filesink.sinks.collect.marks import Marks
 from filesink.sinks.collect.results import Acknowledge, Taking, beginning
 from filesink.sinks.collect.stored import Stored
-from filesink.sinks.collect.tiers import UID
 from filesink.storage.open import open_store
 from filesink.system import SystemClock, SystemIds
 from tests.fakes import QUERY, FakeJob, micro_batch
@@ -42,6 +41,16 @@ class SteppingClock:
         self.meanwhile()
 
 
+def in_turn(*steps: Callable[[], object]) -> Callable[[], None]:
+    """Does the next step each time it is called."""
+    left = iter(steps)
+
+    def do_next() -> None:
+        next(left)()
+
+    return do_next
+
+
 def rows(*ids: int) -> pa.RecordBatch:
     """One record for each id."""
     return pa.RecordBatch.from_pydict({"id": list(ids), "name": [f"n{one}" for one in ids]}, SCHEMA)
@@ -59,7 +68,7 @@ class Site:
         """As any process makes it."""
         return CollectSink(self.path, **self.options)
 
-    def loop(self, sink_id: str = stream_sink_id(UID, QUERY)) -> EpochLoop[Any, Any, Any]:
+    def loop(self, sink_id: str = stream_sink_id(COLLECTED, QUERY)) -> EpochLoop[Any, Any, Any]:
         """A driver that knows nothing of others."""
         tiers = self.sink()._sink
         tiers.prepare(SCHEMA)
@@ -73,7 +82,7 @@ class Site:
     def batch(self, *tasks: Sequence[int]) -> Outcome[Any]:
         """A batch write."""
         cause = BatchWrite(writer=f"batch-{SystemIds().uuid()}")
-        return self.loop(append_sink_id(UID)).run(cause, self.job([rows(*ids)] for ids in tasks))
+        return self.loop(append_sink_id(COLLECTED)).run(cause, self.job([rows(*ids)] for ids in tasks))
 
     def job(self, partitions: Any) -> FakeJob:
         """An input whose partitions have these batches."""

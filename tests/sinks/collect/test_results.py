@@ -20,7 +20,7 @@ from filesink import (
 )
 from filesink.sinks.collect.marks import Run
 from tests.fakes import micro_batch
-from tests.sinks.collect.site import Site, SteppingClock, ids, rows
+from tests.sinks.collect.site import Site, SteppingClock, ids, in_turn, rows
 
 
 def test_rows_come_in_the_order_of_their_epochs(site: Site) -> None:
@@ -42,8 +42,7 @@ def test_every_place_can_be_gone_on_from(site: Site) -> None:
     site.stream(1, [6])
     expected, results = ids(site.new()), site.new()
     places = [results.position]
-    for _ in results:
-        places.append(results.position)
+    places.extend(results.position for _ in results)
     for number, place in enumerate(places):
         fresh = site.client(place, clock=SteppingClock(), wait_ms=1)
         assert ids(fresh) == expected[number:]
@@ -131,13 +130,13 @@ def test_iteration_ends_with_the_query(site: Site) -> None:
     site.loop()
     marks = site.marks()
     number = marks.begin()
-    steps = iter([
+    steps = in_turn(
         lambda: site.stream(0, [1]),
-        lambda: marks.begin(),  # its driver has died, and another one goes on
+        marks.begin,  # its driver has died, and another one goes on
         lambda: (site.stream(1, [2]), marks.end(number, Run.ENDED)),  # too late to count
         lambda: (site.stream(2, [3]), marks.end(number + 1, Run.ENDED)),
-    ])  # fmt: skip
-    results = site.client(clock=SteppingClock(lambda: next(steps)()))
+    )
+    results = site.client(clock=SteppingClock(steps))
     assert ids(results) == [1, 2, 3]
     assert results.is_complete
     assert next(results, None) is None
@@ -150,8 +149,7 @@ def test_a_query_that_fails_is_told_when_all_is_handed_out(site: Site) -> None:
     site.marks().end(number, Run.FAILED)
     results, found = site.sink().results(), []
     with pytest.raises(SourceError, match="has failed") as raised:
-        for row in results:
-            found.append(row["id"])
+        found.extend(row["id"] for row in results)
     assert raised.value.code == "QUERY_FAILED"
     assert found == [1]
     assert not results.is_complete

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-
 import pytest
 
 from filesink import DeliveryError, TaskCancelledError
-from filesink.ledger.identity import append_sink_id
+from filesink.ledger.identity import COLLECTED, append_sink_id
 from filesink.ledger.record import BatchWrite
-from filesink.sinks.collect.tiers import UID
 from tests.contracts.sink_site import Death, DyingSink, Killed, Moment, Tier
 from tests.fakes import micro_batch
-from tests.sinks.collect.site import Site, SteppingClock, ids, rows
+from tests.sinks.collect.site import Site, SteppingClock, ids, in_turn, rows
 
 MINUTE = 60_000
 
@@ -29,11 +26,9 @@ def full(site: Site) -> Site:
 def test_an_epoch_waits_until_its_client_has_taken_the_last_one(full: Site) -> None:
     """And what was acknowledged is removed by that epoch."""
     taken: list[int] = []
-    steps: Iterator[Callable[[], object]] = iter([lambda: None, lambda: taken.extend(take(full))])
-    full.clock.meanwhile = lambda: next(steps)()
+    full.clock.meanwhile = in_turn(lambda: None, lambda: taken.extend(take(full)))
     full.stream(1, [2])
     assert taken == [1]
-    assert next(steps, None) is None
     assert len(full.files()) == 1
     assert ids(full.new()) == [2]
 
@@ -124,7 +119,7 @@ def test_the_disk_is_bounded_by_the_buffer(site: Site) -> None:
 
 def test_rows_whose_driver_has_died_stay_until_it_is_done(site: Site) -> None:
     """A client sees an epoch before it is complete, and may acknowledge it at once."""
-    driver = site.loop(append_sink_id(UID))
+    driver = site.loop(append_sink_id(COLLECTED))
     driver._chain.publisher._ledger.complete = dies  # type: ignore[method-assign]
     with pytest.raises(Killed):
         driver.run(BatchWrite(writer="batch-00000000-0000-4000-8000-000000000000"), site.job([[rows(1)]]))
