@@ -63,7 +63,7 @@ def test_a_query_that_waits_for_its_client_can_be_stopped(spark: SparkSession, t
     query = sink.start(stream(spark, tmp_path), checkpoint_location=tmp_path / "checkpoint")
     results = sink.results()
     assert [next(results)["id"] for _ in range(ROWS)] == list(range(ROWS))
-    outside.eventually(lambda: (tmp_path / "checkpoint" / "offsets" / "1").exists())
+    outside.eventually((tmp_path / "checkpoint" / "offsets" / "1").exists)
     query.stop()
     assert list(results) == []
     query = CollectSink(tmp_path / "collected", max_buffered_bytes="1GiB").start(
