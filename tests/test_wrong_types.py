@@ -9,6 +9,7 @@ import pytest
 
 from compaction import FileCompactor, FileCompactStrategy
 from filesink import (
+    CollectSink,
     ConfigError,
     FileSink,
     FileSource,
@@ -45,6 +46,7 @@ GOOD = {
 NOT_HERE = {
     *("FileSink.for_hive_table", "FileSink.foreach_batch", "FileSink.start", "FileSink.write"),
     *("FileSink.plan_sweep", "FileSink.recover", "FileSink.sweep"),
+    *("CollectSink.foreach_batch", "CollectSink.results", "CollectSink.start", "CollectSink.write"),
     *("SparkSink.foreach_batch", "SparkSink.start", "SparkSink.write"),
     *("FileSource.for_bulk_file_format", "FileSource.for_record_stream_format"),  # of no path at all
 }
@@ -52,6 +54,7 @@ SOURCE = FileSource.for_record_stream_format(StreamFormat.text_line_format(), "b
 INSTANCES = {
     "FileSinkBuilder": BUILDER,
     "FileSink": BUILDER.build(),
+    "CollectSink": CollectSink("/nowhere/base"),
     "SparkSink": SparkSink(Letters(Path("/nowhere"))),
     "FileSourceBuilder": SOURCE,
     "FileSource": SOURCE.build(),

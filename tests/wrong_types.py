@@ -78,6 +78,8 @@ _STARRED = {inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD}
 _MADE_HERE = frozenset(
     {
         compaction.CompactionPlan,
+        filesink.CollectPosition,
+        filesink.CollectResults,
         filesink.CommittedPartition,
         filesink.Epoch,
         filesink.EpochReport,

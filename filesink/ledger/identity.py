@@ -75,6 +75,11 @@ def append_sink_id(uid: str | None) -> str:
     return f"{APPENDS}-{uid}" if uid else APPENDS
 
 
+def is_collected(sink_id: str) -> bool:
+    """Whether this is a ledger of a sink whose client acknowledges."""
+    return sink_id in {stream_sink_id(COLLECTED, ""), append_sink_id(COLLECTED)}
+
+
 def txn_name(uid: str | None, txn_id: str) -> str:
     """Under which name a write with ``txn_id`` is found again; in earlier releases that of its ledger."""
     return "txn-" + hashlib.sha256(f"{uid or ''}\0{txn_id}".encode()).hexdigest()[:32]

@@ -28,7 +28,7 @@ from filesink.api import Prepared
 from filesink.errors import SecurityError, StateCorruptError
 from filesink.framing import is_plain
 from filesink.ledger.directory import COMPACTION, is_sink_id
-from filesink.ledger.identity import COLLECTED, EXCLUSIVE, append_sink_id, stream_sink_id
+from filesink.ledger.identity import EXCLUSIVE, is_collected
 from filesink.ledger.record import BatchWrite, EpochRecord, MicroBatch, TakenBack
 from filesink.naming import (
     LEDGER_ROOT,
@@ -61,7 +61,6 @@ _OF_TXN = (
 )
 _MEMORY = re.compile(_OF_TXN + "[0-9a-f]{32}")
 _GROUP = re.compile(r"[0-9A-Za-z-]{0,64}")
-_COLLECTED = frozenset({stream_sink_id(COLLECTED, ""), append_sink_id(COLLECTED)})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -221,7 +220,7 @@ def _check_kinds(record: EpochRecord, files: Iterable[Committable]) -> None:
 def _is_acknowledged(record: EpochRecord, file: ReplacedFile | SupersededFile) -> bool:
     """Whether it may be one that a client has taken."""
     return (
-        record.sink_id in _COLLECTED
+        is_collected(record.sink_id)
         and isinstance(file, ReplacedFile)
         and parse_part(name_of(file.path)) is not None
     )

@@ -20,6 +20,7 @@ from filesink.durations import Duration, parse_duration_ms
 from filesink.errors import ConfigError
 from filesink.ledger.nearby import nothing_at
 from filesink.metastore.announcements import Announced
+from filesink.method_arguments import data_frame
 from filesink.naming import LEDGER_ROOT
 from filesink.parts.committables import Committable, HeldFile
 from filesink.sinks.collect.marks import Marks, Run
@@ -85,6 +86,7 @@ class CollectSink(SparkSink[HeldFile, Committable, Announced]):
 
     def foreach_batch(self, df: DataFrame, batch_id: int) -> None:
         """See ``SparkSink.foreach_batch``. Call ``finish()`` at the end, or clients wait for more."""
+        data_frame(df, "foreach_batch")
         if self._foreach is None:
             self._foreach = self._watch.begins()
         super().foreach_batch(df, batch_id)

@@ -3,7 +3,8 @@
 Rules:
 1. A version keeps all of its files until all of it is acknowledged. So a place inside it means the same row
    whoever looks, and whenever.
-2. Versions in which others than this sink have moved rows about cannot be counted by places: an error.
+2. Rows of other sinks are passed over, and their files are never touched.
+3. Versions in which others have moved rows about cannot be counted by places: an error.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from typing import Final
 
 from filesink.errors import IdentityError, StateCorruptError, StateError
 from filesink.ledger.directory import ledger_ids
+from filesink.ledger.identity import is_collected
 from filesink.ports import Clock
 from filesink.sink_directory.directory import SinkDirectory
 from filesink.sink_directory.epochs import Epoch
@@ -136,7 +138,7 @@ class Stored:
 
 
 def _versions(files: Iterable[LiveFile]) -> list[Version]:
-    """``files`` by version, if it has rows."""
-    wanted = sorted(files, key=lambda one: (one.added, one.path))
+    """Those of ``files`` that are ours, by version, if it has rows."""
+    wanted = sorted((one for one in files if is_collected(one.sink)), key=lambda one: (one.added, one.path))
     found = (Version(number, [*some]) for number, some in groupby(wanted, key=lambda one: one.added))
     return [version for version in found if version.rows]

@@ -72,8 +72,11 @@ class Site:
         """A driver that knows nothing of others."""
         tiers = self.sink()._sink
         tiers.prepare(SCHEMA)
-        ports = Ports(clock=self.clock, ids=SystemIds(), runner=SerialRunner())
-        return EpochLoop(tiers, tiers.open_ledger(sink_id), ports=ports, options=EpochOptions())
+        return EpochLoop(tiers, tiers.open_ledger(sink_id), ports=self.ports(), options=EpochOptions())
+
+    def ports(self) -> Ports:
+        """The world of a driver."""
+        return Ports(clock=self.clock, ids=SystemIds(), runner=SerialRunner())
 
     def stream(self, batch: int, *tasks: Sequence[int], **asked: Any) -> Outcome[Any]:
         """A micro-batch, with a task for each sequence of ids."""

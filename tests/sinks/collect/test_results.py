@@ -9,15 +9,19 @@ import pyarrow as pa
 import pytest
 
 from filesink import (
+    ArrowWriterFactory,
     CollectPosition,
     CollectSink,
     ConfigError,
+    FileSink,
     IdentityError,
     SourceError,
     StateCorruptError,
     StateError,
     adopt,
 )
+from filesink.commit.epoch import EpochLoop
+from filesink.commit.replay import EpochOptions
 from filesink.sinks.collect.marks import Run
 from tests.fakes import micro_batch
 from tests.sinks.collect.site import Site, SteppingClock, ids, in_turn, rows
@@ -278,6 +282,23 @@ def test_files_of_strangers_are_nobodys_rows(site: Site) -> None:
     site.stream(1, [2])
     assert strange.exists()
     assert ids(site.new()) == [2]
+
+
+def test_rows_of_another_sink_are_left_alone(site: Site) -> None:
+    """Though they lie in the same directory and have the same format: neither handed out nor removed."""
+    site.stream(0, [1])
+    other = FileSink.for_bulk_format(site.path, ArrowWriterFactory()).with_uid("other").build()
+    loop = EpochLoop(
+        other._tiers, other._tiers.open_ledger("uid-other"), ports=site.ports(), options=EpochOptions()
+    )
+    loop.run(micro_batch(0), site.job([[rows(7)]]))
+    site.stream(1, [2])
+    results = site.new()
+    assert ids(results) == [1, 2]
+    results.acknowledge()
+    site.stream(2, [3])
+    left = [number for path in site.files() for number in pa.ipc.open_file(path).read_all()["id"].to_pylist()]
+    assert sorted(left) == [3, 7]
 
 
 def test_an_adoption_is_told(site: Site) -> None:
