@@ -222,7 +222,8 @@ def _is_acknowledged(record: EpochRecord, file: ReplacedFile | SupersededFile) -
     return (
         is_collected(record.sink_id)
         and isinstance(file, ReplacedFile)
-        and parse_part(name_of(file.path)) is not None
+        and not parent(file.path)
+        and parse_part(file.path) is not None
     )
 
 
