@@ -23,7 +23,7 @@ from filesink.parts.committables import Committable, HeldFile, ReplacedFile
 from filesink.sinks.collect.buffer import Buffer, Buffered
 from filesink.storage.api import Store
 
-_PAUSE: Final = 0.1  # seconds between two looks
+_PAUSE: Final = 0.25  # seconds between two looks
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

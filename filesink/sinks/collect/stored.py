@@ -115,6 +115,8 @@ class Stored:
         Raises:
             StateError: ``REWRITTEN``; others have moved rows about.
         """
+        if not until:
+            return []
         after = max(position.version - 1, 0)
         try:
             epochs, found = self._directory.epochs(after), self.added(after, until)

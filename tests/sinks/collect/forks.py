@@ -7,7 +7,7 @@ import signal
 import sqlite3
 from contextlib import closing
 from dataclasses import dataclass
-from itertools import count
+from itertools import count, islice
 from pathlib import Path
 from typing import Any
 
@@ -88,7 +88,7 @@ def client(run: Run) -> None:
             found = database.execute("SELECT text FROM place").fetchone()
             sink = CollectSink(Path(run.directory) / "collected")
             results = sink.results(None if found is None else found[0], wait=False)
-            some = [row["id"] for row, _ in zip(results, range(4), strict=False)]
+            some = [row["id"] for row in islice(results, 4)]
             if not some:
                 return
             with database:

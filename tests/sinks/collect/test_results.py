@@ -10,6 +10,7 @@ import pytest
 
 from filesink import (
     ArrowWriterFactory,
+    BucketAssigner,
     CollectPosition,
     CollectSink,
     ConfigError,
@@ -287,11 +288,13 @@ def test_files_of_strangers_are_nobodys_rows(site: Site) -> None:
 def test_rows_of_another_sink_are_left_alone(site: Site) -> None:
     """Though they lie in the same directory and have the same format: neither handed out nor removed."""
     site.stream(0, [1])
-    other = FileSink.for_bulk_format(site.path, ArrowWriterFactory()).with_uid("other").build()
+    flat = BucketAssigner.base_path_bucket_assigner()
+    files = FileSink.for_bulk_format(site.path, ArrowWriterFactory()).with_bucket_assigner(flat)
+    other = files.with_uid("other").build()
     loop = EpochLoop(
         other._tiers, other._tiers.open_ledger("uid-other"), ports=site.ports(), options=EpochOptions()
     )
-    loop.run(micro_batch(0), site.job([[rows(7)]]))
+    loop.run(micro_batch(0, query_id="another"), site.job([[rows(7)]]))
     site.stream(1, [2])
     results = site.new()
     assert ids(results) == [1, 2]
