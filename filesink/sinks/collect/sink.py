@@ -77,7 +77,7 @@ class CollectSink(SparkSink[HeldFile, Committable, Announced]):
             patience_ms=parse_duration_ms(client_timeout, name="client_timeout"),
         )
         base = self._address.base_path
-        self._watch = _Runs(self._marks)
+        self._runs = self._watch = _Runs(self._marks)
         self._foreach: Callable[[End], object] | None = None  # ends the run of a bare foreachBatch
         super().__init__(
             tiers(self._address, room, base_path=base),
@@ -88,7 +88,8 @@ class CollectSink(SparkSink[HeldFile, Committable, Announced]):
         """See ``SparkSink.foreach_batch``. Call ``finish()`` at the end, or clients wait for more."""
         data_frame(df, "foreach_batch")
         if self._foreach is None:
-            self._foreach = self._watch.begins()
+            self._address().prepare()
+            self._foreach = self._runs.begins()
         super().foreach_batch(df, batch_id)
 
     def finish(self) -> SinkReport | None:

@@ -17,7 +17,7 @@ from tests.sinks.collect.site import Site
 from tests.sinks.forks import drivers
 
 Drive = Callable[[Run], str]
-FEW, MANY = 6, 300  # histories; in each a driver and a client die twice
+FEW, MANY = 3, 300  # histories; in each a driver and a client die twice
 ALL = BATCHES * TASKS * IN_TASK
 
 
