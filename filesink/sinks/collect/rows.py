@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import repeat
 from typing import Any, Final
 
 import pyarrow as pa
@@ -16,8 +17,8 @@ def rows_of(batch: pa.RecordBatch) -> Iterator[dict[str, Any]]:
     names = batch.schema.names
     for start in range(0, batch.num_rows, _AT_A_TIME):
         some = batch.slice(start, _AT_A_TIME)
-        for values in zip(*map(_values, some.columns), strict=True):
-            yield dict(zip(names, values, strict=True))
+        values = zip(*map(_values, some.columns), strict=True)
+        yield from map(dict, map(zip, repeat(names), values))  # no loop of Python's own
 
 
 def _values(column: Any) -> Any:
