@@ -118,8 +118,8 @@ class CollectSink(SparkSink[HeldFile, Committable, Announced]):
             wait: ``True``: the iterator ends when the query is over, and all is read. ``False``: it ends at
                 the newest row. A duration: also if nothing new comes for so long; ``int`` is milliseconds.
             acknowledge: ``"asked"``: only by ``after``, and by ``acknowledge()`` of the results. ``"read"``:
-                also as iteration goes on, some versions behind; a client that dies then gets some rows
-                again, but for those that it takes ``after`` a position.
+                also whenever iteration looks for later versions, all that was handed out by then; for a
+                client that keeps no position. If it dies, its next one gets the last rows again.
 
         Raises:
             ConfigError: ``NO_SINK``, nobody has written to the path or started to; ``NO_POSITION``, ``after``

@@ -19,6 +19,7 @@ from filesink.ports import Ports, SerialRunner
 from filesink.sinks.collect.marks import Marks
 from filesink.sinks.collect.results import Acknowledge, Taking, beginning
 from filesink.sinks.collect.stored import Stored
+from filesink.storage.api import Store
 from filesink.storage.open import open_store
 from filesink.system import SystemClock, SystemIds
 from tests.fakes import QUERY, FakeJob, micro_batch
@@ -58,9 +59,9 @@ def rows(*ids: int) -> pa.RecordBatch:
 
 @dataclass
 class Site:
-    """The path, and how its sink is made."""
+    """The path, or its URI, and how its sink is made."""
 
-    path: Path
+    path: Any
     options: dict[str, Any] = field(default_factory=dict)
     clock: Any = field(default_factory=SystemClock)
 
@@ -95,13 +96,17 @@ class Site:
 
     def marks(self) -> Marks:
         """What client and query have told each other."""
-        return Marks(open_store(str(self.path), {}))
+        return Marks(self.store())
+
+    def store(self) -> Store:
+        """That of the path."""
+        return open_store(str(self.path), self.options.get("storage_options", {}))
 
     def client(
         self, after: CollectPosition | None = None, *, clock: Any, wait_ms: int | None = None
     ) -> CollectResults:
         """A client by another clock; as ``results`` makes it, but that it acknowledges nothing."""
-        store = open_store(str(self.path), {})
+        store = self.store()
         stored = Stored(store, clock, str(self.path))
         taking = Taking(wait_ms=wait_ms, acknowledge=Acknowledge.ASKED)
         begin = beginning(stored, Marks(store), after)

@@ -25,6 +25,7 @@ from filesink.commit.epoch import EpochLoop
 from filesink.commit.replay import EpochOptions
 from filesink.sinks.collect.marks import Run
 from tests.fakes import micro_batch
+from tests.servers import S3Server
 from tests.sinks.collect.site import Site, SteppingClock, ids, in_turn, rows
 
 
@@ -314,6 +315,21 @@ def test_an_adoption_is_told(site: Site) -> None:
     with pytest.raises((StateError, IdentityError)) as raised:
         ids(site.new(place))
     assert raised.value.code in {"REWRITTEN", "OTHER_INVENTORY"}
+
+
+@pytest.mark.slow
+def test_an_object_store(moto_server: S3Server) -> None:
+    """Driver and client meet in a bucket, as they do in a directory."""
+    site = Site(f"s3://{moto_server.new_bucket()}/rows", {"storage_options": moto_server.options})
+    site.stream(0, [1, 2])
+    number = site.marks().begin()
+    results = site.new()
+    assert ids(results) == [1, 2]
+    results.acknowledge()
+    site.stream(1, [3])
+    assert len([entry for entry in site.store().list("") if entry.name.endswith(".arrow")]) == 1
+    site.marks().end(number, Run.ENDED)
+    assert ids(site.sink().results(results.position)) == [3]
 
 
 def test_columns_may_come_and_go(site: Site) -> None:
