@@ -53,7 +53,7 @@ from filesink.errors import (
     TaskCancelledError,
     VersionError,
 )
-from filesink.file_sink.report import EpochReport, FinishedFile, RecoveryReport, SweepPlan
+from filesink.file_sink.report import EpochReport, FinishedFile, RecoveryReport, SweepPlan, TableReport
 from filesink.file_source import FileSource, FileSourceBuilder, StreamFormat
 from filesink.metastore.api import Metastore, TableKind
 from filesink.metastore.glue.metastore import GlueCatalog
@@ -67,6 +67,7 @@ from filesink.metastore.policies import (
     PartitionPolicy,
     SuccessFilePolicy,
 )
+from filesink.metastore.tables_policy import MetastoreTablesPolicy
 from filesink.naming import OutputFileConfig
 from filesink.parts.dead_letters import DeadLetters
 from filesink.parts.part_file import PartFileInfo
@@ -93,6 +94,7 @@ from filesink.source.enumerators import FileEnumerator, FileEnumeratorProvider, 
 from filesink.source.files import FileSplit, SourceFile
 from filesink.source.splits import FileSplitAssignerProvider, SizeSplitAssigner, SplitAssigner
 from filesink.spark.catalog.metastore import SparkCatalog
+from filesink.spark.tables import Tables
 from formats import (
     ArrowWriterFactory,
     AvroWriterFactory,
@@ -175,6 +177,7 @@ __all__ = [
     "MetastoreConflictError",
     "MetastoreError",
     "MetastorePolicy",
+    "MetastoreTablesPolicy",
     "OrcBulkWriterFactory",
     "OrcIndexes",
     "OutputFileConfig",
@@ -221,6 +224,8 @@ __all__ = [
     "SuccessFilePolicy",
     "SweepPlan",
     "TableKind",
+    "TableReport",
+    "Tables",
     "TaskCancelledError",
     "VersionError",
     "XmlWriterFactory",
