@@ -110,7 +110,9 @@ class TableBucketAssigner(BaseBucketAssigner):
         directories: list[str | None], buckets: list[str | None], pair: tuple[int, int]
     ) -> str | None:
         directory, bucket = directories[pair[0]], buckets[pair[1]]
-        return None if directory is None or bucket is None else join(directory, bucket)
+        if directory is None or bucket is None:
+            return None
+        return join(directory, bucket) if bucket else directory
 
 
 def _names(table: object, names: object) -> tuple[str, ...]:
