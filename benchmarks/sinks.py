@@ -1,6 +1,7 @@
 r"""How fast are sinks other than that of files? PostgreSQL against ``psql \copy`` of the same rows.
 
-What ``CollectSink`` hands to a program is in ``collect``, letters of other threads are in ``letters``.
+What ``CollectSink`` hands to a program is in ``collect``, a thousand tables are in ``many_tables``, letters
+of other threads in ``letters``.
 
 The server is started for it, on the loopback interface, with its own defaults but for prepared
 transactions. ``psql`` copies a CSV file that lies there, over one connection, into a table that is
@@ -27,6 +28,7 @@ from pyspark.sql import SparkSession
 from collect import compare_collect
 from filesink import PostgresSink, PostgresTable
 from letters import compare_letters
+from many_tables import compare_tables
 from paired import Contender, compare, options, seconds
 from sessions import start_spark
 
@@ -46,6 +48,7 @@ _ROWS = (
     "elt(1 + id % 4, 'DELIVER IN PERSON', 'COLLECT COD', 'NONE', 'TAKE BACK RETURN') AS status",
     "concat('note of row ', id, ', which is as long as most') AS note",
 )  # fmt: skip
+_PARTS = ("letters", "collect", "tables", "postgres")
 _WAYS: dict[str, dict[str, Any]] = {"staged": {}, "prepared": {"commit": "prepared"}}
 
 
@@ -96,12 +99,14 @@ class Bench:
 def main() -> None:
     """Measure all, or one of them."""
     arguments = _arguments()
-    wanted = {arguments.only} if arguments.only else {"letters", "collect", "postgres"}
+    wanted = {arguments.only} if arguments.only else set(_PARTS)
     if "letters" in wanted:
         compare_letters(arguments.rounds)
     spark = start_spark()
     if "collect" in wanted:
         compare_collect(spark, arguments.rows, arguments.rounds)
+    if "tables" in wanted:
+        compare_tables(spark, arguments.rows, arguments.rounds)
     if "postgres" in wanted:
         _compare_postgres(spark, arguments)
     spark.stop()
@@ -139,7 +144,7 @@ def _generate(bench: Bench) -> None:
 def _arguments() -> argparse.Namespace:
     parser = options("Sinks other than that of files", rounds=5)
     parser.add_argument("--rows", type=int, default=2_000_000)
-    parser.add_argument("--only", choices=["letters", "collect", "postgres"])
+    parser.add_argument("--only", choices=_PARTS)
     return parser.parse_args()
 
 
