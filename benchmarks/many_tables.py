@@ -1,4 +1,4 @@
-"""A thousand tables in one epoch, against one table of a thousand buckets: the same rows, in files as many."""
+"""A thousand tables in one epoch, against one table of a thousand buckets: as many files of the same rows."""
 
 from __future__ import annotations
 

@@ -66,15 +66,21 @@ class TableBucketAssigner(BaseBucketAssigner):
                 f"column {self.column!r} names tables and is {kind}, not text; wrap it in string(…)",
                 code="BUCKET_TYPE",
             )
-        for names in self.columns.values():
+        for table, names in self.columns.items():
             for name in names:
                 find_column(schema, name)
+            if not self._in_files(names):
+                raise SchemaError(
+                    f"every column of table {table[:80]!r} is a bucket column, so its files would have none; "
+                    "keep one more column",
+                    code="NO_DATA_COLUMNS",
+                )
         self.within.check_schema(schema)
 
     def columns_of(self, bucket: str) -> tuple[str, ...] | None:
         """See ``BucketAssigner.columns_of``."""
         names = self.columns.get(self.path.name_of(bucket) or "")
-        return None if names is None else tuple(names)
+        return None if names is None else self._in_files(names)
 
     def name_for(self, bucket: str, text: str) -> str:
         """See ``BucketAssigner.name_for``."""
@@ -98,6 +104,10 @@ class TableBucketAssigner(BaseBucketAssigner):
             for pair in pairs.dictionary.to_pylist()
         ]
         return pa.DictionaryArray.from_arrays(pairs.indices, pa.array(ids, pa.string()))
+
+    def _in_files(self, names: Sequence[str]) -> tuple[str, ...]:
+        in_path = {name.lower() for name in self.partition_columns()}
+        return tuple(name for name in names if name.lower() not in in_path)
 
     def _directory(self, name: str) -> str:
         try:

@@ -21,7 +21,13 @@ import pyarrow as pa
 from filesink.arguments import choice, instance_of, one_of
 from filesink.buckets.contract import find_column
 from filesink.buckets.table_paths import check_text
-from filesink.errors import ConfigError, MetastoreConflictError, SchemaError
+from filesink.errors import (
+    ConfigError,
+    MetastoreConflictError,
+    MetastoreError,
+    SchemaError,
+    StorageError,
+)
 from filesink.metastore.api import Metastore, TableKind, check_metastore
 from filesink.metastore.metastore_policy import MetastorePolicy
 from filesink.metastore.policies import CommitPolicy, CommittedPartition, Site
@@ -104,11 +110,7 @@ class MetastoreTablesPolicy(CommitPolicy):
         """See ``CommitPolicy.check``; also makes tables that are not there, and adds new columns."""
 
         def look(table: str, own: Sequence[CommittedPartition], place: Site) -> Sequence[CommittedPartition]:
-            policy = self._policy(table, site)
-            if table not in self._prepared and self._schema is not None:
-                policy.prepare(place, _columns_of(table, self._schema, site))
-                self._prepared.add(table)
-            policy.check(own, place)
+            self._prepared_policy(table, place, site).check(own, place)
             self._broken.pop(table, None)
             return ()
 
@@ -118,10 +120,18 @@ class MetastoreTablesPolicy(CommitPolicy):
         """See ``CommitPolicy.commit_all``."""
 
         def tell(table: str, own: Sequence[CommittedPartition], place: Site) -> Sequence[CommittedPartition]:
-            policy = self._policy(table, site)
-            left = [] if table in self._broken else policy.commit_all(own, place)
-            if left:
-                self.failure = policy.failure
+            if table in self._broken:
+                return ()
+            try:  # what could not be asked before the epoch was decided is made up for
+                policy = self._prepared_policy(table, place, site)
+            except MetastoreConflictError:
+                raise
+            except (MetastoreError, StorageError) as error:
+                log.warning("table '%s' could not be looked at, and is tried again: %s", table, error)
+                self.failure = error
+                return own
+            left = policy.commit_all(own, place)
+            self.failure = policy.failure if left else self.failure
             return left
 
         return self._each(tell, partitions, site)
@@ -157,6 +167,13 @@ class MetastoreTablesPolicy(CommitPolicy):
 
         found = self._metastore.runner.run(of_table, sorted(groups))
         return [one for left in found for one in left]
+
+    def _prepared_policy(self, table: str, place: Site, site: Site) -> MetastorePolicy:
+        policy = self._policy(table, site)
+        if table not in self._prepared and self._schema is not None:
+            policy.prepare(place, _columns_of(table, self._schema, site))
+            self._prepared.add(table)
+        return policy
 
     def _policy(self, table: str, site: Site) -> MetastorePolicy:
         if table not in self._policies:

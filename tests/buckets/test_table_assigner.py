@@ -79,7 +79,7 @@ def test_a_table_without_buckets_lies_directly_in_its_directory() -> None:
 
 def test_columns_of_tables() -> None:
     """By name; another table has all of them. The column of tables is in no file."""
-    assigner = TABLES("t", columns={"a": ["n"]}, within=BucketAssigner.partition_bucket_assigner("k"))
+    assigner = TABLES("t", columns={"a": ["K", "n"]}, within=BucketAssigner.partition_bucket_assigner("k"))
     assert assigner.columns_of("a/k=1") == ("n",)
     assert assigner.columns_of("b/k=1") is None
     assert assigner.partition_columns() == ("t", "k")
@@ -87,6 +87,8 @@ def test_columns_of_tables() -> None:
     assigner.check_schema(schema)
     with pytest.raises(SchemaError):
         TABLES("t", columns={"a": ["m"]}).check_schema(schema)
+    with pytest.raises(SchemaError, match="every column of table 'a'"):
+        TABLES("t", columns={"a": ["T"]}).check_schema(schema)
     with pytest.raises(SchemaError, match="names tables and is int64"):
         TABLES("n").check_schema(schema)
 

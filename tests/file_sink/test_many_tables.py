@@ -8,7 +8,13 @@ import pyarrow as pa
 import pytest
 
 from filesink.buckets.assigner import BucketAssigner
-from filesink.errors import BucketError, MetastoreConflictError
+from filesink.errors import (
+    BucketError,
+    CommitFailedError,
+    ConfigError,
+    MetastoreConflictError,
+    MetastoreError,
+)
 from filesink.file_sink.report import report_of
 from filesink.metastore.api import TableKind, TableName
 from filesink.metastore.memory import MemoryMetastore, MemoryTables
@@ -20,6 +26,7 @@ from filesink.parts.file_format import BulkFormat
 from filesink.storage.faulty import Fault, Moment
 from formats import Encoder, ParquetWriterFactory
 from tests.fakes import World, keep_open, micro_batch, plan_of
+from tests.metastore.faulty import FaultyMetastore
 
 SCHEMA = pa.schema([("t", pa.string()), ("day", pa.string()), ("id", pa.int64()), ("more", pa.int64())])
 PATH = "${schema_name}/${table_name}"
@@ -131,9 +138,9 @@ class Tables:
 
     def __init__(self, **options) -> None:
         self.tables = MemoryTables()
-        self.policy = MetastoreTablesPolicy(
-            "${schema_name}.${table_name}", MemoryMetastore(self.tables), **options
-        )
+        self.fault = lambda _operation: None
+        metastore = FaultyMetastore(MemoryMetastore(self.tables), lambda name, _table: self.fault(name))
+        self.policy = MetastoreTablesPolicy("${schema_name}.${table_name}", metastore, **options)
         self.world = world_of()
         self.world.partition_commit = PartitionCommit(policies=[self.policy])
         self.world.tiers().prepare(SCHEMA)
@@ -184,3 +191,38 @@ def test_a_table_that_the_metastore_refuses_does_not_stop_the_others() -> None:
     run(sut.world, 2, rows("s.a", day="3", first=4))
     assert sut.partitions("s.a") == [("1",), ("3",)]
     assert sut.policy.broken == {}
+
+
+@pytest.mark.parametrize("operation", ["get_table", "create_table", "add_partitions"])
+@pytest.mark.parametrize("moment", Moment)
+def test_a_metastore_that_is_away_for_a_moment(operation: str, moment: Moment) -> None:
+    """When a table is first seen, before the epoch is decided or after it: it is made all the same, once."""
+    sut = Tables(create=TableKind.EXTERNAL)
+    down = [Fault(moment=moment, error=MetastoreError("away", code="METASTORE_UNKNOWN"))]
+    sut.fault = lambda name: down.pop() if name == operation and down else None
+    run(sut.world, 0, rows("s.a", "s.b"))
+    assert not down
+    assert sut.partitions("s.a") == sut.partitions("s.b") == [("1",)]
+
+
+def test_another_driver_makes_the_table_of_a_decided_epoch() -> None:
+    """The first one died when the metastore was away, and only the next one comes to ask it."""
+    sut = Tables(create=TableKind.EXTERNAL)
+    sut.fault = lambda _: Fault(moment=Moment.BEFORE, error=MetastoreError("away", code="METASTORE_DOWN"))
+    with pytest.raises(CommitFailedError):
+        run(sut.world, 0, rows("s.a"))
+    assert ids(sut.world, "s/a") == [0]
+    sut.fault = lambda _: None
+    sut.world.tiers().prepare(SCHEMA)
+    run(sut.world, 1, rows("s.a", day="2", first=1))
+    assert sut.partitions("s.a") == [("1",), ("2",)]
+
+
+def test_the_policy_of_tables_goes_with_tables() -> None:
+    """And with placeholders that are known."""
+    policy = MetastoreTablesPolicy("db.${table_name}", MemoryMetastore())
+    flat = World(partition_commit=PartitionCommit(policies=[policy]))
+    with pytest.raises(ConfigError, match="table_bucket_assigner"):
+        flat.tiers().prepare(pa.schema([("bucket", pa.string()), ("value", pa.string())]))
+    with pytest.raises(ConfigError, match="known are"):
+        MetastoreTablesPolicy("${db}.${table_name}", MemoryMetastore())
