@@ -48,6 +48,7 @@ NOT_HERE = {
     *("FileSink.plan_sweep", "FileSink.recover", "FileSink.sweep"),
     *("CollectSink.foreach_batch", "CollectSink.results", "CollectSink.start", "CollectSink.write"),
     *("SparkSink.foreach_batch", "SparkSink.start", "SparkSink.write"),
+    "BucketAssigner.table_bucket_assigner",  # of the only column
     *("FileSource.for_bulk_file_format", "FileSource.for_record_stream_format"),  # of no path at all
 }
 SOURCE = FileSource.for_record_stream_format(StreamFormat.text_line_format(), "base")
