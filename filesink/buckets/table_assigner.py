@@ -11,12 +11,20 @@ import pyarrow as pa
 import pyarrow.types as pt
 
 from filesink.arguments import column_name, instance_of
-from filesink.buckets.contract import BaseBucketAssigner, BucketContext, file_columns, find_column, is_text
+from filesink.buckets.contract import (
+    BaseBucketAssigner,
+    BucketContext,
+    assign_ids,
+    file_columns,
+    find_column,
+    is_text,
+)
 from filesink.buckets.path_assigners import BasePathBucketAssigner
 from filesink.buckets.table_paths import TablePath
 from filesink.errors import BucketError, ConfigError, SchemaError
+from filesink.framing import is_plain
 from filesink.naming import join
-from filesink.storage.bucket_ids import no_directory
+from filesink.storage.bucket_ids import no_directory, text_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,15 +100,15 @@ class TableBucketAssigner(BaseBucketAssigner):
     def assign(self, batch: pa.RecordBatch, context: BucketContext) -> pa.Array[Any]:
         """Directory of the table, and bucket in it, for each record; null where there is no table."""
         tables = _encoded(batch.column(find_column(batch.schema, self.column)))
-        inner = _encoded(self.within.assign(batch, context))
-        directories = [self._directory(name) for name in tables.dictionary.to_pylist()]
-        buckets = inner.dictionary.to_pylist()
+        inner = _encoded(assign_ids(self.within, batch, context))
         # Nulls get a code of their own, which has no bucket.
-        first = tables.indices.fill_null(len(directories)).to_numpy().astype(np.int64)
-        second = inner.indices.fill_null(len(buckets)).to_numpy().astype(np.int64)
-        pairs = pa.array(first * (len(buckets) + 1) + second).dictionary_encode()
+        directories = [*map(self._directory, text_of(tables.dictionary)), None]
+        buckets = [*map(_bucket, text_of(inner.dictionary)), None]
+        first = tables.indices.fill_null(len(directories) - 1).to_numpy().astype(np.int64)
+        second = inner.indices.fill_null(len(buckets) - 1).to_numpy().astype(np.int64)
+        pairs = pa.array(first * len(buckets) + second).dictionary_encode()
         ids = [
-            self._joined([*directories, None], [*buckets, None], divmod(pair, len(buckets) + 1))
+            _joined(directories[pair // len(buckets)], buckets[pair % len(buckets)])
             for pair in pairs.dictionary.to_pylist()
         ]
         return pa.DictionaryArray.from_arrays(pairs.indices, pa.array(ids, pa.string()))
@@ -109,20 +117,21 @@ class TableBucketAssigner(BaseBucketAssigner):
         in_path = {name.lower() for name in self.partition_columns()}
         return tuple(name for name in names if name.lower() not in in_path)
 
-    def _directory(self, name: str) -> str:
+    def _directory(self, name: str | None) -> str | None:
         try:
-            return self.path.directory(name)
+            return None if name is None else self.path.directory(name)
         except BucketError as error:  # of the records of this table, which the router looks after
             return no_directory(error.code)
 
-    @staticmethod
-    def _joined(
-        directories: list[str | None], buckets: list[str | None], pair: tuple[int, int]
-    ) -> str | None:
-        directory, bucket = directories[pair[0]], buckets[pair[1]]
-        if directory is None or bucket is None:
-            return None
-        return join(directory, bucket) if bucket else directory
+
+def _bucket(text: str | None) -> str | None:
+    return text if text is None or is_plain(text) else no_directory("ILLEGAL_CHAR")
+
+
+def _joined(directory: str | None, bucket: str | None) -> str | None:
+    if directory is None or bucket is None:
+        return None
+    return join(directory, bucket) if bucket else directory
 
 
 def _names(table: object, names: object) -> tuple[str, ...]:

@@ -77,6 +77,38 @@ def test_a_table_without_buckets_lies_directly_in_its_directory() -> None:
     assert [found.refused[code].code for code in found.refused] == ["RELATIVE"]
 
 
+def test_broken_text_names_nothing() -> None:
+    """Of a table or of a bucket in it; Spark makes such text of any bytes."""
+    broken = pa.array([b"\xff", b"a", b"b"]).view(pa.string())
+    batch = pa.record_batch({"t": broken, "k": broken.take(pa.array([1, 0, 2]))})
+    flat = encode_ids(assign_ids(TABLES("t"), batch, UTC))
+    assert [code in flat.refused for code in flat.codes.tolist()] == [True, False, False]
+    within = encode_ids(assign_ids(TABLES("t", within=AsItIs()), batch, UTC))
+    assert [code in within.refused for code in within.codes.tolist()] == [True, True, False]
+    assert {one.code for one in within.refused.values()} == {"ILLEGAL_CHAR"}
+
+
+class AsItIs(BucketAssigner):
+    """The bucket is a column."""
+
+    def assign(self, batch, context):
+        del context
+        return batch.column("k")
+
+
+def test_an_inner_assigner_that_is_wrong_is_named() -> None:
+    """By its own class, as if it were alone."""
+
+    class Short(BucketAssigner):
+        def assign(self, batch, context):
+            del batch, context
+            return pa.array(["x"])
+
+    batch = pa.record_batch({"t": pa.array(["a", "b"])})
+    with pytest.raises(BucketError, match="Short: 1 bucket ids for 2 records"):
+        assign_ids(TABLES("t", within=Short()), batch, UTC)
+
+
 def test_columns_of_tables() -> None:
     """By name; another table has all of them. The column of tables is in no file."""
     assigner = TABLES("t", columns={"a": ["K", "n"]}, within=BucketAssigner.partition_bucket_assigner("k"))
