@@ -132,7 +132,7 @@ def test_every_row_once_whatever_is_killed(tmp_path: Path) -> None:
     """Kills of JVM, driver and client at random moments; the small form is in ``tests/sinks/collect``."""
     seed = time.time_ns()
     print("seed", seed)  # noqa: T201 - shown if the test fails
-    files = 8 * MANY
+    files = 4 * MANY
     for number in range(files):
         inputs.add_file(tmp_path / "source", number, rows=ROWS)
     moments = random.Random(seed)  # noqa: S311 - moments, not secrets
