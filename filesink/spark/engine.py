@@ -151,7 +151,7 @@ class SparkEngine(Generic[S, C, A]):
         arguments = spark_trigger(trigger)
         _refuse_batch(df)
         self.check(df)
-        ended = _nobody if watch is None else watch.begins()
+        ended: Callable[[End], object] = (lambda _: None) if watch is None else watch.begins()
         try:
             query = self._begin(df, query_name, checkpoint=str(checkpoint_location), trigger=arguments)
         except BaseException:
@@ -188,13 +188,9 @@ class SparkEngine(Generic[S, C, A]):
         self._join(sink_id, df.sparkSession, run.ids)
         with self._loops.use(sink_id, df.sparkSession) as loop:
             cause, offsets = run.micro_batch(batch_id)
-            outcome = loop.run(
-                cause,
-                replace(first_job, df=df),
-                on_gap=on_gap,
-                offsets=offsets,
-                is_wanted=partial(is_wanted, df.sparkSession, run.ids.query_id),
-            )
+            wanted = partial(is_wanted, df.sparkSession, run.ids.query_id)
+            job = replace(first_job, df=df)
+            outcome = loop.run(cause, job, on_gap=on_gap, offsets=offsets, is_wanted=wanted)
         self._outcomes.append(outcome)
 
     def finish(self) -> Outcome[C] | None:
@@ -289,10 +285,6 @@ class SparkEngine(Generic[S, C, A]):
                     code="NO_SESSION",
                 ) from error
             return known  # its settings can still be read, and most streams are finished without a job
-
-
-def _nobody(_: End) -> None:
-    """Nobody watches the run."""
 
 
 def _refuse_batch(df: DataFrame) -> None:
