@@ -208,6 +208,10 @@ class Ready:
         """See ``WriteJob.losers``."""
         return Losers.NONE
 
+    def is_wanted(self) -> bool:
+        """See ``WriteJob.is_wanted``."""
+        return True
+
 
 class OneRow(Ready):
     """The input of an epoch of one row, written as a task does."""

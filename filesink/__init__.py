@@ -53,7 +53,7 @@ from filesink.errors import (
     TaskCancelledError,
     VersionError,
 )
-from filesink.file_sink.report import EpochReport, FinishedFile, RecoveryReport, SweepPlan
+from filesink.file_sink.report import EpochReport, FinishedFile, RecoveryReport, SweepPlan, TableReport
 from filesink.file_source import FileSource, FileSourceBuilder, StreamFormat
 from filesink.metastore.api import Metastore, TableKind
 from filesink.metastore.glue.metastore import GlueCatalog
@@ -67,6 +67,7 @@ from filesink.metastore.policies import (
     PartitionPolicy,
     SuccessFilePolicy,
 )
+from filesink.metastore.tables_policy import MetastoreTablesPolicy
 from filesink.naming import OutputFileConfig
 from filesink.parts.dead_letters import DeadLetters
 from filesink.parts.part_file import PartFileInfo
@@ -79,6 +80,9 @@ from filesink.sink_directory.opening import adopt, open  # noqa: A004 - as gzip.
 from filesink.sink_directory.sink_states import SinkState
 from filesink.sink_directory.snapshot import Snapshot
 from filesink.sinks.asynchronous import Sending
+from filesink.sinks.collect.position import CollectPosition
+from filesink.sinks.collect.results import CollectResults
+from filesink.sinks.collect.sink import CollectSink
 from filesink.sinks.doors import SinkReport, SparkSink
 from filesink.sinks.http.service import HttpAnswer, HttpService
 from filesink.sinks.http.sink import HttpSink
@@ -90,6 +94,7 @@ from filesink.source.enumerators import FileEnumerator, FileEnumeratorProvider, 
 from filesink.source.files import FileSplit, SourceFile
 from filesink.source.splits import FileSplitAssignerProvider, SizeSplitAssigner, SplitAssigner
 from filesink.spark.catalog.metastore import SparkCatalog
+from filesink.spark.tables import Tables
 from formats import (
     ArrowWriterFactory,
     AvroWriterFactory,
@@ -124,6 +129,9 @@ __all__ = [
     "CheckpointMismatchError",
     "CheckpointRollingPolicy",
     "CleanupError",
+    "CollectPosition",
+    "CollectResults",
+    "CollectSink",
     "CommitConflictError",
     "CommitFailedError",
     "CommitStateUnknown",
@@ -169,6 +177,7 @@ __all__ = [
     "MetastoreConflictError",
     "MetastoreError",
     "MetastorePolicy",
+    "MetastoreTablesPolicy",
     "OrcBulkWriterFactory",
     "OrcIndexes",
     "OutputFileConfig",
@@ -215,6 +224,8 @@ __all__ = [
     "SuccessFilePolicy",
     "SweepPlan",
     "TableKind",
+    "TableReport",
+    "Tables",
     "TaskCancelledError",
     "VersionError",
     "XmlWriterFactory",

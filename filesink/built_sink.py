@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Literal
 
 import pyarrow as pa
 
 from filesink.arguments import choice
 from filesink.buckets.named_partitions import Partition, buckets_named
+from filesink.buckets.table_assigner import TableBucketAssigner
 from filesink.builder import SinkBuilder
 from filesink.commit.checkpoints import check_checkpoint
 from filesink.commit.replay import OnRepeatedTxn
@@ -49,6 +50,9 @@ class BuiltSink:
     def __init__(self, builder: SinkBuilder) -> None:
         self._builder = builder
         self._tiers = builder.tiers()
+        assigner = builder.assigner
+        tables = assigner.path if isinstance(assigner, TableBucketAssigner) else None
+        self._report = partial(report_of, tables=tables)
         options = EngineOptions(
             name=builder.base_path,
             told=lambda outcome: report_of(outcome).line(),
@@ -101,7 +105,7 @@ class BuiltSink:
         ordered = self._builder.in_order()(df)
         emptied = self._emptied(partitions, ordered, mode)
         outcome = self._engine_for(emptied, repeated).write(ordered, mode=chosen, txn_id=txn_id)
-        report = report_of(outcome)
+        report = self._report(outcome)
         if outcome.newly_left:
             raise not_removed(report)
         if report.already_committed:
@@ -166,7 +170,7 @@ class BuiltSink:
             checkpoint_location=location,
             query_name=query_name,
             at_end=choice(AtEnd, at_end, "at_end"),
-            report=report_of,
+            report=self._report,
             **trigger,
         )
 
@@ -193,7 +197,7 @@ class BuiltSink:
         if self._tiers.uid is not None and not self._engine.has_streamed:
             check_streamed(self._address, self._tiers.uid)
         outcome = self._engine.finish()
-        return None if outcome is None else report_of(outcome)
+        return None if outcome is None else self._report(outcome)
 
     def recover(
         self,

@@ -171,3 +171,7 @@ class WriteJob(Protocol):
     def losers(self) -> Losers:
         """Whether twins may have run; asked after ``write``. Retries are seen in the results."""
         ...
+
+    def is_wanted(self) -> bool:
+        """Whether anybody still waits for the epoch: a stage that waits asks it, see ``EpochContext``."""
+        ...

@@ -74,6 +74,10 @@ class Batch:
         """See ``WriteJob.losers``."""
         return Losers.NONE
 
+    def is_wanted(self) -> bool:
+        """See ``WriteJob.is_wanted``."""
+        return True
+
     def records(self, partition: int) -> Iterator[pa.RecordBatch]:
         """The rows of one partition, half of them in each of two buckets."""
         numbers = range(ROWS)

@@ -79,6 +79,9 @@ class Job:
     def losers(self) -> Losers:
         return Losers.NONE
 
+    def is_wanted(self) -> bool:
+        return True
+
     def bucket_of(self, row: str) -> str:
         return "a" if int(row[-1]) % 2 else "b/c"
 

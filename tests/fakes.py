@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 import pyarrow as pa
 
 from filesink.api import Metrics, WriterContext
+from filesink.api.epoch import always
 from filesink.buckets.assigner import BucketAssigner
 from filesink.commit.epoch import EpochLoop
 from filesink.commit.layout_guard import OnOtherLayout
@@ -95,6 +96,7 @@ class FakeJob:
     twins: Losers = Losers.NONE
     executions: int = 0
     schema: pa.Schema = SCHEMA
+    wanted: Callable[[], bool] = always
 
     def write(self, task: Callable[[int, int, Iterable[pa.RecordBatch]], bytes]) -> list[bytes]:
         self.executions += 1
@@ -116,6 +118,9 @@ class FakeJob:
 
     def losers(self) -> Losers:
         return self.twins
+
+    def is_wanted(self) -> bool:
+        return self.wanted()
 
 
 def plan_of(

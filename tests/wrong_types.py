@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import pyarrow as pa
@@ -78,6 +78,8 @@ _STARRED = {inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD}
 _MADE_HERE = frozenset(
     {
         compaction.CompactionPlan,
+        filesink.CollectPosition,
+        filesink.CollectResults,
         filesink.CommittedPartition,
         filesink.Epoch,
         filesink.EpochReport,
@@ -94,6 +96,7 @@ _MADE_HERE = frozenset(
         filesink.Snapshot,
         filesink.SourceFile,
         filesink.SweepPlan,
+        filesink.TableReport,
     }
 )
 #: What a call needs beside the one wrong value, by name of the parameter, or of the call and the parameter.
@@ -120,6 +123,8 @@ _GOOD: Mapping[str, Any] = {
     "limits": ReadLimits(),
     "sink": Letters(Path("letters")),
     "FileCompactStrategy.checkpoints": 2,
+    "BucketAssigner.table_bucket_assigner.column": "value",
+    "Tables.frames": {"t": SimpleNamespace(isStreaming=False, schema=[])},  # as much of one as is looked at
     "PostgresSink.server": "",
     "PostgresSink.table": "table",
     "PostgresSink.ledger": "ledger",

@@ -121,9 +121,7 @@ class EpochLoop(Generic[S, C, A]):
             return self._repeats.replay(decided, cause, job)
         schema = next_schema(self._sink, job.schema, cause=cause, head=head, ledger=self.ledger)
         source = Input.ENDED if isinstance(cause, BatchWrite) else Input.GOES_ON
-        epoch = self._chain.begin(
-            head, cause, source=source, schema=schema, columns=job.schema, offsets=job.offsets
-        )
+        epoch = self._chain.begin(head, cause, source=source, schema=schema, job=job)
         for stage in self._stages:
             stage.begin(epoch.context)
         outcome = self._commit(epoch, self._write(epoch, job))

@@ -105,29 +105,33 @@ class ReplaceFiles(PreCommitStage[HeldFile, Committable]):
             ReplacedFile(path=path, size=entry.size, version=entry.version)
             for path, entry in _data(self._store, directories)
         ]
-        unfinished = self._unfinished(epoch.sink_id)
+        at_work = unfinished(self._open_ledger, own=epoch.sink_id)
         if only is not None:
             _check_there(only, {name_of(file.path) for file in files})
         # By its own name, of which there is one only: a directory has several where case makes no difference.
         replaced = [
             file
             for file in files
-            if name_of(file.path) not in unfinished and (only is None or name_of(file.path) in only)
+            if name_of(file.path) not in at_work and (only is None or name_of(file.path) in only)
         ]
         return Prepared([*prepared.committables, *replaced], prepared.states)
 
-    def _unfinished(self, own: str) -> set[str]:
-        """Names of the files of every epoch of others that is decided and not complete."""
-        codec = CommittableCodec()
-        found: set[str] = set()
-        for name in self._open_ledger(own).directory.neighbours():
-            ledger = self._open_ledger(name)
-            for record in ledger.history.publishing():
-                found |= _targets(record.committables.decode(codec))
-            # A power cut may take a completion whose driver has died just now: then that driver's successor
-            # would look for its files. It must not, once they are removed.
-            ledger.directory.sync()
-        return found
+
+def unfinished(open_ledger: Callable[[str], Ledger], *, own: str) -> set[str]:
+    """Names of the files of every epoch that is decided and not complete, but for those of chain ``own``.
+
+    See rule 3: whoever removes one of them would have its driver look for it in vain.
+    """
+    codec = CommittableCodec()
+    found: set[str] = set()
+    for name in open_ledger(own).directory.neighbours():
+        ledger = open_ledger(name)
+        for record in ledger.history.publishing():
+            found |= _targets(record.committables.decode(codec))
+        # A power cut may take a completion whose driver has died just now: then that driver's successor
+        # would look for its files. It must not, once they are removed.
+        ledger.directory.sync()
+    return found
 
 
 def _check_there(targets: Collection[str], there: Collection[str]) -> None:

@@ -26,8 +26,8 @@ from filesink.spark.epoch_loops import EpochLoops
 from filesink.spark.input.digest import Digested
 from filesink.spark.input.job import SparkWriteJob, check_derived, not_picklable, with_derived
 from filesink.spark.input.schema import arrow_schema, check_twins
-from filesink.spark.query import AtEnd, SinkQuery
-from filesink.spark.query_internals import QueryRun, RunIds, current_ids, open_run, start_query
+from filesink.spark.query import AtEnd, End, RunWatch, SinkQuery
+from filesink.spark.query_internals import QueryRun, RunIds, current_ids, is_wanted, open_run, start_query
 from filesink.spark.recent_outcomes import RecentOutcomes
 from filesink.spark.runner import is_stopped
 
@@ -142,15 +142,21 @@ class SparkEngine(Generic[S, C, A]):
         query_name: str | None = None,
         at_end: AtEnd = AtEnd.PUBLISH,
         report: Callable[[Outcome[C]], Any] = lambda outcome: outcome,
+        watch: RunWatch | None = None,
         **trigger: Any,
     ) -> SinkQuery[Any]:
-        """Start a stream into the sink; see ``FileSink.start``."""
+        """Start a stream into the sink; see ``FileSink.start``. ``watch`` is told of its run."""
         check_frame(df)
         check_stream(checkpoint_location, query_name)
         arguments = spark_trigger(trigger)
         _refuse_batch(df)
         self.check(df)
-        query = self._begin(df, query_name, checkpoint=str(checkpoint_location), trigger=arguments)
+        ended: Callable[[End], object] = (lambda _: None) if watch is None else watch.begins()
+        try:
+            query = self._begin(df, query_name, checkpoint=str(checkpoint_location), trigger=arguments)
+        except BaseException:
+            ended(End.ENDED)
+            raise
         sink_id = stream_sink_id(self.sink.uid, query.id)
         self._join(sink_id, df.sparkSession, RunIds(query_id=query.id, run_id=query.runId))
         return SinkQuery(
@@ -158,6 +164,7 @@ class SparkEngine(Generic[S, C, A]):
             name=self._name,
             finish=None if _ENDING.isdisjoint(trigger) else partial(self._end, sink_id, at_end),
             release=lambda: self._loops.release(sink_id),
+            ended=ended,
             reports=lambda: [report(outcome) for outcome in self._outcomes.latest()],
         )
 
@@ -181,7 +188,9 @@ class SparkEngine(Generic[S, C, A]):
         self._join(sink_id, df.sparkSession, run.ids)
         with self._loops.use(sink_id, df.sparkSession) as loop:
             cause, offsets = run.micro_batch(batch_id)
-            outcome = loop.run(cause, replace(first_job, df=df, offsets=offsets), on_gap=on_gap)
+            wanted = partial(is_wanted, df.sparkSession, run.ids.query_id)
+            job = replace(first_job, df=df, offsets=offsets, wanted=wanted)
+            outcome = loop.run(cause, job, on_gap=on_gap)
         self._run = run, replace(first_job, rows_before=outcome.rows)
         self._outcomes.append(outcome)
 

@@ -13,7 +13,7 @@ _LISTED = """        files = [
             for path, entry in _data(self._store, directories)
         ]
 """
-_UNFINISHED = "        unfinished = self._unfinished(epoch.sink_id)\n"
+_UNFINISHED = "        at_work = unfinished(self._open_ledger, own=epoch.sink_id)\n"
 _PUBLISHER = "filesink/commit/publisher.py"
 _TRANSACTIONS = "filesink/ledger/transactions.py"
 
@@ -51,7 +51,7 @@ OVERWRITES = (
     Mutant(
         "files of an epoch that is not complete are replaced",
         _REPLACING,
-        "            if name_of(file.path) not in unfinished and (only is None or name_of(file.path) in only)\n",
+        "            if name_of(file.path) not in at_work and (only is None or name_of(file.path) in only)\n",
         "            if only is None or name_of(file.path) in only\n",
     ),
     Mutant(
@@ -63,7 +63,7 @@ OVERWRITES = (
     Mutant(
         "a completion that power may take is believed",
         _REPLACING,
-        "            ledger.directory.sync()\n",
+        "        ledger.directory.sync()\n",
         "",
     ),
     Mutant(

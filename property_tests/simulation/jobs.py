@@ -108,6 +108,10 @@ class SimJob:
         """See ``WriteJob.losers``; a cluster with speculation says so whether or not a twin ran."""
         return Losers.POSSIBLE if self._machine.trouble.twin else Losers.NONE
 
+    def is_wanted(self) -> bool:
+        """See ``WriteJob.is_wanted``."""
+        return True
+
     def _run(self, body: Body) -> list[bytes]:
         self._driver.require_jvm()
         pieces = self._partitions()

@@ -125,6 +125,9 @@ class ContractJob:
     def losers(self) -> Losers:
         return Losers.NONE
 
+    def is_wanted(self) -> bool:
+        return True
+
 
 class DyingSink:
     """A sink whose driver dies in a ``commit``; tasks get the real one."""

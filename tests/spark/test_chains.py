@@ -300,6 +300,7 @@ class BatchJob:
     run_id: str
     offsets: str = ""
     rows_before: int | None = None
+    wanted: Any = None
     schema = SCHEMA
     time_zone = "UTC"
 

@@ -19,6 +19,7 @@ from pyspark.sql import functions as F  # noqa: N812 - as all PySpark code does
 from pyspark.sql.types import BinaryType, StructField, StructType
 
 from filesink import errors
+from filesink.api.epoch import always
 from filesink.commit.task import WriteTask
 from filesink.errors import ConfigError, FilesinkError, InternalError, SchemaError, StorageError
 from filesink.ports import Losers, Task, TaskHost
@@ -60,6 +61,7 @@ class SparkWriteJob:
         digested: takes the digest of the input, if it is wanted.
         offsets: see ``WriteJob.offsets``.
         rows_before: of the micro-batch before; ``None`` if not known.
+        wanted: see ``WriteJob.is_wanted``.
     """
 
     name: str
@@ -73,6 +75,7 @@ class SparkWriteJob:
     digested: Digested | None = None
     offsets: str = ""
     rows_before: int | None = None
+    wanted: Callable[[], bool] = always
 
     def write(self, task: Task) -> list[bytes]:
         """See ``WriteJob.write``."""
@@ -93,6 +96,10 @@ class SparkWriteJob:
     def losers(self) -> Losers:
         """See ``WriteJob.losers``."""
         return Losers.POSSIBLE if self.speculation else Losers.NONE
+
+    def is_wanted(self) -> bool:
+        """See ``WriteJob.is_wanted``."""
+        return self.wanted()
 
     def _run(self, function: Batches, what: str) -> list[bytes]:
         df = self.df if self.digested is None else self.digested.observe(self.df)
