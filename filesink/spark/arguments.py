@@ -9,6 +9,8 @@ from typing import Any
 import pyspark
 from pyspark.sql import DataFrame
 
+from filesink.arguments import choice
+from filesink.commit.replay import OnRepeatedTxn
 from filesink.errors import ConfigError, VersionError
 from filesink.spark.runner import is_stopped
 
@@ -58,6 +60,18 @@ def check_txn_id(txn_id: object) -> None:
             f"out; got {repr(txn_id)[:40]}, a value of type {type(txn_id).__name__}",
             code="BAD_VALUE",
         )
+
+
+def on_repeated(given: object, txn_id: object) -> OnRepeatedTxn:
+    """What ``on_repeated_txn`` says; a ``ConfigError`` if there is nothing that could repeat."""
+    repeated = choice(OnRepeatedTxn, given, "on_repeated_txn")
+    if repeated is not OnRepeatedTxn.RAISE and txn_id is None:
+        raise ConfigError(
+            f"on_repeated_txn={given!r} says what to do with a repeated txn_id, but there is no txn_id: give "
+            "one, or leave on_repeated_txn out",
+            code="CONFLICT",
+        )
+    return repeated
 
 
 def check_stream(checkpoint_location: object, query_name: object) -> None:

@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 
 from filesink.api import Sink
 from filesink.commit.outcome import Outcome
-from filesink.commit.replay import OnGap, OnRepeatedTxn
+from filesink.commit.replay import OnGap, OnRepeatedTxn, superseded_meanwhile
 from filesink.errors import ConfigError, RepeatedTxnError
 from filesink.ledger.identity import batch_write, stream_sink_id, superseding
 from filesink.ledger.record import BatchWrite
@@ -25,7 +25,7 @@ from filesink.spark.engine_options import EngineOptions, name_of, open_loop
 from filesink.spark.epoch_loops import EpochLoops
 from filesink.spark.input.digest import Digested
 from filesink.spark.input.job import SparkWriteJob, check_derived, not_picklable, with_derived
-from filesink.spark.input.schema import arrow_schema, check_twins
+from filesink.spark.input.schema import arrow_schema, check_twins, time_zone_of
 from filesink.spark.query import AtEnd, SinkQuery
 from filesink.spark.query_internals import QueryRun, RunIds, current_ids, open_run, start_query
 from filesink.spark.recent_outcomes import RecentOutcomes
@@ -103,18 +103,31 @@ class SparkEngine(Generic[S, C, A]):
         sink_id, cause = batch_write(mode, self.sink.uid, txn_id or "", self._options.ids)
         job = self._job(df, run_id="")
         if txn_id:
-            job = replace(job, digested=Digested())
+            job = replace(job, digested=Digested(self._options.compared))
         try:
             outcome = self._run_batch(sink_id, cause, job, df.sparkSession)
         except RepeatedTxnError:
             if self._options.epochs.on_repeated_txn is not OnRepeatedTxn.REPLACE:
                 raise
-            earlier = find_write(cause, self.sink.open_ledger(sink_id))
-            nonce = "" if earlier is None else earlier.nonce
-            sink_id, cause = superseding(cause, nonce, self._options.ids)
-            outcome = self._run_batch(sink_id, cause, job, df.sparkSession)
+            outcome = self._supersede(sink_id, cause, job, df.sparkSession)
         self._outcomes.append(outcome)
         return outcome
+
+    def _supersede(
+        self, sink_id: str, cause: BatchWrite, job: SparkWriteJob, session: SparkSession
+    ) -> Outcome[C]:
+        """Write in the place of what the ``txn_id`` stands for."""
+        ledger = self.sink.open_ledger(sink_id)
+        earlier = find_write(cause, ledger)
+        nonce = "" if earlier is None else earlier.nonce
+        sink_id, newer = superseding(cause, nonce, self._options.ids)
+        try:
+            return self._run_batch(sink_id, newer, job, session)
+        except RepeatedTxnError as error:
+            standing = find_write(cause, ledger)
+            if standing is None or standing.nonce == nonce:
+                raise
+            raise superseded_meanwhile(cause.txn_id) from error
 
     def _run_batch(
         self, sink_id: str, cause: BatchWrite, job: SparkWriteJob, session: SparkSession
@@ -228,7 +241,7 @@ class SparkEngine(Generic[S, C, A]):
 
     def _schema(self, df: DataFrame) -> pa.Schema:
         schema = with_derived(df, self.sink.derived_columns()).schema
-        return arrow_schema(schema, time_zone=_time_zone(df.sparkSession))
+        return arrow_schema(schema, time_zone=time_zone_of(df.sparkSession))
 
     def _current_run(self, df: DataFrame) -> tuple[QueryRun, SparkWriteJob]:
         ids = current_ids(df)
@@ -246,11 +259,11 @@ class SparkEngine(Generic[S, C, A]):
         return SparkWriteJob(
             name=self._name,
             df=df,
-            schema=arrow_schema(df.schema, time_zone=_time_zone(session)),
+            schema=arrow_schema(df.schema, time_zone=time_zone_of(session)),
             derived=self.sink.derived_columns(),
             projection=self.sink.projection(self._schema(df)),
             run_id=run_id,
-            time_zone=_time_zone(session),
+            time_zone=time_zone_of(session),
             speculation=session.conf.get("spark.speculation", "false") == "true",
         )
 
@@ -285,7 +298,3 @@ def _refuse_batch(df: DataFrame) -> None:
 
 def _line(name: str, told: Callable[[Outcome[Any]], str], outcome: Outcome[Any]) -> str:
     return f"{name}: {told(outcome)}"
-
-
-def _time_zone(session: SparkSession) -> str:
-    return str(session.conf.get("spark.sql.session.timeZone"))
