@@ -20,6 +20,7 @@ from filesink.source.files import FileSplit, SourceFile
 from filesink.source.reading.codes import check_alike, code_for
 from filesink.source.reading.plan import Reading, ReadPlan
 from filesink.source.reading.schemas import schema_of_files, with_metadata
+from filesink.source.sinks.awaiting import AwaitedSink
 from filesink.source.sinks.following import FollowedSink, OnOverwrite, Start
 from filesink.source.sinks.snapshots import SinkRoot, columns_of, sink_at
 from filesink.source.splits import SizeSplitAssigner, SplitAssigner, SplitPlanner
@@ -159,8 +160,14 @@ class SourcePlan:
         Raises:
             ConfigError: ``STATE_LOCATION``, it has none; ``CONFLICT``.
         """
-        found = self._followed(columns) or self._found_files(clock, ids, self._state())
-        return OneRun(found) if self.following.is_static else found
+        stream = self._followed(columns) or self._awaited(columns, clock, ids)
+        return OneRun(stream) if self.following.is_static else stream
+
+    def _awaited(self, columns: Collection[str] | None, clock: Clock, ids: Ids) -> FileStream:
+        """The files of a directory that may become that of a sink."""
+        found = self._found_files(clock, ids, self._state())
+        is_one = len(self.roots) == 1 and self.following.after.action is Action.KEEP
+        return AwaitedSink(found, lambda: self._followed(columns)) if is_one else found
 
     def check_stream(self) -> None:
         """Raise what ``stream`` would raise."""
@@ -181,7 +188,7 @@ class SourcePlan:
             )
         return FollowedSink(sinks[0], start=chosen.start, on_overwrite=chosen.on_overwrite, columns=columns)
 
-    def _found_files(self, clock: Clock, ids: Ids, state: StateLocation) -> FileStream:
+    def _found_files(self, clock: Clock, ids: Ids, state: StateLocation) -> FoundFiles:
         chosen = self.following
         store = RetryingStore(open_store(state.path, state.storage_options), clock)
         log = DiscoveryLog(store, ids=ids)
@@ -202,7 +209,8 @@ class SourcePlan:
             raise ConfigError(
                 "a stream needs a directory of its own, where it notes which files it has found: call "
                 "with_state_location(…), or set option 'stateLocation', beside the checkpoint for instance. "
-                "Only the directory of a sink needs none, from the sink's first epoch on",
+                "Only the directory of a sink needs none, once the sink has begun: a stream with a state "
+                "location waits for it",
                 code="STATE_LOCATION",
             )
         self.following.after.check(self.roots)

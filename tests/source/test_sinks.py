@@ -525,3 +525,116 @@ def advance(stream: FileStream, start: Offset, limit: Limit) -> tuple[Offset, li
     """One batch, or with no limit all there are."""
     end = stream.latest(start, limit)
     return end, ids_of(list(stream.files(start, end)))
+
+
+# --- a consumer that is there first
+
+
+def waiting(tmp_path: Path, **chosen) -> FileStream:
+    """A driver that has just started on a path that no sink may have written to yet."""
+    following = Following(state=StateLocation(path=str(tmp_path / "state")), **chosen)
+    plan = SourcePlan(roots=(root_of(tmp_path / "base", {}),), following=following)
+    return plan.stream(clock=SystemClock(), ids=CountingIds(), columns=["id"])
+
+
+@pytest.mark.parametrize("start", [Start(), Start(is_latest=True), Start(version=1)], ids=str)
+@pytest.mark.parametrize("restarts", [True, False])
+def test_a_stream_waits_for_a_sink(tmp_path: Path, *, restarts: bool, start: Start) -> None:
+    """It goes on from the first version, in the same run or another one; a merge adds no row."""
+    stream = waiting(tmp_path, start=start)
+    begin = stream.initial()
+    assert stream.latest(begin, Limit()) == begin
+    site = SinkSite(tmp_path / "base")
+    assert stream.latest(begin, Limit()) == begin
+    first = site.epoch([1], [2])
+    stream = waiting(tmp_path, start=start) if restarts else stream
+    assert list(stream.files(begin, begin)) == []
+    *_, end = batches(stream, begin)
+    assert followed(stream, begin) == [1, 2]
+    site.compact(*first)
+    site.epoch([3])
+    assert followed(stream, end) == [3]
+    assert followed(waiting(tmp_path, start=start), end) == [3]
+    for again in (waiting(tmp_path, start=start), waiting(tmp_path)):  # the first batch, once more
+        assert [file.version for file in again.files(begin, end)] == [1, 1]
+
+
+@pytest.mark.parametrize("start", [Start(), Start(is_latest=True)], ids=str)
+def test_a_stream_that_has_waited_takes_several_batches(tmp_path: Path, start: Start) -> None:
+    """Each file once, whatever the run and the limit."""
+    begin = waiting(tmp_path).initial()
+    site = SinkSite(tmp_path / "base")
+    site.epoch([1], [2])
+    site.epoch([3])
+    found, at = [], begin
+    while (end := (stream := waiting(tmp_path, start=start)).latest(at, Limit(files=1))) != at:
+        found += ids_of(list(stream.files(at, end)))
+        at = end
+    assert found == [1, 2, 3]
+
+
+def test_a_run_with_an_end_that_has_waited(tmp_path: Path) -> None:
+    """Of a sink that came before the run all is read that was there, of one that came later nothing."""
+    stream = waiting(tmp_path, is_static=True)
+    begin = stream.initial()
+    assert stream.latest(begin, Limit()) == begin
+    site = SinkSite(tmp_path / "base")
+    site.epoch([1])
+    assert stream.latest(begin, Limit()) == begin
+    later = waiting(tmp_path, is_static=True)
+    end = later.latest(begin, Limit())
+    site.epoch([2])
+    assert ids_of(list(later.files(begin, end))) == [1]
+    assert later.latest(end, Limit()) == end
+    assert followed(waiting(tmp_path, is_static=True), end) == [2]
+
+
+@pytest.mark.parametrize("is_static", [True, False])
+def test_a_sink_that_comes_while_files_are_listed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, is_static: bool
+) -> None:
+    """What the listing has found of it is not taken for files of a plain directory."""
+    site: list[SinkSite] = []
+    real = RecursiveFileEnumerator.enumerate_files
+
+    def comes(*given):
+        if not site:
+            site.append(SinkSite(tmp_path / "base"))
+            site[0].epoch([1])
+        return real(*given)
+
+    monkeypatch.setattr(RecursiveFileEnumerator, "enumerate_files", comes)
+    stream = waiting(tmp_path, is_static=is_static)
+    begin = stream.initial()
+    assert followed(stream, begin) == [1]
+    site[0].epoch([2])
+    assert followed(waiting(tmp_path), begin) == [1, 2]
+
+
+def test_a_stream_waits_where_spark_tells_no_start(tmp_path: Path) -> None:
+    """As Spark 4.1 does; also if the run that began the batch is gone."""
+    stream = waiting(tmp_path)
+    begin = stream.initial()
+    assert stream.latest_of_all(Limit()) == begin
+    site = SinkSite(tmp_path / "base")
+    site.epoch([1])
+    end = stream.latest_of_all(Limit())
+    assert ids_of(list(stream.files(begin, end))) == [1]
+    site.epoch([2])
+    later = waiting(tmp_path)
+    assert ids_of(list(later.files(begin, end))) == [1]
+    assert ids_of(list(later.files(end, later.latest_of_all(Limit())))) == [2]
+
+
+def test_files_of_a_plain_directory_are_not_those_of_a_sink(tmp_path: Path) -> None:
+    """A stream that has read some cannot be told which of them a sink lists: its restart says so."""
+    (tmp_path / "base").mkdir()
+    pq.write_table(pa.table({"id": [9]}), tmp_path / "base" / "plain.parquet")
+    stream = waiting(tmp_path)
+    begin = stream.initial()
+    end = stream.latest(begin, Limit())
+    assert ids_of(list(stream.files(begin, end))) == [9]
+    SinkSite(tmp_path / "base").epoch([1])
+    with pytest.raises(IdentityError) as error:
+        waiting(tmp_path).latest(end, Limit())
+    assert error.value.code == "OTHER_INVENTORY"
