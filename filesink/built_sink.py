@@ -17,6 +17,8 @@ from filesink.durations import Duration, parse_duration_ms
 from filesink.errors import ConfigError
 from filesink.file_sink.complete_writes import not_removed, warn_of_gone
 from filesink.file_sink.report import EpochReport, RecoveryReport, SweepPlan, report_of
+from filesink.file_sink.waiting_files import check_nothing_waits
+from filesink.ledger.identity import stream_sink_id
 from filesink.metastore.announcements import Announced
 from filesink.method_arguments import checkpoint, data_frame
 from filesink.operations.find_sinks import check_streamed, check_written
@@ -149,8 +151,9 @@ class BuiltSink:
                 the data below the base path.
             query_name: Spark's name of the query.
             at_end: what happens to open parts, and to files that wait for compaction, when the query ends
-                by itself. ``"publish"`` makes all of them visible. ``"keep"`` publishes those that are due
-                and leaves the others for the next run, say of a job that is scheduled hourly.
+                by itself, as it does with ``available_now`` or ``once``. ``"publish"`` makes all of them
+                visible. ``"keep"`` publishes those that are due and leaves the others for the next run, say
+                of a job that is scheduled hourly.
             **trigger: one of ``processing_time="10 seconds"``, ``available_now=True``, ``once=True``.
 
         Raises:
@@ -160,6 +163,8 @@ class BuiltSink:
         location = checkpoint(checkpoint_location)
         check_checkpoint(location, self._builder.base_path)
         self._read_settings(data_frame(df, "start"))
+        if self._tiers.uid is not None:
+            check_nothing_waits(self._tiers, stream_sink_id(self._tiers.uid, ""))
         return self._engine.start(
             self._builder.in_order()(df),
             checkpoint_location=location,

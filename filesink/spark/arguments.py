@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from pathlib import PurePath
 from typing import Any
 
@@ -12,11 +13,13 @@ from pyspark.sql import DataFrame
 from filesink.arguments import choice
 from filesink.commit.replay import OnRepeatedTxn
 from filesink.errors import ConfigError, VersionError
+from filesink.spark.query import AtEnd
 from filesink.spark.runner import is_stopped
 
 _OLDEST_SPARK = (4, 1)
 _SURROGATE = re.compile("[\ud800-\udfff]")  # without its other half it has no bytes
 _TRIGGERS = {"processing_time": "processingTime", "available_now": "availableNow", "once": "once"}
+_ENDING = frozenset({"available_now", "once"})
 
 
 def check_frame(df: object) -> None:
@@ -115,3 +118,19 @@ def spark_trigger(trigger: dict[str, Any]) -> dict[str, Any]:
             wanted = "text, such as '10 seconds'" if name == "processing_time" else "True, or left out"
             raise ConfigError(f"trigger {name} must be {wanted}; got {repr(value)[:40]}", code="TRIGGER")
     return {_TRIGGERS[name]: value for name, value in trigger.items()} or {"processingTime": "0 seconds"}
+
+
+def ends(trigger: Mapping[str, Any]) -> bool:
+    """Whether a query with this trigger ends by itself."""
+    return not _ENDING.isdisjoint(trigger)
+
+
+def check_end(at_end: AtEnd, trigger: Mapping[str, Any]) -> None:
+    """Raise ``ConfigError`` (``CONFLICT``) if the end of a query is chosen that has none."""
+    if at_end is not AtEnd.PUBLISH and not ends(trigger):
+        raise ConfigError(
+            f"at_end={at_end.value!r} says what happens when the query ends by itself, and with this trigger "
+            "it does not: what is open stays so until the next start. Leave at_end out, or use "
+            "available_now=True or once=True",
+            code="CONFLICT",
+        )

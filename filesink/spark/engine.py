@@ -20,7 +20,7 @@ from filesink.ledger.record import BatchWrite
 from filesink.ledger.transactions import find_write
 from filesink.ports import Clock, Ids
 from filesink.save_mode import SaveMode
-from filesink.spark.arguments import check_frame, check_stream, check_txn_id, spark_trigger
+from filesink.spark.arguments import check_end, check_frame, check_stream, check_txn_id, ends, spark_trigger
 from filesink.spark.engine_options import EngineOptions, name_of, open_loop
 from filesink.spark.epoch_loops import EpochLoops
 from filesink.spark.input.digest import Digested
@@ -39,8 +39,6 @@ if TYPE_CHECKING:
 S = TypeVar("S")
 C = TypeVar("C")
 A = TypeVar("A")
-
-_ENDING = frozenset({"available_now", "once"})
 
 
 class SparkEngine(Generic[S, C, A]):
@@ -161,6 +159,7 @@ class SparkEngine(Generic[S, C, A]):
         check_frame(df)
         check_stream(checkpoint_location, query_name)
         arguments = spark_trigger(trigger)
+        check_end(at_end, trigger)
         _refuse_batch(df)
         self.check(df)
         query = self._begin(df, query_name, checkpoint=str(checkpoint_location), trigger=arguments)
@@ -169,7 +168,7 @@ class SparkEngine(Generic[S, C, A]):
         return SinkQuery(
             query,
             name=self._name,
-            finish=None if _ENDING.isdisjoint(trigger) else partial(self._end, sink_id, at_end),
+            finish=partial(self._end, sink_id, at_end) if ends(trigger) else None,
             release=lambda: self._loops.release(sink_id),
             reports=lambda: [report(outcome) for outcome in self._outcomes.latest()],
         )

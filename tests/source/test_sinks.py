@@ -23,11 +23,12 @@ from filesink.errors import (
     SourceError,
     StateCorruptError,
     StateError,
+    StorageError,
 )
 from filesink.source.directories import root_of
 from filesink.source.enumerators import RecursiveFileEnumerator
 from filesink.source.files import SourceFile
-from filesink.source.reading.plan import Reading, Union
+from filesink.source.reading.plan import Missing, Reading, Union
 from filesink.source.reading.splits import read
 from filesink.source.sinks.following import OnOverwrite, Start
 from filesink.source.source_plan import Following, SourcePlan, StateLocation
@@ -145,6 +146,21 @@ def test_a_file_that_vanished_from_a_snapshot(site: SinkSite) -> None:
     (site.base / path).unlink()
     with pytest.raises(SourceError, match=rf"{path}' of version 1 was there"):
         list(read(plan, tasks[0]))
+
+
+@pytest.mark.parametrize("at", [1, datetime(2030, 1, 1, tzinfo=UTC)])
+def test_a_version_whose_files_were_replaced(site: SinkSite, at: int | datetime) -> None:
+    """The error is that of a snapshot, as everywhere where a version is read; or the file is passed over."""
+    (path,) = site.epoch([1])
+    plan, tasks = site.plan(reading=Reading(at=at)).batch(COLUMNS)
+    (site.base / path).unlink()
+    with pytest.raises(
+        StorageError, match=rf"{path}' of (version 1|the version at 2030-01-01\S+) is not"
+    ) as error:
+        list(read(plan, tasks[0]))
+    assert error.value.code == "SNAPSHOT_GONE"
+    tolerant = replace(plan, reading=replace(plan.reading, missing=Missing.IGNORE))
+    assert list(read(tolerant, tasks[0])) == []
 
 
 def test_a_path_without_an_inventory(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
