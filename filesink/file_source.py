@@ -17,7 +17,9 @@ How it is used:
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from filesink.arguments import instance_of
@@ -138,17 +140,8 @@ class FileSource:
 
     def _plan(self, spark: SparkSession) -> SourcePlan:
         plan, options = self._builder.plan, self._builder.storage_options
-        roots = (
-            replace(root, storage_options=options or _of_session(root.base, spark)) for root in plan.roots
-        )
-        following = plan.following
-        if following.state is not None and not following.state.storage_options:
-            of_session = _of_session(following.state.path, spark)
-            following = replace(following, state=replace(following.state, storage_options=of_session))
-        if following.after.move_to and not following.after.storage_options:
-            of_session = _of_session(following.after.move_to, spark)
-            following = replace(following, after=replace(following.after, storage_options=of_session))
-        return replace(plan, roots=tuple(roots), following=following)
+        roots = tuple(replace(root, storage_options=options) for root in plan.roots)
+        return replace(plan, roots=roots).on_stores(partial(_with_settings, spark))
 
     def _schema(self) -> Any:
         """The schema that was given, with the columns that are wanted beside the files' own."""
@@ -179,9 +172,9 @@ def _builder(code: ReadableFormat, paths: tuple[Path, ...]) -> FileSourceBuilder
     return FileSourceBuilder(plan=plan)
 
 
-def _of_session(path: str, spark: SparkSession) -> dict[str, Any]:
-    """The options of a store that a user has given none for: those of the session."""
-    found = SessionOptions(path)
+def _with_settings(spark: SparkSession, path: str, own: Mapping[str, Any]) -> dict[str, Any]:
+    """The options of a store: the user's, and below them the settings of the session."""
+    found = SessionOptions(path, own)
     found.read(spark)
     return dict(found)
 

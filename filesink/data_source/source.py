@@ -23,9 +23,9 @@ Rules:
 
 from __future__ import annotations
 
-from collections.abc import MutableMapping
+from collections.abc import Mapping, MutableMapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from pyspark.sql.datasource import DataSource
 
@@ -42,6 +42,7 @@ from filesink.ledger.identity import batch_write
 from filesink.parts.file_format import check_crossing
 from filesink.save_mode import SaveMode
 from filesink.source.source_plan import SourcePlan
+from filesink.spark.input.s3a import options_for
 from filesink.spark.input.schema import arrow_schema
 from filesink.system import SystemClock, SystemIds
 
@@ -53,6 +54,7 @@ class FileSinkDataSource(DataSource):
     """The data source ``filesink``; see ``filesink.register``."""
 
     format_name: ClassVar[str] = "filesink"
+    settings: ClassVar[Mapping[str, str]] = {}  # of S3, by ``register``
 
     def __init__(self, options: MutableMapping[str, str]) -> None:
         super().__init__(options)
@@ -79,11 +81,11 @@ class FileSinkDataSource(DataSource):
 
     def source_plan(self) -> SourcePlan:
         """What is read, and how."""
-        return parse_read_options(self.options)
+        return parse_read_options(self.options).on_stores(self._on_store)
 
     def writer(self, schema: StructType, overwrite: bool) -> BatchWriter:  # noqa: FBT001 - Spark's signature
         """See ``DataSource.writer``; called on the driver before the job starts."""
-        options = parse_options(self.options)
+        options = self._options()
         chosen = ModeOf.SESSION if overwrite and options.overwrite_mode is None else ModeOf.OPTIONS
         mode = (options.overwrite_mode or SaveMode.OVERWRITE) if overwrite else SaveMode.APPEND
         sink_id, cause = batch_write(mode, options.builder.uid, options.txn_id, SystemIds())
@@ -97,7 +99,7 @@ class FileSinkDataSource(DataSource):
                 "files that stay. Use .outputMode('append')",
                 code="OUTPUT_MODE",
             )
-        options = parse_options(self.options)
+        options = self._options()
         if options.txn_id:
             raise ConfigError(
                 "option 'txnId' names the data of a batch write; a stream is known by its query and batch "
@@ -105,6 +107,14 @@ class FileSinkDataSource(DataSource):
                 code="CONFLICT",
             )
         return StreamWriter(self.open_write(options, schema))
+
+    def _options(self) -> DataSourceOptions:
+        options = parse_options(self.options)
+        on_store = self._on_store(options.builder.base_path, options.builder.storage_options)
+        return replace(options, builder=options.builder.with_storage_options(**on_store))
+
+    def _on_store(self, path: str, own: Mapping[str, Any]) -> dict[str, Any]:
+        return options_for(path, self.settings, own)
 
     def open_write(self, options: DataSourceOptions, schema: StructType) -> DataSourceWrite:
         """Check everything that can be known before data is read."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -104,6 +104,19 @@ class SourcePlan:
         if sink is None or self.reading.at is not None:
             return self
         return replace(self, reading=replace(self.reading, at=sink.directory.version))
+
+    def on_stores(self, options: Callable[[str, Mapping[str, Any]], Mapping[str, Any]]) -> SourcePlan:
+        """The same with other options of its stores: what ``options`` makes of a path and those it has."""
+        roots = [
+            replace(root, storage_options=options(root.base, root.storage_options)) for root in self.roots
+        ]
+        state, after = self.following.state, self.following.after
+        if state is not None:
+            state = replace(state, storage_options=options(state.path, state.storage_options))
+        if after.move_to:
+            after = replace(after, storage_options=options(after.move_to, after.storage_options))
+        following = replace(self.following, state=state, after=after)
+        return replace(self, roots=tuple(roots), following=following)
 
     def _only_sink(self) -> SinkRoot | None:
         return self._sink(self.roots[0]) if len(self.roots) == 1 else None

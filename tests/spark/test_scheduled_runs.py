@@ -16,10 +16,10 @@ from filesink import (
     FileSinkBuilder,
     OutputFileConfig,
     RollingPolicy,
-    SinkQuery,
     StateError,
 )
 from filesink.parts.file_format import RowFormat
+from filesink.spark.query import SinkQuery
 from formats import Encoder, ParquetWriterFactory
 from tests.spark import inputs, outside
 
