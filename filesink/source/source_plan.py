@@ -138,13 +138,15 @@ class SourcePlan:
         """As ``schema``, of ``files``, of which there is at least one."""
         return schema_of_files(self.roots, files, self.reading)
 
-    def batch(self, schema: pa.Schema) -> tuple[ReadPlan, list[list[FileSplit]]]:
-        """How all that is there now is read, and by which tasks.
+    def batch(self, schema: pa.Schema) -> tuple[ReadPlan | None, list[list[FileSplit]]]:
+        """How all that is there now is read, and by which tasks; ``None`` and none if there is nothing.
 
         Raises:
             SourceError: as ``schema``.
         """
         files = self.there()
+        if not files:
+            return None, []
         plan = self.read_plan(schema, files[:1])
         return plan, self.tasks(plan, files)
 
@@ -230,7 +232,7 @@ class SourcePlan:
         return self.following.state
 
     def there(self) -> list[SourceFile]:
-        """The files that are there now, at least one.
+        """The files that are there now, at least one, unless the sink of the path has emptied it.
 
         Raises:
             SourceError: ``NO_FILES``.
@@ -243,6 +245,9 @@ class SourcePlan:
             found = iter({file.path: file for file in found}.values())
         first = next(found, None)
         if first is None:
+            sink = self._only_sink()
+            if sink is not None and sink.is_emptied(self.reading.at):
+                return
             raise SourceError(
                 f"there is nothing to read at {', '.join(map(str, self.roots))}: no such path, or no visible "
                 "file below it that fits the patterns. Names that begin with '.' or '_' are hidden",

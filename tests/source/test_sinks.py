@@ -53,6 +53,8 @@ def ids_of(files: list[SourceFile]) -> list[int]:
 def batch(plan: SourcePlan) -> list[int]:
     """The ids that a batch reads."""
     read_plan, tasks = plan.batch(plan.schema())
+    if read_plan is None:
+        return []
     return sorted(one for task in tasks for found in read(read_plan, task) for one in found["id"].to_pylist())
 
 
@@ -101,6 +103,20 @@ def test_a_batch_of_an_old_version(site: SinkSite) -> None:
     pinned = site.plan().pinned()
     site.epoch([3])
     assert batch(pinned) == [1, 2]
+
+
+def test_a_batch_of_a_path_that_was_emptied(site: SinkSite) -> None:
+    """It has no rows, and the columns that were noted: a job that reads it every hour goes on."""
+    (path,) = site.epoch([1], bucket="k=1", columns=pa.schema([("id", pa.int64()), ("k", pa.int32())]))
+    site.epoch(kind="batch-write", mode="overwrite", removed=(path,))
+    assert batch(site.plan()) == []
+    assert site.plan().schema().names == ["id", "k"]
+    chosen = SourcePlan(roots=site.plan().roots, enumerator=RecursiveFileEnumerator(name_pattern="*.csv"))
+    assert batch(chosen) == []
+    site.epoch([2])
+    with pytest.raises(SourceError) as error:
+        batch(chosen)
+    assert error.value.code == "NO_FILES"
 
 
 def test_files_of_a_sink_by_their_names(site: SinkSite) -> None:

@@ -215,7 +215,7 @@ def test_a_sink_goes_by_the_settings_of_the_session(
 @pytest.mark.spark
 @pytest.mark.usefixtures("settings")
 def test_every_door_goes_by_the_settings(spark: SparkSession, moto_server: S3Server) -> None:
-    """Also one that has an option of its own, ``filesink.open``, and the data source, which has no session."""
+    """Also one with an option of its own, ``filesink.open``, and the data source, which has no session."""
     site = S3Site(moto_server)
     builder = FileSink.for_bulk_format(site.path, ParquetWriterFactory()).with_bucket_assigner(FLAT)
     builder.with_storage_options(part_size=6 << 20).build().write(spark.range(10))
