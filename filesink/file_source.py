@@ -20,12 +20,13 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from filesink.arguments import instance_of
 from filesink.data_source.reading.native import native_read
 from filesink.data_source.reading.planned import check_session, register_plan
 from filesink.errors import ConfigError
+from filesink.method_arguments import not_built
 from filesink.source.builder import SourceBuilder
 from filesink.source.directories import root_of
 from filesink.source.reading.plan import METADATA, RESCUED, BadRecords, Reading
@@ -54,6 +55,14 @@ class StreamFormat:
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class FileSourceBuilder(SourceBuilder):
     """Collects what a ``FileSource`` is made of. Immutable: every method returns a new builder."""
+
+    def read(self, *_: object, **__: object) -> NoReturn:
+        """Not here: ``build()`` makes the source that reads."""
+        raise not_built("read", of="source")
+
+    def read_stream(self, *_: object, **__: object) -> NoReturn:
+        """Not here: ``build()`` makes the source that reads."""
+        raise not_built("read_stream", of="source")
 
     def build(self) -> FileSource:
         """The source. Nothing is listed or opened before it is used."""
@@ -116,6 +125,7 @@ class FileSource:
                 line.
         """
         check_session(spark)
+        self._builder.plan.check_batch()
         plan, schema = self._plan(spark).pinned(), self._schema()
         native = native_read(spark, plan, schema)
         if native is not None:

@@ -175,6 +175,17 @@ def parse_options(options: Mapping[str, str]) -> DataSourceOptions:
     )
 
 
+def check_batch_write(options: Mapping[str, str]) -> None:
+    """Raise ``ConfigError`` (``CONFLICT``) for an option of Spark's that means nothing for a batch."""
+    for name in _SPARKS:
+        if any(given.lower() == name.lower() for given in options):
+            raise ConfigError(
+                f"option '{name}' is for streams, and this is a batch write, which it does not make "
+                "repeatable. Remove it; 'txnId' has a batch written once",
+                code="CONFLICT",
+            )
+
+
 def _repeated(given: Texts) -> OnRepeatedTxn:
     name = "onRepeatedTxn"
     if given.get(name, "").lower() == OnRepeatedTxn.REPLACE.value:

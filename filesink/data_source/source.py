@@ -30,9 +30,15 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from pyspark.sql.datasource import DataSource
 
 from filesink.commit.replay import OnGap
-from filesink.data_source.options import DataSourceOptions, announcing, parse_options
+from filesink.data_source.door_words import in_words_of_options
+from filesink.data_source.options import (
+    DataSourceOptions,
+    announcing,
+    check_batch_write,
+    parse_options,
+)
 from filesink.data_source.reading.columns import spark_schema
-from filesink.data_source.reading.options import parse_read_options
+from filesink.data_source.reading.options import check_batch, check_stream, parse_read_options
 from filesink.data_source.reading.readers import BatchReader, Given, StreamReader
 from filesink.data_source.save_modes import ModeOf
 from filesink.data_source.write import DataSourceWrite
@@ -73,10 +79,12 @@ class FileSinkDataSource(DataSource):
 
     def reader(self, schema: StructType) -> BatchReader:
         """See ``DataSource.reader``; called on the driver once per execution of a query."""
+        check_batch(self.options)
         return BatchReader(self.source_plan(), schema)
 
     def streamReader(self, schema: StructType) -> StreamReader:  # noqa: N802
         """See ``DataSource.streamReader``; called on the driver twice per run of a query."""
+        check_stream(self.options)
         return StreamReader(self.source_plan(), schema, given=self._given)
 
     def source_plan(self) -> SourcePlan:
@@ -85,7 +93,12 @@ class FileSinkDataSource(DataSource):
 
     def writer(self, schema: StructType, overwrite: bool) -> BatchWriter:  # noqa: FBT001 - Spark's signature
         """See ``DataSource.writer``; called on the driver before the job starts."""
+        with in_words_of_options():
+            return self._writer(schema, overwrite=overwrite)
+
+    def _writer(self, schema: StructType, *, overwrite: bool) -> BatchWriter:
         options = self._options()
+        check_batch_write(self.options)
         chosen = ModeOf.SESSION if overwrite and options.overwrite_mode is None else ModeOf.OPTIONS
         mode = (options.overwrite_mode or SaveMode.OVERWRITE) if overwrite else SaveMode.APPEND
         sink_id, cause = batch_write(mode, options.builder.uid, options.txn_id, SystemIds())
@@ -93,6 +106,10 @@ class FileSinkDataSource(DataSource):
 
     def streamWriter(self, schema: StructType, overwrite: bool) -> StreamWriter:  # noqa: FBT001, N802
         """See ``DataSource.streamWriter``; called on the driver twice per micro-batch."""
+        with in_words_of_options():
+            return self._stream_writer(schema, overwrite=overwrite)
+
+    def _stream_writer(self, schema: StructType, *, overwrite: bool) -> StreamWriter:
         if overwrite:
             raise ConfigError(
                 "output mode 'complete' writes rows again that were written before; only 'append' makes "
@@ -104,6 +121,12 @@ class FileSinkDataSource(DataSource):
             raise ConfigError(
                 "option 'txnId' names the data of a batch write; a stream is known by its query and batch "
                 "ids. Remove it; 'uid' gives a stream a stable name",
+                code="CONFLICT",
+            )
+        if options.overwrite_mode is not None:
+            raise ConfigError(
+                "option 'partitionOverwriteMode' says what an overwrite replaces, and a stream only adds to what "
+                "is there. Remove it",
                 code="CONFLICT",
             )
         return StreamWriter(self.open_write(options, schema))

@@ -184,8 +184,26 @@ class SourcePlan:
         is_one = len(self.roots) == 1 and self.following.after.action is Action.KEEP
         return AwaitedSink(found, lambda: self._followed(columns)) if is_one else found
 
+    def check_batch(self) -> None:
+        """Raise ``ConfigError`` (``CONFLICT``) if the start of a stream was chosen."""
+        if self.following.start != Start():
+            raise ConfigError(
+                "starting_at() says where a stream begins, and a batch reads a whole version: use as_of(…), or "
+                "read_stream(…)",
+                code="CONFLICT",
+            )
+
     def check_stream(self) -> None:
-        """Raise what ``stream`` would raise."""
+        """Raise what ``stream`` would raise.
+
+        Raises:
+            ConfigError: ``CONFLICT``, too, if a version was chosen, which is for batches.
+        """
+        if self.reading.at is not None:
+            raise ConfigError(
+                "as_of() has a batch read a version, and a stream begins with one: use starting_at(…)",
+                code="CONFLICT",
+            )
         if self._followed(None) is None:
             self._state()
 
