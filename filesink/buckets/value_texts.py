@@ -62,14 +62,16 @@ def value_text(value: Any, field: pa.Field[Any], zone: str) -> str | None:
 
 def _whole(value: Any, kind: pa.DataType, zone: str) -> pa.Array[Any]:
     del zone
-    return _not_truth(value).cast(kind)
+    if isinstance(value, bool | date):
+        raise TypeError
+    return _cast(value, kind)
 
 
 def _truth(value: Any, kind: pa.DataType, zone: str) -> pa.Array[Any]:
     del zone
     if not isinstance(value, bool | str):
         raise TypeError
-    return pa.array([value]).cast(kind)
+    return _cast(value, kind)
 
 
 def _day(value: Any, kind: pa.DataType, zone: str) -> pa.Array[Any]:
@@ -81,7 +83,7 @@ def _day(value: Any, kind: pa.DataType, zone: str) -> pa.Array[Any]:
         value = value.date()
     if not isinstance(value, str | date):
         raise TypeError
-    return pa.array([value]).cast(kind)
+    return _cast(value, kind)
 
 
 def _decimal(value: Any, kind: pa.DataType, zone: str) -> pa.Array[Any]:
@@ -99,7 +101,7 @@ def _floating(value: Any, kind: pa.DataType, zone: str) -> pa.Array[Any]:
     return pa.array([number], pa.float64()).cast(kind, safe=False)
 
 
-def _moment(value: Any, kind: pa.DataType, zone: str) -> pa.Array[Any]:
+def _moment(value: Any, kind: Any, zone: str) -> pa.Array[Any]:
     """What the wall clock shows, in the zone of the session if the column has one."""
     found = _parsed(value) if isinstance(value, str) else value
     if not isinstance(found, datetime):
@@ -121,10 +123,9 @@ def _plain(value: Any, kind: pa.DataType, zone: str) -> pa.Array[Any]:
     return pa.array([str(value)], pa.string())
 
 
-def _not_truth(value: Any) -> pa.Array[Any]:
-    if isinstance(value, bool | datetime | date):
-        raise TypeError
-    return pa.array([value])
+def _cast(value: Any, kind: pa.DataType) -> pa.Array[Any]:
+    found: pa.Array[Any] = pa.array([value]).cast(kind)
+    return found
 
 
 def _number(value: Any) -> Decimal:
@@ -160,7 +161,7 @@ def _check_clocks(moment: datetime, zone: tzinfo) -> None:
         )
 
 
-def _has_no_zone(kind: pa.DataType) -> bool:
+def _has_no_zone(kind: Any) -> bool:
     return pt.is_timestamp(kind) and kind.tz is None
 
 

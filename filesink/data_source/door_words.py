@@ -15,9 +15,9 @@ from filesink.errors import FilesinkError
 
 # What is more than a name; the data source has no ``replace``.
 _SENTENCES = {
-    "say what to do with on_repeated_txn='replace', which replaces the files of the earlier write, or 'skip', "
-    "which keeps them": "keep the files of the earlier write with option onRepeatedTxn='skip', or replace them "
-    "with FileSink.write(df, txn_id=…, on_repeated_txn='replace')",
+    "say what to do with on_repeated_txn='replace', which replaces the files of the earlier write, or "
+    "'skip', which keeps them": "keep the files of the earlier write with option onRepeatedTxn='skip', or "
+    "replace them with FileSink.write(df, txn_id=…, on_repeated_txn='replace')",
     "mode='overwrite'": ".mode('overwrite')",
     "format_str": "option 'bucketTimeFormat'",
 }

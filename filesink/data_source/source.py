@@ -125,8 +125,8 @@ class FileSinkDataSource(DataSource):
             )
         if options.overwrite_mode is not None:
             raise ConfigError(
-                "option 'partitionOverwriteMode' says what an overwrite replaces, and a stream only adds to what "
-                "is there. Remove it",
+                "option 'partitionOverwriteMode' says what an overwrite replaces, and a stream only adds to "
+                "what is there. Remove it",
                 code="CONFLICT",
             )
         return StreamWriter(self.open_write(options, schema))

@@ -114,7 +114,7 @@ class SourcePlan:
         if state is not None:
             state = replace(state, storage_options=options(state.path, state.storage_options))
         if after.move_to:
-            after = replace(after, storage_options=options(after.move_to, after.storage_options))
+            after = replace(after, storage_options={**options(after.move_to, after.storage_options)})
         following = replace(self.following, state=state, after=after)
         return replace(self, roots=tuple(roots), following=following)
 
@@ -188,8 +188,8 @@ class SourcePlan:
         """Raise ``ConfigError`` (``CONFLICT``) if the start of a stream was chosen."""
         if self.following.start != Start():
             raise ConfigError(
-                "starting_at() says where a stream begins, and a batch reads a whole version: use as_of(…), or "
-                "read_stream(…)",
+                "starting_at() says where a stream begins, and a batch reads a whole version: use as_of(…), "
+                "or read_stream(…)",
                 code="CONFLICT",
             )
 

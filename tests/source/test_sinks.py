@@ -107,8 +107,9 @@ def test_a_batch_of_an_old_version(site: SinkSite) -> None:
 
 def test_a_batch_of_a_path_that_was_emptied(site: SinkSite) -> None:
     """It has no rows, and the columns that were noted: a job that reads it every hour goes on."""
-    (path,) = site.epoch([1], bucket="k=1", columns=pa.schema([("id", pa.int64()), ("k", pa.int32())]))
-    site.epoch(kind="batch-write", mode="overwrite", removed=(path,))
+    columns = pa.schema([("id", pa.int64()), ("k", pa.int32())])
+    (path,) = site.epoch([1], bucket="k=1", columns=columns)
+    site.epoch(kind="batch-write", mode="overwrite", removed=(path,), columns=columns)
     assert batch(site.plan()) == []
     assert site.plan().schema().names == ["id", "k"]
     chosen = SourcePlan(roots=site.plan().roots, enumerator=RecursiveFileEnumerator(name_pattern="*.csv"))
