@@ -478,7 +478,7 @@ def test_a_checkpoint_of_a_directory_of_another_kind(site: SinkSite, tmp_path: P
     found = SourcePlan(
         roots=(root_of(other / "in", {}),), following=Following(state=StateLocation(path=str(other / "log")))
     ).stream(clock=SystemClock(), ids=CountingIds())
-    for stream, offset in ((stream_of(site), found.initial()), (found, of_sink)):
+    for stream, offset in ((stream_of(site), {**found.initial(), "files": 1}), (found, of_sink)):
         with pytest.raises(IdentityError, match="new checkpoint"):
             stream.latest(offset, Limit())
 
@@ -558,6 +558,20 @@ def advance(stream: FileStream, start: Offset, limit: Limit) -> tuple[Offset, li
     """One batch, or with no limit all there are."""
     end = stream.latest(start, limit)
     return end, ids_of(list(stream.files(start, end)))
+
+
+def test_what_would_mean_nothing_is_refused(site: SinkSite) -> None:
+    """A version for a stream, and the start of a stream for a batch."""
+    for check in (
+        site.plan(reading=Reading(at=1)).check_stream,
+        site.plan(following=Following(start=Start(version=1))).check_batch,
+        site.plan(following=Following(start=Start(is_latest=True))).check_batch,
+    ):
+        with pytest.raises(ConfigError, match="stream") as error:
+            check()
+        assert error.value.code == "CONFLICT"
+    site.plan().check_batch()
+    site.plan().check_stream()
 
 
 # --- a consumer that is there first

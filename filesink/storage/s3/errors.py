@@ -27,8 +27,8 @@ _ADVICE = {
     UNAVAILABLE: "the store did not answer as it should; check it and start again, nothing is lost",
     "ARCHIVED": "the object is in a storage class that cannot be read at once; restore it in the store first",
     "PERMISSION": "give these credentials permission to list, read, write and delete below the base path",
-    "NO_CREDENTIALS": "none were found; pass them as storage options, by Spark's settings fs.s3a (known where"
-    " a session is active, or was when register() was called), in the environment or by a profile",
+    "NO_CREDENTIALS": "none were found; pass them as storage options, by fs.s3a settings (of an active"
+    " session, or as they were at register()), in the environment or by a profile",
     "WRONG_CREDENTIALS": "the store does not know this key, or its secret is another; pass the right ones",
     "EXPIRED_CREDENTIALS": "they were valid; pass newer ones, or a role or profile that renews them",
     "REGION": "name the bucket's region: client_kwargs={'region_name': …}, or AWS_DEFAULT_REGION",
