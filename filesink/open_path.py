@@ -8,7 +8,7 @@ from typing import Any
 
 from filesink.sink_directory import opening
 from filesink.sink_directory.directory import SinkDirectory
-from filesink.spark.input.s3a import SessionOptions
+from filesink.spark.input.s3a import of_active_session
 from filesink.storage.base_path import spelling
 
 
@@ -28,7 +28,7 @@ def open(  # noqa: A001 - as in gzip and zipfile: it is called filesink.open
         ConfigError: ``NO_PATH``, there is nothing; ``NO_SINK``, no sink has written there, and the message
             names sinks nearby; or the path or the options cannot be used.
     """
-    return opening.open(path, _with_settings(path, storage_options))
+    return opening.open(path, of_active_session(spelling(path), storage_options))
 
 
 def adopt(path: str | PathLike[str], storage_options: Mapping[str, Any] | None = None) -> SinkDirectory:
@@ -46,10 +46,4 @@ def adopt(path: str | PathLike[str], storage_options: Mapping[str, Any] | None =
         StateError: ``AT_WORK``, an epoch is decided but does not complete; ``CONCURRENT``, call again.
         StateCorruptError: a ledger is damaged.
     """
-    return opening.adopt(path, _with_settings(path, storage_options))
-
-
-def _with_settings(path: str | PathLike[str], options: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
-    given: object = options  # what is no mapping is refused where it is used
-    is_usable = options is None or isinstance(given, Mapping)
-    return SessionOptions(spelling(path), options) if is_usable else options
+    return opening.adopt(path, of_active_session(spelling(path), storage_options))

@@ -280,7 +280,7 @@ def test_bad_values(options, code):
     assert "secret" not in str(refused.value)
 
 
-OPEN = StructType().add("id", "bigint")
+IDS = StructType().add("id", "long")
 
 
 @pytest.mark.parametrize("is_stream", [True, False])
@@ -299,7 +299,7 @@ def test_errors_of_the_sink_name_options(options: dict[str, str], words: str, *,
     """Not the parameters of Python that they stand for."""
     source = FileSinkDataSource({"path": "/data/out", **options})
     with pytest.raises(ConfigError) as refused:
-        (source.streamWriter if is_stream else source.writer)(OPEN, False)  # noqa: FBT003 - Spark's signature
+        (source.streamWriter if is_stream else source.writer)(IDS, False)  # noqa: FBT003 - Spark's signature
     assert words in refused.value.message
 
 
@@ -349,7 +349,7 @@ def test_an_option_that_would_mean_nothing_is_refused(
 ) -> None:
     """What is for a stream does nothing for a batch, and nobody would know."""
     source = FileSinkDataSource({"path": "/data/out", **options})
-    arguments = (OPEN, False) if method.lower().endswith("writer") else (OPEN,)
+    arguments = (IDS, False) if method.lower().endswith("writer") else (IDS,)
     with pytest.raises(ConfigError, match=f"option '{named}'") as refused:
         getattr(source, method)(*arguments)
     assert refused.value.code == "CONFLICT"

@@ -99,6 +99,15 @@ class SessionOptions(Mapping[str, Any]):
         return dict, (dict(self._values()),)
 
 
+def of_active_session(path: str, own: Mapping[str, Any] | None) -> Mapping[str, Any]:
+    """The user's ``own`` options of a store, and below them the settings of a session, if one is active.
+
+    What is no mapping is refused where it is used.
+    """
+    given: object = own
+    return SessionOptions(path, own) if own is None or isinstance(given, Mapping) else own
+
+
 def together(settings: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:
     """The options that follow from ``settings``, and over them the user's ``own``."""
     kept = dict(settings)
