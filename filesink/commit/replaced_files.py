@@ -61,13 +61,12 @@ class ReplaceFiles(PreCommitStage[HeldFile, Committable]):
         self.begin(epoch)  # data may have come meanwhile
         match epoch.mode:
             case SaveMode.OVERWRITE:
-                return self._replacing(epoch, prepared, list(_data(self._store)))
+                return self._replacing(epoch, prepared, None)
             case SaveMode.OVERWRITE_PARTITIONS:
                 buckets = self._buckets.union(_written(prepared.committables))
-                there = list(_data(self._store, sorted(buckets)))
-                return self._replacing(epoch, prepared, [*there, *self._superseded(epoch, buckets)])
+                return self._replacing(epoch, prepared, buckets)
             case _ if epoch.supersedes:
-                return self._replacing(epoch, prepared, self._superseded(epoch, ()))
+                return self._replacing(epoch, prepared, ())
             case _:
                 return prepared
 
@@ -99,8 +98,9 @@ class ReplaceFiles(PreCommitStage[HeldFile, Committable]):
         self,
         epoch: EpochContext,
         prepared: Prepared[HeldFile, Committable],
-        files: Sequence[tuple[str, Entry]],
+        whole: Collection[str] | None,
     ) -> Prepared[HeldFile, Committable]:
+        files = self._listed(epoch, whole)
         unfinished = self._unfinished(epoch.sink_id)
         # By its own name, of which there is one only: a directory has several where case makes no difference.
         replaced = [
@@ -109,6 +109,12 @@ class ReplaceFiles(PreCommitStage[HeldFile, Committable]):
             if name_of(path) not in unfinished
         ]
         return Prepared([*prepared.committables, *replaced], prepared.states)
+
+    def _listed(self, epoch: EpochContext, whole: Collection[str] | None) -> list[tuple[str, Entry]]:
+        """All files of the buckets ``whole``, or all for ``None``; elsewhere those of the earlier write."""
+        if whole is None:
+            return list(_data(self._store))
+        return [*_data(self._store, sorted(whole)), *self._superseded(epoch, whole)]
 
     def _superseded(self, epoch: EpochContext, whole: Collection[str]) -> list[tuple[str, Entry]]:
         """The files of the earlier write of this txn_id outside of the buckets ``whole``, which go anyway.
