@@ -62,7 +62,6 @@ def s3_options(given: Mapping[str, Any]) -> S3Options:
             raise ConfigError(
                 f"unknown storage option '{str(name)[:40]}' for S3{hint}", code="UNKNOWN_OPTION"
             )
-    _check_pair(values)
     try:
         checked = {name: _checked(name, value) for name, value in values.items()}
     except ConfigError as error:
@@ -70,6 +69,7 @@ def s3_options(given: Mapping[str, Any]) -> S3Options:
         if origin is None or "'endpoint_url'" not in error.message:
             raise
         raise ConfigError(f"{error.message}; it came from {origin}", code=error.code) from None
+    _check_pair(checked)
     return S3Options(**checked)
 
 
