@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import logging
 from contextlib import nullcontext
 
 from pyspark.sql import SparkSession
 
 from filesink.arguments import instance_of
 from filesink.data_source.source import FileSinkDataSource
+from filesink.errors import ConfigError
 from filesink.spark.input.driver_python import drivers_python
 from filesink.spark.input.s3a import copy_of
 
+log = logging.getLogger("filesink")
 _ZONE = "spark.sql.session.timeZone"
 
 
@@ -36,7 +39,11 @@ def register(spark: SparkSession) -> None:
 
 def _with_settings(spark: SparkSession) -> type[FileSinkDataSource]:
     """The data source with the settings of S3, in its class: Spark shows options, but no class."""
-    settings = copy_of(spark)
+    try:
+        settings = copy_of(spark)
+    except ConfigError as error:  # of a file of credentials; who does not write to S3 has no use for it
+        log.warning("format('filesink') does not go by Spark's settings of S3: %s", error)
+        return FileSinkDataSource
     if not settings:
         return FileSinkDataSource
     return type("FileSinkDataSource", (FileSinkDataSource,), {"settings": settings})

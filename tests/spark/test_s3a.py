@@ -14,7 +14,7 @@ from pyspark.sql import SparkSession
 import filesink
 from filesink import BucketAssigner, FileSink, FileSource
 from filesink.errors import ConfigError, StorageError
-from filesink.spark.input.s3a import SessionOptions, Settings, s3a_options, together
+from filesink.spark.input.s3a import SessionOptions, Settings, copy_of, s3a_options, together
 from formats import ParquetWriterFactory
 from tests.servers import S3Server
 from tests.storage.s3_site import S3Site
@@ -167,6 +167,22 @@ def test_what_is_not_taken_over_is_said(settings: dict[str, str], caplog: pytest
     s3a_options(of(settings), "b")
     assert "pass storage option" in caplog.text
     assert "hunter2" not in caplog.text
+
+
+@pytest.mark.spark
+def test_what_hadoop_comes_with_is_no_setting(spark: SparkSession, settings: dict[str, str]) -> None:
+    """The data source takes along what somebody has set, of single buckets as well, and nothing else."""
+    conf = spark.sparkContext._jsc.hadoopConfiguration()
+    conf.set("fs.s3a.bucket.a.b.path.style.access", "maybe")  # told to whoever uses that bucket
+    try:
+        found = copy_of(spark)
+    finally:
+        conf.unset("fs.s3a.bucket.a.b.path.style.access")
+    assert found.pop("fs.s3a.bucket.a.b.path.style.access") == "maybe"
+    assert found == settings
+    for name in settings:
+        conf.unset(name)
+    assert copy_of(spark) == {}
 
 
 def test_nothing_is_read_for_other_paths() -> None:

@@ -48,6 +48,7 @@ _CREDENTIALS = frozenset(
     {"key", "username", "secret", "password", "token", "profile", "anon", "assume_role", "sts_kwargs"}
 )
 _ADDRESS = frozenset({"endpoint_url", "endpoint_from", "use_ssl"})
+_DEFAULTS = "core-default.xml"
 _NESTED = ("client_kwargs", "config_kwargs")
 #: The text of a setting by its whole name; ``""`` if it is not set.
 Settings = Callable[[str], str]
@@ -147,9 +148,14 @@ def copy_of(session: Any) -> dict[str, str]:
     conf: Any = session._jsparkSession.sessionState().newHadoopConf()  # noqa: SLF001 - as above
     of_buckets = [f"fs.s3a.bucket.{name}" for name in conf.getPropsWithPrefix("fs.s3a.bucket.").keySet()]
     names = [*(f"fs.s3a.{name}" for name in _NAMES), *of_buckets]
-    found = {name: text for name in names if name.endswith(_NAMES) and (text := settings(name))}
-    # Most of what is there are Hadoop's defaults, from which nothing follows.
-    return found if of_buckets or s3a_options(lambda name: found.get(name, ""), "") else {}
+    ours = [name for name in names if name.endswith(_NAMES) and not _is_default(conf, name)]
+    return {name: text for name in ours if (text := settings(name))}
+
+
+def _is_default(conf: Any, name: str) -> bool:
+    """Whether a setting is what Hadoop comes with: nothing follows from those."""
+    sources = conf.getPropertySources(name)
+    return sources is not None and [*sources][-1:] == [_DEFAULTS]
 
 
 def bucket_of(path: str) -> str | None:
