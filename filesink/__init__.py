@@ -3,11 +3,13 @@
 The one door for imports: what a program needs of ``formats`` is here, too. ``compaction`` stands above
 this package and is imported by its own name.
 
+``open`` is not in ``__all__``: ``from filesink import *`` would hide Python's own.
+
 Beside the rooms there are single modules. On top are ``sink``, ``built_sink`` and ``builder``, which put the
-pieces together. ``method_arguments`` checks arguments that may be Spark's. *The ground*, which every room may
-use, are ``errors``, ``ports``, ``save_mode``, ``system``, ``arguments``, ``durations``, ``framing``,
-``naming``, ``packages``, ``retry`` and ``local_time``; every room may also use ``formats``, except where its
-``__init__`` says otherwise.
+pieces together, and ``open_path``. ``method_arguments`` checks arguments that may be Spark's. *The ground*,
+which every room may use, are ``errors``, ``ports``, ``save_mode``, ``system``, ``arguments``, ``durations``,
+``framing``, ``naming``, ``packages``, ``retry`` and ``local_time``; every room may also use ``formats``,
+except where its ``__init__`` says otherwise.
 """
 
 # ruff: noqa: E402 - nothing below can be imported where a stranger's package has the name of one of ours
@@ -69,6 +71,8 @@ from filesink.metastore.policies import (
 )
 from filesink.metastore.tables_policy import MetastoreTablesPolicy
 from filesink.naming import OutputFileConfig
+from filesink.open_path import adopt
+from filesink.open_path import open as open  # noqa: A004 - as gzip.open, and public for type checkers
 from filesink.parts.dead_letters import DeadLetters
 from filesink.parts.part_file import PartFileInfo
 from filesink.parts.rolling import CheckpointRollingPolicy, RollingPolicy
@@ -76,7 +80,6 @@ from filesink.sink import FileSink, FileSinkBuilder
 from filesink.sink_directory.directory import SinkDirectory
 from filesink.sink_directory.epochs import Epoch
 from filesink.sink_directory.live_files import LiveFile
-from filesink.sink_directory.opening import adopt, open  # noqa: A004 - as gzip.open
 from filesink.sink_directory.sink_states import SinkState
 from filesink.sink_directory.snapshot import Snapshot
 from filesink.sinks.asynchronous import Sending
@@ -231,6 +234,5 @@ __all__ = [
     "XmlWriterFactory",
     "adopt",
     "bounded",
-    "open",
     "register",
 ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 import pyarrow as pa
@@ -183,6 +183,7 @@ class World:
     compaction: Compaction | Waiting = Waiting.REFUSED
     partition_commit: PartitionCommit | None = None
     on_other_layout: OnOtherLayout = OnOtherLayout.REFUSE
+    emptied: Collection[str] = ()
 
     def __post_init__(self) -> None:
         self.files = MemoryFiles(now_ms=self.clock.now_ms)
@@ -206,6 +207,7 @@ class World:
             publishing=None if commit is None else Publishing(commit=commit, base_path="/base"),
             compaction=self.compaction,
             on_other_layout=self.on_other_layout,
+            emptied=self.emptied,
         )
 
     def ledger(self, sink_id: str | None = None) -> Ledger:

@@ -13,19 +13,20 @@ from pyspark.sql import SparkSession
 
 from filesink.api import Sink
 from filesink.commit.outcome import Outcome
-from filesink.commit.replay import OnGap, OnRepeatedTxn
+from filesink.commit.replay import OnGap, OnRepeatedTxn, superseded_meanwhile
 from filesink.errors import ConfigError, RepeatedTxnError
 from filesink.ledger.identity import batch_write, stream_sink_id, superseding
 from filesink.ledger.record import BatchWrite
 from filesink.ledger.transactions import find_write
 from filesink.ports import Clock, Ids
 from filesink.save_mode import SaveMode
-from filesink.spark.arguments import check_frame, check_stream, check_txn_id, spark_trigger
+from filesink.spark import arguments
+from filesink.spark.arguments import check_frame, ends
 from filesink.spark.engine_options import EngineOptions, name_of, open_loop
 from filesink.spark.epoch_loops import EpochLoops
 from filesink.spark.input.digest import Digested
 from filesink.spark.input.job import SparkWriteJob, check_derived, not_picklable, with_derived
-from filesink.spark.input.schema import arrow_schema, check_twins
+from filesink.spark.input.schema import arrow_schema, check_twins, time_zone_of
 from filesink.spark.query import AtEnd, End, RunWatch, SinkQuery
 from filesink.spark.query_internals import QueryRun, RunIds, current_ids, is_wanted, open_run, start_query
 from filesink.spark.recent_outcomes import RecentOutcomes
@@ -39,8 +40,6 @@ if TYPE_CHECKING:
 S = TypeVar("S")
 C = TypeVar("C")
 A = TypeVar("A")
-
-_ENDING = frozenset({"available_now", "once"})
 
 
 class SparkEngine(Generic[S, C, A]):
@@ -94,27 +93,40 @@ class SparkEngine(Generic[S, C, A]):
             FilesinkError: if the epoch was decided before it failed, ``recover`` completes it; without a
                 ``txn_id`` a second ``write`` would be a second epoch.
         """
-        check_txn_id(txn_id)
+        arguments.check_txn_id(txn_id)
         check_frame(df)
         if df.isStreaming:
             raise ConfigError("write() takes a batch DataFrame; use start() for a stream", code="STREAMING")
-        self._check_mode(mode)
+        arguments.check_mode(self.sink, mode)
         self.check(df)
         sink_id, cause = batch_write(mode, self.sink.uid, txn_id or "", self._options.ids)
         job = self._job(df, run_id="")
         if txn_id:
-            job = replace(job, digested=Digested())
+            job = replace(job, digested=Digested(self._options.compared))
         try:
             outcome = self._run_batch(sink_id, cause, job, df.sparkSession)
         except RepeatedTxnError:
             if self._options.epochs.on_repeated_txn is not OnRepeatedTxn.REPLACE:
                 raise
-            earlier = find_write(cause, self.sink.open_ledger(sink_id))
-            nonce = "" if earlier is None else earlier.nonce
-            sink_id, cause = superseding(cause, nonce, self._options.ids)
-            outcome = self._run_batch(sink_id, cause, job, df.sparkSession)
+            outcome = self._supersede(sink_id, cause, job, df.sparkSession)
         self._outcomes.append(outcome)
         return outcome
+
+    def _supersede(
+        self, sink_id: str, cause: BatchWrite, job: SparkWriteJob, session: SparkSession
+    ) -> Outcome[C]:
+        """Write in the place of what the ``txn_id`` stands for."""
+        ledger = self.sink.open_ledger(sink_id)
+        earlier = find_write(cause, ledger)
+        nonce = "" if earlier is None else earlier.nonce
+        sink_id, newer = superseding(cause, nonce, self._options.ids)
+        try:
+            return self._run_batch(sink_id, newer, job, session)
+        except RepeatedTxnError as error:
+            standing = find_write(cause, ledger)
+            if standing is None or standing.nonce == nonce:
+                raise
+            raise superseded_meanwhile(cause.txn_id) from error
 
     def _run_batch(
         self, sink_id: str, cause: BatchWrite, job: SparkWriteJob, session: SparkSession
@@ -125,14 +137,6 @@ class SparkEngine(Generic[S, C, A]):
             return loop.run(cause, job)
         finally:
             loop.close()
-
-    def _check_mode(self, mode: SaveMode) -> None:
-        if mode not in self.sink.save_modes:
-            raise ConfigError(
-                f"{type(self.sink).__name__} cannot write in mode '{mode.value}'; it has "
-                + ", ".join(f"'{known.value}'" for known in self.sink.save_modes),
-                code="SAVE_MODE",
-            )
 
     def start(
         self,
@@ -146,14 +150,13 @@ class SparkEngine(Generic[S, C, A]):
         **trigger: Any,
     ) -> SinkQuery[Any]:
         """Start a stream into the sink; see ``FileSink.start``. ``watch`` is told of its run."""
-        check_frame(df)
-        check_stream(checkpoint_location, query_name)
-        arguments = spark_trigger(trigger)
-        _refuse_batch(df)
+        arguments.check_stream(df, checkpoint_location, query_name)
+        options = arguments.spark_trigger(trigger)
+        arguments.check_end(at_end, trigger)
         self.check(df)
         ended: Callable[[End], object] = (lambda _: None) if watch is None else watch.begins()
         try:
-            query = self._begin(df, query_name, checkpoint=str(checkpoint_location), trigger=arguments)
+            query = self._begin(df, query_name, checkpoint=str(checkpoint_location), trigger=options)
         except BaseException:
             ended(End.ENDED)
             raise
@@ -162,7 +165,7 @@ class SparkEngine(Generic[S, C, A]):
         return SinkQuery(
             query,
             name=self._name,
-            finish=None if _ENDING.isdisjoint(trigger) else partial(self._end, sink_id, at_end),
+            finish=partial(self._end, sink_id, at_end) if ends(trigger) else None,
             release=lambda: self._loops.release(sink_id),
             ended=ended,
             reports=lambda: [report(outcome) for outcome in self._outcomes.latest()],
@@ -238,7 +241,7 @@ class SparkEngine(Generic[S, C, A]):
 
     def _schema(self, df: DataFrame) -> pa.Schema:
         schema = with_derived(df, self.sink.derived_columns()).schema
-        return arrow_schema(schema, time_zone=_time_zone(df.sparkSession))
+        return arrow_schema(schema, time_zone=time_zone_of(df.sparkSession))
 
     def _current_run(self, df: DataFrame) -> tuple[QueryRun, SparkWriteJob]:
         ids = current_ids(df)
@@ -256,11 +259,11 @@ class SparkEngine(Generic[S, C, A]):
         return SparkWriteJob(
             name=self._name,
             df=df,
-            schema=arrow_schema(df.schema, time_zone=_time_zone(session)),
+            schema=arrow_schema(df.schema, time_zone=time_zone_of(session)),
             derived=self.sink.derived_columns(),
             projection=self.sink.projection(self._schema(df)),
             run_id=run_id,
-            time_zone=_time_zone(session),
+            time_zone=time_zone_of(session),
             speculation=session.conf.get("spark.speculation", "false") == "true",
         )
 
@@ -288,14 +291,5 @@ class SparkEngine(Generic[S, C, A]):
             return known  # its settings can still be read, and most streams are finished without a job
 
 
-def _refuse_batch(df: DataFrame) -> None:
-    if not df.isStreaming:
-        raise ConfigError("start() takes a streaming DataFrame; use write() for a batch", code="BATCH")
-
-
 def _line(name: str, told: Callable[[Outcome[Any]], str], outcome: Outcome[Any]) -> str:
     return f"{name}: {told(outcome)}"
-
-
-def _time_zone(session: SparkSession) -> str:
-    return str(session.conf.get("spark.sql.session.timeZone"))
