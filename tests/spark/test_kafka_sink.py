@@ -143,4 +143,4 @@ def run_and_kill(site: Site, moments: random.Random, kills: int) -> None:
 
 def rows_of(site: Site) -> int:
     """Records that were written so far, committed or not, marks of transactions among them."""
-    return sum(site._ends(site.name).values())
+    return sum(site.ends(site.name).values())

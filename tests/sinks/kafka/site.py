@@ -98,7 +98,7 @@ class Site:
             }
         )
         try:
-            return _read(consumer, topic, self._ends(topic))
+            return _read(consumer, topic, self.ends(topic))
         finally:
             consumer.close()
 
@@ -111,7 +111,7 @@ class Site:
         place = self.directory / "ledger" / "staged"
         return sorted(path.name for path in place.iterdir()) if place.is_dir() else []
 
-    def _ends(self, topic: str) -> dict[int, int]:
+    def ends(self, topic: str) -> dict[int, int]:
         """Where each partition that is not empty ends, open transactions included."""
         found = self.admin.list_topics(topic).topics[topic].partitions
         asked = {TopicPartition(topic, one): OffsetSpec.latest() for one in found}
