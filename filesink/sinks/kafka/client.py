@@ -106,6 +106,7 @@ def committed_reader(cluster: KafkaCluster) -> Consumer:
         "isolation.level": "read_committed",
         "enable.auto.commit": False,
         "enable.partition.eof": True,
+        "fetch.wait.max.ms": 10,  # the end is what is waited for
         "auto.offset.reset": "earliest",
     }
     return _made(Consumer, options, "open a consumer")

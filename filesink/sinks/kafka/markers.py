@@ -20,7 +20,6 @@ import zlib
 from dataclasses import asdict, dataclass
 
 from confluent_kafka import (
-    OFFSET_BEGINNING,
     Consumer,
     IsolationLevel,
     KafkaError,
@@ -37,8 +36,8 @@ from filesink.sinks.kafka.committables import EpochFiles
 PARTITIONS = 16  # of the topic, at least; others stay empty
 _VERSION = 1
 _AT_ONCE = 10_000  # records
-_PAUSE = 0.5  # seconds that one look waits
-_PATIENCE = 60  # such looks without anything new
+_PAUSE = 0.05  # seconds that one look waits
+_PATIENCE = 600  # such looks without anything new
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -135,7 +134,7 @@ def _read(connection: Connection, admin: AdminClient, topic: str, name: str) -> 
         return None
     consumer = committed_reader(connection.cluster)
     try:
-        consumer.assign([TopicPartition(topic, place.partition, OFFSET_BEGINNING)])
+        consumer.assign([TopicPartition(topic, place.partition, 0)])  # else half a second is lost
         return _newest_until(consumer, name.encode(), end)
     finally:
         consumer.close()

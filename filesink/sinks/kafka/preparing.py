@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
-
 from confluent_kafka import KafkaError, KafkaException
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from filesink.errors import ConfigError
 from filesink.ports import Clock
+from filesink.retry import Backoff
 from filesink.sinks.kafka.answers import Heard, answering
 from filesink.sinks.kafka.client import TIMEOUT, Connection, transactional_producer
 from filesink.sinks.kafka.markers import PARTITIONS
@@ -46,10 +45,8 @@ def prepare(cluster: KafkaCluster, topic: str, *, clock: Clock) -> None:
         )
     if topic and not found[topic].may_write:
         raise ConfigError(f"the user may not write to topic '{topic}': grant WRITE", code="KAFKA_RIGHTS")
-    if cluster.marker_topic not in found:
-        _create_markers(connection, cluster.marker_topic)
-        found = connection.ask("look at topics", lambda admin: look(admin, wanted))
-    check_markers(found.get(cluster.marker_topic), cluster.marker_topic)
+    markers = found.get(cluster.marker_topic) or _created_markers(connection, cluster.marker_topic, clock)
+    check_markers(markers, cluster.marker_topic)
     _try_transactions(cluster)
 
 
@@ -84,7 +81,9 @@ def check_markers(topic: Topic | None, name: str) -> Topic:
     return topic
 
 
-def _create_markers(connection: Connection, name: str) -> None:
+def _created_markers(connection: Connection, name: str, clock: Clock) -> Topic | None:
+    """The topic of markers as it is when it was made. Brokers hear of it one after the other."""
+
     def create(admin: AdminClient) -> None:
         topic = NewTopic(name, num_partitions=PARTITIONS, replication_factor=-1, config=_MARKER_CONFIG)
         asked = admin.create_topics([topic], request_timeout=TIMEOUT, operation_timeout=TIMEOUT)
@@ -95,6 +94,11 @@ def _create_markers(connection: Connection, name: str) -> None:
                 raise
 
     connection.ask(f"create the topic of markers '{name}'", create)
+    patience = Backoff(clock)
+    while True:
+        found = connection.ask("look at topics", lambda admin: look(admin, [name])).get(name)
+        if found is not None or not patience.wait():
+            return found
 
 
 def _try_transactions(cluster: KafkaCluster) -> None:

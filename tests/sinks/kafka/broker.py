@@ -55,6 +55,9 @@ _SETTINGS = {
     "num.recovery.threads.per.data.dir": "2",
     "log.cleaner.backoff.ms": "1000",
     "log.initial.task.delay.ms": "1000",
+    # A broker that was killed and is back has to wait until its predecessor counts as dead.
+    "broker.session.timeout.ms": "1000",
+    "broker.heartbeat.interval.ms": "200",
 }
 _QUIET = "-Dlog4j2.level=WARN"
 
@@ -108,7 +111,8 @@ class Broker:
         command.append(str(self._directory / "server.properties"))
         with self._log.open("ab") as log:
             self._process = subprocess.Popen(command, stdout=log, stderr=log, cwd=self._directory)  # noqa: S603 - ours
-        admin = AdminClient({"bootstrap.servers": self.servers, "log_level": 0})
+        patience = {"reconnect.backoff.max.ms": 100, "log_level": 0}
+        admin = AdminClient({"bootstrap.servers": self.servers, **patience})
         deadline = time.monotonic() + _STARTS_WITHIN
         while time.monotonic() < deadline and self._process.poll() is None:
             with contextlib.suppress(KafkaException):

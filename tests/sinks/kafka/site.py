@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-from confluent_kafka import OFFSET_BEGINNING, Consumer, IsolationLevel, KafkaError, Message, TopicPartition
+from confluent_kafka import Consumer, IsolationLevel, KafkaError, Message, TopicPartition
 from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource, NewTopic
 from confluent_kafka.admin import OffsetSpec, ResourceType
 
@@ -25,7 +25,7 @@ from filesink.system import SystemClock, SystemIds
 from tests.fakes import FakeJob, micro_batch
 from tests.sinks.kafka.broker import Broker
 
-_PATIENCE = 600  # looks of 0.2 s
+_PATIENCE = 2_400  # looks of 0.05 s
 SCHEMA = pa.schema([("key", pa.string()), ("value", pa.string())])
 
 
@@ -92,6 +92,7 @@ class Site:
                 "group.id": "observer",
                 "isolation.level": "read_committed",
                 "enable.partition.eof": True,
+                "fetch.wait.max.ms": 10,
                 "enable.auto.commit": False,
                 "auto.offset.reset": "earliest",
                 "log_level": 0,
@@ -178,10 +179,10 @@ def commit(site: Site, committables: Sequence[Committable]) -> list[Committable]
 
 def _read(consumer: Consumer, topic: str, ends: dict[int, int]) -> list[Message]:
     """What is before ``ends``."""
-    consumer.assign([TopicPartition(topic, place, OFFSET_BEGINNING) for place in ends])
+    consumer.assign([TopicPartition(topic, place, 0) for place in ends])
     found: list[Message] = []
     for _ in range(_PATIENCE):
-        for message in consumer.consume(10_000, timeout=0.2) if ends else ():
+        for message in consumer.consume(10_000, timeout=0.05) if ends else ():
             if message.error() is None:
                 found.append(message)
                 continue

@@ -15,7 +15,7 @@ HEADERS = pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))
 UTC = timezone.utc  # noqa: UP017 - as in 3.11
 
 
-def staged(topic: str = "t", **columns: Any) -> pa.RecordBatch:
+def staged(topic: str = "t", /, **columns: Any) -> pa.RecordBatch:
     """A batch with these columns, as it is staged."""
     batch = pa.RecordBatch.from_pydict(columns)
     return Columns.of(batch.schema, topic).of_kafka(batch)
