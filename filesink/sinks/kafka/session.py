@@ -83,9 +83,7 @@ class Session:
                 for batch in batches:
                     records.send(batch)
                 place = markers.partition_of(epoch.name)
-                self._producer.produce(
-                    epoch.markers, marker.to_bytes(), epoch.name.encode(), partition=place
-                )
+                records.send_one(epoch.markers, marker.to_bytes(), epoch.name.encode(), place)
                 self._commit()
         except BaseException:
             self._abandon()
