@@ -13,7 +13,9 @@ from hypothesis import settings
 # The first example of a test pays for imports, and machines differ: no test fails by the clock.
 settings.register_profile("change", deadline=None, max_examples=25)
 #: Fixtures that start one.
-_SERVERS = frozenset({"azure_connection", "hdfs_cluster", "hive", "moto_server", "postgres", "rclone_server"})
+_SERVERS = frozenset(
+    {"azure_connection", "hdfs_cluster", "hive", "kafka", "moto_server", "postgres", "rclone_server"}
+)
 
 settings.register_profile("nightly", deadline=None, max_examples=1_000)
 
