@@ -7,8 +7,9 @@ to ours, since its text may hold the value of an option.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from typing import Protocol
 
 from confluent_kafka import KafkaError, KafkaException
 
@@ -49,30 +50,48 @@ class Heard:
     refusal: KafkaError | None = field(default=None)
 
     def __call__(self, error: KafkaError) -> None:
-        """Called by the client, while it is asked something."""
+        """Called by the client, but only while it is polled."""
         if error.code() in _LOGIN:
             self.refusal = error
 
+    def listen(self, client: Client) -> None:
+        """Let ``client`` say what it has met since it was polled last."""
+        with suppress(KafkaException):  # a fatal one, which whoever listens has met already
+            client.poll(0)
+
+    def taken(self) -> KafkaError | None:
+        """The refusal, told once: a later error has its own reason."""
+        refusal, self.refusal = self.refusal, None
+        return refusal
+
+
+class Client(Protocol):
+    """A producer or an administrator of confluent-kafka."""
+
+    def poll(self, timeout: float = ..., /) -> int:
+        """Call the functions that wait to be called."""
+
 
 @contextmanager
-def answering(doing: str, heard: Heard | None = None) -> Iterator[None]:
+def answering(doing: str, heard: Heard, client: Client) -> Iterator[None]:
     """Raise what the client raises in the block as an error of ours.
 
     Args:
         doing: what was tried, for the message.
         heard: of the connection.
+        client: is asked in the block.
     """
     try:
         yield
     except KafkaException as error:
+        heard.listen(client)
         ours = meaning(error.args[0], doing, heard)
         raise ours from None
 
 
 def meaning(error: KafkaError, doing: str, heard: Heard | None = None) -> FilesinkError:
     """The error of ours for ``error``; ``is_permanent`` tells whether trying again can help."""
-    if heard is not None and heard.refusal is not None:
-        error = heard.refusal
+    error = (heard and heard.taken()) or error
     code, about = error.code(), f"Kafka could not {doing}: {error.name()}"
     if code in _FENCED:
         return ConcurrentDriverError(

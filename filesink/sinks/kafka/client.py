@@ -55,9 +55,11 @@ class Connection:
         """
         patience = Backoff(self._clock)
         while True:
+            admin = self._connected(doing)
             try:
-                return question(self._connected(doing))
+                return question(admin)
             except KafkaException as error:
+                self._heard.listen(admin)
                 ours: FilesinkError = meaning(error.args[0], doing, self._heard)
             if ours.is_permanent or not patience.wait():
                 raise ours
@@ -126,10 +128,21 @@ def _made(kind: Callable[..., R], options: dict[str, Any], doing: str) -> R:
     except KafkaException as error:
         ours, text = meaning(error.args[0], doing), str(error.args[0])
     if ours.code == "KAFKA_OPTION":  # whose text may hold the value
-        named = sorted(name for name in options if f'"{name}"' in text)
+        named = [name for name in options if f'"{name}"' in text] or _refused_alone(kind, options) or options
         ours = ConfigError(
-            f"client option {', '.join(map(repr, named)) or 'of an unknown name'} is none of librdkafka's, "
-            "or cannot have its value, or not beside the others. Correct it",
+            f"client option {' or '.join(sorted(map(repr, named)))} is none of librdkafka's, or cannot have "
+            "its value, or not beside the others. Correct it",
             code="KAFKA_OPTION",
         )
     raise ours
+
+
+def _refused_alone(kind: Callable[..., object], options: dict[str, Any]) -> list[str]:
+    """Options that are wrong whatever the others are. The client may call one by another of its names."""
+    refused = []
+    for name, value in options.items():
+        try:
+            kind({"group.id": "", "log_level": 0, name: value})
+        except KafkaException:
+            refused.append(name)
+    return refused

@@ -38,6 +38,8 @@ _VERSION = 1
 _AT_ONCE = 10_000  # records
 _PAUSE = 0.05  # seconds that one look waits
 _PATIENCE = 600  # such looks without anything new
+#: The end of a partition; and that the user may not join a group: this reader is in none, but the client asks.
+_NO_FAILURES = frozenset({KafkaError._PARTITION_EOF, KafkaError.GROUP_AUTHORIZATION_FAILED})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -149,10 +151,10 @@ def _newest_until(consumer: Consumer, key: bytes, end: int) -> bytes | None:
             error = message.error()
             if error is None and message.key() == key:
                 found = message.value()
-            elif error is not None and error.code() != KafkaError._PARTITION_EOF:
+            elif error is not None and error.code() not in _NO_FAILURES:
                 raise KafkaException(error)
             # The offset of an end is that of the next record, behind marks of transactions, too.
-            elif error is not None and message.offset() >= end:
+            elif error is not None and error.code() == KafkaError._PARTITION_EOF and message.offset() >= end:
                 return found
     raise KafkaException(
         KafkaError(KafkaError._TIMED_OUT, "a transaction of another sink is open in the topic of markers")

@@ -106,5 +106,5 @@ def _try_transactions(cluster: KafkaCluster) -> None:
     """Whether the user may, and for that long. Under a name of no sink: it would be fenced off."""
     heard = Heard()
     producer = transactional_producer(cluster, _PROBE, batch_bytes=1_000_000, heard=heard)
-    with answering("begin transactions", heard):
+    with answering("begin transactions", heard, producer):
         producer.init_transactions(2 * TIMEOUT)

@@ -7,15 +7,19 @@ Rules:
 2. Whether a transaction was committed whose answer was lost is not guessed. The session is over; the next one
    asks the cluster.
 3. A transaction holds whole files, their rows in order, and at its end the marker.
+4. The client takes records one by one, so ``Records`` loops over rows; there is nothing else in that loop. (Its
+   ``produce_batch`` wants a dictionary for each, which takes longer, and knows neither headers nor times.)
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
+from itertools import repeat
+from typing import Any
 
 import pyarrow as pa
-from confluent_kafka import KafkaException
+from confluent_kafka import KafkaException, Producer
 
 from filesink.errors import ConcurrentDriverError, StateError, StorageError
 from filesink.ports import Clock
@@ -23,10 +27,12 @@ from filesink.sinks.kafka import markers
 from filesink.sinks.kafka.answers import Heard, answering
 from filesink.sinks.kafka.client import TIMEOUT, Connection, transactional_producer
 from filesink.sinks.kafka.committables import EpochFiles
-from filesink.sinks.kafka.records import Records
 from filesink.sinks.kafka.settings import KafkaCluster
 from filesink.sinks.kafka.topics import look
 
+_ANY = -1  # the partitioner chooses
+_NOW = 0  # no time of its own
+_PAUSE = 0.05  # seconds, for the queue to become shorter
 _ABORT_WITHIN = 5.0  # seconds; the cluster ends it by itself, later
 
 
@@ -52,7 +58,7 @@ class Session:
         self._producer = transactional_producer(
             cluster, epoch.name, batch_bytes=epoch.batch_bytes, heard=self._heard
         )
-        with answering("begin transactions", self._heard):
+        with answering("begin transactions", self._heard, self._producer):
             self._producer.init_transactions(2 * TIMEOUT)
         connection = Connection(cluster, clock)
         _check_markers(connection, epoch)
@@ -76,7 +82,7 @@ class Session:
         """
         marker = markers.marker_after(epoch, done)
         try:
-            with self._in_time(epoch), answering(f"send {epoch}", self._heard):
+            with self._in_time(epoch), answering(f"send {epoch}", self._heard, self._producer):
                 self._producer.begin_transaction()
                 records = Records(self._producer, epoch.topic, in_time=self._check_time)
                 for batch in batches:
@@ -118,6 +124,67 @@ class Session:
             self._producer.abort_transaction(_ABORT_WITHIN)
         with suppress(KafkaException):
             self._producer.purge()
+
+
+class Records:
+    """Hands rows to a producer; waits where too many are on their way.
+
+    Args:
+        producer: in a transaction.
+        topic: of all rows; ``""`` if each names its own.
+        in_time: called while it waits; raises to give up.
+    """
+
+    def __init__(self, producer: Producer, topic: str, *, in_time: Callable[[], None]) -> None:
+        self._producer = producer
+        self._topic = topic
+        self._in_time = in_time
+
+    def send(self, batch: pa.RecordBatch) -> None:
+        """Send the rows of ``batch``. Raises ``KafkaException``."""
+        produce = self._producer.produce
+        topics = repeat(self._topic) if self._topic else _column(batch, "topic", None)
+        values, keys = _column(batch, "value", None), _column(batch, "key", None)
+        rows = zip(topics, values, keys, _column(batch, "partition", _ANY), _extras(batch), strict=False)
+        for topic, value, key, partition, extra in rows:
+            try:
+                produce(topic, value, key, partition, **extra)
+            except BufferError:
+                self.send_one(topic, value, key, partition, **extra)
+
+    def send_one(
+        self, topic: str, value: bytes | None, key: bytes | None, partition: int, **extra: Any
+    ) -> None:
+        """Send one record, as soon as there is room."""
+        while True:
+            try:
+                self._producer.produce(topic, value, key, partition, **extra)
+            except BufferError:
+                self._in_time()
+                self._producer.poll(_PAUSE)
+            else:
+                return
+
+
+def _column(batch: pa.RecordBatch, name: str, otherwise: int | None) -> Iterable[Any]:
+    """The values of a column, with ``otherwise`` for nulls; the same for all rows if there is no column."""
+    place = batch.schema.get_field_index(name)
+    if place < 0:
+        return repeat(otherwise)
+    column: Any = batch.column(place)
+    values: list[Any] = (column if otherwise is None else column.fill_null(otherwise)).to_pylist()
+    return values
+
+
+def _extras(batch: pa.RecordBatch) -> Iterable[dict[str, Any]]:
+    """What few rows have."""
+    if not {"timestamp", "headers"} & set(batch.schema.names):
+        return repeat({})
+    times, headers = _column(batch, "timestamp", _NOW), _column(batch, "headers", None)
+    return (
+        {"timestamp": time, "headers": [tuple(pair.values()) for pair in pairs or ()]}
+        for time, pairs in zip(times, headers, strict=False)
+    )
 
 
 class _Late(Exception):  # noqa: N818 - ends a block, nobody else sees it

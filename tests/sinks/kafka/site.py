@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import time
 import uuid
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -71,6 +72,7 @@ class Site:
         settings = {key.replace("_", "."): value for key, value in config.items()}
         topic = NewTopic(name, num_partitions=partitions, replication_factor=1, config=settings)
         self.admin.create_topics([topic])[name].result()
+        self._wait_until(lambda: self._is_led(name, partitions), f"{name} is there")
 
     def alter(self, name: str, **config: str) -> None:
         """Change the configuration of a topic."""
@@ -84,6 +86,21 @@ class Site:
     def delete(self, name: str) -> None:
         """Delete a topic."""
         self.admin.delete_topics([name])[name].result()
+        self._wait_until(lambda: name not in self.admin.list_topics().topics, f"{name} is gone")
+
+    def _is_led(self, name: str, partitions: int) -> bool:
+        """Whether each partition has somebody to write to."""
+        found = self.admin.list_topics().topics.get(name)
+        led = [] if found is None else [one for one in found.partitions.values() if one.leader >= 0]
+        return len(led) == partitions
+
+    def _wait_until(self, is_so: Callable[[], bool], what: str) -> None:
+        """Brokers hear of topics a little later than the controller answers."""
+        for _ in range(_PATIENCE):
+            if is_so():
+                return
+            time.sleep(0.05)
+        raise AssertionError(f"not in time: {what}")
 
     @property
     def markers(self) -> str:

@@ -97,8 +97,9 @@ def loader(site: Site, **options: Any) -> dict[str, Any]:
     return {"bootstrap_servers": site.broker.sasl_servers, "client": client | options}
 
 
-def test_a_wrong_password(site: Site) -> None:
+def test_a_wrong_password(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     """Is said to be one, and is not repeated."""
+    monkeypatch.setattr("filesink.sinks.kafka.topics.TIMEOUT", 3.0)
     error = refused(site, **loader(site, **{"sasl.password": "hunter2"}))
     assert (error.code, error.is_permanent) == ("KAFKA_LOGIN", True)
     assert "hunter2" not in str(error)
