@@ -7,7 +7,7 @@ Rules:
 2. Whether a transaction was committed whose answer was lost is not guessed. The session is over; the next one
    asks the cluster.
 3. A transaction holds whole files, their rows in order, and at its end the marker.
-4. The client takes records one by one, so ``Records`` loops over rows; there is nothing else in that loop. (Its
+4. The client takes records one by one, so ``Records`` loops over rows, and does nothing else there. (Its
    ``produce_batch`` wants a dictionary for each, which takes longer, and knows neither headers nor times.)
 """
 
