@@ -1,7 +1,7 @@
 r"""How fast are sinks other than that of files? PostgreSQL against ``psql \copy`` of the same rows.
 
 What ``CollectSink`` hands to a program is in ``collect``, a thousand tables are in ``many_tables``, letters
-of other threads in ``letters``.
+of other threads in ``letters``, a topic of Kafka in ``kafka_topic``.
 
 The server is started for it, on the loopback interface, with its own defaults but for prepared
 transactions. ``psql`` copies a CSV file that lies there, over one connection, into a table that is
@@ -27,6 +27,7 @@ from pyspark.sql import SparkSession
 
 from collect import compare_collect
 from filesink import PostgresSink, PostgresTable
+from kafka_topic import PACKAGE, compare_kafka
 from letters import compare_letters
 from many_tables import compare_tables
 from paired import Contender, compare, options, seconds
@@ -48,7 +49,7 @@ _ROWS = (
     "elt(1 + id % 4, 'DELIVER IN PERSON', 'COLLECT COD', 'NONE', 'TAKE BACK RETURN') AS status",
     "concat('note of row ', id, ', which is as long as most') AS note",
 )  # fmt: skip
-_PARTS = ("letters", "collect", "tables", "postgres")
+_PARTS = ("letters", "collect", "tables", "postgres", "kafka")
 _WAYS: dict[str, dict[str, Any]] = {"staged": {}, "prepared": {"commit": "prepared"}}
 
 
@@ -102,13 +103,15 @@ def main() -> None:
     wanted = {arguments.only} if arguments.only else set(_PARTS)
     if "letters" in wanted:
         compare_letters(arguments.rounds)
-    spark = start_spark()
+    spark = start_spark(**({"spark.jars.packages": PACKAGE} if "kafka" in wanted else {}))
     if "collect" in wanted:
         compare_collect(spark, arguments.rows, arguments.rounds)
     if "tables" in wanted:
         compare_tables(spark, arguments.rows, arguments.rounds)
     if "postgres" in wanted:
         _compare_postgres(spark, arguments)
+    if "kafka" in wanted:
+        compare_kafka(spark, arguments.rows, arguments.rounds)
     spark.stop()
 
 

@@ -38,7 +38,7 @@ _VERSION = 1
 _AT_ONCE = 10_000  # records
 _PAUSE = 0.05  # seconds that one look waits
 _PATIENCE = 600  # such looks without anything new
-#: The end of a partition; and that the user has no rights in a group: the client asks, this reader is in none.
+#: An end; and no rights in a group: the client asks for one, and this reader is in none.
 _NO_FAILURES = frozenset({KafkaError._PARTITION_EOF, KafkaError.GROUP_AUTHORIZATION_FAILED})
 
 
