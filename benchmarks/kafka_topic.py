@@ -12,7 +12,6 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-import pyspark
 from pyspark.sql import DataFrame, SparkSession
 
 from filesink import KafkaSink
@@ -23,8 +22,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from tests.sinks.kafka.broker import Broker, running
 from tests.sinks.kafka.site import Site
 
-#: Spark's own sink, which is fetched by its Ivy.
-PACKAGE = f"org.apache.spark:spark-sql-kafka-0-10_2.13:{pyspark.__version__}"
+#: Spark's own sink, which its Ivy fetches: the newest that there is.
+PACKAGE = "org.apache.spark:spark-sql-kafka-0-10_2.13:4.2.0"
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
 ROWS = 200
-FEW, MANY = 1, 100  # kills
+KILLS = 100
 
 
 @pytest.fixture
@@ -94,10 +94,11 @@ def test_a_stream_and_its_replay(spark: SparkSession, site: Site) -> None:
     assert site.staged() == []
 
 
-@pytest.mark.timeout(600 + 120 * MANY)
-@pytest.mark.parametrize("kills", [FEW, pytest.param(MANY, marks=pytest.mark.nightly)])
+@pytest.mark.nightly
+@pytest.mark.timeout(600 + 120 * KILLS)
+@pytest.mark.parametrize("kills", [1, KILLS])
 def test_every_row_once_whatever_is_killed(site: Site, kills: int) -> None:
-    """Kills of workers, JVM, driver and broker at random moments."""
+    """Kills of workers, JVM, driver and broker at random moments; see ``test_kills`` for each change."""
     seed = time.time_ns()
     print("seed", seed)  # noqa: T201 - shown if the test fails
     moments = random.Random(seed)  # noqa: S311 - moments, not secrets

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-from confluent_kafka import Consumer, IsolationLevel, KafkaError, Message, TopicPartition
+from confluent_kafka import Consumer, IsolationLevel, KafkaError, KafkaException, Message, TopicPartition
 from confluent_kafka.admin import (
     AdminClient,
     AlterConfigOpType,
@@ -34,6 +34,13 @@ from tests.fakes import FakeJob, micro_batch
 from tests.sinks.kafka.broker import Broker
 
 _PATIENCE = 2_400  # looks of 0.05 s
+#: What a broker says that has just been started, until it knows all that its clients know.
+_PASSING = frozenset(
+    {
+        *(KafkaError.UNKNOWN_LEADER_EPOCH, KafkaError.FENCED_LEADER_EPOCH, KafkaError.LEADER_NOT_AVAILABLE),
+        KafkaError.NOT_LEADER_FOR_PARTITION,
+    }
+)
 SCHEMA = pa.schema([("key", pa.string()), ("value", pa.string())])
 
 
@@ -140,8 +147,18 @@ class Site:
         """Where each partition that is not empty ends, open transactions included."""
         found = self.admin.list_topics(topic).topics[topic].partitions
         asked = {TopicPartition(topic, one): OffsetSpec.latest() for one in found}
-        ends = self.admin.list_offsets(asked, isolation_level=IsolationLevel.READ_UNCOMMITTED)
-        numbers = {place.partition: future.result().offset for place, future in ends.items()}
+        numbers: dict[int, int] = {}
+
+        def is_told() -> bool:
+            told = self.admin.list_offsets(asked, isolation_level=IsolationLevel.READ_UNCOMMITTED)
+            try:
+                numbers.update({place.partition: future.result().offset for place, future in told.items()})
+            except KafkaException as error:
+                if error.args[0].code() not in _PASSING:
+                    raise
+            return len(numbers) == len(asked)
+
+        self._wait_until(is_told, f"ends of {topic}")
         return {place: end for place, end in numbers.items() if end}
 
     def cluster(self, **options: Any) -> KafkaCluster:
@@ -210,7 +227,9 @@ def _read(consumer: Consumer, topic: str, ends: dict[int, int]) -> list[Message]
             if message.error() is None:
                 found.append(message)
                 continue
-            assert message.error().code() == KafkaError._PARTITION_EOF, message.error()
+            assert message.error().code() in {KafkaError._PARTITION_EOF, *_PASSING}, message.error()
+            if message.error().code() != KafkaError._PARTITION_EOF:
+                continue
             if message.offset() >= ends.get(message.partition(), 0):
                 ends = {place: end for place, end in ends.items() if place != message.partition()}
         if not ends:

@@ -18,12 +18,13 @@ from tests.sinks.kafka.site import Site
 
 Drive = Callable[[Run], str]
 FEW, MANY = 1, 60  # kills of each test and kind; there are four of these
-KILLS = pytest.mark.parametrize("kills", [FEW, pytest.param(MANY, marks=pytest.mark.nightly)])
+NIGHTLY = pytest.mark.nightly
+KILLS = pytest.mark.parametrize("kills", [FEW, pytest.param(MANY, marks=NIGHTLY)])
 #: How many bytes a transaction has: all files of an epoch go with one, or each with its own.
 KINDS = {"an epoch at once": 1 << 20, "file by file": 1}
 SIDES = ("before", "after", "during")
 
-pytestmark = [pytest.mark.slow, pytest.mark.parametrize("kind", KINDS)]
+pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(scope="module")
@@ -77,6 +78,7 @@ def moments(site: Site, kind: str, drive: Drive, kills: int) -> Iterator[dict[st
 
 
 @KILLS
+@pytest.mark.parametrize("kind", KINDS)
 def test_a_driver_dies(site: Site, drive: Drive, kind: str, kills: int) -> None:
     """At any step, of a task or its own, and the next one at another. Its successor has other partitions."""
     for moment in moments(site, kind, drive, kills):
@@ -89,6 +91,7 @@ def test_a_driver_dies(site: Site, drive: Drive, kind: str, kills: int) -> None:
 
 
 @KILLS
+@pytest.mark.parametrize("kind", [pytest.param("an epoch at once", marks=NIGHTLY), "file by file"])
 def test_a_broker_dies(site: Site, drive: Drive, kind: str, kills: int) -> None:
     """At any step. The driver goes on when the broker is back, or fails and is started again."""
     broker: Broker = site.broker
