@@ -76,8 +76,9 @@ from filesink.sink_directory.directory import SinkDirectory
 from filesink.sink_directory.epochs import Epoch
 from filesink.sink_directory.live_files import LiveFile
 from filesink.sink_directory.opening import adopt, open  # noqa: A004 - as gzip.open
-from filesink.sink_directory.sink_states import SinkState
+from filesink.sink_directory.sink_states import HeldPart, SinkState
 from filesink.sink_directory.snapshot import Snapshot
+from filesink.sink_directory.status import PathStatus
 from filesink.sinks.asynchronous import Sending
 from filesink.sinks.doors import SinkReport, SparkSink
 from filesink.sinks.http.service import HttpAnswer, HttpService
@@ -153,6 +154,7 @@ __all__ = [
     "FinishedFile",
     "FormatError",
     "GlueCatalog",
+    "HeldPart",
     "HiveMetastore",
     "HttpAnswer",
     "HttpService",
@@ -178,6 +180,7 @@ __all__ = [
     "PartFileInfo",
     "PartitionCommit",
     "PartitionPolicy",
+    "PathStatus",
     "PostgresServer",
     "PostgresSink",
     "PostgresTable",
