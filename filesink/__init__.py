@@ -68,6 +68,8 @@ from filesink.metastore.policies import (
     SuccessFilePolicy,
 )
 from filesink.naming import OutputFileConfig
+from filesink.operations.fsck.check import fsck
+from filesink.operations.fsck.finding import Finding, FsckReport
 from filesink.parts.dead_letters import DeadLetters
 from filesink.parts.part_file import PartFileInfo
 from filesink.parts.rolling import CheckpointRollingPolicy, RollingPolicy
@@ -151,8 +153,10 @@ __all__ = [
     "FileSplit",
     "FileSplitAssignerProvider",
     "FilesinkError",
+    "Finding",
     "FinishedFile",
     "FormatError",
+    "FsckReport",
     "GlueCatalog",
     "HeldPart",
     "HiveMetastore",
@@ -223,6 +227,7 @@ __all__ = [
     "XmlWriterFactory",
     "adopt",
     "bounded",
+    "fsck",
     "open",
     "register",
 ]

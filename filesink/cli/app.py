@@ -7,6 +7,7 @@ import typer
 from filesink.cli.command import add
 from filesink.cli.commands.epochs import log, show
 from filesink.cli.commands.files import du, files, ls
+from filesink.cli.commands.fsck import fsck
 from filesink.cli.commands.status import status
 from filesink.cli.commands.versions import diff, schema
 
@@ -26,6 +27,7 @@ for function, name in (
     (schema, "schema"),
     (show, "show"),
     (diff, "diff"),
+    (fsck, "fsck"),
 ):
     add(app, function, name=name)
 

@@ -1,4 +1,4 @@
-"""The two doors of this room: ``open`` reads what a path holds, ``adopt`` makes its inventory."""
+"""The doors of this room: ``open`` reads what a path holds, ``adopt`` makes its inventory."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def open(  # noqa: A001 - as in gzip and zipfile: it is called filesink.open
         ConfigError: ``NO_PATH``, there is nothing; ``NO_SINK``, no sink has written there, and the message
             names sinks nearby; or the path or the options cannot be used.
     """
-    return SinkDirectory(_site=_site(path, storage_options))
+    return SinkDirectory(_site=site_of(path, storage_options))
 
 
 def is_sink_directory(path: str | PathLike[str], storage_options: Mapping[str, Any] | None = None) -> bool:
@@ -61,12 +61,13 @@ def adopt(path: str | PathLike[str], storage_options: Mapping[str, Any] | None =
         StateError: ``AT_WORK``, an epoch is decided but does not complete; ``CONCURRENT``, call again.
         StateCorruptError: a ledger is damaged.
     """
-    site = _site(path, storage_options)
+    site = site_of(path, storage_options)
     Adoption(site.store, clock=site.clock, ids=SystemIds()).run()
     return SinkDirectory(_site=site)
 
 
-def _site(path: str | PathLike[str], storage_options: Mapping[str, Any] | None) -> Site:
+def site_of(path: str | PathLike[str], storage_options: Mapping[str, Any] | None) -> Site:
+    """The base path, if a sink has written there; raises as ``open``."""
     options = {} if storage_options is None else storage_options
     address, clock = StoreAddress(base_path=spelling(path), storage_options=options), SystemClock()
     store = RetryingStore(address(), clock)
