@@ -5,9 +5,13 @@ from __future__ import annotations
 import typer
 
 from filesink.cli.command import add
+from filesink.cli.commands.changes import adopt, finish, recover, sweep
+from filesink.cli.commands.compact import compact
 from filesink.cli.commands.epochs import log, show
 from filesink.cli.commands.files import du, files, ls
 from filesink.cli.commands.fsck import fsck
+from filesink.cli.commands.publish import publish
+from filesink.cli.commands.repair import repair
 from filesink.cli.commands.status import status
 from filesink.cli.commands.versions import diff, schema
 
@@ -28,6 +32,13 @@ for function, name in (
     (show, "show"),
     (diff, "diff"),
     (fsck, "fsck"),
+    (repair, "repair"),
+    (recover, "recover"),
+    (finish, "finish"),
+    (sweep, "sweep"),
+    (compact, "compact"),
+    (adopt, "adopt"),
+    (publish, "publish"),
 ):
     add(app, function, name=name)
 

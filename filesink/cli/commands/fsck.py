@@ -77,5 +77,5 @@ def _print_kind(call: Call, code: str, found: Sequence[Finding], shown: int | No
         call.line(f"  {finding.path or '.'}: {finding.detail}")
     if shown is not None and len(found) > shown:
         call.line(f"  and {len(found) - shown:,} more; --all has them")
-    call.line(f"-> {first.mend}")
+    call.line(f"-> {first.mend}" if len(found) == 1 else f"-> {first.mend_all}")
     call.line()

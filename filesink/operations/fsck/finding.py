@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import shlex
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from filesink.operations.fsck.kinds import KINDS, Kind
@@ -38,8 +39,21 @@ class Finding:
     @property
     def mend(self) -> str:
         """What to do about it, with the commands."""
-        base = shlex.quote(self.base_path)
-        return self._kind.mend.replace("PATH", base).replace("FILE", shlex.quote(self.path) or base)
+        return self._filled({"PATH": self.base_path, "FILE": self.path or "."})
+
+    @property
+    def mend_all(self) -> str:
+        """The same for all findings with this code: ``FILE`` stands for the path of each."""
+        return self._filled({"PATH": self.base_path})
+
+    def _filled(self, names: Mapping[str, str]) -> str:
+        words = "|".join(names)
+        return re.sub(rf"\b({words})\b", lambda found: shlex.quote(names[found[0]]), self._kind.mend)
+
+    @property
+    def command(self) -> str:
+        """The command that mends it without losing anything; ``""`` if somebody has to decide."""
+        return self._kind.command
 
     @property
     def _kind(self) -> Kind:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
 from types import MappingProxyType
-from typing import Final
+from typing import Final, Literal
 
 
 class Severity(Enum):
@@ -17,6 +17,9 @@ class Severity(Enum):
     NOTE = "note"  # passes by itself
 
 
+_Command = Literal["", "recover", "adopt", "sweep"]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Kind:
     """One thing that can be wrong.
@@ -25,27 +28,29 @@ class Kind:
         severity: see there.
         meaning: a sentence for who has never seen it.
         mend: what to do; ``PATH`` stands for the base path, ``FILE`` for the file.
+        command: the command that does it without losing anything; ``""`` if somebody has to decide.
     """
 
     severity: Severity
     meaning: str
     mend: str
+    command: _Command = ""
 
 
-def _damage(meaning: str, mend: str) -> Kind:
-    return Kind(severity=Severity.DAMAGE, meaning=meaning, mend=mend)
+def _damage(meaning: str, mend: str, command: _Command = "") -> Kind:
+    return Kind(severity=Severity.DAMAGE, meaning=meaning, mend=mend, command=command)
 
 
-def _warning(meaning: str, mend: str) -> Kind:
-    return Kind(severity=Severity.WARNING, meaning=meaning, mend=mend)
+def _warning(meaning: str, mend: str, command: _Command = "") -> Kind:
+    return Kind(severity=Severity.WARNING, meaning=meaning, mend=mend, command=command)
 
 
-def _note(meaning: str, mend: str) -> Kind:
-    return Kind(severity=Severity.NOTE, meaning=meaning, mend=mend)
+def _note(meaning: str, mend: str, command: _Command = "") -> Kind:
+    return Kind(severity=Severity.NOTE, meaning=meaning, mend=mend, command=command)
 
 
 _RESTORE: Final = "restore FILE from a backup, then filesink recover PATH"
-_ADOPT: Final = "filesink adopt PATH"
+_ADOPT: Final = ("filesink adopt PATH", "adopt")
 _BY_HAND: Final = "move FILE to a place outside of PATH"
 
 #: By code, in the order in which they are looked for.
@@ -121,38 +126,39 @@ KINDS: Final[Mapping[str, Kind]] = MappingProxyType(
         "EPOCH_UNFINISHED": _warning(
             "An epoch was decided more than ten minutes ago and is not complete: its driver has died, or hangs.",
             "start its query again, or filesink recover PATH",
+            "recover",
         ),
         "EPOCH_AT_WORK": _note(
             "An epoch is decided and not complete yet.", "wait; if it stays so, filesink recover PATH"
         ),
         # Inventory.
         "INVENTORY_MISSING": _warning(
-            "The path has no inventory: an older release has written it, or it was removed.", _ADOPT
+            "The path has no inventory: an older release has written it, or it was removed.", *_ADOPT
         ),
-        "INVENTORY_ADOPTING": _warning("An adoption runs, or was interrupted. Nobody can read.", _ADOPT),
-        "MARK_DAMAGED": _damage("A mark of the inventory cannot be read.", _ADOPT),
-        "MARK_MISSING": _damage("A mark of the inventory is gone.", _ADOPT),
+        "INVENTORY_ADOPTING": _warning("An adoption runs, or was interrupted. Nobody can read.", *_ADOPT),
+        "MARK_DAMAGED": _damage("A mark of the inventory cannot be read.", *_ADOPT),
+        "MARK_MISSING": _damage("A mark of the inventory is gone.", *_ADOPT),
         "MARK_FOREIGN": _damage(
-            "A mark does not follow the one before it: it is that of another inventory.", _ADOPT
+            "A mark does not follow the one before it: it is that of another inventory.", *_ADOPT
         ),
-        "SEGMENT_DAMAGED": _damage("A segment of the inventory has another size or checksum.", _ADOPT),
-        "SEGMENT_MISSING": _damage("A segment of the inventory is gone.", _ADOPT),
-        "ENTRY_DAMAGED": _damage("The entry of a version cannot be read.", _ADOPT),
-        "ENTRY_MISSING": _damage("A version has no entry, and a later one has.", _ADOPT),
-        "ENTRY_FOREIGN": _damage("The entry of a version is that of another one: it was copied here.", _ADOPT),
-        "SCHEMA_MISSING": _damage("Columns that the inventory names are gone.", _ADOPT),
-        "SCHEMA_DAMAGED": _damage("Columns that the inventory names cannot be read.", _ADOPT),
+        "SEGMENT_DAMAGED": _damage("A segment of the inventory has another size or checksum.", *_ADOPT),
+        "SEGMENT_MISSING": _damage("A segment of the inventory is gone.", *_ADOPT),
+        "ENTRY_DAMAGED": _damage("The entry of a version cannot be read.", *_ADOPT),
+        "ENTRY_MISSING": _damage("A version has no entry, and a later one has.", *_ADOPT),
+        "ENTRY_FOREIGN": _damage("The entry of a version is that of another one: it was copied here.", *_ADOPT),
+        "SCHEMA_MISSING": _damage("Columns that the inventory names are gone.", *_ADOPT),
+        "SCHEMA_DAMAGED": _damage("Columns that the inventory names cannot be read.", *_ADOPT),
         "VERSION_MISSING": _damage(
-            "An epoch is complete and has no version: readers by versions do not see its rows.", _ADOPT
+            "An epoch is complete and has no version: readers by versions do not see its rows.", *_ADOPT
         ),
-        "VERSION_DOUBLED": _damage("An epoch has two versions: who follows the path sees it twice.", _ADOPT),
+        "VERSION_DOUBLED": _damage("An epoch has two versions: who follows the path sees it twice.", *_ADOPT),
         "LEDGER_REPLACED": _damage(
             "The ledger has another epoch in a place than the inventory has seen there: it was replaced by an "
             "older copy and went on.",
             "compare both with a backup; then filesink adopt PATH",
         ),
         "INVENTORY_DISAGREES": _damage(
-            "Rows or size of a file are other ones in the inventory than in the record of its epoch.", _ADOPT
+            "Rows or size of a file are other ones in the inventory than in the record of its epoch.", *_ADOPT
         ),
         # Files.
         "FILE_LOST": _damage(
@@ -194,6 +200,7 @@ KINDS: Final[Mapping[str, Kind]] = MappingProxyType(
         "FILE_LEFT": _note(
             "A replaced file could not be removed yet: who lists the directory sees its rows twice.",
             "let its user remove files there; the next epoch, or filesink recover PATH, tries again",
+            "recover",
         ),
         "BASE_NESTED": _damage(
             "A directory with files of this path has become a base path of its own: sinks of this one do not "
@@ -210,12 +217,13 @@ KINDS: Final[Mapping[str, Kind]] = MappingProxyType(
             "restore FILE from a backup; or filesink recover PATH --lost rewrite, or --lost accept",
         ),
         "GARBAGE": _warning(
-            "A hidden file that nothing can refer to any more takes up space.", "filesink sweep PATH"
+            "A hidden file that nothing can refer to any more takes up space.", "filesink sweep PATH", "sweep"
         ),
         "HIDDEN_OLD": _note(
             "A hidden file of a sink without a ledger, or of an epoch that was never decided, is older than "
             "seven days.",
             "filesink sweep PATH",
+            "sweep",
         ),
         # All.
         "NEWER_RELEASE": _warning(
