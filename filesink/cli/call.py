@@ -138,7 +138,9 @@ def ending(call: Call) -> Iterator[None]:
             if call.debug:
                 raise
             # Not its text, which may hold a value of a record.
-            what = f"this should not happen ({type(error).__name__}); please report it with what --debug shows"
+            what = (
+                f"this should not happen ({type(error).__name__}); please report it with what --debug shows"
+            )
             _fail(call, what, Exit.COULD_NOT_LOOK, code="INTERNAL")
 
 
@@ -186,8 +188,8 @@ def chains_of(states: Sequence[filesink.SinkState], uid: str | None, path: str) 
     if not found:
         known = ", ".join(f"'{name}'" for name in sorted({state.uid or state.id for state in states}))
         raise ConfigError(
-            f"no sink with uid '{uid}' has written to '{path}'; those that have: {known}. Pass one of them as "
-            "--uid",
+            f"no sink with uid '{uid}' has written to '{path}'; those that have: {known}. Pass one of them "
+            "as --uid",
             code="NO_SINK",
         )
     return found

@@ -1,5 +1,4 @@
-"""Storage options as a command line has them: ``name=value``, and a file, so that no secret is in a list of
-processes."""
+"""Storage options of a command line: ``name=value``, and a file, so that no list of processes has secrets."""
 
 from __future__ import annotations
 
@@ -51,4 +50,6 @@ def _value(text: str) -> Any:
     """Numbers and truth values of options are no text."""
     if text in _WORDS:
         return _WORDS[text]
-    return int(text) if text.isascii() and text.isdigit() and len(text) < 19 and text == str(int(text)) else text
+    return (
+        int(text) if text.isascii() and text.isdigit() and len(text) < 19 and text == str(int(text)) else text
+    )

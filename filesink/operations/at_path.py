@@ -1,4 +1,4 @@
-"""What can be done to the sinks of a path by who knows the path only, and has neither their program nor Spark.
+"""What can be done to the sinks of a path by who knows the path only: neither their program nor Spark.
 
 Rules:
 1. What needs a format, such as writing, is not here: recovery and finishing move and join files, whatever is
@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
-from os import PathLike
 from typing import Any, Literal
 
 from filesink.arguments import choice
@@ -177,7 +176,8 @@ class PathOperations:
             )
         if missing := sorted(set(buckets) - found.keys()):
             raise ConfigError(
-                f"'{self.path}' has no live files in '{missing[0]}'; nothing was announced", code="NO_DIRECTORY"
+                f"'{self.path}' has no live files in '{missing[0]}'; nothing was announced",
+                code="NO_DIRECTORY",
             )
         return [one for bucket, one in sorted(found.items()) if not buckets or bucket in buckets]
 
@@ -194,10 +194,15 @@ class PathOperations:
         now_ms = SystemClock().now_ms()
         values = [
             Announcement(
-                bucket=one.bucket, first_seen_ms=now_ms, slot=0, files=one.files, rows=one.rows or 0, size=one.bytes
+                bucket=one.bucket,
+                first_seen_ms=now_ms,
+                slot=0,
+                files=one.files,
+                rows=one.rows or 0,
+                size=one.bytes,
             )
             for one in planned
-        ]  # fmt: skip
+        ]
         with closing(committer):
             left = committer.restore_commit(values)
         if left:
@@ -241,7 +246,7 @@ class PathOperations:
 
 
 def operations_at(
-    path: str | PathLike[str],
+    path: str,
     storage_options: Mapping[str, Any] | None = None,
     *,
     uid: str | None = None,
@@ -272,5 +277,6 @@ def _not_announced(left: int, planned: int, failure: Exception | None) -> Filesi
     if isinstance(failure, FilesinkError):
         return failure
     return MetastoreError(
-        f"{left} of {planned} partitions could not be announced; the log says why. Call it again", code="RETRY"
+        f"{left} of {planned} partitions could not be announced; the log says why. Call it again",
+        code="RETRY",
     )

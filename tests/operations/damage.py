@@ -1,5 +1,7 @@
 """Every kind of damage that ``fsck`` knows, each done to a directory by hand, as people and disks do it."""
 
+# ruff: noqa: D103 - what a function does to a path is in its name
+
 from __future__ import annotations
 
 import os
@@ -132,7 +134,7 @@ def marks(base: Path) -> list[Path]:
 
 
 def segment(base: Path) -> Path:
-    return sorted((base / INVENTORY).glob("*.files"))[0]
+    return min((base / INVENTORY).glob("*.files"))
 
 
 def flip(path: Path) -> None:
@@ -437,15 +439,13 @@ def file_doubled_elsewhere(base: Path) -> Path:
 
 def file_unknown(base: Path) -> Path:
     path = live(base)[0]
-    # Of the same sink and slot, with another random end.
-    name = path.name.replace(path.name[-20:-10], "0123456789"[: len(path.name[-20:-10])])
     other = path.with_name(_other_part(path.name))
-    assert name
     pq.write_table(pa.table({"value": ["x" * 99]}), other)
     return other
 
 
 def _other_part(name: str) -> str:
+    """A name of the same sink and slot, with another random end."""
     head, _, tail = name.rpartition("-")
     return f"{head[:-4]}0bad-{tail}"
 

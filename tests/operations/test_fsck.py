@@ -34,6 +34,8 @@ def originals(tmp_path_factory: pytest.TempPathFactory) -> dict[Callable[[Path],
 
 @pytest.fixture
 def copied(originals: dict[Callable[[Path], Written], Path], tmp_path: Path) -> Callable[[object], Path]:
+    """Makes a copy of a path, to be damaged."""
+
     def copy(make: object) -> Path:
         shutil.copytree(originals[make].parent, tmp_path / "copy")  # type: ignore[index]
         return tmp_path / "copy" / "base"
@@ -49,6 +51,7 @@ def check(base: Path, depth: str = "deep", now_ms: int | None = None) -> FsckRep
 
 
 def everything(base: Path) -> dict[str, tuple[bytes, int]]:
+    """Bytes and times of all files."""
     files = (path for path in base.rglob("*") if path.is_file() and not path.is_symlink())
     return {str(path): (path.read_bytes(), path.stat().st_mtime_ns) for path in files}
 
@@ -56,7 +59,7 @@ def everything(base: Path) -> dict[str, tuple[bytes, int]]:
 @pytest.mark.parametrize("make", [whole, with_open_parts])
 @pytest.mark.parametrize("depth", ["quick", "ends", "deep"])
 def test_nothing_is_found_where_nothing_is_wrong(copied, make: object, depth: str) -> None:
-    """Not even a note, at any depth, on several sinks with overwrites, folds and open parts; a copy is fine."""
+    """Not even a note, at any depth, on sinks with overwrites, folds and open parts; a copy is fine."""
     base = copied(make)
     report = filesink.fsck(base, depth=depth)
     assert report.findings == ()

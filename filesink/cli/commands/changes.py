@@ -41,7 +41,7 @@ class AnnounceChoice(StrEnum):
     SKIP = "skip"
 
 
-def recover(  # noqa: PLR0913 - options of a command line
+def recover(
     call: Call,
     path: PathArgument,
     uid: UidOption = None,
@@ -135,7 +135,8 @@ def _finishing(held: list[HeldPart]) -> Planned:
         title=f"{count(len(held), 'file')} to make visible: {count(rows, 'row')}, {size_text(size)}",
         columns=("sink", "directory", "kind", ">rows", ">size"),
         rows=[
-            (part.sink, part.bucket or ".", part.kind, count(part.rows), size_text(part.bytes)) for part in held
+            (part.sink, part.bucket or ".", part.kind, count(part.rows), size_text(part.bytes))
+            for part in held
         ],
         is_empty=not held,
         value=held,
@@ -180,8 +181,8 @@ def adopt(call: Call, path: PathArgument, yes: YesOption = False) -> None:
     carry_out(
         call,
         Planned(
-            title=f"{_inventory(directory)}; all directories would be listed, and what they hold would be its "
-            "next version",
+            title=f"{_inventory(directory)}; all directories would be listed, and what they hold would be "
+            "its next version",
             is_empty=False,
             value={"path": directory.path},
         ),

@@ -35,7 +35,8 @@ def compact(
         str | None, typer.Option("--bucket", metavar="DIRECTORY", help="Only this directory below PATH.")
     ] = None,
     target_size: Annotated[
-        str, typer.Option("--target-size", metavar="SIZE", help="Of merged files; as large ones are left alone.")
+        str,
+        typer.Option("--target-size", metavar="SIZE", help="Of merged files; as large ones are left alone."),
     ] = "128MiB",
     reader_grace: Annotated[
         str,
@@ -45,7 +46,8 @@ def compact(
         FormatChoice | None, typer.Option("--format", help="Of the files; by default, what their names say.")
     ] = None,
     compression: Annotated[
-        str | None, typer.Option("--compression", help="Of Parquet; by default, that of a file that is there.")
+        str | None,
+        typer.Option("--compression", help="Of Parquet; by default, that of a file that is there."),
     ] = None,
     yes: YesOption = False,
 ) -> None:
@@ -76,7 +78,8 @@ def compact(
 def _planned(plan: CompactionPlan) -> Planned:
     expired = f", {count(len(plan.expired), 'merged file')} to remove" if plan.expired else ""
     return Planned(
-        title=f"{count(plan.files, 'file')} ({size_text(plan.bytes)}) to merge into {len(plan.groups):,}{expired}",
+        title=f"{count(plan.files, 'file')} ({size_text(plan.bytes)}) to merge into {len(plan.groups):,}"
+        f"{expired}",
         columns=(">files", ">size", "directory"),
         rows=[
             (count(len(group.files)), size_text(sum(file.size for file in group.files)), group.bucket or ".")

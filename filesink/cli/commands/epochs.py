@@ -33,7 +33,7 @@ def log(
 ) -> None:
     """The epochs of all sinks of PATH, in the order of their versions."""
     whole_number(limit, name="--limit")
-    if not 0 < interval < 86_400:  # noqa: PLR2004 - a day
+    if not 0 < interval < 86_400:
         raise ConfigError("--interval must be more than 0 and less than a day", code="BAD_VALUE")
     directory = call.open(path)
     chains = chains_of(directory.sinks(), uid, directory.path)

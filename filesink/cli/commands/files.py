@@ -60,7 +60,9 @@ def files(
             typer.echo(clean(whole))
 
 
-def _live(directory: SinkDirectory, bucket: str | None, uid: str | None, at: int | None) -> Iterator[LiveFile]:
+def _live(
+    directory: SinkDirectory, bucket: str | None, uid: str | None, at: int | None
+) -> Iterator[LiveFile]:
     chains = chains_of(directory.sinks(), uid, directory.path) if uid is not None else None
     snapshot = directory.snapshot() if at is None else directory.snapshot(at=whole_number(at, name="--at"))
     below = None if bucket is None else bucket.strip("/")
@@ -68,8 +70,8 @@ def _live(directory: SinkDirectory, bucket: str | None, uid: str | None, at: int
     first = next(found, None)
     if first is None and below:
         raise ConfigError(
-            f"version {snapshot.version} of '{directory.path}' has no files in '{below}'; filesink du lists the "
-            "directories that have some",
+            f"version {snapshot.version} of '{directory.path}' has no files in '{below}'; filesink du lists "
+            "the directories that have some",
             code="NO_DIRECTORY",
         )
     some = [] if first is None else [first]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import groupby
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -32,16 +32,18 @@ def fsck(
 ) -> None:
     """What is wrong with PATH, what it means, and the command that mends it.
 
-    Compares ledgers, inventory, directories and the ends of files. Changes nothing, and may run beside writers.
+    Compares ledgers, inventory, directories and the ends of files. Changes nothing; may run beside writers.
     Exits with 1 if something has to be done; notes do not count.
     """
     if quick and deep:
         raise ConfigError("--quick and --deep exclude each other", code="CONFLICT")
-    depth = "quick" if quick else "deep" if deep else "ends"
+    depth: Literal["quick", "ends", "deep"] = "quick" if quick else "deep" if deep else "ends"
     with call.progress() as steps:
         report = filesink.fsck(path, call.options, depth=depth, progress=steps)
     if call.json:
-        call.show({**plain(report), "is_good": report.is_good, "findings": list(map(_object, report.findings))})
+        call.show(
+            {**plain(report), "is_good": report.is_good, "findings": list(map(_object, report.findings))}
+        )
     else:
         _print(call, report, None if show_all else _SHOWN)
     if not report.is_good:

@@ -46,7 +46,10 @@ def publish(
         Planned(
             title=f"{count(len(planned), 'partition')} to announce",
             columns=(">files", ">rows", ">size", "partition"),
-            rows=[(count(one.files), count(one.rows), size_text(one.bytes), one.bucket or ".") for one in planned],
+            rows=[
+                (count(one.files), count(one.rows), size_text(one.bytes), one.bucket or ".")
+                for one in planned
+            ],
             is_empty=not planned,
             value=planned,
         ),

@@ -16,7 +16,7 @@ from filesink.operations.at_path import operations_at
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Repair:
-    """Commands in their order, each with the findings that it mends, and findings that nobody but you can mend."""
+    """Commands in their order, each with the findings that it mends, and what only a person can mend."""
 
     commands: dict[str, list[Finding]]
     others: list[Finding]
@@ -37,7 +37,10 @@ def repair(call: Call, path: PathArgument, yes: YesOption = False) -> None:
             f"{len(found.others):,} by hand only",
             columns=("by", ">findings", "such as"),
             rows=[
-                *((f"filesink {name}", count(len(some)), _such_as(some)) for name, some in found.commands.items()),
+                *(
+                    (f"filesink {name}", count(len(some)), _such_as(some))
+                    for name, some in found.commands.items()
+                ),
                 *([("hand", count(len(found.others)), _such_as(found.others))] if found.others else []),
             ],
             is_empty=not found.commands,

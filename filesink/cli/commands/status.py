@@ -57,8 +57,10 @@ def _print(call: Call, found: PathStatus, sinks: list[SinkState], held: list[Hel
             f"in {found.buckets:,} of its directories"
         )
         if found.small_files:
-            small = f"{count(found.small_files, 'file')} ({found.small_share:.0%}, {size_text(found.small_bytes)})"
-            call.line(f"smaller than {size_text(found.small_below)}: {small}")
+            call.line(
+                f"smaller than {size_text(found.small_below)}: {count(found.small_files, 'file')} "
+                f"({found.small_share:.0%}, {size_text(found.small_bytes)})"
+            )
     call.line()
     show_table(
         call,
@@ -115,5 +117,5 @@ def _reasons(sinks: list[SinkState], held: list[HeldPart]) -> Iterator[str]:
                 "died; then its next start completes it, or filesink recover"
             )
         if state.waiting_partitions:
-            shown = ", ".join(state.waiting_partitions[:3])
-            yield f"{state.id}: {count(len(state.waiting_partitions), 'partition')} to be announced later: {shown}"
+            number, some = len(state.waiting_partitions), ", ".join(state.waiting_partitions[:3])
+            yield f"{state.id}: {count(number, 'partition')} to be announced later, such as {some}"

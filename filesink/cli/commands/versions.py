@@ -8,7 +8,7 @@ from typing import Annotated
 import pyarrow as pa
 import typer
 
-from filesink import LiveFile, SinkDirectory, Snapshot, StateError
+from filesink import Epoch, LiveFile, SinkDirectory, Snapshot, StateError
 from filesink.cli.call import Call
 from filesink.cli.command import PathArgument, whole_number
 from filesink.cli.tables import show_table
@@ -29,7 +29,9 @@ def diff(call: Call, path: PathArgument, one: _Version, other: _Version) -> None
     if call.json:
         call.show({"from": one, "to": other, "added": added, "removed": removed, "columns": columns})
         return
-    call.line(f"from version {one} to version {other}: {_sum(added, '+')}, {_sum(removed, '-')}", style="bold")
+    call.line(
+        f"from version {one} to version {other}: {_sum(added, '+')}, {_sum(removed, '-')}", style="bold"
+    )
     for column in columns:
         call.line(column)
     show_table(call, ("", ">rows", ">size", "file"), _rows(added, removed))
@@ -97,19 +99,19 @@ def _null(field: pa.Field[pa.DataType]) -> str:
 
 def _print_history(call: Call, directory: SinkDirectory) -> None:
     schemas = directory.schemas()
-    first = {}
+    first: dict[str, Epoch] = {}
     for epoch in directory.epochs():
         if epoch.schema and epoch.schema not in first:
             first[epoch.schema] = epoch
     before = pa.schema([])
     for name, found in schemas.items():
-        epoch = first.get(name)
+        begun = first.get(name)
         changes = list(_changes(before, found))
         if call.json:
-            since = None if epoch is None else epoch.version
-            call.show({"id": name, "since": since, "columns": _columns(found), "changes": changes})
+            version = None if begun is None else begun.version
+            call.show({"id": name, "since": version, "columns": _columns(found), "changes": changes})
         else:
-            since = "" if epoch is None else f"since version {epoch.version}, {time(epoch.visible)} "
+            since = "" if begun is None else f"since version {begun.version}, {time(begun.visible)} "
             call.line(f"{since}({clean(name)})", style="bold")
             for change in changes:
                 call.line(f"  {change}")

@@ -180,7 +180,9 @@ def _at_work(chain: SeenChain, now_ms: int) -> Iterator[Draft]:
         if record is not None and chain.sink_id != COMPACTION:
             late = now_ms - record.decided_ms > _PATIENCE_MS
             path = f"{LEDGER_ROOT}/{chain.sink_id}/{slot:012d}.record"
-            yield Draft("EPOCH_UNFINISHED" if late else "EPOCH_AT_WORK", path, f"epoch {slot} of '{chain.sink_id}'")
+            yield Draft(
+                "EPOCH_UNFINISHED" if late else "EPOCH_AT_WORK", path, f"epoch {slot} of '{chain.sink_id}'"
+            )
 
 
 def _claims(store: Store) -> Iterator[Draft]:

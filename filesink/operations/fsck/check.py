@@ -183,5 +183,3 @@ def _there(known: Known, look: Look) -> Iterator[LiveFile]:
 
 def _place(draft: Draft) -> tuple[int, int, str]:
     return _WORST.index(KINDS[draft.code].severity), _ORDER.index(draft.code), draft.path
-
-

@@ -1,4 +1,4 @@
-"""Opens files: whether they end as they should, how many rows they have, and, if asked, every byte of them."""
+"""Opens files: whether they end as they should, how many rows they have, and, if asked, all of them."""
 
 from __future__ import annotations
 
@@ -102,7 +102,11 @@ def _ends_orc(file: BinaryIO) -> int:
 
 
 def _ends_arrow(file: BinaryIO) -> None:
-    pa.ipc.open_file(file)
+    _open_arrow(file)
+
+
+def _open_arrow(file: Any) -> pa.ipc.RecordBatchFileReader:
+    return pa.ipc.open_file(file)
 
 
 def _parquet(file: BinaryIO) -> int | None:
@@ -118,7 +122,7 @@ def _orc(file: BinaryIO) -> int:
 
 
 def _arrow(file: BinaryIO) -> int:
-    opened = pa.ipc.open_file(file)
+    opened = _open_arrow(file)
     batches = (opened.get_batch(number) for number in range(opened.num_record_batches))
     total = 0
     for batch in batches:

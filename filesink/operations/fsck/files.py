@@ -1,4 +1,4 @@
-"""Compares the inventory with a listing: what is lost, has another size, is there twice or in a wrong place."""
+"""Compares the inventory with a listing: what is lost, has another size, is twice or misplaced."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Known:
     Attributes:
         live: files of the newest version.
         gone: paths that were removed, and are remembered.
-        moving: paths of epochs at work, and of files that readers may still need: there or not, both is right.
+        moving: paths of epochs at work, and of files that readers may still need: they may be there or not.
         left: paths that were replaced and could not be removed yet.
         newest: tag of each chain, its id and its newest slot; for files whose names tell their slots.
     """
@@ -109,12 +109,12 @@ def compare_files(known: Known, files: SeenFiles, store: Store) -> Iterator[Draf
             yield from _not_there(file, places, known, nested, moved)
         elif entry.kind is Kind.FILE and entry.size != file.size and path not in known.moving:
             yield Draft("FILE_RESIZED", path, f"it has {entry.size:,} bytes, and had {file.size:,}")
-    sizes = _by_size(known.live.values(), files)
+    copies = _Copies(store, _by_size(known.live.values(), files))
     for path, entry in files.visible.items():
         if entry.kind is Kind.OTHER:
             yield Draft("FILE_LINK", path, "it is no file")
         elif path not in known.live and path not in known.moving and path not in moved:
-            yield _not_known(path, entry, known, files, _Copies(store, sizes))
+            yield _not_known(path, entry, known, copies)
 
 
 def _not_there(
@@ -138,7 +138,7 @@ def _rows(file: LiveFile) -> str:
     return "an unknown number of rows" if file.rows is None else f"{file.rows:,} rows"
 
 
-def _not_known(path: str, entry: Entry, known: Known, files: SeenFiles, copies: _Copies) -> Draft:
+def _not_known(path: str, entry: Entry, known: Known, copies: _Copies) -> Draft:
     """A visible file that readers by versions do not see."""
     if path in known.left:
         return Draft("FILE_LEFT", path, "the newest epoch could not remove it")
@@ -197,7 +197,9 @@ class _Copies:
     def original_of(self, path: str, size: int) -> str | None:
         """A live file with the same bytes."""
         candidates = self._sizes.get(size, ()) if size else ()
-        by_name = sorted(candidates, key=lambda one: (name_of(one) != name_of(path), parent(one) != parent(path)))
+        by_name = sorted(
+            candidates, key=lambda one: (name_of(one) != name_of(path), parent(one) != parent(path))
+        )
         return next((one for one in by_name if self._are_equal(path, one)), None)
 
     def _are_equal(self, one: str, other: str) -> bool:

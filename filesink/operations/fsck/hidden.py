@@ -1,4 +1,4 @@
-"""Looks at hidden files: those that a ledger needs and that are gone, and those that nobody needs any more."""
+"""Looks at hidden files: those that a ledger needs and that are gone, and those that nobody needs."""
 
 from __future__ import annotations
 
@@ -47,9 +47,7 @@ def _held_lost(record: EpochRecord, store: Store) -> Iterator[Draft]:
 
 
 def _pending_lost(record: EpochRecord, store: Store) -> Iterator[Draft]:
-    files = [
-        file for file in record.committables.decode(CommittableCodec()) if isinstance(file, PendingFile)
-    ]
+    files = [file for file in record.committables.decode(CommittableCodec()) if isinstance(file, PendingFile)]
     lost = store.runner.run(lambda file: store.is_lost(file.staged, file.target), files)
     for file, is_lost in zip(files, lost, strict=True):
         if is_lost:

@@ -1,4 +1,4 @@
-"""Everything that can be wrong: what it means, and the command that mends it. One table, for code and docs."""
+"""Everything that can be wrong: what it means, and the command that mends it. One table for all."""
 
 from __future__ import annotations
 
@@ -78,8 +78,8 @@ KINDS: Final[Mapping[str, Kind]] = MappingProxyType(
             "restore the directory FILE from a backup, then filesink recover PATH",
         ),
         "MARK_STRAY": _damage(
-            "A mark says that all records up to it are folded away, and there is none after it: they are void "
-            "by a mark that no driver makes.",
+            "A mark says that all records up to it are folded away, and there is none after it: they are "
+            "void by a mark that no driver makes.",
             "remove FILE, if nobody of yours has made it; then filesink recover PATH",
         ),
         "TAIL_LOST": _damage(
@@ -87,8 +87,8 @@ KINDS: Final[Mapping[str, Kind]] = MappingProxyType(
             "restore the directory FILE from a backup, then filesink recover PATH",
         ),
         "LEDGER_LOST": _damage(
-            "The inventory knows epochs of a sink that has no ledger any more. A restart would write its input "
-            "again.",
+            "The inventory knows epochs of a sink that has no ledger any more. A restart would write its "
+            "input again.",
             "restore the directory FILE from a backup",
         ),
         "COMPLETION_STRAY": _damage(
@@ -97,7 +97,8 @@ KINDS: Final[Mapping[str, Kind]] = MappingProxyType(
         ),
         "COMPLETION_FOREIGN": _damage(
             "What says that an epoch is done belongs to another record.",
-            "restore FILE from a backup; if rows of that epoch are missing, remove it and filesink recover PATH",
+            "restore FILE from a backup; if rows of that epoch are missing, remove it, then filesink recover "
+            "PATH",
         ),
         "COMPLETION_DAMAGED": _damage("What says that an epoch is done cannot be read.", _RESTORE),
         "COMPLETION_MISSING": _damage(
@@ -120,11 +121,11 @@ KINDS: Final[Mapping[str, Kind]] = MappingProxyType(
             "It cannot be read how the files of the path are laid out. Writers stop.", _RESTORE
         ),
         "TAG_SHARED": _warning(
-            "Two sinks of the path have the same tag in the names of their files. Nothing of either is swept.",
+            "Two sinks have the same tag in the names of their files. Nothing of either is swept.",
             "write under another uid",
         ),
         "EPOCH_UNFINISHED": _warning(
-            "An epoch was decided more than ten minutes ago and is not complete: its driver has died, or hangs.",
+            "An epoch was decided ten minutes ago, and is not complete: its driver has died, or hangs.",
             "start its query again, or filesink recover PATH",
             "recover",
         ),
@@ -145,7 +146,9 @@ KINDS: Final[Mapping[str, Kind]] = MappingProxyType(
         "SEGMENT_MISSING": _damage("A segment of the inventory is gone.", *_ADOPT),
         "ENTRY_DAMAGED": _damage("The entry of a version cannot be read.", *_ADOPT),
         "ENTRY_MISSING": _damage("A version has no entry, and a later one has.", *_ADOPT),
-        "ENTRY_FOREIGN": _damage("The entry of a version is that of another one: it was copied here.", *_ADOPT),
+        "ENTRY_FOREIGN": _damage(
+            "The entry of a version is that of another one: it was copied here.", *_ADOPT
+        ),
         "SCHEMA_MISSING": _damage("Columns that the inventory names are gone.", *_ADOPT),
         "SCHEMA_DAMAGED": _damage("Columns that the inventory names cannot be read.", *_ADOPT),
         "VERSION_MISSING": _damage(
@@ -153,8 +156,8 @@ KINDS: Final[Mapping[str, Kind]] = MappingProxyType(
         ),
         "VERSION_DOUBLED": _damage("An epoch has two versions: who follows the path sees it twice.", *_ADOPT),
         "LEDGER_REPLACED": _damage(
-            "The ledger has another epoch in a place than the inventory has seen there: it was replaced by an "
-            "older copy and went on.",
+            "The ledger has another epoch in a place than the inventory has seen there: it was replaced by "
+            "an older copy and went on.",
             "compare both with a backup; then filesink adopt PATH",
         ),
         "INVENTORY_DISAGREES": _damage(
@@ -186,8 +189,8 @@ KINDS: Final[Mapping[str, Kind]] = MappingProxyType(
             "A file is a copy of another one: who lists the directory sees its rows twice.", _BY_HAND
         ),
         "FILE_UNKNOWN": _damage(
-            "A part file belongs to no epoch that is complete: who lists the directory sees rows that readers "
-            "by versions do not.",
+            "A part file belongs to no epoch that is complete: who lists the directory sees rows that "
+            "readers by versions do not.",
             f"{_BY_HAND}; or, to keep its rows, filesink adopt PATH",
         ),
         "FILE_FOREIGN": _warning(

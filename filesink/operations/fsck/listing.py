@@ -39,5 +39,9 @@ def _hidden(directory: str, entry: Entry) -> Hidden | None:
     if name is None:
         return None
     return Hidden(
-        path=join(directory, entry.name), tag=name.tag, slot=name.slot, size=entry.size, mtime_ms=entry.mtime_ms
+        path=join(directory, entry.name),
+        tag=name.tag,
+        slot=name.slot,
+        size=entry.size,
+        mtime_ms=entry.mtime_ms,
     )

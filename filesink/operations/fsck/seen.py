@@ -99,7 +99,7 @@ class Look:
         chains: looked at first.
         inventory: then; ``None`` if it is not whole, or there is none.
         files: then.
-        decided: the newest slot of each chain, when all files were listed: none of them can be of a later one.
+        decided: the newest slot of each chain when all files were listed, so that none is of a later one.
     """
 
     chains: Sequence[SeenChain]

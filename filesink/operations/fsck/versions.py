@@ -1,4 +1,4 @@
-"""Compares ledgers with the inventory: each complete epoch has one version, and each version an epoch. Pure."""
+"""Compares ledgers with the inventory: an epoch has one version, a version one epoch. Pure."""
 
 from __future__ import annotations
 
@@ -83,9 +83,7 @@ def _files(inventory: SeenInventory) -> dict[str, tuple[int | None, int | None]]
     return {path: (size, count) for path, size, count, added in values if added is not None}
 
 
-def _disagreeing(
-    record: EpochRecord, files: dict[str, tuple[int | None, int | None]]
-) -> Iterator[Draft]:
+def _disagreeing(record: EpochRecord, files: dict[str, tuple[int | None, int | None]]) -> Iterator[Draft]:
     for file in record.committables.decode(CommittableCodec()):
         if not isinstance(file, PendingFile) or not is_data(file.bucket) or file.target not in files:
             continue
