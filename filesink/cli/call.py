@@ -11,7 +11,7 @@ Rules:
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -25,7 +25,7 @@ from rich.text import Text
 
 import filesink
 from filesink.cli.text import as_json, clean
-from filesink.errors import ConfigError, DependencyError, FilesinkError, StateError
+from filesink.errors import ConfigError, DependencyError, FilesinkError, StateCorruptError, StateError
 from filesink.system import SystemClock
 
 WIDTH = 100  # columns
@@ -131,7 +131,8 @@ def ending(call: Call) -> Iterator[None]:
         except FilesinkError as error:
             if call.debug:
                 raise
-            _fail(call, error.message, exit_of(error), code=error.code)
+            hint = "; filesink fsck tells what mends it" if isinstance(error, StateCorruptError) else ""
+            _fail(call, f"{error.message}{hint}", exit_of(error), code=error.code)
         except (typer.Exit, typer.Abort, BrokenPipeError, KeyboardInterrupt):
             raise
         except Exception as error:  # a defect of ours; the last one to hear of it, so that it is a sentence
@@ -176,20 +177,21 @@ def _logging(call: Call) -> Iterator[None]:
         log.propagate = propagates
 
 
-def chains_of(states: Sequence[filesink.SinkState], uid: str | None, path: str) -> frozenset[str] | None:
-    """Ids of the chains that have ``uid``; ``None`` for all.
+def chains_with(uid: str | None, ids: Iterable[str], path: str) -> frozenset[str] | None:
+    """Those of ``ids`` that belong to ``uid``, which may be an id itself; ``None`` for all.
 
     Raises:
         ConfigError: ``NO_SINK``; it names those that are there.
     """
     if uid is None:
         return None
-    found = frozenset(state.id for state in states if uid in {state.uid, state.id})
+    there = frozenset(ids)
+    found = there & {f"uid-{uid}", f"appends-{uid}", uid}
     if not found:
-        known = ", ".join(f"'{name}'" for name in sorted({state.uid or state.id for state in states}))
+        known = ", ".join(f"'{name}'" for name in sorted(there)) or "none"
         raise ConfigError(
-            f"no sink with uid '{uid}' has written to '{path}'; those that have: {known}. Pass one of them "
-            "as --uid",
+            f"no sink with uid '{uid}' is known at '{path}'; those that are: {known}. Pass one of them "
+            "as --uid, or what follows 'uid-' in it",
             code="NO_SINK",
         )
     return found

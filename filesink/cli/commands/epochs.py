@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from filesink import Epoch, LiveFile, SinkDirectory, StateError
-from filesink.cli.call import Call, chains_of
+from filesink.cli.call import Call, chains_with
 from filesink.cli.command import PathArgument, UidOption, whole_number
 from filesink.cli.tables import show_table
 from filesink.cli.text import count, plain, time
@@ -36,9 +36,9 @@ def log(
     if not 0 < interval < 86_400:
         raise ConfigError("--interval must be more than 0 and less than a day", code="BAD_VALUE")
     directory = call.open(path)
-    chains = chains_of(directory.sinks(), uid, directory.path)
-    epochs = _of(directory.epochs(), chains)
-    found = list(epochs) if limit == 0 else list(deque(epochs, maxlen=limit))
+    epochs = list(directory.epochs())
+    chains = chains_with(uid, (epoch.sink for epoch in epochs), directory.path)
+    found = list(deque(_of(epochs, chains), maxlen=limit or None))
     _print(call, found)
     while follow:
         try:

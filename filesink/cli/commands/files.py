@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from filesink import LiveFile, SinkDirectory
-from filesink.cli.call import Call, chains_of
+from filesink.cli.call import Call, chains_with
 from filesink.cli.command import PathArgument, UidOption, whole_number
 from filesink.cli.tables import show_table
 from filesink.cli.text import clean, count
@@ -63,8 +63,9 @@ def files(
 def _live(
     directory: SinkDirectory, bucket: str | None, uid: str | None, at: int | None
 ) -> Iterator[LiveFile]:
-    chains = chains_of(directory.sinks(), uid, directory.path) if uid is not None else None
     snapshot = directory.snapshot() if at is None else directory.snapshot(at=whole_number(at, name="--at"))
+    sinks = () if uid is None else snapshot.to_arrow()["sink"].unique().to_pylist()
+    chains = chains_with(uid, map(str, sinks), directory.path)
     below = None if bucket is None else bucket.strip("/")
     found = (file for file in snapshot.files if below is None or _is_below(file.bucket, below))
     first = next(found, None)

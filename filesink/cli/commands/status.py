@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from filesink import HeldPart, PathStatus, SinkState
-from filesink.cli.call import Call, Exit, chains_of
+from filesink.cli.call import Call, Exit, chains_with
 from filesink.cli.command import PathArgument, UidOption
 from filesink.cli.tables import show_table
 from filesink.cli.text import age, count, plain, time
@@ -35,7 +35,9 @@ def status(
     Exits with 1 if something is damaged; what can be read is shown all the same.
     """
     found = call.open(path).status(small_below=small_below)
-    chains = chains_of(found.sinks, uid, found.path) if found.sinks else None
+    # Of a chain that is damaged nothing is known but that.
+    ids = (state.id for state in found.sinks)
+    chains = None if found.damage else chains_with(uid, ids, found.path)
     sinks = [state for state in found.sinks if chains is None or state.id in chains]
     held = [part for part in found.held if chains is None or part.sink in chains]
     if call.json:
