@@ -10,9 +10,9 @@ from property_tests.end_states import end_state
 from tests.cli.running import run
 
 _READING = (
-    ("status",), ("log",), ("ls",), ("files",), ("du",), ("schema",), ("schema", "--history"),
-    ("show", "1"), ("diff", "0", "1"), ("fsck", "--deep"), ("recover",), ("finish",), ("sweep",), ("compact",),
-    ("adopt",), ("repair",),
+    ("status",), ("log",), ("ls",), ("files",), ("du",), ("schema",), ("schema", "--history"), ("show", "1"),
+    ("diff", "0", "1"), ("fsck", "--deep"), ("recover",), ("finish",), ("sweep",), ("compact",), ("adopt",),
+    ("repair",),
 )  # fmt: skip
 #: What may be found after a kill: what waits to be completed or removed, and files of others.
 _HARMLESS = {"EPOCH_UNFINISHED", "FILE_FOREIGN", "FILE_LEFT", "GARBAGE", "HIDDEN_OLD"}
@@ -49,7 +49,7 @@ def _recover(seed: int, base: Path) -> None:
 
 @pytest.mark.slow
 def test_commands_meet_what_kills_leave(tmp_path: Path) -> None:
-    """No traceback, nothing changed by reading, no damage seen where there is none; recovery completes all."""
+    """No traceback, nothing changed by reading, no damage seen where none is; recovery completes all."""
     for seed in range(12):
         _meet(seed, tmp_path / str(seed))
 

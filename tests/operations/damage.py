@@ -300,6 +300,11 @@ def mark_damaged(base: Path) -> Path:
     return marks(base)[-1]
 
 
+def mark_past(base: Path) -> Path:
+    cut(marks(base)[0])
+    return marks(base)[0]
+
+
 def mark_missing(base: Path) -> Path:
     path = marks(base)[-1]
     path.unlink()
@@ -563,11 +568,6 @@ class Damage:
 def _damages() -> Iterator[Damage]:
     also = {
         record_missing: {"COMPLETION_STRAY"},
-        completion_stray: set(),
-        batch_doubled: {"VERSION_MISSING"},
-        version_missing: {"FILE_UNKNOWN"},
-        inventory_disagrees: set(),
-        base_nested: set(),
         pending_lost: {"EPOCH_UNFINISHED"},
     }
     others = {
@@ -582,7 +582,8 @@ def _damages() -> Iterator[Damage]:
         record_damaged, record_missing, record_foreign, record_refused, head_missing, mark_stray, tail_lost,
         tail_lost_by_a_hidden_file, ledger_lost, completion_stray, completion_foreign, completion_damaged,
         completion_missing, batch_doubled, claim_damaged, claim_missing, layout_damaged, tag_shared,
-        epoch_unfinished, inventory_missing, inventory_adopting, mark_damaged, mark_missing, mark_foreign,
+        epoch_unfinished, inventory_missing, inventory_adopting, mark_damaged, mark_past, mark_missing,
+        mark_foreign,
         segment_damaged, segment_missing, entry_damaged, entry_missing, entry_foreign, schema_missing,
         schema_damaged, version_missing, version_doubled, ledger_replaced, inventory_disagrees, file_lost,
         file_misplaced, file_resized, file_torn, file_rows, file_returned, file_doubled,

@@ -52,8 +52,15 @@ def repair(call: Call, path: PathArgument, yes: YesOption = False) -> None:
     )
 
 
+#: What recovery does without; it has to come before an adoption, which waits for epochs at work. A damaged
+#: inventory has to be mended first: an epoch cannot be completed without its version.
+_NO_INVENTORY = frozenset({"INVENTORY_MISSING", "INVENTORY_ADOPTING"})
+
+
 def _plan(findings: Sequence[Finding]) -> _Repair:
-    by: dict[str, list[Finding]] = {"recover": [], "adopt": [], "sweep": []}  # each may rely on those before
+    adopting = {finding.code for finding in findings if finding.command == "adopt"}
+    first = ("adopt", "recover") if adopting - _NO_INVENTORY else ("recover", "adopt")
+    by: dict[str, list[Finding]] = {name: [] for name in (*first, "sweep")}
     others = []
     for finding in findings:
         if finding.command:

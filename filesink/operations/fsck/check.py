@@ -28,7 +28,7 @@ from filesink.operations.fsck.inventory import look_at_inventory
 from filesink.operations.fsck.kinds import KINDS, Severity
 from filesink.operations.fsck.listing import look_at_files
 from filesink.operations.fsck.seen import Draft, Look
-from filesink.operations.fsck.versions import compare_versions
+from filesink.operations.fsck.versions import compare_versions, without_version
 from filesink.parts.recorded_paths import check_record
 from filesink.ports import Clock
 from filesink.sink_directory.opening import site_of
@@ -132,8 +132,11 @@ class Check:
         known = None
         if look.inventory is not None:
             known = known_of(look, look.inventory, self.store)
-            drafts += compare_versions(look, look.inventory, self._lost_claim)
-            drafts += compare_files(known, look.files, self.store)
+            drafts += compare_versions(look, look.inventory)
+            unknown = list(without_version(look, look.inventory, self._lost_claim))
+            drafts += [draft for draft, _ in unknown]
+            told = frozenset[str]().union(*(paths for _, paths in unknown))
+            drafts += compare_files(known, look.files, self.store, told=told)
         return _Compared(look=look, known=known, drafts=drafts)
 
     def _look(self) -> tuple[Look, list[Draft]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import BinaryIO
 
@@ -96,8 +96,10 @@ def _paths(file: Committable) -> Iterator[str]:
             pass
 
 
-def compare_files(known: Known, files: SeenFiles, store: Store) -> Iterator[Draft]:
-    """What readers by versions and readers of directories see differently."""
+def compare_files(
+    known: Known, files: SeenFiles, store: Store, *, told: Collection[str] = ()
+) -> Iterator[Draft]:
+    """What readers by versions and readers of directories see differently, but for files ``told`` of."""
     places: dict[str, list[str]] = {}
     for path in files.visible:
         places.setdefault(name_of(path), []).append(path)
@@ -113,7 +115,7 @@ def compare_files(known: Known, files: SeenFiles, store: Store) -> Iterator[Draf
     for path, entry in files.visible.items():
         if entry.kind is Kind.OTHER:
             yield Draft("FILE_LINK", path, "it is no file")
-        elif path not in known.live and path not in known.moving and path not in moved:
+        elif path not in known.live and path not in known.moving and path not in moved and path not in told:
             yield _not_known(path, entry, known, copies)
 
 

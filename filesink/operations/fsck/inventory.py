@@ -8,7 +8,7 @@ from itertools import chain, pairwise
 
 import pyarrow as pa
 
-from filesink.errors import SecurityError, StateError
+from filesink.errors import SecurityError, StateError, StateVersionError
 from filesink.inventory import chains
 from filesink.inventory.entry import Entry
 from filesink.inventory.mark import Mark, MarkKind, Segment, digest
@@ -32,8 +32,8 @@ def look_at_inventory(store: Store, clock: Clock) -> tuple[SeenInventory | None,
     try:
         seen = reader.steady(lambda look, entries: _all_of(reader, look, entries))
     except (StateError, SecurityError) as error:
-        drafts += list(_in_detail(reader)) or [damaged(error, DIRECTORY, kind="MARK")]
-        return None, _once(drafts)
+        drafts += _in_detail(reader)
+        return None, drafts or [damaged(error, DIRECTORY, kind="MARK")]
     if seen is None:
         if not chains.are_all_new(store):
             drafts.append(Draft("INVENTORY_MISSING", DIRECTORY, "there is no mark"))
@@ -66,9 +66,14 @@ def _all_of(reader: Reader, look: Look, entries: Sequence[Entry]) -> _All:
 
 
 def _marks(reader: Reader) -> Iterator[Draft]:
-    """Every mark that is kept, and whether each has the hash of the one before it."""
-    before: tuple[int, str] | None = None
-    for number in reader.listing().marks:
+    """What is wrong with marks, and whether each has the hash of the one before it.
+
+    From the newest to the last adoption, which looked up everything anew. Earlier ones, and all that are not
+    the newest, are past: nobody reads them.
+    """
+    after: Mark | None = None
+    newest = True
+    for number in reversed(reader.listing().marks):
         path = mark_path(number)
         data = reader.store.read(path)
         if data is None:  # swept since it was listed
@@ -76,12 +81,18 @@ def _marks(reader: Reader) -> Iterator[Draft]:
         try:
             mark = Mark.from_bytes(data, where=path)
         except (StateError, SecurityError) as error:
-            yield damaged(error, path, kind="MARK")
-            before = None
+            if newest:
+                yield damaged(error, path, kind="MARK")
+            elif not isinstance(error, StateVersionError):
+                yield Draft("MARK_PAST", path, error.message)
+            after, newest = None, False
             continue
-        if before is not None and before[0] == number - 1 and mark.previous != before[1]:
-            yield Draft("MARK_FOREIGN", path, f"it does not have the hash of mark {number - 1}")
-        before = number, digest(data)
+        if after is not None and after.number == number + 1 and after.previous != digest(data):
+            path = mark_path(after.number)
+            yield Draft("MARK_FOREIGN", path, f"it does not have the hash of mark {number}")
+        if mark.kind is MarkKind.ADOPTED:
+            return
+        after, newest = mark, False
 
 
 def _in_detail(reader: Reader) -> Iterator[Draft]:
@@ -154,8 +165,3 @@ def _schemas(reader: Reader, found: SeenInventory) -> Iterator[Draft]:
             read_schema(reader.store, name)
         except StateError as error:
             yield damaged(error, path, kind="SCHEMA")
-
-
-def _once(drafts: Iterable[Draft]) -> list[Draft]:
-    """The first of those that are about the same file."""
-    return list({(draft.code, draft.path): draft for draft in reversed(list(drafts))}.values())[::-1]

@@ -138,6 +138,10 @@ KINDS: Final[Mapping[str, Kind]] = MappingProxyType(
         ),
         "INVENTORY_ADOPTING": _warning("An adoption runs, or was interrupted. Nobody can read.", *_ADOPT),
         "MARK_DAMAGED": _damage("A mark of the inventory cannot be read.", *_ADOPT),
+        "MARK_PAST": _note(
+            "A mark of the inventory that is not the newest cannot be read. Nobody needs it.",
+            "wait; it goes with a later one",
+        ),
         "MARK_MISSING": _damage("A mark of the inventory is gone.", *_ADOPT),
         "MARK_FOREIGN": _damage(
             "A mark does not follow the one before it: it is that of another inventory.", *_ADOPT

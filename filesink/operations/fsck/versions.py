@@ -10,43 +10,68 @@ from filesink.inventory.names import DIRECTORY
 from filesink.ledger.directory import COMPACTION
 from filesink.ledger.record import EpochRecord
 from filesink.naming import LEDGER_ROOT, is_data
-from filesink.operations.fsck.seen import Draft, Look, SeenChain, SeenInventory
+from filesink.operations.fsck.seen import Draft, Look, SeenInventory
 from filesink.parts.committables import CommittableCodec, PendingFile
 
 
-def compare_versions(
+def compare_versions(look: Look, inventory: SeenInventory) -> Iterator[Draft]:
+    """What one knows and the other does not."""
+    epochs = inventory.epochs.select(["version", "sink", "slot", "nonce"]).to_pylist()
+    yield from _doubled(epochs)
+    yield from _unknown_to_ledgers(epochs, look)
+    nonces = {epoch["nonce"] for epoch in epochs}
+    files = _files(inventory)
+    for record in _published(look):
+        if record.nonce in nonces:
+            yield from _disagreeing(record, files)
+
+
+def without_version(
     look: Look, inventory: SeenInventory, lost_claim: Callable[[EpochRecord], bool]
-) -> Iterator[Draft]:
-    """What one knows and the other does not.
+) -> Iterator[tuple[Draft, frozenset[str]]]:
+    """Complete epochs that the inventory does not know, though it does not know their visible files either.
+
+    Old epochs are forgotten, and so are those before an adoption: but their files are known. Returns what is
+    wrong, and those files.
 
     Args:
         look: what was seen.
         inventory: that of ``look``.
         lost_claim: whether another write has the ``txn_id`` of a record, so that it was never visible.
     """
-    epochs = inventory.epochs.select(["version", "sink", "slot", "nonce"]).to_pylist()
-    yield from _doubled(epochs)
-    yield from _unknown_to_ledgers(epochs, look)
-    nonces = {epoch["nonce"] for epoch in epochs}
-    places = {(epoch["sink"], epoch["slot"]) for epoch in epochs}  # another record there is told by itself
-    files = _files(inventory)
-    for chain in look.chains:
-        if chain.sink_id == COMPACTION:
+    nonces = set(inventory.epochs["nonce"].to_pylist())
+    places = set(zip(inventory.epochs["sink"].to_pylist(), inventory.epochs["slot"].to_pylist(), strict=True))
+    known = set(inventory.files["path"].to_pylist())
+    for record in _published(look):
+        if record.nonce in nonces or (record.sink_id, record.slot) in places:
             continue
+        unknown = frozenset(
+            file.target
+            for file in _data_files(record)
+            if file.target in look.files.visible and file.target not in known
+        )
+        if unknown and not lost_claim(record):
+            detail = f"epoch {record.slot} of '{record.sink_id}' has {len(unknown):,} files without a version"
+            yield Draft("VERSION_MISSING", _path_of(record), detail), unknown
+
+
+def _published(look: Look) -> Iterator[EpochRecord]:
+    """The record of each epoch that is complete and stands."""
+    for chain in look.chains:
         for slot, record in chain.records.items():
-            if _is_published(chain, slot):
-                path = f"{LEDGER_ROOT}/{chain.sink_id}/{slot:012d}.record"
-                # Of versions up to the horizon epochs may be forgotten; adoption forgets those before it.
-                if record.after_version >= inventory.horizon and record.nonce not in nonces:
-                    if (chain.sink_id, slot) not in places and not lost_claim(record):
-                        yield Draft("VERSION_MISSING", path, f"epoch {slot} of '{chain.sink_id}'")
-                    continue
-                yield from _disagreeing(record, files)
+            is_done = slot in chain.listing.complete and slot not in chain.done_unpublished
+            if is_done and slot not in chain.undone and chain.sink_id != COMPACTION:
+                yield record
 
 
-def _is_published(chain: SeenChain, slot: int) -> bool:
-    is_done = slot in chain.listing.complete and slot not in chain.done_unpublished
-    return is_done and slot not in chain.undone
+def _path_of(record: EpochRecord) -> str:
+    return f"{LEDGER_ROOT}/{record.sink_id}/{record.slot:012d}.record"
+
+
+def _data_files(record: EpochRecord) -> Iterator[PendingFile]:
+    for file in record.committables.decode(CommittableCodec()):
+        if isinstance(file, PendingFile) and is_data(file.bucket):
+            yield file
 
 
 def _doubled(epochs: Sequence[dict[str, Any]]) -> Iterator[Draft]:
@@ -84,10 +109,8 @@ def _files(inventory: SeenInventory) -> dict[str, tuple[int | None, int | None]]
 
 
 def _disagreeing(record: EpochRecord, files: dict[str, tuple[int | None, int | None]]) -> Iterator[Draft]:
-    for file in record.committables.decode(CommittableCodec()):
-        if not isinstance(file, PendingFile) or not is_data(file.bucket) or file.target not in files:
-            continue
-        size, rows = files[file.target]
+    for file in _data_files(record):
+        size, rows = files.get(file.target, (file.size, file.rows))
         if size != file.size or rows not in {None, file.rows}:
             detail = f"{rows} rows of {size} bytes; the record says {file.rows} rows of {file.size} bytes"
             yield Draft("INVENTORY_DISAGREES", file.target, detail)
