@@ -44,7 +44,8 @@ def _recover(seed: int, base: Path) -> None:
     ran = run("recover", base, "--announce", "skip", "--yes", "--json")
     assert (ran.code, ran.json.get("done")) == (0, True), (seed, ran.out)
     codes = {finding["code"] for finding in run("fsck", base, "--deep", "--json").json["findings"]}
-    assert codes <= _HARMLESS - {"EPOCH_UNFINISHED"}, (seed, codes)
+    # Files of a copy are other files than those that the record of an overwrite names: they stay.
+    assert codes <= _HARMLESS - {"EPOCH_UNFINISHED"} | {"FILE_RETURNED"}, (seed, codes)
 
 
 @pytest.mark.slow

@@ -12,7 +12,6 @@ import pytest
 
 import filesink
 from filesink.naming import OutputFileConfig
-from filesink.system import SystemClock
 from formats import Encoder
 from tests.cli.running import Ran, run
 from tests.fakes import keep_open, plan_of
@@ -222,10 +221,9 @@ def test_publish_puts_success_files(tmp_path: Path) -> None:
     [(mark_damaged, ["adopt", "recover", "sweep"]), (inventory_missing, ["recover", "adopt", "sweep"])],
 )
 def test_repair_does_what_commands_can_do(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, damage: Callable[[Path], Path], order: list[str]
+    tmp_path: Path, damage: Callable[[Path], Path], order: list[str]
 ) -> None:
     """Each command when what it relies on is mended; afterwards nothing is wrong."""
-    monkeypatch.setattr(SystemClock, "sleep", lambda _self, _seconds: None)  # an adoption waits for drivers
     base = tmp_path / "base"
     unfinished(base)
     garbage(base)
