@@ -132,7 +132,7 @@ def ending(call: Call) -> Iterator[None]:
             if call.debug:
                 raise
             hint = "; filesink fsck tells what mends it" if isinstance(error, StateCorruptError) else ""
-            _fail(call, f"{error.message}{hint}", exit_of(error), code=error.code)
+            _fail(call, f"{error.message}{hint}", exit_of(error), word=error.code)
         except (typer.Exit, typer.Abort, BrokenPipeError, KeyboardInterrupt):
             raise
         except Exception as error:  # a defect of ours; the last one to hear of it, so that it is a sentence
@@ -142,14 +142,14 @@ def ending(call: Call) -> Iterator[None]:
             what = (
                 f"this should not happen ({type(error).__name__}); please report it with what --debug shows"
             )
-            _fail(call, what, Exit.COULD_NOT_LOOK, code="INTERNAL")
+            _fail(call, what, Exit.COULD_NOT_LOOK, word="INTERNAL")
 
 
-def _fail(call: Call, message: str, exit_code: Exit, *, code: str) -> NoReturn:
+def _fail(call: Call, message: str, exit_code: Exit, *, word: str) -> NoReturn:
     if call.json:
-        call.show({"error": message, "code": code})
+        call.show({"error": message, "code": word})
     else:
-        call.note(f"filesink: {message} [{code}]")
+        call.note(f"filesink: {message} [{word}]")
     raise typer.Exit(int(exit_code))
 
 

@@ -278,5 +278,5 @@ def _not_announced(left: int, planned: int, failure: Exception | None) -> Filesi
         return failure
     return MetastoreError(
         f"{left} of {planned} partitions could not be announced; the log says why. Call it again",
-        code="RETRY",
+        code="METASTORE_FAILED",
     )

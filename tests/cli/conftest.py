@@ -9,5 +9,5 @@ from filesink.system import SystemClock
 
 @pytest.fixture(autouse=True)
 def nobody_waits(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Something damaged is looked at again for three seconds, in case that a writer is at work: here none is."""
+    """What is damaged is looked at again for three seconds, in case a writer is at work: here none is."""
     monkeypatch.setattr(SystemClock, "sleep", lambda _self, _seconds: None)

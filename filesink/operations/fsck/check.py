@@ -11,11 +11,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from inspect import signature
 from os import PathLike
 from typing import Any, Literal, Protocol
 
 from filesink.arguments import one_of
-from filesink.errors import StateError
+from filesink.errors import ConfigError, StateError
 from filesink.ledger.claims import Claims
 from filesink.ledger.directory import LedgerDirectory, ledger_ids
 from filesink.ledger.record import BatchWrite, EpochRecord
@@ -70,9 +71,22 @@ def fsck(
         StorageError: the store does not answer.
     """
     one_of(depth, ("quick", "ends", "deep"), name="depth")
+    if progress is not None and not _takes_steps(progress):
+        raise ConfigError(
+            f"progress must be a function of a step, a number and a total, got {type(progress).__name__}",
+            code="BAD_VALUE",
+        )
     site = site_of(path, storage_options)
     check = Check(store=site.store, clock=site.clock, progress=progress or _nobody)
     return check.run(site.base_path, depth)
+
+
+def _takes_steps(progress: Progress) -> bool:
+    try:
+        signature(progress).bind("files", 0, None)
+    except (TypeError, ValueError):  # no function, or one of other arguments
+        return False
+    return True
 
 
 def _nobody(step: str, done: int, total: int | None) -> None:

@@ -185,8 +185,8 @@ KINDS: Final[Mapping[str, Kind]] = MappingProxyType(
             "A file has another number of rows than its epoch has written.", "restore FILE from a backup"
         ),
         "FILE_RETURNED": _damage(
-            "A file that was replaced is there, again or still: it was brought back, or had been changed when "
-            "it should have gone. Its rows are in other files, too: who lists the directory sees them twice.",
+            "A file that was replaced is there, again or still: it was brought back, or was changed before "
+            "it had to go. Its rows are in other files, too: who lists the directory sees them twice.",
             _BY_HAND,
         ),
         "FILE_DOUBLED": _damage(
