@@ -39,8 +39,11 @@ class Killed(BaseException):
     """The driver is gone."""
 
 
-def whole(base: Path) -> Written:
-    """A path of several sinks: streams, an overwrite, a named write; partly folded, with files that went."""
+def whole(base: Path, more: Callable[[Written], object] = lambda _written: None) -> Written:
+    """A path of several sinks: streams, an overwrite, a named write; partly folded, with files that went.
+
+    ``more`` is written before the fold.
+    """
     written = Written(base)
     written.write(records(1, "gone"))
     (base.parent / "replaced").mkdir()
@@ -51,6 +54,7 @@ def whole(base: Path) -> Written:
     written.write(records(3, "d"), uid="v")
     written.world.uid = "u"
     written._run(records(2, "named"), *batch_write(SaveMode.APPEND, "u", "january", written.world.ids))
+    more(written)
     _inventory(written).fold()
     for k in (1, 2, 3):
         written.write(records(k, "e" * k, "f"))

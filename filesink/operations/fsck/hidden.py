@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
+from filesink.errors import StateError
 from filesink.file_sink.tiers import chain_of
 from filesink.inventory import sweeping
 from filesink.ledger.directory import APPENDS, COMPACTION
@@ -40,7 +41,7 @@ def needed_and_gone(chains: Iterable[SeenChain], store: Store) -> Iterator[Draft
 
 def _held_lost(record: EpochRecord, store: Store) -> Iterator[Draft]:
     held = [file for section in record.states.values() for file in section.decode(HeldFileCodec())]
-    gone = store.runner.run(lambda file: store.is_gone(file.staged), held)
+    gone = store.runner.run(lambda file: _look(lambda: store.is_gone(file.staged)), held)
     for file, is_gone in zip(held, gone, strict=True):
         if is_gone:
             yield Draft("HELD_LOST", file.staged.path, f"{file.rows:,} rows of '{file.bucket or '.'}'")
@@ -48,10 +49,20 @@ def _held_lost(record: EpochRecord, store: Store) -> Iterator[Draft]:
 
 def _pending_lost(record: EpochRecord, store: Store) -> Iterator[Draft]:
     files = [file for file in record.committables.decode(CommittableCodec()) if isinstance(file, PendingFile)]
-    lost = store.runner.run(lambda file: store.is_lost(file.staged, file.target), files)
+    lost = store.runner.run(lambda file: _look(lambda: store.is_lost(file.staged, file.target)), files)
     for file, is_lost in zip(files, lost, strict=True):
         if is_lost:
             yield Draft("PENDING_LOST", file.target, f"{file.rows:,} rows of epoch {record.slot}")
+
+
+def _look(ask: Callable[[], bool]) -> bool:
+    """What ``ask`` says; false of a file that a store of another kind has closed: only that one knows it."""
+    try:
+        return ask()
+    except StateError as error:
+        if error.code != "OTHER_STORE":  # a copy from a bucket to a disk, say
+            raise
+        return False
 
 
 def not_needed(look: Look, store: Store, now_ms: int) -> Iterator[Draft]:
