@@ -20,7 +20,7 @@ from filesink.commit.replay import EpochOptions
 from filesink.durations import Duration, parse_duration_ms
 from filesink.errors import ConfigError, FilesinkError, MetastoreError
 from filesink.file_sink.report import EpochReport, RecoveryReport, SweepPlan, report_of
-from filesink.file_sink.table_destination import assigner_of, find_table, format_of
+from filesink.file_sink.table_destination import assigner_of, find_table
 from filesink.file_sink.tiers import FileTiers, Publishing
 from filesink.metastore.announcements import Announcement
 from filesink.metastore.api import Metastore
@@ -235,7 +235,7 @@ class PathOperations:
         told = self.announcing
         if told.metastore is not None:
             table = find_table(told.table, told.metastore)
-            plan = replace(plan, format=format_of(table), assigner=assigner_of(table))
+            plan = replace(plan, assigner=assigner_of(table))
             policies.append(MetastorePolicy(told.table, told.metastore))
         if told.success_file:
             policies.append(SuccessFilePolicy(told.success_file))
