@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+import filesink
 from filesink.errors import ConfigError, StateError
 from filesink.metastore.api import Column, Table, TableName
 from filesink.metastore.memory import MemoryMetastore
@@ -57,6 +59,28 @@ def test_partitions_are_announced_again(tmp_path: Path) -> None:
     operations.publish()
     operations.publish()
     assert partitions(metastore) == ["k=1", "k=2", "k=3"]
+
+
+def test_fsck_compares_a_metastore(tmp_path: Path) -> None:
+    """Directories that it does not know, and those that it has elsewhere; what waits is no fault."""
+    base = tmp_path / "base"
+    whole(base)
+    metastore = metastore_at(base)
+    told = Announcing(metastore=metastore, table="web.trips")
+
+    def findings() -> list[tuple[str, str]]:
+        report = filesink.fsck(base, depth="quick", metastore=metastore, table="web.trips")
+        return [(finding.code, finding.path) for finding in report.findings]
+
+    assert findings() == [("PARTITION_MISSING", f"k={k}") for k in (1, 2, 3)]
+    operations_at(str(base), announcing=told).publish()
+    assert findings() == []
+    known = metastore.tables.find(NAME).partitions
+    (values,) = (one for one, partition in known.items() if partition.location.endswith("k=2"))
+    known[values] = replace(known[values], location="/elsewhere/k=2")
+    assert findings() == [("PARTITION_ELSEWHERE", "k=2")]
+    with pytest.raises(ConfigError, match="a metastore goes with"):
+        filesink.fsck(base, metastore=metastore)
 
 
 def test_nobody_to_tell(tmp_path: Path) -> None:

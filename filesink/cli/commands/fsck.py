@@ -12,6 +12,7 @@ import filesink
 from filesink import Finding, FsckReport
 from filesink.cli.call import Call, Exit
 from filesink.cli.command import PathArgument
+from filesink.cli.planned import MetastoreOption, TableOption, announcing
 from filesink.cli.text import count, plain
 from filesink.errors import ConfigError
 
@@ -26,20 +27,26 @@ def fsck(
     deep: Annotated[
         bool, typer.Option("--deep", help="Read all of each file, with the checksums that it has.")
     ] = False,
+    metastore: MetastoreOption = None,
+    table: TableOption = None,
     show_all: Annotated[
         bool, typer.Option("--all", help=f"Show every path, not {_SHOWN} of each kind.")
     ] = False,
 ) -> None:
     """What is wrong with PATH, what it means, and the command that mends it.
 
-    Compares ledgers, inventory, directories and the ends of files. Changes nothing; may run beside writers.
+    Compares ledgers, inventory, directories and the ends of files, and a metastore if one is named. Changes
+    nothing; may run beside writers.
     Exits with 1 if something has to be done; notes do not count.
     """
     if quick and deep:
         raise ConfigError("--quick and --deep exclude each other", code="CONFLICT")
     depth: Literal["quick", "ends", "deep"] = "quick" if quick else "deep" if deep else "ends"
+    told = announcing(metastore, table, None)
     with call.progress() as steps:
-        report = filesink.fsck(path, call.options, depth=depth, progress=steps)
+        report = filesink.fsck(
+            path, call.options, depth=depth, progress=steps, metastore=told.metastore, table=table
+        )
     if call.json:
         call.show(
             {**plain(report), "is_good": report.is_good, "findings": list(map(_object, report.findings))}

@@ -20,6 +20,7 @@ from filesink.errors import ConfigError, StateError
 from filesink.ledger.claims import Claims
 from filesink.ledger.directory import LedgerDirectory, ledger_ids
 from filesink.ledger.record import BatchWrite, EpochRecord
+from filesink.metastore.api import Metastore
 from filesink.operations.fsck.chains import look_at_chains
 from filesink.operations.fsck.contents import check_contents, is_opened
 from filesink.operations.fsck.files import Known, LiveFile, compare_files, known_of
@@ -28,6 +29,7 @@ from filesink.operations.fsck.hidden import needed_and_gone, not_needed
 from filesink.operations.fsck.inventory import look_at_inventory
 from filesink.operations.fsck.kinds import KINDS, Severity
 from filesink.operations.fsck.listing import look_at_files
+from filesink.operations.fsck.partitions import Asked, compare_partitions
 from filesink.operations.fsck.seen import Draft, Look
 from filesink.operations.fsck.versions import compare_versions, without_version
 from filesink.parts.recorded_paths import check_record
@@ -54,6 +56,8 @@ def fsck(
     *,
     depth: Depth = "ends",
     progress: Progress | None = None,
+    metastore: Metastore | None = None,
+    table: str | None = None,
 ) -> FsckReport:
     """What is wrong with ``path``: ledgers, inventory, listing and files are compared with each other.
 
@@ -65,10 +69,13 @@ def fsck(
         depth: ``"quick"`` only lists; ``"ends"`` also opens each file that ends with its number of rows;
             ``"deep"`` reads all of each file, with the checksums that its format has.
         progress: called now and then, if given.
+        metastore: compared as well, if given: whether it knows each directory with files.
+        table: of ``metastore``, ``"database.table"``.
 
     Raises:
-        ConfigError: as from ``filesink.open``; ``BAD_VALUE``.
+        ConfigError: as from ``filesink.open``; ``BAD_VALUE``, ``CONFLICT``.
         StorageError: the store does not answer.
+        MetastoreError: the metastore does not answer, or has no such table.
     """
     one_of(depth, ("quick", "ends", "deep"), name="depth")
     if progress is not None and not _takes_steps(progress):
@@ -76,8 +83,11 @@ def fsck(
             f"progress must be a function of a step, a number and a total, got {type(progress).__name__}",
             code="BAD_VALUE",
         )
+    if (metastore is None) != (table is None):
+        raise ConfigError("a metastore goes with the name of a table", code="CONFLICT")
     site = site_of(path, storage_options)
-    check = Check(store=site.store, clock=site.clock, progress=progress or _nobody)
+    asked = None if metastore is None or table is None else Asked(metastore=metastore, table=table)
+    check = Check(store=site.store, clock=site.clock, progress=progress or _nobody, asked=asked)
     return check.run(site.base_path, depth)
 
 
@@ -110,17 +120,19 @@ class Check:
         store: of that path.
         clock: tells what is old, and waits before something is looked at again.
         progress: told how far it is.
+        asked: a metastore that is compared, too.
     """
 
     store: Store
     clock: Clock
     progress: Progress
+    asked: Asked | None = None
 
     def run(self, base_path: str, depth: Depth) -> FsckReport:
         """See ``fsck``."""
-        found = self._compare()
+        found = self._compare(base_path)
         if found.drafts:
-            found = _in_both(found, self._compare())
+            found = _in_both(found, self._compare(base_path))
         suspects = {draft.path for draft in found.drafts}
         files = [] if found.known is None else list(_there(found.known, found.look))
         opened = [file for file in files if file.path not in suspects and depth != "quick"]
@@ -139,7 +151,7 @@ class Check:
             findings=tuple(findings),
         )
 
-    def _compare(self) -> _Compared:
+    def _compare(self, base_path: str) -> _Compared:
         look, drafts = self._look()
         drafts += needed_and_gone(look.chains, self.store)
         drafts += not_needed(look, self.store, self.clock.now_ms())
@@ -151,6 +163,8 @@ class Check:
             drafts += [draft for draft, _ in unknown]
             told = frozenset[str]().union(*(paths for _, paths in unknown))
             drafts += compare_files(known, look.files, self.store, told=told)
+            if self.asked is not None:
+                drafts += compare_partitions(self.asked, known, look.chains, base_path)
         return _Compared(look=look, known=known, drafts=drafts)
 
     def _look(self) -> tuple[Look, list[Draft]]:

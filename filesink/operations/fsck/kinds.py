@@ -214,6 +214,15 @@ KINDS: Final[Mapping[str, Kind]] = MappingProxyType(
             "look into it any more.",
             "move the directory _filesink out of FILE",
         ),
+        # A metastore, if one is asked.
+        "PARTITION_MISSING": _warning(
+            "A directory with files is no partition of the table: queries by the metastore miss its rows.",
+            "filesink publish PATH --metastore URI --table TABLE --yes",
+        ),
+        "PARTITION_ELSEWHERE": _damage(
+            "The metastore has a partition, or the table, in another place than its files are.",
+            "set its location in the metastore, or drop it there, then filesink publish PATH",
+        ),
         # Hidden files.
         "HELD_LOST": _damage(
             "A hidden file whose rows wait to become visible is gone, or was changed. The next epoch fails.",
