@@ -7,8 +7,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
 import filesink
+from filesink.cli.app import app
 from filesink.cli.call import Call
 from filesink.system import SystemClock
 from tests.cli.running import run
@@ -241,3 +243,18 @@ def test_nothing_waits_for_a_terminal(base: Path) -> None:
 def test_options_never_show_in_a_repr() -> None:
     """They may be secret."""
     assert "hunter2" not in repr(Call(json=False, options={"secret": "hunter2"}))
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_shells_complete_commands(shell: str) -> None:
+    """What begins like what was typed."""
+    environment = {
+        "_FILESINK_COMPLETE": f"complete_{shell}",
+        "_TYPER_COMPLETE_ARGS": "filesink fs",
+        "_TYPER_COMPLETE_FISH_ACTION": "get-args",
+        "COMP_WORDS": "filesink fs",
+        "COMP_CWORD": "1",
+    }
+    done = CliRunner().invoke(app, prog_name="filesink", env=environment)
+    assert "fsck" in done.stdout
+    assert "status" not in done.stdout

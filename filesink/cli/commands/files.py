@@ -107,15 +107,21 @@ def du(
     whole_number(depth, name="--depth")
     directory = call.open(path)
     sums = _sums(_live(directory, None, None, at), depth)
-    total = _Sum()
-    for one in sums.values():
-        total.files, total.bytes = total.files + one.files, total.bytes + one.bytes
-        total.rows = None if total.rows is None or one.rows is None else total.rows + one.rows
-    held = sum(part.bytes for part in directory.status().held)
     if call.json:
         for name, one in sums.items():
             call.show({"directory": name, "files": one.files, "rows": one.rows, "bytes": one.bytes})
         return
+    _print_sums(call, sums)
+    held = sum(part.bytes for part in directory.status().held)
+    if held:
+        call.line(f"held back, and not visible yet: {size_text(held)}; see filesink status")
+
+
+def _print_sums(call: Call, sums: dict[str, _Sum]) -> None:
+    total = _Sum()
+    for one in sums.values():
+        total.files, total.bytes = total.files + one.files, total.bytes + one.bytes
+        total.rows = None if total.rows is None or one.rows is None else total.rows + one.rows
     rows = [(name or ".", one) for name, one in sums.items()] + [("all", total)]
     show_table(
         call,
@@ -128,8 +134,6 @@ def du(
             for name, one in rows
         ),
     )  # fmt: skip
-    if held:
-        call.line(f"held back, and not visible yet: {size_text(held)}; see filesink status")
 
 
 def _sums(found: Iterable[LiveFile], depth: int) -> dict[str, _Sum]:

@@ -19,7 +19,7 @@ from filesink.cli.planned import (
 )
 from filesink.cli.text import count
 from filesink.errors import ConfigError
-from filesink.operations.at_path import operations_at
+from filesink.operations.at_path import PlannedPartition, operations_at
 from formats.sizes import size_text
 
 
@@ -40,20 +40,22 @@ def publish(
         raise ConfigError("name whom to tell: --metastore with --table, or --success-file", code="CONFLICT")
     found = operations_at(path, call.options, announcing=told)
     chosen = [bucket.strip("/") for bucket in buckets or ()]
-    planned = found.plan_publish(chosen)
     carry_out(
         call,
-        Planned(
-            title=f"{count(len(planned), 'partition')} to announce",
-            columns=(">files", ">rows", ">size", "partition"),
-            rows=[
-                (count(one.files), count(one.rows), size_text(one.bytes), one.bucket or ".")
-                for one in planned
-            ],
-            is_empty=not planned,
-            value=planned,
-        ),
+        _planned(found.plan_publish(chosen)),
         yes=yes,
         do=lambda: found.publish(chosen),
         told=lambda done: f"{count(len(done), 'partition')} announced",
+    )
+
+
+def _planned(partitions: list[PlannedPartition]) -> Planned:
+    return Planned(
+        title=f"{count(len(partitions), 'partition')} to announce",
+        columns=(">files", ">rows", ">size", "partition"),
+        rows=[
+            (count(one.files), count(one.rows), size_text(one.bytes), one.bucket or ".") for one in partitions
+        ],
+        is_empty=not partitions,
+        value=partitions,
     )

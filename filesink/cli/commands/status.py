@@ -50,19 +50,7 @@ def status(
 
 def _print(call: Call, found: PathStatus, sinks: list[SinkState], held: list[HeldPart]) -> None:
     now = call.now()
-    call.line(found.path, style="bold")
-    if found.version is not None:
-        seen = f", {age(found.visible, now)}" if found.visible else ""
-        call.line(f"version {found.version:,}{seen}")
-        call.line(
-            f"{count(found.files, 'file')}, {count(found.rows, 'row')}, {size_text(found.bytes)}, "
-            f"in {found.buckets:,} of its directories"
-        )
-        if found.small_files:
-            call.line(
-                f"smaller than {size_text(found.small_below)}: {count(found.small_files, 'file')} "
-                f"({found.small_share:.0%}, {size_text(found.small_bytes)})"
-            )
+    _print_version(call, found, now)
     call.line()
     show_table(
         call,
@@ -76,6 +64,22 @@ def _print(call: Call, found: PathStatus, sinks: list[SinkState], held: list[Hel
         call.line(f"damaged: {sentence}", style="red")
     if found.damage:
         call.line(f"What can be read is shown above. Ask filesink fsck {found.path} for all that is wrong.")
+
+
+def _print_version(call: Call, found: PathStatus, now: datetime) -> None:
+    call.line(found.path, style="bold")
+    if found.version is None:
+        return
+    call.line(f"version {found.version:,}" + (f", {age(found.visible, now)}" if found.visible else ""))
+    call.line(
+        f"{count(found.files, 'file')}, {count(found.rows, 'row')}, {size_text(found.bytes)}, "
+        f"in {found.buckets:,} of its directories"
+    )
+    if found.small_files:
+        call.line(
+            f"smaller than {size_text(found.small_below)}: {count(found.small_files, 'file')} "
+            f"({found.small_share:.0%}, {size_text(found.small_bytes)})"
+        )
 
 
 def _row(state: SinkState, now: datetime) -> tuple[str, ...]:
