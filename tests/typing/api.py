@@ -260,6 +260,11 @@ def read_back(yesterday: datetime) -> pa.Table:
     return dataset.to_table()
 
 
+def told(step: str, done: int, total: int | None) -> None:
+    """How far a check is."""
+    print(step, f"{done} of {total or '?'}")
+
+
 def on_call(path: Path) -> bool:
     """What somebody asks at night."""
     status: PathStatus = filesink.open(path).status(small_below="64MiB")
@@ -269,7 +274,7 @@ def on_call(path: Path) -> bool:
     report: FsckReport = filesink.fsck(
         path,
         depth="deep",
-        progress=lambda step, done, total: print(step, done, total),
+        progress=told,
         metastore=HiveMetastore("thrift://host:9083"),
         table="web.trips",
     )
