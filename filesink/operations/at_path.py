@@ -39,7 +39,7 @@ from filesink.parts.stages.closed_parts import Waiting
 from filesink.ports import Ports
 from filesink.sink_directory.directory import SinkDirectory
 from filesink.sink_directory.opening import site_of
-from filesink.sink_directory.sink_states import HeldPart
+from filesink.sink_directory.sink_states import HeldPart, chain_ids, look_at
 from filesink.storage.address import StoreAddress
 from filesink.system import SystemClock, SystemIds, ThreadRunner, this_driver
 from formats.encoders import Encoder
@@ -122,8 +122,11 @@ class PathOperations:
 
         Raises:
             ConfigError: ``SEVERAL_SINKS``, more than one sink holds rows back, and no uid was given.
+            StateCorruptError: a ledger is damaged.
         """
-        held = [part for part in self._directory().status().held if self._is_ours(part.sink)]
+        store = site_of(self.path, self.storage_options).store
+        ours = [sink_id for sink_id in chain_ids(store) if self._is_ours(sink_id)]
+        held = [part for sink_id in ours for part in look_at(store, sink_id).held]
         sinks = sorted({part.sink for part in held})
         if len(sinks) > 1:
             shown = ", ".join(f"'{sink}'" for sink in sinks)

@@ -139,6 +139,15 @@ def test_finish_asks_which_of_several_sinks(tmp_path: Path) -> None:
     assert [held.sink for held in filesink.open(base).status().held] == ["uid-u"]
 
 
+def test_finish_does_not_pass_over_a_damaged_ledger(tmp_path: Path) -> None:
+    """Its rows may wait there: nobody says that there is nothing to do."""
+    base = tmp_path / "base"
+    with_open_parts(base)
+    flip(record(base, "_filesink/uid-u", 1))
+    ran = run("finish", base)
+    assert (ran.code, "is damaged" in ran.err) == (3, True)
+
+
 def test_a_stream_goes_on_after_finish(tmp_path: Path) -> None:
     """Its next batch begins new parts; nothing is there twice."""
     base = tmp_path / "base"
