@@ -9,12 +9,14 @@ from pathlib import Path
 import pytest
 
 import filesink
+from filesink.operations.at_path import operations_at
 from filesink.operations.fsck.check import Check
 from filesink.operations.fsck.finding import FsckReport
 from filesink.operations.fsck.kinds import KINDS
 from filesink.sink_directory.opening import site_of
 from filesink.system import SystemClock
 from tests.fakes import SettableClock
+from tests.golden.states.frozen import FROZEN, Frozen
 from tests.operations.damage import DAMAGES, Damage, epoch_unfinished, unfinished, whole, with_open_parts
 from tests.sink_directory.written import Written
 
@@ -142,6 +144,17 @@ def test_a_byte_in_the_middle_is_found_by_reading_all(copied) -> None:
     path.write_bytes(data)
     assert check(base, "ends").findings == ()
     assert [finding.code for finding in check(base, "deep").findings] == ["FILE_TORN"]
+
+
+@pytest.mark.parametrize("frozen", FROZEN, ids=str)
+def test_states_of_older_releases_are_no_damage(frozen: Frozen, tmp_path: Path) -> None:
+    """They lack an inventory, and some were left by a driver that died; adopted, they are whole."""
+    base = frozen.unpacked(tmp_path) / "base"
+    codes = {finding.code for finding in check(base).findings}
+    assert codes <= {"INVENTORY_MISSING", "EPOCH_UNFINISHED"}
+    operations_at(str(base)).recover(announce="skip")
+    filesink.adopt(base)
+    assert check(base).findings == ()
 
 
 class _WritesMeanwhile:

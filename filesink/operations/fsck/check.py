@@ -159,7 +159,8 @@ class Check:
         if look.inventory is not None:
             known = known_of(look, look.inventory, self.store)
             drafts += compare_versions(look, look.inventory)
-            unknown = list(without_version(look, look.inventory, self._lost_claim))
+            explained = known.moving | known.left
+            unknown = list(without_version(look, look.inventory, explained, self._lost_claim))
             drafts += [draft for draft, _ in unknown]
             told = frozenset[str]().union(*(paths for _, paths in unknown))
             drafts += compare_files(known, look.files, self.store, told=told)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Any
 
 from filesink.inventory.names import DIRECTORY
@@ -27,7 +27,10 @@ def compare_versions(look: Look, inventory: SeenInventory) -> Iterator[Draft]:
 
 
 def without_version(
-    look: Look, inventory: SeenInventory, lost_claim: Callable[[EpochRecord], bool]
+    look: Look,
+    inventory: SeenInventory,
+    explained: Collection[str],
+    lost_claim: Callable[[EpochRecord], bool],
 ) -> Iterator[tuple[Draft, frozenset[str]]]:
     """Complete epochs that the inventory does not know, though it does not know their visible files either.
 
@@ -37,11 +40,12 @@ def without_version(
     Args:
         look: what was seen.
         inventory: that of ``look``.
+        explained: paths that may be there for other reasons: others have their rows, say.
         lost_claim: whether another write has the ``txn_id`` of a record, so that it was never visible.
     """
     nonces = set(inventory.epochs["nonce"].to_pylist())
     places = set(zip(inventory.epochs["sink"].to_pylist(), inventory.epochs["slot"].to_pylist(), strict=True))
-    known = set(inventory.files["path"].to_pylist())
+    known = {*inventory.files["path"].to_pylist(), *explained}
     for record in _published(look):
         if record.nonce in nonces or (record.sink_id, record.slot) in places:
             continue
