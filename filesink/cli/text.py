@@ -55,6 +55,13 @@ def as_json(value: Any) -> str:
     return json.dumps(plain(value), ensure_ascii=True, allow_nan=False)
 
 
+def file_object(file: Any) -> dict[str, Any]:
+    """A live file, without the statistics of its columns: these are values of records."""
+    values: dict[str, Any] = plain(file)
+    del values["statistics"]
+    return values
+
+
 def plain(value: Any) -> Any:
     """Values of JSON: a dataclass is an object, a moment is text of ISO 8601 in UTC."""
     match value:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,9 +13,10 @@ from typer.testing import CliRunner
 import filesink
 from filesink.cli.app import app
 from filesink.cli.call import Call
+from filesink.inventory.entry import Entry
 from filesink.system import SystemClock
 from tests.cli.running import run
-from tests.operations.damage import U, V, flip, record, unfinished, whole, with_open_parts
+from tests.operations.damage import U, V, entries, flip, record, unfinished, whole, with_open_parts
 from tests.operations.test_fsck import everything
 from tests.sink_directory.written import Written, records
 
@@ -176,7 +178,7 @@ def test_du_adds_up(base: Path) -> None:
 def test_show_and_diff(base: Path) -> None:
     """The files that an overwrite has brought and removed; both ways between two versions."""
     shown = run("show", base, "2", "--json").json
-    assert (len(shown["added"]), [file["bucket"] for file in shown["removed_paths"]]) == (1, ["k=1"])
+    assert (len(shown["added"]), [file["bucket"] for file in shown["removed_files"]]) == (1, ["k=1"])
     there, back = (run("diff", base, *pair, "--json").json for pair in (("1", "4"), ("4", "1")))
     assert [file["path"] for file in there["added"]] == [file["path"] for file in back["removed"]]
     assert run("diff", base, "0", "1", "--json").json["columns"] == ["+ k: int32", "+ value: string"]
@@ -232,6 +234,21 @@ def test_columns_with_evil_names_are_spelled_out(tmp_path: Path) -> None:
     written.write(pa.RecordBatch.from_pydict({"k\x1b": ["\u202ea"], "v\x9b": [1]}, schema=schema))
     for command in READING:
         assert not {"\x1b", "\x9b", "\u202e"} & set(run(*called(command, tmp_path / "base")).out)
+
+
+def test_no_value_of_a_record_is_printed(base: Path, tmp_path: Path) -> None:
+    """Statistics of columns are such values: least and greatest."""
+    copy = tmp_path / "base"
+    shutil.copytree(base, copy)
+    path = entries(copy)[-1]
+    entry = Entry.from_bytes(path.read_bytes(), where="")
+    added = tuple(replace(file, statistics='{"value":{"min":"hunter2"}}') for file in entry.epoch.added)
+    path.write_bytes(replace(entry, epoch=replace(entry.epoch, added=added)).to_bytes())
+    assert "hunter2" in str(filesink.open(copy).snapshot().to_arrow()["statistics"].to_pylist())
+    for command in [*READING, *OF_VERSIONS, ("show", "9"), ("diff", "8", "9"), *PLANS]:
+        for more in ((), ("--json",)):
+            ran = run(*called(command, copy, *more))
+            assert "hunter2" not in ran.out + ran.err
 
 
 def test_nothing_waits_for_a_terminal(base: Path) -> None:

@@ -12,7 +12,7 @@ from filesink import Epoch, LiveFile, SinkDirectory, StateError
 from filesink.cli.call import Call, chains_with
 from filesink.cli.command import PathArgument, UidOption, whole_number
 from filesink.cli.tables import show_table
-from filesink.cli.text import count, plain, time
+from filesink.cli.text import count, file_object, plain, time
 from filesink.errors import ConfigError
 from formats.sizes import size_text
 
@@ -100,7 +100,8 @@ def show(
     added = list(directory.added(after=version - 1, until=version))
     removed = _removed(directory, version) if epoch.removed else []
     if call.json:
-        call.show({**plain(epoch), "added": added, "removed_paths": removed})
+        gone = None if removed is None else list(map(file_object, removed))
+        call.show({**plain(epoch), "added": list(map(file_object, added)), "removed_files": gone})
         return
     _print_epoch(call, epoch)
     show_table(

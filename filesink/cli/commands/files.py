@@ -13,7 +13,7 @@ from filesink import LiveFile, SinkDirectory
 from filesink.cli.call import Call, chains_with
 from filesink.cli.command import PathArgument, UidOption, whole_number
 from filesink.cli.tables import show_table
-from filesink.cli.text import clean, count
+from filesink.cli.text import clean, count, file_object
 from filesink.errors import ConfigError
 from formats.sizes import size_text
 
@@ -33,7 +33,7 @@ def ls(
     found = _live(directory, bucket, uid, at)
     if call.json:
         for file in found:
-            call.show(file)
+            call.show(file_object(file))
         return
     for name, files in groupby(found, key=lambda file: file.bucket):
         call.line(f"{name or '.'}/", style="bold")

@@ -12,7 +12,7 @@ from filesink import Epoch, LiveFile, SinkDirectory, Snapshot, StateError
 from filesink.cli.call import Call
 from filesink.cli.command import PathArgument, whole_number
 from filesink.cli.tables import show_table
-from filesink.cli.text import clean, count, time
+from filesink.cli.text import clean, count, file_object, time
 from formats.sizes import size_text
 
 _Version = Annotated[int, typer.Argument(metavar="VERSION", help="See filesink log; 0 is before the first.")]
@@ -27,7 +27,8 @@ def diff(call: Call, path: PathArgument, one: _Version, other: _Version) -> None
     removed = [file for name, file in had.items() if name not in has]
     columns = list(_changes(_schema(before), _schema(after)))
     if call.json:
-        call.show({"from": one, "to": other, "added": added, "removed": removed, "columns": columns})
+        came, went = (list(map(file_object, some)) for some in (added, removed))
+        call.show({"from": one, "to": other, "added": came, "removed": went, "columns": columns})
         return
     call.line(
         f"from version {one} to version {other}: {_sum(added, '+')}, {_sum(removed, '-')}", style="bold"
