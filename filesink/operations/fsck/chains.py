@@ -186,17 +186,21 @@ def _at_work(chain: SeenChain, now_ms: int) -> Iterator[Draft]:
 
 
 def _claims(store: Store) -> Iterator[Draft]:
-    for entry in sorted(store.list(_TXNS), key=lambda one: one.name):
-        if entry.kind is not Kind.DIRECTORY:
-            continue
-        path = f"{_TXNS}/{entry.name}"
-        try:
-            Claims(store, entry.name, check=check_record).standing()
-        except (StateError, SecurityError) as error:
-            if error.code == "GAP":
-                yield Draft("CLAIM_MISSING", path, error.message)
-            else:
-                yield damaged(error, path, kind="CLAIM")
+    names = sorted(entry.name for entry in store.list(_TXNS) if entry.kind is Kind.DIRECTORY)
+    found = store.runner.run(lambda name: _claim(store, name), names)
+    return (draft for draft in found if draft is not None)
+
+
+def _claim(store: Store, name: str) -> Draft | None:
+    """What is wrong with the claims of one ``txn_id``."""
+    path = f"{_TXNS}/{name}"
+    try:
+        Claims(store, name, check=check_record).standing()
+    except (StateError, SecurityError) as error:
+        if error.code == "GAP":
+            return Draft("CLAIM_MISSING", path, error.message)
+        return damaged(error, path, kind="CLAIM")
+    return None
 
 
 def _layouts(store: Store) -> Iterator[Draft]:
