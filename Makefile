@@ -11,6 +11,8 @@ RUN    := build/run
 PYTEST_ARGS ?=
 # Many tests wait for servers and for clocks, so more run at once than there are cores. 0: one after the other.
 TEST_JOBS ?= 4
+# The fast ones wait for nothing, and each process has to collect all.
+CHECK_JOBS ?= 2
 
 # Spark's workers run the Python that has the packages, not whatever python3 is on PATH.
 export PYSPARK_PYTHON := $(BIN)/python
@@ -63,7 +65,7 @@ demo-hive: setup ## publish the flights as a Hive table, with a real metastore, 
 # Against the sources: no wheel is built, and no JVM started.
 check: $(VENV)/.setup ## what to run after each change: the linters and the fast tests, without Spark
 	$(LINT)
-	$(BIN)/python -m pytest -q -n $(TEST_JOBS) --dist loadfile --no-loadscope-reorder -m "not spark and not slow" $(PYTEST_ARGS)
+	$(BIN)/python -m pytest -q -n $(CHECK_JOBS) --dist loadfile --no-loadscope-reorder -m "not spark and not slow" $(PYTEST_ARGS)
 
 # The tests are copied away from the sources, so that only the installed wheel can be imported.
 test: setup ## run all tests against the installed wheel; PYTEST_ARGS="-m 'not spark'" for a part

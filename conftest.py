@@ -12,6 +12,9 @@ from hypothesis import settings
 
 # The first example of a test pays for imports, and machines differ: no test fails by the clock.
 settings.register_profile("change", deadline=None, max_examples=25)
+#: Fixtures that start one.
+_SERVERS = frozenset({"azure_connection", "hdfs_cluster", "hive", "moto_server", "postgres", "rclone_server"})
+
 settings.register_profile("nightly", deadline=None, max_examples=1_000)
 
 
@@ -33,7 +36,7 @@ def pytest_collection_finish() -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Tests marked ``nightly`` run only if ``-m`` names them.
+    """Tests marked ``nightly`` run only if ``-m`` names them; those that start a server are slow.
 
     Files with slow tests come first, so that several processes end at about the same time.
     """
@@ -41,6 +44,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         left_out = [item for item in items if item.get_closest_marker("nightly")]
         config.hook.pytest_deselected(items=left_out)
         items[:] = [item for item in items if not item.get_closest_marker("nightly")]
+    for item in items:
+        if not _SERVERS.isdisjoint(getattr(item, "fixturenames", ())):
+            item.add_marker("slow")
     slow = {item.path for item in items if item.get_closest_marker("slow")}
     items.sort(key=lambda item: item.path not in slow)
 

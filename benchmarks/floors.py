@@ -24,7 +24,7 @@ from pyspark.sql import functions as F  # noqa: N812 - as all PySpark code does
 from pyspark.sql.streaming import StreamingQuery
 
 from file_formats import CASES, write
-from filesink.spark.input.arrow_batches import bounded_by_rows
+from filesink.spark.input.arrow_batches import Crossing
 from flink import FILES, make_lines
 from formats import Encoder
 from lineitem import generate
@@ -80,7 +80,7 @@ def rendered(rows: DataFrame, encoder: Encoder) -> DataFrame:
 
 def drop(rows: DataFrame) -> None:
     """Count the rows of each task in Python."""
-    with bounded_by_rows(rows):
+    with Crossing.of(rows).bounded(rows.sparkSession.sparkContext):
         rows.mapInArrow(_count, "rows bigint").collect()
 
 
@@ -164,7 +164,7 @@ def write_slices(rows: DataFrame, files: int, out: Path) -> None:
                 writer.write_table(table.slice(first, end - first))
         yield pa.RecordBatch.from_pydict({"rows": pa.array([table.num_rows], pa.int64())})
 
-    with bounded_by_rows(rows):
+    with Crossing.of(rows).bounded(rows.sparkSession.sparkContext):
         rows.mapInArrow(encode, "rows bigint").collect()
 
 

@@ -19,7 +19,7 @@ import pyarrow.parquet as pq
 from pyspark import TaskContext
 from pyspark.sql import DataFrame
 
-from filesink.spark.input.arrow_batches import bounded_by_rows
+from filesink.spark.input.arrow_batches import Crossing
 from lineitem import generate, ours_flat, seconds_to_write
 from paired import Contender, compare, options
 from sessions import start_spark
@@ -57,7 +57,7 @@ def write_bare(lineitem: DataFrame, out: Path) -> None:
         rows = write_file(batches, f"{directory}/{number}.parquet")
         yield pa.RecordBatch.from_pydict({"rows": pa.array([rows], pa.int64())})
 
-    with bounded_by_rows(lineitem):
+    with Crossing.of(lineitem).bounded(lineitem.sparkSession.sparkContext):
         lineitem.mapInArrow(encode, "rows bigint").collect()
 
 

@@ -188,6 +188,7 @@ class Ready:
     results: list[bytes]
     run_id: str = "run"
     time_zone: str = "UTC"
+    offsets: str = ""
     schema: pa.Schema = SCHEMA
 
     def write(self, task: Callable[[int, int, Iterable[pa.RecordBatch]], bytes]) -> list[bytes]:
@@ -206,6 +207,10 @@ class Ready:
     def losers(self) -> Losers:
         """See ``WriteJob.losers``."""
         return Losers.NONE
+
+    def is_wanted(self) -> bool:
+        """See ``WriteJob.is_wanted``."""
+        return True
 
 
 class OneRow(Ready):

@@ -1,5 +1,8 @@
 r"""How fast are sinks other than that of files? PostgreSQL against ``psql \copy`` of the same rows.
 
+What ``CollectSink`` hands to a program is in ``collect``, a thousand tables are in ``many_tables``, letters
+of other threads in ``letters``.
+
 The server is started for it, on the loopback interface, with its own defaults but for prepared
 transactions. ``psql`` copies a CSV file that lies there, over one connection, into a table that is
 empty; nobody has to make the file first. Ours reads Parquet, with two tasks, and is exactly once:
@@ -22,8 +25,10 @@ import pyarrow.csv as pc
 import pyarrow.parquet as pq
 from pyspark.sql import SparkSession
 
+from collect import compare_collect
 from filesink import PostgresSink, PostgresTable
 from letters import compare_letters
+from many_tables import compare_tables
 from paired import Contender, compare, options, seconds
 from sessions import start_spark
 
@@ -43,6 +48,7 @@ _ROWS = (
     "elt(1 + id % 4, 'DELIVER IN PERSON', 'COLLECT COD', 'NONE', 'TAKE BACK RETURN') AS status",
     "concat('note of row ', id, ', which is as long as most') AS note",
 )  # fmt: skip
+_PARTS = ("letters", "collect", "tables", "postgres")
 _WAYS: dict[str, dict[str, Any]] = {"staged": {}, "prepared": {"commit": "prepared"}}
 
 
@@ -91,10 +97,23 @@ class Bench:
 
 
 def main() -> None:
-    """Make the rows once, then compare each way."""
+    """Measure all, or one of them."""
     arguments = _arguments()
-    compare_letters(arguments.rounds)
+    wanted = {arguments.only} if arguments.only else set(_PARTS)
+    if "letters" in wanted:
+        compare_letters(arguments.rounds)
     spark = start_spark()
+    if "collect" in wanted:
+        compare_collect(spark, arguments.rows, arguments.rounds)
+    if "tables" in wanted:
+        compare_tables(spark, arguments.rows, arguments.rounds)
+    if "postgres" in wanted:
+        _compare_postgres(spark, arguments)
+    spark.stop()
+
+
+def _compare_postgres(spark: SparkSession, arguments: argparse.Namespace) -> None:
+    """Make the rows once, then compare each way."""
     with tempfile.TemporaryDirectory() as name, running(fsync="on", shared_buffers="128MB") as server:
         bench = Bench(server=server, spark=spark, directory=Path(name), rows=arguments.rows)
         _generate(bench)
@@ -106,7 +125,6 @@ def main() -> None:
                 unit="seconds",
                 rounds=arguments.rounds,
             )
-    spark.stop()
 
 
 def _generate(bench: Bench) -> None:
@@ -126,6 +144,7 @@ def _generate(bench: Bench) -> None:
 def _arguments() -> argparse.Namespace:
     parser = options("Sinks other than that of files", rounds=5)
     parser.add_argument("--rows", type=int, default=2_000_000)
+    parser.add_argument("--only", choices=_PARTS)
     return parser.parse_args()
 
 

@@ -3,11 +3,13 @@
 The one door for imports: what a program needs of ``formats`` is here, too. ``compaction`` stands above
 this package and is imported by its own name.
 
+``open`` is not in ``__all__``: ``from filesink import *`` would hide Python's own.
+
 Beside the rooms there are single modules. On top are ``sink``, ``built_sink`` and ``builder``, which put the
-pieces together. ``method_arguments`` checks arguments that may be Spark's. *The ground*, which every room may
-use, are ``errors``, ``ports``, ``save_mode``, ``system``, ``arguments``, ``durations``, ``framing``,
-``naming``, ``packages``, ``retry`` and ``local_time``; every room may also use ``formats``, except where its
-``__init__`` says otherwise.
+pieces together, and ``open_path``. ``method_arguments`` checks arguments that may be Spark's. *The ground*,
+which every room may use, are ``errors``, ``ports``, ``save_mode``, ``system``, ``arguments``, ``durations``,
+``framing``, ``naming``, ``packages``, ``retry`` and ``local_time``; every room may also use ``formats``,
+except where its ``__init__`` says otherwise.
 """
 
 # ruff: noqa: E402 - nothing below can be imported where a stranger's package has the name of one of ours
@@ -53,7 +55,7 @@ from filesink.errors import (
     TaskCancelledError,
     VersionError,
 )
-from filesink.file_sink.report import EpochReport, FinishedFile, RecoveryReport, SweepPlan
+from filesink.file_sink.report import EpochReport, FinishedFile, RecoveryReport, SweepPlan, TableReport
 from filesink.file_source import FileSource, FileSourceBuilder, StreamFormat
 from filesink.metastore.api import Metastore, TableKind
 from filesink.metastore.glue.metastore import GlueCatalog
@@ -67,8 +69,10 @@ from filesink.metastore.policies import (
     PartitionPolicy,
     SuccessFilePolicy,
 )
+from filesink.metastore.tables_policy import MetastoreTablesPolicy
 from filesink.naming import OutputFileConfig
-from filesink.operations.fsck.check import fsck
+from filesink.open_path import adopt, fsck
+from filesink.open_path import open as open  # noqa: A004 - as gzip.open, and public for type checkers
 from filesink.operations.fsck.finding import Finding, FsckReport
 from filesink.parts.dead_letters import DeadLetters
 from filesink.parts.part_file import PartFileInfo
@@ -77,11 +81,13 @@ from filesink.sink import FileSink, FileSinkBuilder
 from filesink.sink_directory.directory import SinkDirectory
 from filesink.sink_directory.epochs import Epoch
 from filesink.sink_directory.live_files import LiveFile
-from filesink.sink_directory.opening import adopt, open  # noqa: A004 - as gzip.open
 from filesink.sink_directory.sink_states import HeldPart, SinkState
 from filesink.sink_directory.snapshot import Snapshot
 from filesink.sink_directory.status import PathStatus
 from filesink.sinks.asynchronous import Sending
+from filesink.sinks.collect.position import CollectPosition
+from filesink.sinks.collect.results import CollectResults
+from filesink.sinks.collect.sink import CollectSink
 from filesink.sinks.doors import SinkReport, SparkSink
 from filesink.sinks.http.service import HttpAnswer, HttpService
 from filesink.sinks.http.sink import HttpSink
@@ -93,6 +99,7 @@ from filesink.source.enumerators import FileEnumerator, FileEnumeratorProvider, 
 from filesink.source.files import FileSplit, SourceFile
 from filesink.source.splits import FileSplitAssignerProvider, SizeSplitAssigner, SplitAssigner
 from filesink.spark.catalog.metastore import SparkCatalog
+from filesink.spark.tables import Tables
 from formats import (
     ArrowWriterFactory,
     AvroWriterFactory,
@@ -127,6 +134,9 @@ __all__ = [
     "CheckpointMismatchError",
     "CheckpointRollingPolicy",
     "CleanupError",
+    "CollectPosition",
+    "CollectResults",
+    "CollectSink",
     "CommitConflictError",
     "CommitFailedError",
     "CommitStateUnknown",
@@ -175,6 +185,7 @@ __all__ = [
     "MetastoreConflictError",
     "MetastoreError",
     "MetastorePolicy",
+    "MetastoreTablesPolicy",
     "OrcBulkWriterFactory",
     "OrcIndexes",
     "OutputFileConfig",
@@ -222,12 +233,13 @@ __all__ = [
     "SuccessFilePolicy",
     "SweepPlan",
     "TableKind",
+    "TableReport",
+    "Tables",
     "TaskCancelledError",
     "VersionError",
     "XmlWriterFactory",
     "adopt",
     "bounded",
     "fsck",
-    "open",
     "register",
 ]

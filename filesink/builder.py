@@ -126,7 +126,7 @@ class SinkBuilder:
     def with_storage_options(self, **options: Any) -> Self:
         """Give options to the store, like fsspec's ``storage_options``; they are never written anywhere.
 
-        Without options, a path on S3 is opened with the session's own settings ``spark.hadoop.fs.s3a.*``.
+        For a path on S3 they come before the session's own settings ``spark.hadoop.fs.s3a.*``.
         """
         return replace(self, storage_options={**self.storage_options, **options})
 
@@ -181,7 +181,7 @@ class SinkBuilder:
         return FileTiers(
             address=StoreAddress(
                 base_path=self.base_path,
-                storage_options=self.storage_options or SessionOptions(self.base_path),
+                storage_options=SessionOptions(self.base_path, self.storage_options),
             ),
             plan=self._plan(),
             uid=self.uid,

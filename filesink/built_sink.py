@@ -5,13 +5,12 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Literal
-
-import pyarrow as pa
 
 from filesink.arguments import choice
 from filesink.buckets.named_partitions import Partition, buckets_named
+from filesink.buckets.table_assigner import TableBucketAssigner
 from filesink.builder import SinkBuilder
 from filesink.commit.checkpoints import check_checkpoint
 from filesink.commit.replay import OnRepeatedTxn
@@ -19,17 +18,19 @@ from filesink.durations import Duration, parse_duration_ms
 from filesink.errors import ConfigError
 from filesink.file_sink.complete_writes import not_removed, warn_of_gone
 from filesink.file_sink.report import EpochReport, RecoveryReport, SweepPlan, report_of
+from filesink.file_sink.waiting_files import check_nothing_waits
+from filesink.ledger.identity import stream_sink_id
 from filesink.metastore.announcements import Announced
 from filesink.method_arguments import checkpoint, data_frame
 from filesink.operations.find_sinks import check_streamed, check_written
 from filesink.operations.maintenance import Announce, Lost, Maintenance
 from filesink.parts.committables import Committable, HeldFile
 from filesink.save_mode import SaveMode
-from filesink.spark.arguments import spark_trigger
+from filesink.spark.arguments import on_repeated, spark_trigger
 from filesink.spark.engine import SparkEngine
 from filesink.spark.engine_options import EngineOptions
 from filesink.spark.input.s3a import SessionOptions
-from filesink.spark.input.schema import arrow_schema
+from filesink.spark.input.schema import arrow_schema, time_zone_of
 from filesink.spark.query import AtEnd, SinkQuery
 from filesink.storage.address import StoreAddress
 
@@ -49,6 +50,9 @@ class BuiltSink:
     def __init__(self, builder: SinkBuilder) -> None:
         self._builder = builder
         self._tiers = builder.tiers()
+        assigner = builder.assigner
+        tables = assigner.path if isinstance(assigner, TableBucketAssigner) else None
+        self._report = partial(report_of, tables=tables)
         options = EngineOptions(
             name=builder.base_path,
             told=lambda outcome: report_of(outcome).line(),
@@ -96,12 +100,12 @@ class BuiltSink:
             FilesinkError: nothing became visible, or the epoch was decided and ``recover()`` completes it.
         """
         chosen = choice(SaveMode, mode, "mode")
-        repeated = _on_repeated(on_repeated_txn, txn_id)
+        repeated = on_repeated(on_repeated_txn, txn_id)
         self._read_settings(data_frame(df, "write"))
         ordered = self._builder.in_order()(df)
-        emptied = self._emptied(partitions, ordered, mode)
+        emptied = self._emptied(partitions, ordered, chosen)
         outcome = self._engine_for(emptied, repeated).write(ordered, mode=chosen, txn_id=txn_id)
-        report = report_of(outcome)
+        report = self._report(outcome)
         if outcome.newly_left:
             raise not_removed(report)
         if report.already_committed:
@@ -109,13 +113,15 @@ class BuiltSink:
         return report
 
     def _emptied(
-        self, partitions: Iterable[Partition] | None, ordered: DataFrame, mode: Mode
+        self, partitions: Iterable[Partition] | None, ordered: DataFrame, mode: SaveMode
     ) -> frozenset[str]:
-        columns = pa.schema([]) if partitions is None else arrow_schema(ordered.schema)
-        emptied = buckets_named(partitions, self._builder.assigner, columns)
-        if emptied and SaveMode(mode) is not SaveMode.OVERWRITE_PARTITIONS:
+        if partitions is None:
+            return frozenset()
+        zone = time_zone_of(ordered.sparkSession)
+        emptied = buckets_named(partitions, self._builder.assigner, arrow_schema(ordered.schema), zone=zone)
+        if emptied and mode is not SaveMode.OVERWRITE_PARTITIONS:
             raise ConfigError(
-                f"partitions= goes with mode='overwrite_partitions', got mode={mode!r}", code="CONFLICT"
+                f"partitions= goes with mode='overwrite_partitions', got mode={mode.value!r}", code="CONFLICT"
             )
         return emptied
 
@@ -126,9 +132,8 @@ class BuiltSink:
         if not emptied and repeated is OnRepeatedTxn.RAISE:
             return self._engine
         epochs = replace(self._builder.epochs, on_repeated_txn=repeated)
-        return SparkEngine(
-            replace(self._tiers, emptied=emptied), replace(self._engine.options, epochs=epochs)
-        )
+        options = replace(self._engine.options, epochs=epochs, compared="\n".join(sorted(emptied)))
+        return SparkEngine(replace(self._tiers, emptied=emptied), options)
 
     def start(
         self,
@@ -150,8 +155,9 @@ class BuiltSink:
                 the data below the base path.
             query_name: Spark's name of the query.
             at_end: what happens to open parts, and to files that wait for compaction, when the query ends
-                by itself. ``"publish"`` makes all of them visible. ``"keep"`` publishes those that are due
-                and leaves the others for the next run, say of a job that is scheduled hourly.
+                by itself, as it does with ``available_now`` or ``once``. ``"publish"`` makes all of them
+                visible. ``"keep"`` publishes those that are due and leaves the others for the next run, say
+                of a job that is scheduled hourly.
             **trigger: one of ``processing_time="10 seconds"``, ``available_now=True``, ``once=True``.
 
         Raises:
@@ -161,12 +167,14 @@ class BuiltSink:
         location = checkpoint(checkpoint_location)
         check_checkpoint(location, self._builder.base_path)
         self._read_settings(data_frame(df, "start"))
+        if self._tiers.uid is not None:
+            check_nothing_waits(self._tiers, stream_sink_id(self._tiers.uid, ""))
         return self._engine.start(
             self._builder.in_order()(df),
             checkpoint_location=location,
             query_name=query_name,
             at_end=choice(AtEnd, at_end, "at_end"),
-            report=report_of,
+            report=self._report,
             **trigger,
         )
 
@@ -193,7 +201,7 @@ class BuiltSink:
         if self._tiers.uid is not None and not self._engine.has_streamed:
             check_streamed(self._address, self._tiers.uid)
         outcome = self._engine.finish()
-        return None if outcome is None else report_of(outcome)
+        return None if outcome is None else self._report(outcome)
 
     def recover(
         self,
@@ -279,14 +287,3 @@ class BuiltSink:
     def _maintenance(self, announce: Announce = Announce.RAISE) -> Maintenance:
         check_written(self._address, self._tiers.uid)
         return Maintenance(self._tiers, clock=self._engine.clock, ids=self._engine.ids, announce=announce)
-
-
-def _on_repeated(on_repeated_txn: str, txn_id: str | None) -> OnRepeatedTxn:
-    repeated = choice(OnRepeatedTxn, on_repeated_txn, "on_repeated_txn")
-    if repeated is not OnRepeatedTxn.RAISE and txn_id is None:
-        raise ConfigError(
-            f"on_repeated_txn={on_repeated_txn!r} says what to do with a repeated txn_id, but there is "
-            "no txn_id: give one, or leave on_repeated_txn out",
-            code="CONFLICT",
-        )
-    return repeated

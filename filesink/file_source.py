@@ -17,13 +17,16 @@ How it is used:
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from filesink.arguments import instance_of
 from filesink.data_source.reading.native import native_read
 from filesink.data_source.reading.planned import check_session, register_plan
 from filesink.errors import ConfigError
+from filesink.method_arguments import not_built
 from filesink.source.builder import SourceBuilder
 from filesink.source.directories import root_of
 from filesink.source.reading.plan import METADATA, RESCUED, BadRecords, Reading
@@ -52,6 +55,14 @@ class StreamFormat:
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class FileSourceBuilder(SourceBuilder):
     """Collects what a ``FileSource`` is made of. Immutable: every method returns a new builder."""
+
+    def read(self, *_: object, **__: object) -> NoReturn:
+        """Not here: ``build()`` makes the source that reads."""
+        raise not_built("read", of="source")
+
+    def read_stream(self, *_: object, **__: object) -> NoReturn:
+        """Not here: ``build()`` makes the source that reads."""
+        raise not_built("read_stream", of="source")
 
     def build(self) -> FileSource:
         """The source. Nothing is listed or opened before it is used."""
@@ -114,6 +125,7 @@ class FileSource:
                 line.
         """
         check_session(spark)
+        self._builder.plan.check_batch()
         plan, schema = self._plan(spark).pinned(), self._schema()
         native = native_read(spark, plan, schema)
         if native is not None:
@@ -138,17 +150,8 @@ class FileSource:
 
     def _plan(self, spark: SparkSession) -> SourcePlan:
         plan, options = self._builder.plan, self._builder.storage_options
-        roots = (
-            replace(root, storage_options=options or _of_session(root.base, spark)) for root in plan.roots
-        )
-        following = plan.following
-        if following.state is not None and not following.state.storage_options:
-            of_session = _of_session(following.state.path, spark)
-            following = replace(following, state=replace(following.state, storage_options=of_session))
-        if following.after.move_to and not following.after.storage_options:
-            of_session = _of_session(following.after.move_to, spark)
-            following = replace(following, after=replace(following.after, storage_options=of_session))
-        return replace(plan, roots=tuple(roots), following=following)
+        roots = tuple(replace(root, storage_options=options) for root in plan.roots)
+        return replace(plan, roots=roots).on_stores(partial(_with_settings, spark))
 
     def _schema(self) -> Any:
         """The schema that was given, with the columns that are wanted beside the files' own."""
@@ -179,9 +182,9 @@ def _builder(code: ReadableFormat, paths: tuple[Path, ...]) -> FileSourceBuilder
     return FileSourceBuilder(plan=plan)
 
 
-def _of_session(path: str, spark: SparkSession) -> dict[str, Any]:
-    """The options of a store that a user has given none for: those of the session."""
-    found = SessionOptions(path)
+def _with_settings(spark: SparkSession, path: str, own: Mapping[str, Any]) -> dict[str, Any]:
+    """The options of a store: the user's, and below them the settings of the session."""
+    found = SessionOptions(path, own)
     found.read(spark)
     return dict(found)
 

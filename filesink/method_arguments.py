@@ -24,6 +24,15 @@ def data_frame(df: DataFrame, where: str) -> DataFrame:
     return df
 
 
+def not_built(method: str, *, of: str) -> ConfigError:
+    """The error for a method that is called on the builder of a sink or a source."""
+    return ConfigError(
+        f"this is a builder, and {method}() is a method of the {of}: call .build() first, as in "
+        f"builder.build().{method}(…)",
+        code="NOT_BUILT",
+    )
+
+
 def checkpoint(given: object) -> str:
     """``given`` as Spark takes a checkpoint location."""
     location = os.fspath(given) if isinstance(given, os.PathLike) else given

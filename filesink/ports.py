@@ -151,6 +151,11 @@ class WriteJob(Protocol):
         """The columns of the input, without those that are derived for the writers."""
         ...
 
+    @property
+    def offsets(self) -> str:
+        """What the sources of a micro-batch have read, for the record; ``""`` if nobody knows."""
+        ...
+
     def write(self, task: Task) -> list[bytes]:
         """Run ``task`` for each partition; one result of each."""
         ...
@@ -165,4 +170,8 @@ class WriteJob(Protocol):
 
     def losers(self) -> Losers:
         """Whether twins may have run; asked after ``write``. Retries are seen in the results."""
+        ...
+
+    def is_wanted(self) -> bool:
+        """Whether anybody still waits for the epoch: a stage that waits asks it, see ``EpochContext``."""
         ...

@@ -27,6 +27,7 @@ from filesink.file_sink.table_destination import assigner_of, find_table, format
 from filesink.metastore.api import Metastore
 from filesink.metastore.metastore_policy import MetastorePolicy
 from filesink.metastore.partition_commit import PartitionCommit
+from filesink.method_arguments import not_built
 from filesink.parts.file_format import BulkFormat, RowFormat
 from filesink.parts.rolling import RollingPolicy
 from filesink.spark.catalog.columns import in_table_order
@@ -40,16 +41,32 @@ class FileSinkBuilder(SinkBuilder):
     """Collects what a ``FileSink`` is made of. Immutable: every ``with_…`` returns a new builder."""
 
     def write(self, *_: object, **__: object) -> NoReturn:
-        """Not here: ``build()`` makes the sink that writes."""
-        raise _not_built("write")
+        """Not here: ``build()`` makes the sink that has it."""
+        raise not_built("write", of="sink")
 
     def start(self, *_: object, **__: object) -> NoReturn:
-        """Not here: ``build()`` makes the sink that writes."""
-        raise _not_built("start")
+        """Not here: ``build()`` makes the sink that has it."""
+        raise not_built("start", of="sink")
 
     def foreach_batch(self, *_: object, **__: object) -> NoReturn:
-        """Not here: ``build()`` makes the sink that writes."""
-        raise _not_built("foreach_batch")
+        """Not here: ``build()`` makes the sink that has it."""
+        raise not_built("foreach_batch", of="sink")
+
+    def finish(self, *_: object, **__: object) -> NoReturn:
+        """Not here: ``build()`` makes the sink that has it."""
+        raise not_built("finish", of="sink")
+
+    def recover(self, *_: object, **__: object) -> NoReturn:
+        """Not here: ``build()`` makes the sink that has it."""
+        raise not_built("recover", of="sink")
+
+    def plan_sweep(self, *_: object, **__: object) -> NoReturn:
+        """Not here: ``build()`` makes the sink that has it."""
+        raise not_built("plan_sweep", of="sink")
+
+    def sweep(self, *_: object, **__: object) -> NoReturn:
+        """Not here: ``build()`` makes the sink that has it."""
+        raise not_built("sweep", of="sink")
 
     def build(self) -> FileSink:
         """The sink. Nothing is written or created before its first use."""
@@ -167,11 +184,3 @@ def _refuse_other_kind(value: object, other: type | tuple[type, ...], where: str
         raise ConfigError(
             f"{name} is not a format for {where}: use FileSink.{right}(path, {name}(…))", code="BAD_VALUE"
         )
-
-
-def _not_built(method: str) -> ConfigError:
-    return ConfigError(
-        f"this is a builder, and {method}() is a method of the sink: call .build() first, as in "
-        f"builder.build().{method}(…)",
-        code="NOT_BUILT",
-    )

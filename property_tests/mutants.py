@@ -37,7 +37,7 @@ from property_tests.simulate import Tally, run_seed
 
 _SEEDS = 10_000  # a race of two drivers is in one history of thousands
 _KILLED = 3  # exit code of a hunt that has found something
-_TIMEOUT = 900  # seconds for one mutant
+_TIMEOUT = 3600  # seconds for one mutant: a hunt through all histories takes ten minutes of processor time
 #: The product as it is imported, be it installed or beside us.
 _PACKAGES = tuple(Path(package.__path__[0]) for package in (filesink, compaction, formats, property_tests))
 

@@ -55,6 +55,7 @@ class Batch:
     number: int
     run_id: str = "run"
     time_zone: str = "UTC"
+    offsets: str = ""
     schema: pa.Schema = SCHEMA
 
     def write(self, task: Callable[[int, int, Iterable[pa.RecordBatch]], bytes]) -> list[bytes]:
@@ -72,6 +73,10 @@ class Batch:
     def losers(self) -> Losers:
         """See ``WriteJob.losers``."""
         return Losers.NONE
+
+    def is_wanted(self) -> bool:
+        """See ``WriteJob.is_wanted``."""
+        return True
 
     def records(self, partition: int) -> Iterator[pa.RecordBatch]:
         """The rows of one partition, half of them in each of two buckets."""

@@ -59,6 +59,7 @@ class Job:
     """A batch in two partitions, run in this process; implements ``WriteJob``."""
 
     time_zone = "UTC"
+    offsets = ""
     schema = SCHEMA
 
     def __init__(self, rows: list[str], run_id: str) -> None:
@@ -77,6 +78,9 @@ class Job:
 
     def losers(self) -> Losers:
         return Losers.NONE
+
+    def is_wanted(self) -> bool:
+        return True
 
     def bucket_of(self, row: str) -> str:
         return "a" if int(row[-1]) % 2 else "b/c"

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 import pyarrow as pa
 
 from filesink.api import Metrics, WriterContext
+from filesink.api.epoch import always
 from filesink.buckets.assigner import BucketAssigner
 from filesink.commit.epoch import EpochLoop
 from filesink.commit.layout_guard import OnOtherLayout
@@ -90,10 +91,12 @@ class FakeJob:
     ids: CountingIds
     run_id: str = "run-1"
     time_zone: str = "UTC"
+    offsets: str = ""
     attempts: Sequence[tuple[int, int]] | None = None  # (subtask, attempt); the last of a subtask wins
     twins: Losers = Losers.NONE
     executions: int = 0
     schema: pa.Schema = SCHEMA
+    wanted: Callable[[], bool] = always
 
     def write(self, task: Callable[[int, int, Iterable[pa.RecordBatch]], bytes]) -> list[bytes]:
         self.executions += 1
@@ -115,6 +118,9 @@ class FakeJob:
 
     def losers(self) -> Losers:
         return self.twins
+
+    def is_wanted(self) -> bool:
+        return self.wanted()
 
 
 def plan_of(
@@ -177,6 +183,7 @@ class World:
     compaction: Compaction | Waiting = Waiting.REFUSED
     partition_commit: PartitionCommit | None = None
     on_other_layout: OnOtherLayout = OnOtherLayout.REFUSE
+    emptied: Collection[str] = ()
 
     def __post_init__(self) -> None:
         self.files = MemoryFiles(now_ms=self.clock.now_ms)
@@ -200,6 +207,7 @@ class World:
             publishing=None if commit is None else Publishing(commit=commit, base_path="/base"),
             compaction=self.compaction,
             on_other_layout=self.on_other_layout,
+            emptied=self.emptied,
         )
 
     def ledger(self, sink_id: str | None = None) -> Ledger:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 import subprocess
 import sys
 
@@ -21,6 +22,12 @@ def test_every_public_name_can_be_imported(name: str) -> None:
 def test_public_names_are_sorted_and_there_once() -> None:
     """Classes, then functions."""
     assert filesink.__all__ == sorted(set(filesink.__all__), key=lambda name: (name[0].islower(), name))
+
+
+def test_a_star_hides_nothing_of_pythons() -> None:
+    """``from filesink import *`` leaves ``open`` what it was; ``filesink.open`` is there all the same."""
+    assert not set(filesink.__all__) & set(dir(builtins))
+    assert filesink.open.__doc__
 
 
 @pytest.mark.parametrize("name", formats.__all__)

@@ -9,6 +9,7 @@ import pytest
 
 from compaction import FileCompactor, FileCompactStrategy
 from filesink import (
+    CollectSink,
     ConfigError,
     FileSink,
     FileSource,
@@ -45,13 +46,16 @@ GOOD = {
 NOT_HERE = {
     *("FileSink.for_hive_table", "FileSink.foreach_batch", "FileSink.start", "FileSink.write"),
     *("FileSink.plan_sweep", "FileSink.recover", "FileSink.sweep"),
+    *("CollectSink.foreach_batch", "CollectSink.results", "CollectSink.start", "CollectSink.write"),
     *("SparkSink.foreach_batch", "SparkSink.start", "SparkSink.write"),
+    "BucketAssigner.table_bucket_assigner",  # of the only column
     *("FileSource.for_bulk_file_format", "FileSource.for_record_stream_format"),  # of no path at all
 }
 SOURCE = FileSource.for_record_stream_format(StreamFormat.text_line_format(), "base")
 INSTANCES = {
     "FileSinkBuilder": BUILDER,
     "FileSink": BUILDER.build(),
+    "CollectSink": CollectSink("/nowhere/base"),
     "SparkSink": SparkSink(Letters(Path("/nowhere"))),
     "FileSourceBuilder": SOURCE,
     "FileSource": SOURCE.build(),

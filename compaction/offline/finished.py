@@ -47,6 +47,7 @@ from filesink.parts.plan import Plan
 from filesink.parts.rolling import RollingPolicy
 from filesink.parts.stages.verify import VerifyStage
 from filesink.ports import Ports
+from filesink.spark.input.s3a import of_active_session
 from filesink.storage.address import StoreAddress
 from filesink.storage.api import Kind, Store
 from filesink.storage.base_path import check_base_path
@@ -77,7 +78,8 @@ def plan(
     Raises:
         ConfigError: ``BAD_VALUE``; ``NO_SINK``, this is not the base path of one; ``NO_DIRECTORY``.
     """
-    address = StoreAddress(base_path=check_base_path(base_path), storage_options=storage_options or {})
+    checked = check_base_path(base_path)
+    address = StoreAddress(base_path=checked, storage_options=of_active_session(checked, storage_options))
     return _plan(written(address, bucket), bucket, _size(target_size), SystemClock().now_ms())
 
 
@@ -112,7 +114,8 @@ def compact(
             read. These files stay as they are; all others were merged. Any other code: nothing was changed.
         ConcurrentDriverError: an overwriting write, or another call, is at work.
     """
-    address = StoreAddress(base_path=check_base_path(base_path), storage_options=storage_options or {})
+    checked = check_base_path(base_path)
+    address = StoreAddress(base_path=checked, storage_options=of_active_session(checked, storage_options))
     tiers = FinishedTiers(
         address=address,
         plan=_writing(_format(form)),

@@ -31,6 +31,7 @@ from filesink.ledger.sweep import visible
 from filesink.naming import LEDGER_ROOT, join, parent
 from filesink.parts.committables import CommittableCodec, SupersededFile
 from filesink.parts.recorded_paths import check_record
+from filesink.spark.input.s3a import of_active_session
 from filesink.storage.address import StoreAddress
 from filesink.storage.api import Entry, Kind, Store
 from filesink.storage.base_path import check_base_path, has_no_bytes
@@ -59,7 +60,8 @@ def files(
         ConfigError: ``NO_SINK``, this is not the base path of one; ``NO_DIRECTORY``, there is no such bucket.
     """
     checked = check_base_path(base_path)
-    store = written(StoreAddress(base_path=checked, storage_options=storage_options or {}), bucket)
+    options = of_active_session(checked, storage_options)
+    store = written(StoreAddress(base_path=checked, storage_options=options), bucket)
     return [f"{checked}/{path}" for path in current(store, bucket)]
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
@@ -18,6 +18,11 @@ if TYPE_CHECKING:
 StateT = TypeVar("StateT")
 CommittableT = TypeVar("CommittableT")
 AggregatedT = TypeVar("AggregatedT")
+
+
+def always() -> bool:
+    """``True``."""
+    return True
 
 
 class Input(Enum):
@@ -43,6 +48,8 @@ class EpochContext:
         replaces: see ``EpochRecord``.
         supersedes: committables of an earlier write, which this one replaces.
         schema: columns of the input; ``None`` for an epoch without input.
+        is_wanted: whether anybody still waits for this epoch. A stage that waits asks it about once a
+            second, and raises ``TaskCancelledError`` if not: a query that was stopped waits for it.
     """
 
     sink_id: str
@@ -59,6 +66,7 @@ class EpochContext:
     replaces: Mapping[str, int] = field(default_factory=dict)
     supersedes: Sequence[Any] = ()
     schema: pa.Schema | None = None
+    is_wanted: Callable[[], bool] = always
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+
 from filesink.buckets.contract import BaseBucketAssigner
 from filesink.buckets.date_time_assigner import DateTimeBucketAssigner
 from filesink.buckets.partition_assigner import PartitionBucketAssigner
 from filesink.buckets.path_assigners import BasePathBucketAssigner, ExpressionBucketAssigner
+from filesink.buckets.table_assigner import TableBucketAssigner
+from filesink.buckets.table_paths import TablePath
 
 
 class BucketAssigner(BaseBucketAssigner):
@@ -56,6 +60,37 @@ class BucketAssigner(BaseBucketAssigner):
         return PartitionBucketAssigner(columns=columns)
 
     @staticmethod
+    def table_bucket_assigner(
+        column: str,
+        *,
+        path: str = "${table_name}",
+        within: BaseBucketAssigner | None = None,
+        columns: Mapping[str, Sequence[str]] | None = None,
+    ) -> TableBucketAssigner:
+        """Many tables: a directory below the base path for each, and in it the buckets of another assigner.
+
+        A table is there with the first epoch that has a record of it. Placeholders may be in ``path``, in
+        ``part_prefix`` of the names of files, and in the table of ``MetastoreTablesPolicy``.
+
+        Args:
+            column: a text column that names the table of each record; it is left out of the files.
+            path: ``${table_name}`` is the name; with ``${schema_name}``, which is what stands before the
+                first dot of it, ``${table_name}`` is the rest. At most one of them a level, so that no
+                two tables share a directory.
+            within: buckets of each table; ``None`` puts its files directly into its directory.
+            columns: those of a table, by its name; a table that is not in it has all.
+
+        Raises:
+            ConfigError: ``BAD_VALUE``.
+        """
+        return TableBucketAssigner(
+            column=column,
+            path=TablePath(path),
+            within=BasePathBucketAssigner() if within is None else within,
+            columns={} if columns is None else columns,
+        )
+
+    @staticmethod
     def expression_bucket_assigner(expression: str) -> BaseBucketAssigner:
         """The value of a Spark SQL expression is the bucket id, as in ``"date_format(ts, 'yyyy/MM')"``.
 
@@ -74,5 +109,6 @@ for _kind in (
     DateTimeBucketAssigner,
     ExpressionBucketAssigner,
     PartitionBucketAssigner,
+    TableBucketAssigner,
 ):
     BucketAssigner.register(_kind)

@@ -86,6 +86,19 @@ class BaseBucketAssigner(ABC):
         """
         return {}
 
+    def columns_of(self, bucket: str) -> tuple[str, ...] | None:
+        """Columns that go into the files of ``bucket``, of those that go into any; ``None`` for all of these.
+
+        Called once per task and bucket.
+        """
+        del bucket
+        return None
+
+    def name_for(self, bucket: str, text: str) -> str:
+        """``text``, how the names of files begin, with what placeholders in it mean in ``bucket``."""
+        del bucket
+        return text
+
     def check_schema(self, schema: pa.Schema) -> None:
         """Raise ``SchemaError`` if batches of ``schema``, derived columns included, cannot be assigned.
 

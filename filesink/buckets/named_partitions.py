@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import date, datetime
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.types as pt
 
 from filesink.buckets.contract import BaseBucketAssigner
 from filesink.buckets.partition_assigner import PartitionBucketAssigner
-from filesink.buckets.partition_paths import check_type, fragment, partition_values, texts
+from filesink.buckets.partition_paths import fragment, partition_values
+from filesink.buckets.value_texts import value_text
 from filesink.errors import BucketError, ConfigError, SchemaError
 from filesink.naming import join
 from filesink.storage.bucket_ids import check_bucket_id
@@ -21,7 +20,11 @@ Partition = Mapping[str, Any] | str
 
 
 def buckets_named(
-    partitions: Iterable[Partition] | None, assigner: BaseBucketAssigner, columns: pa.Schema
+    partitions: Iterable[Partition] | None,
+    assigner: BaseBucketAssigner,
+    columns: pa.Schema,
+    *,
+    zone: str = "UTC",
 ) -> frozenset[str]:
     """Bucket ids of ``partitions``.
 
@@ -29,6 +32,7 @@ def buckets_named(
         partitions: of ``FileSink.write``; ``None`` for none.
         assigner: how the sink makes buckets.
         columns: the input's. Directories have the case of their names, and the text of their types.
+        zone: the name of the session's time zone, which is that of timestamps in paths.
 
     Raises:
         ConfigError: ``BAD_VALUE``; one of them can be none of this sink, and would replace nothing.
@@ -37,17 +41,17 @@ def buckets_named(
         return frozenset()
     if isinstance(partitions, str | Mapping) or not isinstance(partitions, Iterable):
         raise _refused("a list of partitions", partitions)
-    return frozenset(_bucket(one, assigner, columns) for one in partitions)
+    return frozenset(_bucket(one, assigner, columns, zone) for one in partitions)
 
 
-def _bucket(named: object, assigner: BaseBucketAssigner, columns: pa.Schema) -> str:
+def _bucket(named: object, assigner: BaseBucketAssigner, columns: pa.Schema, zone: str) -> str:
     try:
         if isinstance(named, str) and isinstance(assigner, PartitionBucketAssigner):
-            return _path(_values(named), assigner.columns, columns)
+            return _path(_values(named), assigner.columns, columns, zone)
         if isinstance(named, str):
             return check_bucket_id(named)
         if isinstance(named, Mapping) and isinstance(assigner, PartitionBucketAssigner):
-            return _path(named, assigner.columns, columns)
+            return _path(named, assigner.columns, columns, zone)
     except (BucketError, SchemaError) as error:
         raise ConfigError(f"partitions: {error.message}", code="BAD_VALUE") from error
     raise _refused("values of all partition columns, as {'day': '2026-01-01'}, or a bucket id", named)
@@ -55,11 +59,15 @@ def _bucket(named: object, assigner: BaseBucketAssigner, columns: pa.Schema) -> 
 
 def _values(bucket_id: str) -> dict[str, str | None]:
     if any("=" not in component for component in bucket_id.split("/")):
-        raise _refused("ids of partitions such as 'day=2026-01-01'", bucket_id)
+        raise ConfigError(
+            "partitions has a text that is no id of a partition: an id names the columns, too, as in "
+            "'day=2026-01-31'. A value goes with its column, as in {'day': '2026-01-31'}",
+            code="BAD_VALUE",
+        )
     return dict(partition_values(bucket_id))
 
 
-def _path(named: Mapping[Any, Any], keys: Sequence[str], columns: pa.Schema) -> str:
+def _path(named: Mapping[Any, Any], keys: Sequence[str], columns: pa.Schema, zone: str) -> str:
     given = {str(name).lower(): value for name, value in named.items()}
     if set(given) != {key.lower() for key in keys}:
         raise ConfigError(
@@ -71,55 +79,8 @@ def _path(named: Mapping[Any, Any], keys: Sequence[str], columns: pa.Schema) -> 
     path = ""
     for key in keys:
         field = fields.get(key.lower(), pa.field(key, pa.string()))
-        path = join(path, fragment(field.name, _text(given[key.lower()], field)))
+        path = join(path, fragment(field.name, value_text(given[key.lower()], field, zone)))
     return check_bucket_id(path)
-
-
-def _text(value: Any, field: pa.Field[Any]) -> str | None:
-    """``value`` as Spark has a value of that column in a path."""
-    if value is None or (isinstance(value, str) and not _has_one_text(field.type)):
-        return value
-    if isinstance(value, datetime) and pt.is_date(field.type):
-        value = _day(value, field)
-    try:
-        array = pa.array([value])
-        if _has_one_text(field.type):
-            array = array.cast(field.type)
-    except (pa.ArrowException, TypeError, ValueError) as error:
-        raise _unfit(field, value) from error
-    if _has_one_text(field.type) and not _is_alike(value, field.type):
-        raise _unfit(field, value)
-    check_type(pa.field(field.name, array.type))
-    return texts(array, "UTC")[0]
-
-
-def _day(moment: datetime, field: pa.Field[Any]) -> date:
-    """The day that begins at ``moment``, as schedulers name days."""
-    if (moment.hour, moment.minute, moment.second, moment.microsecond) != (0, 0, 0, 0):
-        raise _unfit(field, moment)
-    return moment.date()
-
-
-def _has_one_text(kind: pa.DataType) -> bool:
-    """Whether equal values of the type have the same text, so that others can be cast to it."""
-    return bool(pt.is_date(kind) or pt.is_integer(kind) or pt.is_boolean(kind))
-
-
-def _is_alike(value: object, kind: pa.DataType) -> bool:
-    """Whether ``value`` is text, or of the kind of the column: 1 is not a day, and True is not a number."""
-    if isinstance(value, str):
-        return True
-    if pt.is_date(kind):
-        return isinstance(value, date)
-    return isinstance(value, bool) == bool(pt.is_boolean(kind))
-
-
-def _unfit(field: pa.Field[Any], value: object) -> ConfigError:
-    return ConfigError(
-        f"partitions has a {type(value).__name__}, but column {field.name!r} is of type {field.type}: it "
-        "would replace nothing. Give a value of that type, or its text as in '2026-01-01'",
-        code="BAD_VALUE",
-    )
 
 
 def _refused(wanted: str, given: object) -> ConfigError:

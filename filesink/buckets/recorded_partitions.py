@@ -14,6 +14,7 @@ import pyarrow as pa
 from filesink.buckets.contract import find_column
 from filesink.buckets.partition_assigner import PartitionBucketAssigner
 from filesink.buckets.path_assigners import BasePathBucketAssigner
+from filesink.buckets.table_assigner import TableBucketAssigner
 from filesink.errors import SchemaError, StateCorruptError
 from filesink.framing import from_json, to_json
 
@@ -31,6 +32,8 @@ def partition_columns(assigner: BaseBucketAssigner) -> tuple[str, ...] | None:
             return columns
         case BasePathBucketAssigner():
             return ()
+        case TableBucketAssigner(within=within):
+            return partition_columns(within)  # of each table
         case _:
             return None
 

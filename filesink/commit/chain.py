@@ -22,7 +22,7 @@ from filesink.ledger.identity import check_return, check_tag
 from filesink.ledger.ledger import Ledger
 from filesink.ledger.record import EMPTY, BatchWrite, Cause, EpochRecord, MicroBatch, Section
 from filesink.ledger.transactions import decided_by_earlier_release, other_mode
-from filesink.ports import Losers, NotedRunner, Ports
+from filesink.ports import Losers, NotedRunner, Ports, WriteJob
 from filesink.save_mode import SaveMode
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ class Epoch:
     cause: Cause
     context: EpochContext
     schema: Section
-    offsets: str = ""
+    offsets: str
 
 
 class Chain(Generic[S, C, A]):
@@ -142,17 +142,22 @@ class Chain(Generic[S, C, A]):
         source: Input,
         schema: Section = EMPTY,
         columns: pa.Schema | None = None,
+        job: WriteJob | None = None,
     ) -> Epoch:
         """Begin an epoch after ``head``. Until it has succeeded, nothing counts as known of the chain.
 
-        Half-done records are read: a damaged one stops every writer.
+        Half-done records are read: a damaged one stops every writer. ``columns`` are those of an input that
+        this driver does not run.
         """
         self.forget()
         slots = self.ledger.directory.listing().unfinished() if self.ledger.is_open else ()
         self._stuck = frozenset(slot for slot in slots if self.ledger.read(slot) is not None)
         self._runner = NotedRunner(self._ports.runner)
         context = replace(self._context(head, cause, source), schema=columns)
-        return Epoch(head=head, cause=cause, context=context, schema=schema)
+        if job is not None:
+            context = replace(context, schema=job.schema, is_wanted=job.is_wanted)
+        offsets = "" if job is None else job.offsets
+        return Epoch(head=head, cause=cause, context=context, schema=schema, offsets=offsets)
 
     def _context(self, head: Head | None, cause: Cause, source: Input) -> EpochContext:
         writer = cause.writer if isinstance(cause, BatchWrite) else ""

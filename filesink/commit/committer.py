@@ -59,7 +59,9 @@ class FileCommitter(SinkCommitter[Committable]):
         self._seen_through = False
         visible = self._each.succeeding("publishing", self._publish, pending)
         self._store.sync_directories(sorted({parent(file.target) for file in visible}))
-        done = set(self._each.succeeding("publishing", self._release, visible))
+        done = set(
+            self._each.succeeding("publishing", lambda file: self._store.release(file.staged), visible)
+        )
         left: list[Committable] = [file for file in pending if file not in done]
         left += self._taking_back.commit(undone)
         self.failure = self._each.failure
@@ -88,9 +90,6 @@ class FileCommitter(SinkCommitter[Committable]):
     def _publish(self, file: PendingFile) -> None:
         self._store.publish(file.staged, file.target)
         advance(State.PENDING, Event.PUBLISH)
-
-    def _release(self, file: PendingFile) -> None:
-        self._store.release(file.staged)
 
     def _discard_or_leave(self, path: str) -> None:
         """Discard a file that is hidden and stays so. If that fails, the sweep finds it later."""

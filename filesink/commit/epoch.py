@@ -68,21 +68,13 @@ class EpochLoop(Generic[S, C, A]):
         self._done_here: tuple[str, int] | None = None  # run id and batch id
 
     def run(
-        self,
-        cause: MicroBatch | BatchWrite,
-        job: WriteJob,
-        *,
-        on_gap: OnGap | None = None,
-        offsets: str = "",
+        self, cause: MicroBatch | BatchWrite, job: WriteJob, *, on_gap: OnGap | None = None
     ) -> Outcome[C]:
-        """Write one micro-batch or one batch: the whole epoch, or the replay of a decided one.
-
-        ``on_gap`` replaces that of the options for this call; the ``offsets`` of the input go on record.
-        """
+        """Write a micro-batch or a batch, or replay a decided one; ``on_gap`` replaces the options' one."""
         with self._lock:
             if isinstance(cause, MicroBatch) and self._done_here == (job.run_id, cause.batch_id):
                 raise second_call(cause)
-            outcome = self._run(cause, job, on_gap, offsets)
+            outcome = self._run(cause, job, on_gap)
             if isinstance(cause, MicroBatch):
                 self._done_here = (job.run_id, cause.batch_id)
             return outcome
@@ -123,19 +115,17 @@ class EpochLoop(Generic[S, C, A]):
 
     # --- the steps, in their order
 
-    def _run(
-        self, cause: MicroBatch | BatchWrite, job: WriteJob, on_gap: OnGap | None, offsets: str
-    ) -> Outcome[C]:
+    def _run(self, cause: MicroBatch | BatchWrite, job: WriteJob, on_gap: OnGap | None) -> Outcome[C]:
         head, decided = self._chain.look(cause, job.run_id, on_gap)
         if decided is not None:
             return self._repeats.replay(decided, cause, job)
         schema = next_schema(self._sink, job.schema, cause=cause, head=head, ledger=self.ledger)
         source = Input.ENDED if isinstance(cause, BatchWrite) else Input.GOES_ON
-        epoch = self._chain.begin(head, cause, source=source, schema=schema, columns=job.schema)
+        epoch = self._chain.begin(head, cause, source=source, schema=schema, job=job)
         for stage in self._stages:
             stage.begin(epoch.context)
-        outcome = self._commit(replace(epoch, offsets=offsets), self._write(epoch, job))
-        return outcome if outcome is not None else self._run(cause, job, on_gap, offsets)
+        outcome = self._commit(epoch, self._write(epoch, job))
+        return outcome if outcome is not None else self._run(cause, job, on_gap)
 
     def _without_input(self, cause: Upkeep | Finish | OfflineCompaction, source: Input) -> Outcome[C] | None:
         head = self._chain.settle()
@@ -166,8 +156,7 @@ class EpochLoop(Generic[S, C, A]):
         except CommitStateUnknown:
             raise  # what stands in the slot may be our own record
         except Exception as error:  # raised again; nothing is discarded unless the slot is free for sure
-            is_free = self._decision.raise_if_overtaken(epoch.context, error)
-            if is_free:
+            if self._decision.raise_if_overtaken(epoch.context, error):
                 self._decision.discard(gathered, record)
             raise
         if standing.nonce != record.nonce:

@@ -8,6 +8,8 @@ Rules:
    that epoch still looks for it. The ledgers are read after the files, so none is missed.
 4. Hidden files and directories, and everything below another base path inside this one, are not ours.
 5. A link that readers see is refused: it is neither followed nor removed, and its rows would stay.
+6. A write that takes the place of an earlier one of its txn_id replaces the files of that one, wherever they
+   are, and what its mode says, as if that one had never been.
 """
 
 from __future__ import annotations
@@ -62,10 +64,9 @@ class ReplaceFiles(PreCommitStage[HeldFile, Committable]):
                 return self._replacing(epoch, prepared, None)
             case SaveMode.OVERWRITE_PARTITIONS:
                 buckets = self._buckets.union(_written(prepared.committables))
-                return self._replacing(epoch, prepared, sorted(buckets))
+                return self._replacing(epoch, prepared, buckets)
             case _ if epoch.supersedes:
-                directories = sorted(_touched(epoch.supersedes))
-                return self._replacing(epoch, prepared, directories, only=_targets(epoch.supersedes))
+                return self._replacing(epoch, prepared, ())
             case _:
                 return prepared
 
@@ -97,37 +98,59 @@ class ReplaceFiles(PreCommitStage[HeldFile, Committable]):
         self,
         epoch: EpochContext,
         prepared: Prepared[HeldFile, Committable],
-        directories: Sequence[str] | None,
-        *,
-        only: Collection[str] | None = None,
+        whole: Collection[str] | None,
     ) -> Prepared[HeldFile, Committable]:
-        files = [
-            ReplacedFile(path=path, size=entry.size, version=entry.version)
-            for path, entry in _data(self._store, directories)
-        ]
-        unfinished = self._unfinished(epoch.sink_id)
-        if only is not None:
-            _check_there(only, {name_of(file.path) for file in files})
+        files = self._listed(epoch, whole)
+        at_work = unfinished(self._open_ledger, own=epoch.sink_id)
         # By its own name, of which there is one only: a directory has several where case makes no difference.
         replaced = [
-            file
-            for file in files
-            if name_of(file.path) not in unfinished and (only is None or name_of(file.path) in only)
+            ReplacedFile(path=path, size=entry.size, version=entry.version)
+            for path, entry in files
+            if name_of(path) not in at_work
         ]
         return Prepared([*prepared.committables, *replaced], prepared.states)
 
-    def _unfinished(self, own: str) -> set[str]:
-        """Names of the files of every epoch of others that is decided and not complete."""
-        codec = CommittableCodec()
-        found: set[str] = set()
-        for name in self._open_ledger(own).directory.neighbours():
-            ledger = self._open_ledger(name)
-            for record in ledger.history.publishing():
-                found |= _targets(record.committables.decode(codec))
-            # A power cut may take a completion whose driver has died just now: then that driver's successor
-            # would look for its files. It must not, once they are removed.
-            ledger.directory.sync()
+    def _listed(self, epoch: EpochContext, whole: Collection[str] | None) -> list[tuple[str, Entry]]:
+        """All files of the buckets ``whole``, or all for ``None``; elsewhere those of the earlier write."""
+        if whole is None:
+            return list(_data(self._store))
+        return [*_data(self._store, sorted(whole)), *self._superseded(epoch, whole)]
+
+    def _superseded(self, epoch: EpochContext, whole: Collection[str]) -> list[tuple[str, Entry]]:
+        """The files of the earlier write of this txn_id outside of the buckets ``whole``, which go anyway.
+
+        Raises:
+            RepeatedTxnError: ``FILES_GONE``; some are not there, and their rows may be elsewhere.
+        """
+        parts = {
+            name_of(file.target): file.bucket
+            for file in epoch.supersedes
+            if isinstance(file, PendingFile) and is_data(file.bucket) and file.bucket not in whole
+        }
+        found = [
+            (path, entry)
+            for path, entry in _data(self._store, sorted(set(parts.values())))
+            if name_of(path) in parts
+        ]
+        _check_there(parts, {name_of(path) for path, _ in found})
         return found
+
+
+def unfinished(open_ledger: Callable[[str], Ledger], *, own: str) -> set[str]:
+    """Names of the files of every epoch that is decided and not complete, but for those of chain ``own``.
+
+    See rule 3: whoever removes one of them would have its driver look for it in vain.
+    """
+    codec = CommittableCodec()
+    found: set[str] = set()
+    for name in open_ledger(own).directory.neighbours():
+        ledger = open_ledger(name)
+        for record in ledger.history.publishing():
+            found |= _targets(record.committables.decode(codec))
+        # A power cut may take a completion whose driver has died just now: then that driver's successor
+        # would look for its files. It must not, once they are removed.
+        ledger.directory.sync()
+    return found
 
 
 def _check_there(targets: Collection[str], there: Collection[str]) -> None:
@@ -137,8 +160,8 @@ def _check_there(targets: Collection[str], there: Collection[str]) -> None:
         raise RepeatedTxnError(
             f"{len(gone)} of {len(targets)} files of the earlier write are not there any more, such as "
             f"'{gone[0]}': they were overwritten, or merged by offline compaction, so they cannot be "
-            "replaced alone. Nothing became visible. Replace their partitions with "
-            "mode='overwrite_partitions' under another txn_id, or keep what is there with "
+            "replaced alone. Nothing became visible. Replace all that is in their partitions, with "
+            "mode='overwrite_partitions' and partitions=[…], or keep what is there with "
             "on_repeated_txn='skip'",
             code="FILES_GONE",
         )

@@ -163,15 +163,9 @@ def check_rows(decided: EpochRecord, batch_id: int, rows: int, on_mismatch: OnRe
 
 def check_same_data(decided: EpochRecord, rows: int, digest: str) -> None:
     """Raise ``RepeatedTxnError`` if a ``txn_id`` comes back with other data than it was written with."""
-    # Digests of two kinds cannot be compared: the kind is what stands before the first hyphen.
-    is_of_a_kind = digest.partition("-")[0] == decided.digest.partition("-")[0]
-    if rows == decided.rows and (not is_of_a_kind or digest == decided.digest):
+    what = _difference(decided, rows, digest)
+    if not what:
         return
-    what = (
-        f"{decided.rows} rows, now it has {rows}"
-        if rows != decided.rows
-        else f"other values or columns in {rows} rows"
-    )
     name = decided.cause.txn_id if isinstance(decided.cause, BatchWrite) else ""
     raise RepeatedTxnError(
         f"txn_id {name!r} was written before, with {what}. Nothing was written. A txn_id names one set of "
@@ -181,12 +175,37 @@ def check_same_data(decided: EpochRecord, rows: int, digest: str) -> None:
     )
 
 
+def _difference(decided: EpochRecord, rows: int, digest: str) -> str:
+    """How the earlier write differs, in words; ``""`` if it does not, as far as that is known."""
+    # ``<kind>-<rows>-<what else was asked for>``; digests of two kinds cannot be compared, and the last
+    # part may be missing.
+    before, now = (one.split("-") for one in (decided.digest, digest))
+    if rows != decided.rows:
+        return f"{decided.rows} rows, now it has {rows}"
+    if before[0] != now[0]:
+        return ""
+    if before[:2] != now[:2]:
+        return f"other values or columns in {rows} rows"
+    if len(before) == len(now) and before != now:
+        return f"the same {rows} rows, and other partitions= to be replaced"
+    return ""
+
+
 def second_call(cause: MicroBatch) -> ConfigError:
     """The error for a second call for one batch in one run."""
     return ConfigError(
         f"the sink was called twice for batch {cause.batch_id} in one run; one sink takes one DataFrame "
         "and one call per batch. Union the DataFrames, or give each its own sink with its own uid",
         code="SECOND_CALL",
+    )
+
+
+def superseded_meanwhile(txn_id: str) -> ConcurrentDriverError:
+    """The error for a write that is to replace an earlier one of its ``txn_id``, after another one did."""
+    return ConcurrentDriverError(
+        f"another write of txn_id {txn_id!r} has taken the place of the earlier one since this one began. "
+        "Nothing of this one became visible. Run it again if it is to come after that",
+        code="PARTITION_CONFLICT",
     )
 
 

@@ -8,23 +8,19 @@ the options; a test compares it with ``NAMES``.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from difflib import get_close_matches
-from typing import Any, Literal, cast
+from typing import Any, cast
 
 from filesink.buckets.assigner import BucketAssigner
 from filesink.buckets.contract import BaseBucketAssigner
 from filesink.commit.checkpoints import check_checkpoint
 from filesink.commit.replay import OnRepeatedTxn
 from filesink.data_source.format_options import FORMAT_OPTIONS, parse_format
+from filesink.data_source.hive_table import HiveTable, table_of
 from filesink.data_source.option_texts import Texts
 from filesink.errors import ConfigError
-from filesink.file_sink.tiers import FileTiers, Publishing
 from filesink.local_time import time_zone
-from filesink.metastore.api import TableKind
-from filesink.metastore.hive.metastore import HiveMetastore
-from filesink.metastore.metastore_policy import MetastorePolicy
-from filesink.metastore.partition_commit import PartitionCommit
 from filesink.naming import OutputFileConfig
 from filesink.parts.rolling import RollingPolicy
 from filesink.save_mode import SaveMode
@@ -80,47 +76,8 @@ _REFUSED = {
     "assigner": "a bucket assigner of your own",
     "writerfactory": "a format of your own",
 }
-_CREATE: Mapping[str, TableKind | None] = {
-    "external": TableKind.EXTERNAL,
-    "managed": TableKind.MANAGED,
-    "never": None,
-}
-_ON_NEW_COLUMNS: Mapping[str, Literal["refuse", "add"]] = {"refuse": "refuse", "add": "add"}
 _REPEATED = {"raise": OnRepeatedTxn.RAISE, "skip": OnRepeatedTxn.SKIP}
 _OVERWRITE_MODES = {"static": SaveMode.OVERWRITE, "dynamic": SaveMode.OVERWRITE_PARTITIONS}
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HiveTable:
-    """A table to which partitions are announced: texts, since each commit gets a pickle and no connection.
-
-    Attributes:
-        name: ``"database.table"``.
-        metastore: URIs of a Hive metastore.
-        base_path: where the sink writes.
-        create, on_new_columns: see ``MetastorePolicy``.
-    """
-
-    name: str
-    metastore: str
-    base_path: str
-    create: TableKind | None = None
-    on_new_columns: Literal["refuse", "add"] = "refuse"
-
-    def publishing(self) -> Publishing:
-        """Announce with each epoch. Nothing is connected before the first call to the metastore."""
-        policy = MetastorePolicy(
-            self.name,
-            HiveMetastore(self.metastore),
-            create=self.create,
-            on_new_columns=self.on_new_columns,
-        )
-        return Publishing(commit=PartitionCommit(policies=[policy]), base_path=self.base_path)
-
-
-def announcing(sink: FileTiers, table: HiveTable | None) -> FileTiers:
-    """``sink``, with the table to which it announces partitions."""
-    return sink if table is None else replace(sink, publishing=table.publishing())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -171,8 +128,19 @@ def parse_options(options: Mapping[str, str]) -> DataSourceOptions:
         on_repeated_txn=_repeated(given),
         time_zone=zone,
         overwrite_mode=_overwrite_mode(given),
-        table=_table(given, builder.base_path),
+        table=table_of(given, builder.base_path),
     )
+
+
+def check_batch_write(options: Mapping[str, str]) -> None:
+    """Raise ``ConfigError`` (``CONFLICT``) for an option of Spark's that means nothing for a batch."""
+    for name in _SPARKS:
+        if any(given.lower() == name.lower() for given in options):
+            raise ConfigError(
+                f"option '{name}' is for streams, and this is a batch write, which it does not make "
+                "repeatable. Remove it; 'txnId' has a batch written once",
+                code="CONFLICT",
+            )
 
 
 def _repeated(given: Texts) -> OnRepeatedTxn:
@@ -195,27 +163,6 @@ def _repeated(given: Texts) -> OnRepeatedTxn:
 def _overwrite_mode(given: Texts) -> SaveMode | None:
     name = "partitionOverwriteMode"
     return None if given.get(name) is None else given.choice(name, _OVERWRITE_MODES, default="")
-
-
-def _table(given: Texts, base_path: str) -> HiveTable | None:
-    about = given.given(name="table", metastore="metastore", create="createTable", added="onNewColumns")
-    if not about:
-        return None
-    if "name" not in about or "metastore" not in about:
-        raise ConfigError(
-            "'table' and 'metastore' go together, 'createTable' and 'onNewColumns' need both: set 'table' "
-            "to 'database.table' and 'metastore' to 'thrift://host:9083', or leave all of them out",
-            code="CONFLICT",
-        )
-    table = HiveTable(
-        name=about["name"],
-        metastore=about["metastore"],
-        base_path=base_path,
-        create=given.choice("createTable", _CREATE, default="never"),
-        on_new_columns=given.choice("onNewColumns", _ON_NEW_COLUMNS, default="refuse"),
-    )
-    table.publishing()  # raises if it cannot be
-    return table
 
 
 def _with_identity(given: Texts, builder: FileSinkBuilder) -> FileSinkBuilder:

@@ -23,16 +23,22 @@ Rules:
 
 from __future__ import annotations
 
-from collections.abc import MutableMapping
+from collections.abc import Mapping, MutableMapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from pyspark.sql.datasource import DataSource
 
 from filesink.commit.replay import OnGap
-from filesink.data_source.options import DataSourceOptions, announcing, parse_options
+from filesink.data_source.door_words import in_words_of_options
+from filesink.data_source.hive_table import announcing
+from filesink.data_source.options import (
+    DataSourceOptions,
+    check_batch_write,
+    parse_options,
+)
 from filesink.data_source.reading.columns import spark_schema
-from filesink.data_source.reading.options import parse_read_options
+from filesink.data_source.reading.options import check_batch, check_stream, parse_read_options
 from filesink.data_source.reading.readers import BatchReader, Given, StreamReader
 from filesink.data_source.save_modes import ModeOf
 from filesink.data_source.write import DataSourceWrite
@@ -42,6 +48,7 @@ from filesink.ledger.identity import batch_write
 from filesink.parts.file_format import check_crossing
 from filesink.save_mode import SaveMode
 from filesink.source.source_plan import SourcePlan
+from filesink.spark.input.s3a import options_for
 from filesink.spark.input.schema import arrow_schema
 from filesink.system import SystemClock, SystemIds
 
@@ -53,6 +60,7 @@ class FileSinkDataSource(DataSource):
     """The data source ``filesink``; see ``filesink.register``."""
 
     format_name: ClassVar[str] = "filesink"
+    settings: ClassVar[Mapping[str, str]] = {}  # of S3, by ``register``
 
     def __init__(self, options: MutableMapping[str, str]) -> None:
         super().__init__(options)
@@ -71,19 +79,26 @@ class FileSinkDataSource(DataSource):
 
     def reader(self, schema: StructType) -> BatchReader:
         """See ``DataSource.reader``; called on the driver once per execution of a query."""
+        check_batch(self.options)
         return BatchReader(self.source_plan(), schema)
 
     def streamReader(self, schema: StructType) -> StreamReader:  # noqa: N802
         """See ``DataSource.streamReader``; called on the driver twice per run of a query."""
+        check_stream(self.options)
         return StreamReader(self.source_plan(), schema, given=self._given)
 
     def source_plan(self) -> SourcePlan:
         """What is read, and how."""
-        return parse_read_options(self.options)
+        return parse_read_options(self.options).on_stores(self._on_store)
 
     def writer(self, schema: StructType, overwrite: bool) -> BatchWriter:  # noqa: FBT001 - Spark's signature
         """See ``DataSource.writer``; called on the driver before the job starts."""
-        options = parse_options(self.options)
+        with in_words_of_options():
+            return self._writer(schema, overwrite=overwrite)
+
+    def _writer(self, schema: StructType, *, overwrite: bool) -> BatchWriter:
+        options = self._options()
+        check_batch_write(self.options)
         chosen = ModeOf.SESSION if overwrite and options.overwrite_mode is None else ModeOf.OPTIONS
         mode = (options.overwrite_mode or SaveMode.OVERWRITE) if overwrite else SaveMode.APPEND
         sink_id, cause = batch_write(mode, options.builder.uid, options.txn_id, SystemIds())
@@ -91,20 +106,38 @@ class FileSinkDataSource(DataSource):
 
     def streamWriter(self, schema: StructType, overwrite: bool) -> StreamWriter:  # noqa: FBT001, N802
         """See ``DataSource.streamWriter``; called on the driver twice per micro-batch."""
+        with in_words_of_options():
+            return self._stream_writer(schema, overwrite=overwrite)
+
+    def _stream_writer(self, schema: StructType, *, overwrite: bool) -> StreamWriter:
         if overwrite:
             raise ConfigError(
                 "output mode 'complete' writes rows again that were written before; only 'append' makes "
                 "files that stay. Use .outputMode('append')",
                 code="OUTPUT_MODE",
             )
-        options = parse_options(self.options)
+        options = self._options()
         if options.txn_id:
             raise ConfigError(
                 "option 'txnId' names the data of a batch write; a stream is known by its query and batch "
                 "ids. Remove it; 'uid' gives a stream a stable name",
                 code="CONFLICT",
             )
+        if options.overwrite_mode is not None:
+            raise ConfigError(
+                "option 'partitionOverwriteMode' says what an overwrite replaces, and a stream only adds to "
+                "what is there. Remove it",
+                code="CONFLICT",
+            )
         return StreamWriter(self.open_write(options, schema))
+
+    def _options(self) -> DataSourceOptions:
+        options = parse_options(self.options)
+        on_store = self._on_store(options.builder.base_path, options.builder.storage_options)
+        return replace(options, builder=options.builder.with_storage_options(**on_store))
+
+    def _on_store(self, path: str, own: Mapping[str, Any]) -> dict[str, Any]:
+        return options_for(path, self.settings, own)
 
     def open_write(self, options: DataSourceOptions, schema: StructType) -> DataSourceWrite:
         """Check everything that can be known before data is read."""

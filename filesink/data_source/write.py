@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from filesink.commit.external_epochs import CollectedEpochs, counted, slot_for, tag_of
 from filesink.commit.replay import EpochOptions, History
 from filesink.commit.task import WriteTask
-from filesink.data_source.options import HiveTable, announcing
+from filesink.data_source.hive_table import HiveTable, announcing
 from filesink.data_source.task_message import Report, TaskMessage
 from filesink.data_source.task_properties import session_zone
 from filesink.file_sink.tiers import FileTiers

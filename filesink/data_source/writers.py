@@ -13,6 +13,7 @@ from pyspark.sql.datasource import (
 )
 
 from filesink.commit.external_epochs import tag_of
+from filesink.data_source.door_words import in_words_of_options
 from filesink.data_source.save_modes import ModeOf, reported_mode, session_mode
 from filesink.data_source.task_message import Report
 from filesink.data_source.task_properties import continuous_processing, micro_batch_of
@@ -49,9 +50,10 @@ class BatchWriter(DataSourceArrowWriter):
     ) -> WriterCommitMessage:
         """Write one partition; called once per task attempt."""
         cause = self._cause
-        if self._chosen is ModeOf.SESSION:
-            cause = replace(cause, mode=session_mode(task_context()))
-        return self._write.write(cause, self._sink_id, iterator)
+        with in_words_of_options():
+            if self._chosen is ModeOf.SESSION:
+                cause = replace(cause, mode=session_mode(task_context()))
+            return self._write.write(cause, self._sink_id, iterator)
 
     def commit(self, messages: list[WriterCommitMessage | None]) -> None:
         """Make the files of all tasks visible; called once."""
@@ -59,7 +61,8 @@ class BatchWriter(DataSourceArrowWriter):
         cause = self._cause
         if self._chosen is ModeOf.SESSION:
             cause = replace(cause, mode=reported_mode(reports))
-        self._write.commit(cause, self._sink_id, reports)
+        with in_words_of_options():
+            self._write.commit(cause, self._sink_id, reports)
 
     def abort(self, messages: list[WriterCommitMessage | None]) -> None:
         """Called after a task or ``commit`` has failed; ``None`` stands for a task without result."""
@@ -78,7 +81,8 @@ class StreamWriter(DataSourceStreamArrowWriter):
     ) -> WriterCommitMessage:
         """Write one partition; called once per task attempt."""
         cause = micro_batch_of(task_context())
-        return self._write.write(cause, self._sink_id(cause.query_id), iterator)
+        with in_words_of_options():
+            return self._write.write(cause, self._sink_id(cause.query_id), iterator)
 
     def commit(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803
         """Make the files of all tasks visible; called again, with new files, if Spark replays."""
@@ -91,7 +95,8 @@ class StreamWriter(DataSourceStreamArrowWriter):
             )
         query_id = reports[0].query_id
         cause = MicroBatch(query_id=query_id, batch_id=batchId, fingerprint="")
-        self._write.commit(cause, self._sink_id(query_id), reports)
+        with in_words_of_options():
+            self._write.commit(cause, self._sink_id(query_id), reports)
 
     def abort(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803, ARG002
         """Called after a task or ``commit`` has failed; ``None`` stands for a task without result."""

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from html import escape
 
+from filesink.buckets.table_paths import TablePath
 from filesink.commit.outcome import Outcome
 from filesink.ledger.record import MicroBatch
 from filesink.ledger.sweep import Leftover
@@ -29,6 +30,15 @@ class FinishedFile:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class TableReport:
+    """What has become visible of one table, of many below the base path, in an epoch."""
+
+    files: int
+    rows: int
+    bytes: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class EpochReport:
     """What one epoch did.
 
@@ -47,6 +57,8 @@ class EpochReport:
             rows beside those of ``files`` until a later epoch removes them.
         batch_id: Spark's number of the micro-batch; ``None`` for a batch write or an epoch of upkeep.
         already_committed: nothing was written, because an earlier call had committed this input.
+        tables: what of ``files`` belongs to each table, by its name, of a sink with
+            ``table_bucket_assigner``; those without new files are not in it.
         metrics: counters of the tasks, added up, and of merges: ``merged_files_in``, ``merged_bytes_in``,
             ``merged_files_out``, ``merged_bytes_out`` and ``merge_ms``; absent if nothing was merged.
             ``partitions_without_time``: see ``PartitionCommit.partition_time``.
@@ -62,6 +74,7 @@ class EpochReport:
     waiting_rows: int | None = None
     replaced: Sequence[str] = ()
     not_removed: Sequence[str] = ()
+    tables: Mapping[str, TableReport] = field(default_factory=dict)
     metrics: Mapping[str, int] = field(default_factory=dict)
 
     @property
@@ -163,8 +176,8 @@ class SweepPlan:
         return f"<SweepPlan {len(self.files)} hidden files, {size_text(self.bytes)}>"
 
 
-def report_of(outcome: Outcome[Committable]) -> EpochReport:
-    """A user's view of an epoch's outcome."""
+def report_of(outcome: Outcome[Committable], *, tables: TablePath | None = None) -> EpochReport:
+    """A user's view of an epoch's outcome; ``tables`` is where each of many tables lies."""
     files = [
         FinishedFile(path=file.target, bucket=file.bucket, rows=file.rows, bytes=file.size)
         for file in outcome.committables
@@ -175,6 +188,7 @@ def report_of(outcome: Outcome[Committable]) -> EpochReport:
         rows=outcome.rows,
         bytes=sum(file.bytes for file in files),
         files=tuple(files),
+        tables={} if tables is None else _by_table(files, tables),
         batch_id=outcome.cause.batch_id if isinstance(outcome.cause, MicroBatch) else None,
         already_committed=outcome.replayed,
         replaced=tuple(
@@ -187,6 +201,20 @@ def report_of(outcome: Outcome[Committable]) -> EpochReport:
         waiting_rows=outcome.metrics.get(WAITING_ROWS),
         metrics={name: value for name, value in outcome.metrics.items() if name not in _FIELDS},
     )
+
+
+def _by_table(files: Iterable[FinishedFile], tables: TablePath) -> dict[str, TableReport]:
+    found: dict[str, list[FinishedFile]] = {}
+    for file in files:
+        name = tables.name_of(file.bucket) if is_data(file.bucket) else None
+        if name is not None:
+            found.setdefault(name, []).append(file)
+    return {
+        name: TableReport(
+            files=len(own), rows=sum(file.rows for file in own), bytes=sum(file.bytes for file in own)
+        )
+        for name, own in sorted(found.items())
+    }
 
 
 def _count(number: int, what: str) -> str:

@@ -14,6 +14,7 @@ from filesink.buckets.contract import file_columns, find_column
 from filesink.buckets.event_time import check_time_column
 from filesink.buckets.projection import check_names, record_projection
 from filesink.buckets.recorded_partitions import check_layout, partition_columns, with_layout
+from filesink.buckets.table_assigner import TableBucketAssigner
 from filesink.commit.committer import FileCommitter
 from filesink.commit.delete_permission import RequireRemoval, check_removal
 from filesink.commit.layout_guard import Guarded, GuardLayout, OnOtherLayout
@@ -119,7 +120,13 @@ class FileTiers(Sink[HeldFile, Committable, Announced]):
 
     def pre_commit_stages(self) -> Sequence[PreCommitStage[HeldFile, Committable]]:
         """Close what is due, merge, name what is replaced, verify every new file, count, guard the layout."""
-        files = SinkFiles(open_store=self.address, format=self.plan.format, names=self.plan.names)
+        plan = self.plan
+        files = SinkFiles(
+            open_store=self.address,
+            format=plan.format,
+            names=plan.names,
+            name_for=plan.assigner.name_for,
+        )
         replace = ReplaceFiles(self.address(), self.open_ledger, buckets=self.emptied)
         first = [] if self.publishing is None else [CloseDuePartitions(self.publishing.commit)]
         able = RequireRemoval(self.address())
@@ -235,6 +242,7 @@ class FileTiers(Sink[HeldFile, Committable, Announced]):
             store=self.address(),
             base_path="" if self.publishing is None else self.publishing.base_path,
             partition_columns=partition_columns(self.plan.assigner),
+            tables=self.plan.assigner if isinstance(self.plan.assigner, TableBucketAssigner) else None,
             hive_format=_hive_format(code.extension),
             avro_schema=str(code.schema) if isinstance(code, AvroOptions) and code.schema else None,
         )

@@ -35,6 +35,8 @@ from filesink.save_mode import SaveMode
 
 #: The ledger of batch writes that must not run beside each other.
 EXCLUSIVE = "exclusive"
+#: The uid of a sink whose client acknowledges what it has taken, so that its epochs remove that; no user's.
+COLLECTED = "_collected"
 #: How the names of the ledgers of streams begin; those of batch writes with a uid did, too.
 OF_STREAMS = ("query-", "uid-")
 #: Records from this version on name every query that has written to their chain …
@@ -71,6 +73,11 @@ def stream_sink_id(uid: str | None, query_id: str) -> str:
 def append_sink_id(uid: str | None) -> str:
     """The ledger of batch writes that append."""
     return f"{APPENDS}-{uid}" if uid else APPENDS
+
+
+def is_collected(sink_id: str) -> bool:
+    """Whether this is a ledger of a sink whose client acknowledges."""
+    return sink_id in {stream_sink_id(COLLECTED, ""), append_sink_id(COLLECTED)}
 
 
 def txn_name(uid: str | None, txn_id: str) -> str:

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from filesink.arguments import instance_of
+from filesink.buckets.table_assigner import TableBucketAssigner
 from filesink.errors import (
     CommitFailedError,
     ConfigError,
@@ -64,6 +65,7 @@ class Site:
         base_path: as the user gave it.
         partition_columns: the columns that name the directories; ``None`` if the assigner does not tell.
         hive_format: what Hive calls the format of the files; ``None`` if it has no name for it.
+        tables: how many tables lie below the base path; ``None`` if it is one.
         avro_schema: the JSON that the user gave for Avro files; ``None`` if their schema follows from the
             columns, or the files are not Avro.
     """
@@ -71,6 +73,7 @@ class Site:
     store: Store
     base_path: str
     partition_columns: tuple[str, ...] | None = None
+    tables: TableBucketAssigner | None = None
     hive_format: str | None = None
     avro_schema: str | None = None
 

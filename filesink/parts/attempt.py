@@ -41,14 +41,18 @@ class AttemptParts:
         #: No name of this attempt is longer.
         self.longest_name = max(finished, str(self._hidden(999_999)), key=len)
 
+    def longest_in(self, bucket: str) -> str:
+        """The path of the longest name in ``bucket``."""
+        return join(bucket, self._plan.assigner.name_for(bucket, self.longest_name))
+
     def open(self, bucket: str, schema: pa.Schema, *, target: str, last: HeldFile | None) -> PartWriter:
         """See ``Parts.open``."""
-        name = self._hidden(self._files)
+        name = self._plan.assigner.name_for(bucket, str(self._hidden(self._files)))
         self._files += 1
         form = self._plan.format
         # A row format may hold its file back: only a bulk file is published by this epoch for sure.
         ends_here = isinstance(form, BulkFormat) and self.closed is Closed.PENDING
-        output = self._store.create(join(bucket, str(name)), target=target if ends_here else None)
+        output = self._store.create(join(bucket, name), target=target if ends_here else None)
         self.outputs.append(output)
         if last is not None and isinstance(form, RowFormat):
             return form.resume(output, last.carry_over, self._hint)
@@ -81,7 +85,8 @@ class AttemptParts:
         part_id = self._part_ids.get(bucket)
         if part_id is None:
             part_id = self._part_ids[bucket] = self.new_group()
-        return join(bucket, self._plan.names.name_with(part_id, counter, self.suffix))
+        name = self._plan.names.name_with(part_id, counter, self.suffix)
+        return join(bucket, self._plan.assigner.name_for(bucket, name))
 
     def promote(self, staged: Staged, target: str) -> Staged:
         """See ``Parts.promote``."""

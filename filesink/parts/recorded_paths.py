@@ -2,7 +2,8 @@
 
     pending, undone   a part file of the sink in a bucket, staged beside it, or as an upload to it
     held, discarded   a hidden file of the sink, in a bucket
-    replaced          what readers see, whoever wrote it; never by the epoch of a micro-batch
+    replaced          what readers see, whoever wrote it; by an epoch that appends only if its client has
+                      acknowledged it, and then it is a part file
     superseded        a part file of any sink that readers see, and another one that has its rows
 
 Anybody who can write into the directory of a ledger can get checksums right, too. So a record is believed as
@@ -27,8 +28,8 @@ from filesink.api import Prepared
 from filesink.errors import SecurityError, StateCorruptError
 from filesink.framing import is_plain
 from filesink.ledger.directory import COMPACTION, is_sink_id
-from filesink.ledger.identity import EXCLUSIVE
-from filesink.ledger.record import BatchWrite, Cause, EpochRecord, MicroBatch, TakenBack
+from filesink.ledger.identity import EXCLUSIVE, is_collected
+from filesink.ledger.record import BatchWrite, EpochRecord, MicroBatch, TakenBack
 from filesink.naming import (
     LEDGER_ROOT,
     is_data,
@@ -108,7 +109,7 @@ def check_record(record: EpochRecord, where: str) -> None:
     with naming(where):
         _check_cause(record)
         files: list[Committable] = _decoded(record)
-        _check_kinds(record.cause, files)
+        _check_kinds(record, files)
         check_files(files, _authors(record))
 
 
@@ -203,16 +204,27 @@ def _check_cause(record: EpochRecord) -> None:
             pass
 
 
-def _check_kinds(cause: Cause, files: Iterable[Committable]) -> None:
+def _check_kinds(record: EpochRecord, files: Iterable[Committable]) -> None:
     """An appending epoch replaces nothing, and only one kind of epoch takes back finished files of ours."""
+    cause = record.cause
     appends = isinstance(cause, MicroBatch) or (
         isinstance(cause, BatchWrite) and cause.mode is SaveMode.APPEND and not cause.supersedes
     )
     for file in files:
-        if isinstance(file, ReplacedFile | SupersededFile) and appends:
+        if isinstance(file, ReplacedFile | SupersededFile) and appends and not _is_acknowledged(record, file):
             raise _foreign(file)
         if isinstance(file, UndoneFile) and not isinstance(cause, TakenBack):
             raise _foreign(file)
+
+
+def _is_acknowledged(record: EpochRecord, file: ReplacedFile | SupersededFile) -> bool:
+    """Whether it may be one that a client has taken."""
+    return (
+        is_collected(record.sink_id)
+        and isinstance(file, ReplacedFile)
+        and not parent(file.path)
+        and parse_part(file.path) is not None
+    )
 
 
 def _is_staged(file: PendingFile | UndoneFile, authors: Authors) -> bool:

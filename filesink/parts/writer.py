@@ -56,6 +56,7 @@ class FileWriter(SinkWriter[HeldFile, Committable]):
         self._letters: AttemptParts | None = None  # made with the first dead letter
         self._buckets: dict[str, WriterBucket] = {}
         self._surplus: list[Committable] = []
+        self._wanted: dict[str, tuple[str, ...] | None] = {}  # columns, by bucket
         self._router = Router(
             plan.assigner, plan.limits.memory, self._parts.rejections.refuse, self._why_no_bucket
         )
@@ -115,7 +116,7 @@ class FileWriter(SinkWriter[HeldFile, Committable]):
 
     def _why_no_bucket(self, bucket: str) -> Refusal | None:
         """As ``bucket_ids.refusal``; also why this store takes no files there."""
-        path, letters = join(bucket, self._parts.longest_name), self._plan.on_bad_record
+        path, letters = self._parts.longest_in(bucket), self._plan.on_bad_record
         longest = path if letters is None else join(letters.path, path)
         return refusal(bucket) or self._store.refusal(longest)
 
@@ -161,12 +162,22 @@ class FileWriter(SinkWriter[HeldFile, Committable]):
         step = max(1, self._plan.limits.open_files // 2)
         number = 0
         for number, (bucket, piece) in enumerate(pieces, 1):
-            self._bucket(bucket).write(piece, now_ms)
+            self._bucket(bucket).write(self._cut(bucket, piece), now_ms)
             if number % step == 0:
                 self._make_room()
         for bucket, letter in self._parts.rejections.drain():
             self._bucket_of_dead_letters(bucket).write(letter, now_ms)
         return number > 0
+
+    def _cut(self, bucket: str, piece: pa.RecordBatch) -> pa.RecordBatch:
+        """The columns of ``piece`` that go into the files of ``bucket``."""
+        if bucket not in self._wanted:
+            self._wanted[bucket] = self._plan.assigner.columns_of(bucket)
+        wanted = self._wanted[bucket]
+        if wanted is None:
+            return piece
+        places = sorted({find_column(piece.schema, name) for name in wanted})
+        return piece.select(places)
 
     def _stay_within_limits(self, now_ms: int) -> None:
         """Make room, and release from the router what it holds beyond its limit.

@@ -18,21 +18,10 @@ from filesink.storage.retrying import RetryingStore
 from filesink.system import SystemClock, SystemIds
 
 
-def open(  # noqa: A001 - as in gzip and zipfile: it is called filesink.open
+def open(  # noqa: A001 - as in gzip and zipfile
     path: str | PathLike[str], storage_options: Mapping[str, Any] | None = None
 ) -> SinkDirectory:
-    """What sinks have written to ``path``: its files, epochs, columns and sinks, without Spark.
-
-    Only needs the right to read. ``filesink.open("/data/trips").snapshot().dataset()`` has every row once.
-
-    Args:
-        path: the base path of the sinks.
-        storage_options: of the store, as ``with_storage_options`` takes them.
-
-    Raises:
-        ConfigError: ``NO_PATH``, there is nothing; ``NO_SINK``, no sink has written there, and the message
-            names sinks nearby; or the path or the options cannot be used.
-    """
+    """See ``filesink.open``, which is this with the settings of an active session."""
     return SinkDirectory(_site=site_of(path, storage_options))
 
 
@@ -47,20 +36,7 @@ def is_sink_directory(path: str | PathLike[str], storage_options: Mapping[str, A
 
 
 def adopt(path: str | PathLike[str], storage_options: Mapping[str, Any] | None = None) -> SinkDirectory:
-    """Make the inventory of a path that was written by a release without one, or whose inventory is damaged.
-
-    Lists all directories. May be called while sinks write, and may be repeated. Snapshots can be read from
-    the version of the adoption on.
-
-    Args:
-        path: see ``open``.
-        storage_options: see ``open``.
-
-    Raises:
-        ConfigError: as from ``open``.
-        StateError: ``AT_WORK``, an epoch is decided but does not complete; ``CONCURRENT``, call again.
-        StateCorruptError: a ledger is damaged.
-    """
+    """See ``filesink.adopt``, which is this with the settings of an active session."""
     site = site_of(path, storage_options)
     Adoption(site.store, clock=site.clock, ids=SystemIds()).run()
     return SinkDirectory(_site=site)

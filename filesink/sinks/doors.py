@@ -33,7 +33,7 @@ from filesink.save_mode import SaveMode
 from filesink.spark.arguments import spark_trigger
 from filesink.spark.engine import SparkEngine
 from filesink.spark.engine_options import EngineOptions
-from filesink.spark.query import AtEnd, SinkQuery
+from filesink.spark.query import AtEnd, RunWatch, SinkQuery
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -82,6 +82,8 @@ class SparkSink(Generic[S, C, A]):
         sink: your own, or one of ``filesink.sinks``.
         options: how it is driven; see ``engine_options``.
     """
+
+    _watch: RunWatch | None = None  # a sink of ours may want to know when its queries begin and end
 
     def __init__(self, sink: Sink[S, C, A], *, options: EngineOptions | None = None) -> None:
         self._sink = instance_of(sink, Sink, name="sink")
@@ -141,6 +143,7 @@ class SparkSink(Generic[S, C, A]):
             query_name=query_name,
             at_end=choice(AtEnd, at_end, "at_end"),
             report=SinkReport.of,
+            watch=self._watch,
             **trigger,
         )
 

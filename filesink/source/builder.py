@@ -80,7 +80,7 @@ class SourceBuilder:
     def with_storage_options(self, **options: Any) -> Self:
         """Give options to the stores that are read, as fsspec's ``storage_options``.
 
-        Without any, a path on S3 is reached with the session's own settings ``spark.hadoop.fs.s3a.*``.
+        For a path on S3 they come before the session's own settings ``spark.hadoop.fs.s3a.*``.
         """
         return replace(self, storage_options={**self.storage_options, **options})
 

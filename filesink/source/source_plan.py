@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -20,6 +20,7 @@ from filesink.source.files import FileSplit, SourceFile
 from filesink.source.reading.codes import check_alike, code_for
 from filesink.source.reading.plan import Reading, ReadPlan
 from filesink.source.reading.schemas import schema_of_files, with_metadata
+from filesink.source.sinks.awaiting import AwaitedSink
 from filesink.source.sinks.following import FollowedSink, OnOverwrite, Start
 from filesink.source.sinks.snapshots import SinkRoot, columns_of, sink_at
 from filesink.source.splits import SizeSplitAssigner, SplitAssigner, SplitPlanner
@@ -104,6 +105,19 @@ class SourcePlan:
             return self
         return replace(self, reading=replace(self.reading, at=sink.directory.version))
 
+    def on_stores(self, options: Callable[[str, Mapping[str, Any]], Mapping[str, Any]]) -> SourcePlan:
+        """The same with other options of its stores: what ``options`` makes of a path and those it has."""
+        roots = [
+            replace(root, storage_options=options(root.base, root.storage_options)) for root in self.roots
+        ]
+        state, after = self.following.state, self.following.after
+        if state is not None:
+            state = replace(state, storage_options=options(state.path, state.storage_options))
+        if after.move_to:
+            after = replace(after, storage_options={**options(after.move_to, after.storage_options)})
+        following = replace(self.following, state=state, after=after)
+        return replace(self, roots=tuple(roots), following=following)
+
     def _only_sink(self) -> SinkRoot | None:
         return self._sink(self.roots[0]) if len(self.roots) == 1 else None
 
@@ -124,13 +138,15 @@ class SourcePlan:
         """As ``schema``, of ``files``, of which there is at least one."""
         return schema_of_files(self.roots, files, self.reading)
 
-    def batch(self, schema: pa.Schema) -> tuple[ReadPlan, list[list[FileSplit]]]:
-        """How all that is there now is read, and by which tasks.
+    def batch(self, schema: pa.Schema) -> tuple[ReadPlan | None, list[list[FileSplit]]]:
+        """How all that is there now is read, and by which tasks; ``None`` and none if there is nothing.
 
         Raises:
             SourceError: as ``schema``.
         """
         files = self.there()
+        if not files:
+            return None, []
         plan = self.read_plan(schema, files[:1])
         return plan, self.tasks(plan, files)
 
@@ -159,11 +175,35 @@ class SourcePlan:
         Raises:
             ConfigError: ``STATE_LOCATION``, it has none; ``CONFLICT``.
         """
-        found = self._followed(columns) or self._found_files(clock, ids, self._state())
-        return OneRun(found) if self.following.is_static else found
+        stream = self._followed(columns) or self._awaited(columns, clock, ids)
+        return OneRun(stream) if self.following.is_static else stream
+
+    def _awaited(self, columns: Collection[str] | None, clock: Clock, ids: Ids) -> FileStream:
+        """The files of a directory that may become that of a sink."""
+        found = self._found_files(clock, ids, self._state())
+        is_one = len(self.roots) == 1 and self.following.after.action is Action.KEEP
+        return AwaitedSink(found, lambda: self._followed(columns)) if is_one else found
+
+    def check_batch(self) -> None:
+        """Raise ``ConfigError`` (``CONFLICT``) if the start of a stream was chosen."""
+        if self.following.start != Start():
+            raise ConfigError(
+                "starting_at() says where a stream begins, and a batch reads a whole version: use as_of(…), "
+                "or read_stream(…)",
+                code="CONFLICT",
+            )
 
     def check_stream(self) -> None:
-        """Raise what ``stream`` would raise."""
+        """Raise what ``stream`` would raise.
+
+        Raises:
+            ConfigError: ``CONFLICT``, too, if a version was chosen, which is for batches.
+        """
+        if self.reading.at is not None:
+            raise ConfigError(
+                "as_of() has a batch read a version, and a stream begins with one: use starting_at(…)",
+                code="CONFLICT",
+            )
         if self._followed(None) is None:
             self._state()
 
@@ -181,7 +221,7 @@ class SourcePlan:
             )
         return FollowedSink(sinks[0], start=chosen.start, on_overwrite=chosen.on_overwrite, columns=columns)
 
-    def _found_files(self, clock: Clock, ids: Ids, state: StateLocation) -> FileStream:
+    def _found_files(self, clock: Clock, ids: Ids, state: StateLocation) -> FoundFiles:
         chosen = self.following
         store = RetryingStore(open_store(state.path, state.storage_options), clock)
         log = DiscoveryLog(store, ids=ids)
@@ -202,14 +242,15 @@ class SourcePlan:
             raise ConfigError(
                 "a stream needs a directory of its own, where it notes which files it has found: call "
                 "with_state_location(…), or set option 'stateLocation', beside the checkpoint for instance. "
-                "Only the directory of a sink needs none, from the sink's first epoch on",
+                "Only the directory of a sink needs none, once the sink has begun: a stream with a state "
+                "location waits for it",
                 code="STATE_LOCATION",
             )
         self.following.after.check(self.roots)
         return self.following.state
 
     def there(self) -> list[SourceFile]:
-        """The files that are there now, at least one.
+        """The files that are there now, at least one, unless the sink of the path has emptied it.
 
         Raises:
             SourceError: ``NO_FILES``.
@@ -222,6 +263,9 @@ class SourcePlan:
             found = iter({file.path: file for file in found}.values())
         first = next(found, None)
         if first is None:
+            sink = self._only_sink()
+            if sink is not None and sink.is_emptied(self.reading.at):
+                return
             raise SourceError(
                 f"there is nothing to read at {', '.join(map(str, self.roots))}: no such path, or no visible "
                 "file below it that fits the patterns. Names that begin with '.' or '_' are hidden",

@@ -99,6 +99,12 @@ class FoundFiles(FileStream):
         self._first: SourceFile | None = None
         self._has_begun = False
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether no file was ever found."""
+        self._opened()
+        return self._discovery.log.size == 0
+
     def initial(self) -> Offset:
         """See ``FileStream.initial``."""
         return self._offset(0)

@@ -3,18 +3,25 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from pathlib import PurePath
 from typing import Any
 
 import pyspark
 from pyspark.sql import DataFrame
 
+from filesink.api import Sink
+from filesink.arguments import choice
+from filesink.commit.replay import OnRepeatedTxn
 from filesink.errors import ConfigError, VersionError
+from filesink.save_mode import SaveMode
+from filesink.spark.query import AtEnd
 from filesink.spark.runner import is_stopped
 
 _OLDEST_SPARK = (4, 1)
 _SURROGATE = re.compile("[\ud800-\udfff]")  # without its other half it has no bytes
 _TRIGGERS = {"processing_time": "processingTime", "available_now": "availableNow", "once": "once"}
+_ENDING = frozenset({"available_now", "once"})
 
 
 def check_frame(df: object) -> None:
@@ -60,8 +67,35 @@ def check_txn_id(txn_id: object) -> None:
         )
 
 
-def check_stream(checkpoint_location: object, query_name: object) -> None:
-    """Raise ``ConfigError`` unless a query can be started with these."""
+def on_repeated(given: object, txn_id: object) -> OnRepeatedTxn:
+    """What ``on_repeated_txn`` says; a ``ConfigError`` if there is nothing that could repeat."""
+    repeated = choice(OnRepeatedTxn, given, "on_repeated_txn")
+    if repeated is not OnRepeatedTxn.RAISE and txn_id is None:
+        raise ConfigError(
+            f"on_repeated_txn={given!r} says what to do with a repeated txn_id, but there is no txn_id: give "
+            "one, or leave on_repeated_txn out",
+            code="CONFLICT",
+        )
+    return repeated
+
+
+def check_mode(sink: Sink[Any, Any, Any], mode: SaveMode) -> None:
+    """Raise ``ConfigError`` unless ``sink`` has ``mode``."""
+    if mode not in sink.save_modes:
+        raise ConfigError(
+            f"{type(sink).__name__} cannot write in mode '{mode.value}'; it has "
+            + ", ".join(f"'{known.value}'" for known in sink.save_modes),
+            code="SAVE_MODE",
+        )
+
+
+def check_stream(df: object, checkpoint_location: object, query_name: object) -> None:
+    """Raise unless a query over ``df`` can be started with these; see ``check_frame`` for other errors.
+
+    Raises:
+        ConfigError: ``BATCH``, ``CHECKPOINT``, ``BAD_VALUE``.
+    """
+    check_frame(df)
     if not (isinstance(checkpoint_location, str | PurePath) and str(checkpoint_location)):
         raise ConfigError(
             "exactly-once needs checkpoint_location: a directory of this query's own; got "
@@ -73,6 +107,8 @@ def check_stream(checkpoint_location: object, query_name: object) -> None:
             f"query_name must be text that is not empty, or left out; got {repr(query_name)[:40]}",
             code="BAD_VALUE",
         )
+    if isinstance(df, DataFrame) and not df.isStreaming:
+        raise ConfigError("start() takes a streaming DataFrame; use write() for a batch", code="BATCH")
 
 
 def spark_trigger(trigger: dict[str, Any]) -> dict[str, Any]:
@@ -101,3 +137,19 @@ def spark_trigger(trigger: dict[str, Any]) -> dict[str, Any]:
             wanted = "text, such as '10 seconds'" if name == "processing_time" else "True, or left out"
             raise ConfigError(f"trigger {name} must be {wanted}; got {repr(value)[:40]}", code="TRIGGER")
     return {_TRIGGERS[name]: value for name, value in trigger.items()} or {"processingTime": "0 seconds"}
+
+
+def ends(trigger: Mapping[str, Any]) -> bool:
+    """Whether a query with this trigger ends by itself."""
+    return not _ENDING.isdisjoint(trigger)
+
+
+def check_end(at_end: AtEnd, trigger: Mapping[str, Any]) -> None:
+    """Raise ``ConfigError`` (``CONFLICT``) if the end of a query is chosen that has none."""
+    if at_end is not AtEnd.PUBLISH and not ends(trigger):
+        raise ConfigError(
+            f"at_end={at_end.value!r} says what happens when the query ends by itself, and with this trigger "
+            "it does not: what is open stays so until the next start. Leave at_end out, or use "
+            "available_now=True or once=True",
+            code="CONFLICT",
+        )

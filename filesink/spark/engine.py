@@ -13,21 +13,22 @@ from pyspark.sql import SparkSession
 
 from filesink.api import Sink
 from filesink.commit.outcome import Outcome
-from filesink.commit.replay import OnGap, OnRepeatedTxn
+from filesink.commit.replay import OnGap, OnRepeatedTxn, superseded_meanwhile
 from filesink.errors import ConfigError, RepeatedTxnError
 from filesink.ledger.identity import batch_write, stream_sink_id, superseding
 from filesink.ledger.record import BatchWrite
 from filesink.ledger.transactions import find_write
 from filesink.ports import Clock, Ids
 from filesink.save_mode import SaveMode
-from filesink.spark.arguments import check_frame, check_stream, check_txn_id, spark_trigger
+from filesink.spark import arguments
+from filesink.spark.arguments import check_frame, ends
 from filesink.spark.engine_options import EngineOptions, name_of, open_loop
 from filesink.spark.epoch_loops import EpochLoops
 from filesink.spark.input.digest import Digested
 from filesink.spark.input.job import SparkWriteJob, check_derived, not_picklable, with_derived
-from filesink.spark.input.schema import arrow_schema, check_twins
-from filesink.spark.query import AtEnd, SinkQuery
-from filesink.spark.query_internals import QueryRun, RunIds, current_ids, open_run, start_query
+from filesink.spark.input.schema import arrow_schema, check_twins, time_zone_of
+from filesink.spark.query import AtEnd, End, RunWatch, SinkQuery
+from filesink.spark.query_internals import QueryRun, RunIds, current_ids, is_wanted, open_run, start_query
 from filesink.spark.recent_outcomes import RecentOutcomes
 from filesink.spark.runner import is_stopped
 
@@ -39,8 +40,6 @@ if TYPE_CHECKING:
 S = TypeVar("S")
 C = TypeVar("C")
 A = TypeVar("A")
-
-_ENDING = frozenset({"available_now", "once"})
 
 
 class SparkEngine(Generic[S, C, A]):
@@ -54,7 +53,7 @@ class SparkEngine(Generic[S, C, A]):
     def __init__(self, sink: Sink[S, C, A], options: EngineOptions | None = None) -> None:
         self.sink = sink
         self._options = options or EngineOptions()
-        self._run: tuple[QueryRun, SparkWriteJob] | None = None  # with the job of a batch
+        self._run: tuple[QueryRun, SparkWriteJob] | None = None  # with the job of the last batch
         self._streams: dict[str, SparkSession] = {}  # every stream of this process, also one that ended
         self._name = name_of(sink, self._options)
         self._outcomes: RecentOutcomes[C] = RecentOutcomes(partial(_line, self._name, self._options.told))
@@ -94,27 +93,40 @@ class SparkEngine(Generic[S, C, A]):
             FilesinkError: if the epoch was decided before it failed, ``recover`` completes it; without a
                 ``txn_id`` a second ``write`` would be a second epoch.
         """
-        check_txn_id(txn_id)
+        arguments.check_txn_id(txn_id)
         check_frame(df)
         if df.isStreaming:
             raise ConfigError("write() takes a batch DataFrame; use start() for a stream", code="STREAMING")
-        self._check_mode(mode)
+        arguments.check_mode(self.sink, mode)
         self.check(df)
         sink_id, cause = batch_write(mode, self.sink.uid, txn_id or "", self._options.ids)
         job = self._job(df, run_id="")
         if txn_id:
-            job = replace(job, digested=Digested())
+            job = replace(job, digested=Digested(self._options.compared))
         try:
             outcome = self._run_batch(sink_id, cause, job, df.sparkSession)
         except RepeatedTxnError:
             if self._options.epochs.on_repeated_txn is not OnRepeatedTxn.REPLACE:
                 raise
-            earlier = find_write(cause, self.sink.open_ledger(sink_id))
-            nonce = "" if earlier is None else earlier.nonce
-            sink_id, cause = superseding(cause, nonce, self._options.ids)
-            outcome = self._run_batch(sink_id, cause, job, df.sparkSession)
+            outcome = self._supersede(sink_id, cause, job, df.sparkSession)
         self._outcomes.append(outcome)
         return outcome
+
+    def _supersede(
+        self, sink_id: str, cause: BatchWrite, job: SparkWriteJob, session: SparkSession
+    ) -> Outcome[C]:
+        """Write in the place of what the ``txn_id`` stands for."""
+        ledger = self.sink.open_ledger(sink_id)
+        earlier = find_write(cause, ledger)
+        nonce = "" if earlier is None else earlier.nonce
+        sink_id, newer = superseding(cause, nonce, self._options.ids)
+        try:
+            return self._run_batch(sink_id, newer, job, session)
+        except RepeatedTxnError as error:
+            standing = find_write(cause, ledger)
+            if standing is None or standing.nonce == nonce:
+                raise
+            raise superseded_meanwhile(cause.txn_id) from error
 
     def _run_batch(
         self, sink_id: str, cause: BatchWrite, job: SparkWriteJob, session: SparkSession
@@ -126,14 +138,6 @@ class SparkEngine(Generic[S, C, A]):
         finally:
             loop.close()
 
-    def _check_mode(self, mode: SaveMode) -> None:
-        if mode not in self.sink.save_modes:
-            raise ConfigError(
-                f"{type(self.sink).__name__} cannot write in mode '{mode.value}'; it has "
-                + ", ".join(f"'{known.value}'" for known in self.sink.save_modes),
-                code="SAVE_MODE",
-            )
-
     def start(
         self,
         df: DataFrame,
@@ -142,22 +146,28 @@ class SparkEngine(Generic[S, C, A]):
         query_name: str | None = None,
         at_end: AtEnd = AtEnd.PUBLISH,
         report: Callable[[Outcome[C]], Any] = lambda outcome: outcome,
+        watch: RunWatch | None = None,
         **trigger: Any,
     ) -> SinkQuery[Any]:
-        """Start a stream into the sink; see ``FileSink.start``."""
-        check_frame(df)
-        check_stream(checkpoint_location, query_name)
-        arguments = spark_trigger(trigger)
-        _refuse_batch(df)
+        """Start a stream into the sink; see ``FileSink.start``. ``watch`` is told of its run."""
+        arguments.check_stream(df, checkpoint_location, query_name)
+        options = arguments.spark_trigger(trigger)
+        arguments.check_end(at_end, trigger)
         self.check(df)
-        query = self._begin(df, query_name, checkpoint=str(checkpoint_location), trigger=arguments)
+        ended: Callable[[End], object] = (lambda _: None) if watch is None else watch.begins()
+        try:
+            query = self._begin(df, query_name, checkpoint=str(checkpoint_location), trigger=options)
+        except BaseException:
+            ended(End.ENDED)
+            raise
         sink_id = stream_sink_id(self.sink.uid, query.id)
         self._join(sink_id, df.sparkSession, RunIds(query_id=query.id, run_id=query.runId))
         return SinkQuery(
             query,
             name=self._name,
-            finish=None if _ENDING.isdisjoint(trigger) else partial(self._end, sink_id, at_end),
+            finish=partial(self._end, sink_id, at_end) if ends(trigger) else None,
             release=lambda: self._loops.release(sink_id),
+            ended=ended,
             reports=lambda: [report(outcome) for outcome in self._outcomes.latest()],
         )
 
@@ -181,7 +191,10 @@ class SparkEngine(Generic[S, C, A]):
         self._join(sink_id, df.sparkSession, run.ids)
         with self._loops.use(sink_id, df.sparkSession) as loop:
             cause, offsets = run.micro_batch(batch_id)
-            outcome = loop.run(cause, replace(first_job, df=df), on_gap=on_gap, offsets=offsets)
+            wanted = partial(is_wanted, df.sparkSession, run.ids.query_id)
+            job = replace(first_job, df=df, offsets=offsets, wanted=wanted)
+            outcome = loop.run(cause, job, on_gap=on_gap)
+        self._run = run, replace(first_job, rows_before=outcome.rows)
         self._outcomes.append(outcome)
 
     def finish(self) -> Outcome[C] | None:
@@ -228,7 +241,7 @@ class SparkEngine(Generic[S, C, A]):
 
     def _schema(self, df: DataFrame) -> pa.Schema:
         schema = with_derived(df, self.sink.derived_columns()).schema
-        return arrow_schema(schema, time_zone=_time_zone(df.sparkSession))
+        return arrow_schema(schema, time_zone=time_zone_of(df.sparkSession))
 
     def _current_run(self, df: DataFrame) -> tuple[QueryRun, SparkWriteJob]:
         ids = current_ids(df)
@@ -246,11 +259,11 @@ class SparkEngine(Generic[S, C, A]):
         return SparkWriteJob(
             name=self._name,
             df=df,
-            schema=arrow_schema(df.schema, time_zone=_time_zone(session)),
+            schema=arrow_schema(df.schema, time_zone=time_zone_of(session)),
             derived=self.sink.derived_columns(),
             projection=self.sink.projection(self._schema(df)),
             run_id=run_id,
-            time_zone=_time_zone(session),
+            time_zone=time_zone_of(session),
             speculation=session.conf.get("spark.speculation", "false") == "true",
         )
 
@@ -278,14 +291,5 @@ class SparkEngine(Generic[S, C, A]):
             return known  # its settings can still be read, and most streams are finished without a job
 
 
-def _refuse_batch(df: DataFrame) -> None:
-    if not df.isStreaming:
-        raise ConfigError("start() takes a streaming DataFrame; use write() for a batch", code="BATCH")
-
-
 def _line(name: str, told: Callable[[Outcome[Any]], str], outcome: Outcome[Any]) -> str:
     return f"{name}: {told(outcome)}"
-
-
-def _time_zone(session: SparkSession) -> str:
-    return str(session.conf.get("spark.sql.session.timeZone"))

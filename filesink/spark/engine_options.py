@@ -33,12 +33,14 @@ class EngineOptions:
         name: how logs and Spark's jobs call the sink; ``""`` for the name of its class.
         told: the text of an outcome in the log.
         check_interval_ms: how often upkeep looks, in milliseconds.
+        compared: what a repeated ``txn_id`` is compared by beside its data, as text.
     """
 
     name: str = ""
     told: Callable[[Outcome[Any]], str] = _told
     epochs: EpochOptions = field(default_factory=EpochOptions)
     check_interval_ms: int = 60_000
+    compared: str = ""
     clock: Clock = field(default_factory=SystemClock)
     ids: Ids = field(default_factory=SystemIds)
 

@@ -11,7 +11,7 @@ import logging
 import threading
 from collections.abc import Callable, Sequence
 from enum import Enum
-from typing import TYPE_CHECKING, Generic, TypeVar
+from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException, StreamingQueryException
@@ -34,6 +34,25 @@ class AtEnd(Enum):
     KEEP = "keep"  # except what is due: the next run may be far off
 
 
+class End(Enum):
+    """How a run of a query has ended."""
+
+    ENDED = "ended"  # by itself, or because somebody has stopped it
+    FAILED = "failed"
+
+
+class RunWatch(Protocol):
+    """Is told when a run of a query begins and ends."""
+
+    def begins(self) -> Callable[[End], object]:
+        """Called on the driver before Spark starts the query; what it raises keeps it from being started.
+
+        What it returns is called once, in another thread, when the run is over and the sink's last epoch
+        complete; not if the driver dies.
+        """
+        ...
+
+
 class SinkQuery(StreamingQuery, Generic[R]):
     """Spark's ``StreamingQuery`` whose end includes the sink's.
 
@@ -43,6 +62,7 @@ class SinkQuery(StreamingQuery, Generic[R]):
         finish: runs the last epoch; ``None`` for a trigger that never ends by itself.
         release: lets go of what the sink holds for this query; called once, at its end.
         reports: the newest reports of the sink, oldest first.
+        ended: see ``RunWatch``.
     """
 
     def __init__(
@@ -53,6 +73,7 @@ class SinkQuery(StreamingQuery, Generic[R]):
         finish: Callable[[], object] | None,
         release: Callable[[], object],
         reports: Callable[[], Sequence[R]],
+        ended: Callable[[End], object] = lambda _: None,
     ) -> None:
         jsq: JavaObject = query._jsq  # noqa: SLF001 - StreamingQuery has no other way to be extended
         super().__init__(jsq)
@@ -60,7 +81,9 @@ class SinkQuery(StreamingQuery, Generic[R]):
         self._finish = finish
         self._release = release
         self._reports = reports
+        self._ended = ended
         self._stopped = False
+        self._failed = False
         self._error: Exception | None = None
         self._finisher = threading.Thread(
             target=self._wait_and_finish, name=f"filesink-finish-{query.runId}", daemon=True
@@ -132,7 +155,7 @@ class SinkQuery(StreamingQuery, Generic[R]):
         return "ended" if self.exception() is None else "failed, see exception()"
 
     def _wait_and_finish(self) -> None:
-        for step in (self._wait, self._release):
+        for step in (self._wait, self._release, self._tell_end):
             try:
                 step()
             except Exception as error:  # a policy, committer or sink of the user's may raise anything
@@ -146,6 +169,7 @@ class SinkQuery(StreamingQuery, Generic[R]):
         try:
             super().awaitTermination()
         except (PySparkException, Py4JError, OSError):
+            self._failed = not self._stopped
             return  # awaitTermination tells the user; parts stay open for the restart
         if self._finish is None or self._stopped or not ended_by_itself(self):
             log.info(
@@ -154,6 +178,9 @@ class SinkQuery(StreamingQuery, Generic[R]):
             )
             return
         self._finish()
+
+    def _tell_end(self) -> None:
+        self._ended(End.FAILED if self._failed or self._error is not None else End.ENDED)
 
 
 class UpkeepTimer:

@@ -124,6 +124,18 @@ def is_active(session: SparkSession, query_id: str) -> bool:
         return False
 
 
+def is_wanted(session: SparkSession, query_id: str) -> bool:
+    """Whether the query runs and nobody has asked it to stop; may be called from any thread.
+
+    ``stop()`` waits for the batch at work, during which Spark still lists the query.
+    """
+    try:
+        execution = _lookup(session, query_id)
+        return execution is not None and bool(execution.isActive())
+    except (Py4JError, OSError):
+        return False
+
+
 def ended_by_itself(query: StreamingQuery) -> bool:
     """Whether a query with a trigger that ends took all of its input, and was not stopped before.
 

@@ -26,8 +26,8 @@ FILES = (
     Mutant(
         "a published file keeps its hidden name",
         _COMMITTER,
-        "        self._store.release(file.staged)\n",
-        "        del file\n",
+        "lambda file: self._store.release(file.staged), visible",
+        "lambda _: None, visible",
     ),
     Mutant(
         "inputs of a merge stay",

@@ -8,12 +8,8 @@ from property_tests.seeded.mutant import Mutant
 
 _COMMITTER = "filesink/commit/committer.py"
 _REPLACING = "filesink/commit/replaced_files.py"
-_LISTED = """        files = [
-            ReplacedFile(path=path, size=entry.size, version=entry.version)
-            for path, entry in _data(self._store, directories)
-        ]
-"""
-_UNFINISHED = "        unfinished = self._unfinished(epoch.sink_id)\n"
+_LISTED = "        files = self._listed(epoch, whole)\n"
+_UNFINISHED = "        at_work = unfinished(self._open_ledger, own=epoch.sink_id)\n"
 _PUBLISHER = "filesink/commit/publisher.py"
 _TRANSACTIONS = "filesink/ledger/transactions.py"
 
@@ -51,8 +47,8 @@ OVERWRITES = (
     Mutant(
         "files of an epoch that is not complete are replaced",
         _REPLACING,
-        "            if name_of(file.path) not in unfinished and (only is None or name_of(file.path) in only)\n",
-        "            if only is None or name_of(file.path) in only\n",
+        "            if name_of(path) not in at_work\n",
+        "            if at_work is not None\n",
     ),
     Mutant(
         "ledgers are read before the files are listed",
@@ -63,13 +59,13 @@ OVERWRITES = (
     Mutant(
         "a completion that power may take is believed",
         _REPLACING,
-        "            ledger.directory.sync()\n",
+        "        ledger.directory.sync()\n",
         "",
     ),
     Mutant(
         "buckets without data are replaced",
         _REPLACING,
-        "prepared, sorted(buckets))",
+        "prepared, buckets)",
         "prepared, None)",
     ),
     Mutant(

@@ -16,7 +16,14 @@ from filesink.inventory.snapshots import Snapshots
 from filesink.storage.memory import MemoryFiles, MemoryStore
 from property_tests.simulation.clock import SimClock
 from property_tests.simulation.nodes import Directory, Inode
-from property_tests.simulation.reading import Record, all_files, payload_of, visible_files
+from property_tests.simulation.reading import (
+    Record,
+    all_files,
+    payload_of,
+    read_completion,
+    read_record,
+    visible_files,
+)
 from property_tests.simulation.workload import rows_in
 
 if TYPE_CHECKING:
@@ -24,6 +31,8 @@ if TYPE_CHECKING:
 
 _FILE = re.compile(r"_filesink/_inventory/(?:(?P<version>[0-9]{12})\.entry|(?P<number>[0-9]{6})\.mark)")
 _DIRECTORY = "_filesink/_inventory"
+_COMPLETE = re.compile(r"_filesink/[^_][^/]*/[0-9]+\.complete")
+_RECORD = re.compile(r"_filesink/[^_][^/]*/[0-9]+\.record")
 
 
 class InventoryWatch:
@@ -83,11 +92,7 @@ class InventoryWatch:
     def check_files(self) -> int:
         """Compare the newest snapshot, whose version is returned, with a listing."""
         observer, world = self._observer, self._observer.world
-        copy = MemoryFiles()
-        for path, inode in all_files(world.disk.root).items():
-            if path.startswith(f"{_DIRECTORY}/"):
-                MemoryStore(copy).put_if_absent(path, bytes(inode.data))
-        found = Snapshots(Reader(MemoryStore(copy), SimClock(world)), "base").files_at(None)
+        found = self._snapshots().files_at(None)
         named = {row["path"]: row["rows"] for row in found.rows.select(["path", "rows"]).to_pylist()}
         others = observer.foreign.keys() | observer.superseded.left_out() | observer.replacements.left
         seen = {
@@ -101,6 +106,28 @@ class InventoryWatch:
         if wrong:
             world.fail(f"I19: {wrong[0]} has not as many rows as the inventory says")
         return found.version
+
+    def check_versions(self) -> None:
+        """Every epoch that the ledgers call complete has a version; asked where nobody has looked on."""
+        files = all_files(self._observer.world.disk.root)
+        epochs = self._snapshots().epochs(None)
+        if epochs.num_rows and epochs["version"][0].as_py() > 1:
+            return  # older ones have expired
+        noted = set(epochs["nonce"].to_pylist())
+        done = {read_completion(files[path])[0] for path in filter(_COMPLETE.fullmatch, files)}
+        for path in filter(_RECORD.fullmatch, files):
+            record = read_record(path, files[path])
+            may_be_void = bool(record.cause.get("txn_id"))  # another write was first
+            if record.nonce in done - noted and not may_be_void:
+                self._observer.world.fail(f"I19: {path} is complete and has no version")
+
+    def _snapshots(self) -> Snapshots:
+        """The product's own reader, of a copy."""
+        copy, world = MemoryFiles(), self._observer.world
+        for path, inode in all_files(world.disk.root).items():
+            if path.startswith(f"{_DIRECTORY}/"):
+                MemoryStore(copy).put_if_absent(path, bytes(inode.data))
+        return Snapshots(Reader(MemoryStore(copy), SimClock(world)), "base")
 
     # --- one file
 

@@ -67,6 +67,7 @@ class SimJob:
     """
 
     time_zone = "UTC"
+    offsets = ""
 
     def __init__(self, driver: Owner, rows: list[str], *, run_id: str) -> None:
         self._driver = driver
@@ -106,6 +107,10 @@ class SimJob:
     def losers(self) -> Losers:
         """See ``WriteJob.losers``; a cluster with speculation says so whether or not a twin ran."""
         return Losers.POSSIBLE if self._machine.trouble.twin else Losers.NONE
+
+    def is_wanted(self) -> bool:
+        """See ``WriteJob.is_wanted``."""
+        return True
 
     def _run(self, body: Body) -> list[bytes]:
         self._driver.require_jvm()

@@ -108,6 +108,7 @@ def decide(history: History, lost: set[str], before: set[str], *, replayed: bool
         history.world.fail(f"I7: after recover(lost={choice.value!r}) the query fails: {error}")
         return
     history.observer.inventory.check_files()
+    history.observer.inventory.check_versions()
     shown = rows_shown(history)
     doubled = [row for row, times in shown.items() if times > 1]
     if doubled:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from datetime import UTC, date, datetime
+import time
+from collections.abc import Iterator
+from datetime import UTC, date, datetime, timedelta, timezone
+from decimal import Decimal
 from typing import Any
 
 import pandas as pd
@@ -13,7 +16,37 @@ from filesink import BucketAssigner, ConfigError
 from filesink.buckets.named_partitions import buckets_named
 
 BY_DAY = BucketAssigner.partition_bucket_assigner("day")
-COLUMNS = pa.schema([("Day", pa.date32()), ("hour", pa.int32()), ("who", pa.string()), ("yes", pa.bool_())])
+COLUMNS = pa.schema(
+    [
+        ("Day", pa.date32()),
+        ("hour", pa.int32()),
+        ("who", pa.string()),
+        ("yes", pa.bool_()),
+        ("price", pa.decimal128(5, 2)),
+        ("half", pa.float32()),
+        ("whole", pa.float64()),
+        ("at", pa.timestamp("us", "UTC")),
+        ("clock", pa.timestamp("us")),
+    ]
+)
+NEW_YORK = "America/New_York"
+
+
+def bucket_of(column: str, value: Any, zone: str = "UTC") -> str:
+    """The text of the one directory that the value names."""
+    assigner = BucketAssigner.partition_bucket_assigner(column)
+    (bucket,) = buckets_named([{column: value}], assigner, COLUMNS, zone=zone)
+    return bucket.partition("=")[2]
+
+
+@pytest.fixture
+def machine_in_utc(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """A machine whose clock is that of UTC."""
+    monkeypatch.setenv("TZ", "UTC")
+    time.tzset()
+    yield
+    monkeypatch.undo()
+    time.tzset()
 
 
 @pytest.mark.parametrize(
@@ -91,3 +124,92 @@ def test_values_of_other_types_are_refused(column: str, value: Any) -> None:
     with pytest.raises(ConfigError) as caught:
         buckets_named([{column: value}], assigner, COLUMNS)
     assert caught.value.code == "BAD_VALUE"
+
+
+@pytest.mark.parametrize(
+    ("column", "values", "text"),
+    [
+        ("price", [Decimal("1.5"), Decimal("1.500"), 1.5, "1.5", "1.50", "+01.5", "15e-1"], "1.50"),
+        ("price", [2, "2", 2.0], "2.00"),
+        ("half", [0.1, "0.1", Decimal("0.1")], "0.1"),
+        ("whole", [1, 1.0, "1", "1.0", "1e0", Decimal(1)], "1.0"),
+        ("whole", [1e20, "1e20", 10**20], "1.0E20"),
+        ("who", [7, "7"], "7"),
+        ("who", [date(2026, 1, 2), "2026-01-02"], "2026-01-02"),
+        ("clock", [datetime(2026, 3, 1, 5), "2026-03-01T05:00:00"], "2026-03-01 05%3A00%3A00"),  # noqa: DTZ001
+    ],
+)
+def test_equal_values_name_one_directory(column: str, values: list[Any], text: str) -> None:
+    """However they are written: ``1.5`` is what Spark calls ``1.50`` in a column with two digits."""
+    assert {bucket_of(column, value) for value in values} == {text}
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        datetime(2026, 3, 1, 5, tzinfo=UTC),
+        datetime(2026, 3, 1, 0, tzinfo=timezone(-timedelta(hours=5))),
+        pd.Timestamp("2026-03-01 05:00", tz="UTC"),
+        "2026-03-01T05:00:00Z",
+        "2026-03-01 05:00:00+00:00",
+        "2026-03-01 00:00",
+        "2026-03-01T00:00:00.0",
+        "2026-03-01",
+        date(2026, 3, 1),
+    ],
+)
+def test_a_moment_is_shown_by_the_clock_of_the_session(value: Any) -> None:
+    """As Spark has it in the path; text without an offset goes by that clock, too."""
+    assert bucket_of("at", value, NEW_YORK) == "2026-03-01 00%3A00%3A00"
+
+
+@pytest.mark.usefixtures("machine_in_utc")
+def test_a_moment_that_may_be_two_is_refused() -> None:
+    """PySpark reads it by the clock of the machine, its user perhaps by that of the session."""
+    moment = datetime(2026, 3, 1, 5)  # noqa: DTZ001 - that is the point
+    assert bucket_of("at", moment, "UTC") == "2026-03-01 05%3A00%3A00"
+    assert bucket_of("at", moment, "Africa/Abidjan") == "2026-03-01 05%3A00%3A00"
+    with pytest.raises(ConfigError, match="either of two partitions") as caught:
+        bucket_of("at", moment, NEW_YORK)
+    assert caught.value.code == "BAD_VALUE"
+    assert NEW_YORK in caught.value.message
+
+
+@pytest.mark.parametrize(
+    ("column", "value"),
+    [
+        ("price", "1.555"),
+        ("price", 1000),
+        ("price", True),
+        ("price", "1,5"),
+        ("price", Decimal("NaN")),
+        ("price", float("inf")),
+        ("whole", "x"),
+        ("whole", float("nan")),
+        ("whole", False),
+        ("who", 1.5),
+        ("who", True),
+        ("who", datetime(2026, 1, 2)),  # noqa: DTZ001 - as a user has it
+        ("who", b"x"),
+        ("at", "2026-3-1"),
+        ("at", "2026-13-01 05:00:00"),
+        ("at", "yesterday"),
+        ("at", 1_700_000_000),
+        ("at", pd.NaT),
+        ("at", datetime.max.replace(tzinfo=timezone(-timedelta(hours=5)))),
+        ("clock", datetime(2026, 3, 1, 5, tzinfo=UTC)),
+        ("clock", "2026-03-01T05:00:00Z"),
+    ],
+)
+def test_what_no_record_can_have_is_refused(column: str, value: Any) -> None:
+    """It would name a directory that never gets a record, and replace nothing without a word."""
+    with pytest.raises(ConfigError, match="Give ") as caught:
+        bucket_of(column, value, NEW_YORK)
+    assert caught.value.code == "BAD_VALUE"
+    assert column in caught.value.message
+
+
+def test_a_value_alone_is_no_id() -> None:
+    """The error says what an id looks like."""
+    with pytest.raises(ConfigError, match=r"'day=2026-01-31'.*\{'day': '2026-01-31'\}"):
+        buckets_named(["2026-01-02"], BY_DAY, COLUMNS)

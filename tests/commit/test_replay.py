@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from filesink.commit.replay import (
@@ -10,9 +12,15 @@ from filesink.commit.replay import (
     OnReplayMismatch,
     check_fingerprint,
     check_rows,
+    check_same_data,
     same_batch,
 )
-from filesink.errors import CheckpointMismatchError, IdentityError, ReplayMismatchError
+from filesink.errors import (
+    CheckpointMismatchError,
+    IdentityError,
+    RepeatedTxnError,
+    ReplayMismatchError,
+)
 from filesink.ledger.folding import KEEP_BATCHES
 from filesink.ledger.identity import OnNewQuery
 from filesink.ledger.record import BatchWrite, EpochRecord, MicroBatch, Section, Upkeep
@@ -90,3 +98,35 @@ def test_batches_that_never_came_are_named(caplog, on_gap, on_new_query, *, refu
     else:
         driver.run(micro_batch(3), world.job(records("1")))
         assert "batch 3 comes after batch 1" in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("before", "now"),
+    [
+        ("2-aa-00", "2-aa-00"),
+        ("2-aa", "2-aa-00"),  # an earlier release has not noted the partitions
+        ("2-aa", "2-aa"),
+        ("1-bb", "2-aa-00"),  # digests of two kinds cannot be compared
+        ("", "2-aa-00"),  # through the data source
+        ("2-aa-00", ""),
+    ],
+)
+def test_a_repeat_is_equal_as_far_as_is_known(before, now):
+    """What one of the two records does not tell is no difference."""
+    check_same_data(replace(record(3), digest=before), 3, now)
+
+
+@pytest.mark.parametrize(
+    ("before", "now", "rows", "what"),
+    [
+        ("2-aa-00", "2-aa-00", 4, "3 rows, now it has 4"),
+        ("2-aa-00", "2-bb-00", 3, "other values or columns"),
+        ("2-aa", "2-bb-00", 3, "other values or columns"),
+        ("2-aa-00", "2-aa-01", 3, "other partitions="),
+    ],
+)
+def test_a_repeat_that_differs_is_told_how(before, now, rows, what):
+    """In number of rows, values, or partitions to be emptied."""
+    with pytest.raises(RepeatedTxnError, match=what) as raised:
+        check_same_data(replace(record(3), digest=before), rows, now)
+    assert raised.value.code == "OTHER_DATA"

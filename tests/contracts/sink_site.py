@@ -89,6 +89,7 @@ class ContractJob:
     lost: bool = False
     dies: bool = False
     time_zone: str = "UTC"
+    offsets: str = ""
     abandoned: list[SinkWriter[Any, Any]] = field(default_factory=list)
 
     def write(self, task: Any) -> list[bytes]:
@@ -123,6 +124,9 @@ class ContractJob:
 
     def losers(self) -> Losers:
         return Losers.NONE
+
+    def is_wanted(self) -> bool:
+        return True
 
 
 class DyingSink:

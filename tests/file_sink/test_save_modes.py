@@ -579,6 +579,45 @@ def test_a_write_whose_files_were_replaced_since_cannot_be_replaced(world):
     assert world.rows() == ["1 elsewhere"]
 
 
+def supersede(world, mode, *partitions, emptied=()):
+    """Replace what the earlier write of "day" has written, as ``on_repeated_txn="replace"`` does."""
+    world.emptied = emptied
+    _, cause = batch_write(SaveMode(mode), world.uid, "day", world.ids)
+    sink_id, newer = superseding(cause, find_write(cause, world.ledger()).nonce, world.ids)
+    return world.driver(sink_id).run(newer, world.job(*partitions))
+
+
+def test_rows_that_move_to_another_partition_leave_none_behind(world):
+    """What the earlier write has written goes, wherever it is; then the mode does what it always does."""
+    for bucket in ("a", "b", "c"):
+        write(world, "append", f"old {bucket}", bucket=bucket)
+    write_all(world, "overwrite_partitions", records("1", bucket="a"), records("2", bucket="c"), txn_id="day")
+    write(world, "append", "later", bucket="a")
+    outcome = supersede(world, "overwrite_partitions", records("3", bucket="b"), records("4", bucket="c"))
+    assert world.rows() == ["3", "4", "later"]
+    assert len(report_of(outcome).replaced) == 3  # "1", "2", and what was in the new partition
+
+
+def test_a_write_that_was_overwritten_can_be_replaced_with_its_partitions(world):
+    """What is in a partition that goes as a whole need not be found; the error tells that way out."""
+    write(world, "append", "1", bucket="a", txn_id="day")
+    write(world, "overwrite_partitions", "2", bucket="a")
+    with pytest.raises(RepeatedTxnError, match=r"partitions=\[") as raised:
+        supersede(world, "overwrite_partitions", records("3", bucket="b"))
+    assert raised.value.code == "FILES_GONE"
+    assert world.rows() == ["2"]
+    supersede(world, "overwrite_partitions", records("3", bucket="b"), emptied=("a",))
+    assert world.rows() == ["3"]
+
+
+def test_dead_letters_of_a_write_do_not_keep_it_from_being_replaced():
+    """Readers do not see them, so they are neither replaced nor missed."""
+    world = World(plan=replace(plan_of(Encoder.simple_string_encoder("ascii")), on_bad_record=DeadLetters()))
+    write(world, "append", "1", "é", bucket="a", txn_id="day")
+    supersede(world, "append", records("2", bucket="a"))
+    assert [data for path, data in world.contents().items() if path.startswith("a/")] == [b"2\n"]
+
+
 def test_a_claim_that_was_removed_is_missed(world):
     """Its ``.done`` bears witness: the write is not new, and its rows are not written again."""
     write(world, "append", "1", txn_id="day")

@@ -241,6 +241,7 @@ def test_a_fold_that_fails_does_not_fail_the_epoch() -> None:
     assert len(place.live()) == 8
 
 
+@pytest.mark.slow
 def test_the_cost_does_not_grow() -> None:
     """Calls of the store for 64 epochs, folding included, after 100 versions and after 2,000."""
     place = Place()

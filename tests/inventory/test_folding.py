@@ -177,6 +177,7 @@ def test_what_crashes_left_of_puts_is_swept() -> None:
         assert (f".{target}.put.1" in place.names()) == stays, target
 
 
+@pytest.mark.slow
 def test_a_removed_file_is_forgotten_with_its_removal() -> None:
     """When nobody may ask for a version before it any more, and both are merged."""
     place = Place()

@@ -341,6 +341,7 @@ def test_accept_after_a_rewrite_that_died_loses_no_more(checkpoint):
     assert world.rows() == ["0"]
 
 
+@pytest.mark.slow
 def test_the_operator_may_die_anywhere(checkpoint):
     """What was held, and published by the epoch that is taken back, is there once in the end."""
     for moment in Moment:

@@ -10,10 +10,10 @@ from filesink.commit.external_epochs import CollectedEpochs
 from filesink.commit.replay import EpochOptions
 from filesink.commit.task import TaskResult, WriteTask
 from filesink.commit.task_results import gather
-from filesink.errors import SecurityError, StateCorruptError
+from filesink.errors import ConfigError, SecurityError, StateCorruptError
 from filesink.file_sink.tiers import check
 from filesink.ledger.completion import Completion
-from filesink.ledger.identity import EXCLUSIVE
+from filesink.ledger.identity import EXCLUSIVE, check_uid
 from filesink.ledger.record import BatchWrite, OfflineCompaction, Section, TakenBack, Upkeep
 from filesink.metastore.announcements import Announcement, AnnouncementCodec
 from filesink.naming import HiddenName, join, sink_tag
@@ -240,6 +240,21 @@ def test_offline_compaction_merges_part_files(world):
     for path, by in [("data.csv", mine), (others, "data.csv"), (f".{others}", mine), (f"_x/{others}", mine)]:
         with pytest.raises(SecurityError):
             checked(world, superseded(path, by), cause=OfflineCompaction())
+
+
+@pytest.mark.parametrize("sink_id", ["uid-_collected", "appends-_collected"])
+def test_a_sink_whose_client_acknowledges_removes_part_files(world, sink_id):
+    """Of its own directory; no other epoch that appends does, and no user can give a sink this uid."""
+    taken, causes = replaced(part()), (micro_batch(1), BatchWrite())
+    for cause in causes:
+        check(replace(forged(world, taken), sink_id=sink_id, cause=cause, states={}), "here")
+        for other in (replaced("data.csv"), replaced(part(bucket="b")), superseded(part(slot=0), part())):
+            with pytest.raises(SecurityError):
+                check(replace(forged(world, other), sink_id=sink_id, cause=cause, states={}), "here")
+        with pytest.raises(SecurityError):
+            checked(world, taken, cause=cause)
+    with pytest.raises(ConfigError):
+        check_uid("_collected")
 
 
 def test_files_are_taken_back_by_an_epoch_after_theirs(world):

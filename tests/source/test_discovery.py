@@ -168,6 +168,7 @@ def test_a_checkpoint_and_a_state_location_go_together() -> None:
     assert lost.value.code == "GAP"
 
 
+@pytest.mark.slow
 def test_known_paths_are_a_set() -> None:
     """Against a set of Python, in any order and with repeats, over the size at which arrays are merged."""
     known, oracle = KnownPaths(), set()

@@ -23,11 +23,12 @@ from filesink.errors import (
     SourceError,
     StateCorruptError,
     StateError,
+    StorageError,
 )
 from filesink.source.directories import root_of
 from filesink.source.enumerators import RecursiveFileEnumerator
 from filesink.source.files import SourceFile
-from filesink.source.reading.plan import Reading, Union
+from filesink.source.reading.plan import Missing, Reading, Union
 from filesink.source.reading.splits import read
 from filesink.source.sinks.following import OnOverwrite, Start
 from filesink.source.source_plan import Following, SourcePlan, StateLocation
@@ -52,6 +53,8 @@ def ids_of(files: list[SourceFile]) -> list[int]:
 def batch(plan: SourcePlan) -> list[int]:
     """The ids that a batch reads."""
     read_plan, tasks = plan.batch(plan.schema())
+    if read_plan is None:
+        return []
     return sorted(one for task in tasks for found in read(read_plan, task) for one in found["id"].to_pylist())
 
 
@@ -102,6 +105,21 @@ def test_a_batch_of_an_old_version(site: SinkSite) -> None:
     assert batch(pinned) == [1, 2]
 
 
+def test_a_batch_of_a_path_that_was_emptied(site: SinkSite) -> None:
+    """It has no rows, and the columns that were noted: a job that reads it every hour goes on."""
+    columns = pa.schema([("id", pa.int64()), ("k", pa.int32())])
+    (path,) = site.epoch([1], bucket="k=1", columns=columns)
+    site.epoch(kind="batch-write", mode="overwrite", removed=(path,), columns=columns)
+    assert batch(site.plan()) == []
+    assert site.plan().schema().names == ["id", "k"]
+    chosen = SourcePlan(roots=site.plan().roots, enumerator=RecursiveFileEnumerator(name_pattern="*.csv"))
+    assert batch(chosen) == []
+    site.epoch([2])
+    with pytest.raises(SourceError) as error:
+        batch(chosen)
+    assert error.value.code == "NO_FILES"
+
+
 def test_files_of_a_sink_by_their_names(site: SinkSite) -> None:
     """A pattern chooses among them; what an inventory does not know is refused."""
     site.epoch([1], [2])
@@ -145,6 +163,21 @@ def test_a_file_that_vanished_from_a_snapshot(site: SinkSite) -> None:
     (site.base / path).unlink()
     with pytest.raises(SourceError, match=rf"{path}' of version 1 was there"):
         list(read(plan, tasks[0]))
+
+
+@pytest.mark.parametrize("at", [1, datetime(2030, 1, 1, tzinfo=UTC)])
+def test_a_version_whose_files_were_replaced(site: SinkSite, at: int | datetime) -> None:
+    """The error is that of a snapshot, as everywhere where a version is read; or the file is passed over."""
+    (path,) = site.epoch([1])
+    plan, tasks = site.plan(reading=Reading(at=at)).batch(COLUMNS)
+    (site.base / path).unlink()
+    with pytest.raises(
+        StorageError, match=rf"{path}' of (version 1|the version at 2030-01-01\S+) is not"
+    ) as error:
+        list(read(plan, tasks[0]))
+    assert error.value.code == "SNAPSHOT_GONE"
+    tolerant = replace(plan, reading=replace(plan.reading, missing=Missing.IGNORE))
+    assert list(read(tolerant, tasks[0])) == []
 
 
 def test_a_path_without_an_inventory(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
@@ -445,7 +478,7 @@ def test_a_checkpoint_of_a_directory_of_another_kind(site: SinkSite, tmp_path: P
     found = SourcePlan(
         roots=(root_of(other / "in", {}),), following=Following(state=StateLocation(path=str(other / "log")))
     ).stream(clock=SystemClock(), ids=CountingIds())
-    for stream, offset in ((stream_of(site), found.initial()), (found, of_sink)):
+    for stream, offset in ((stream_of(site), {**found.initial(), "files": 1}), (found, of_sink)):
         with pytest.raises(IdentityError, match="new checkpoint"):
             stream.latest(offset, Limit())
 
@@ -525,3 +558,130 @@ def advance(stream: FileStream, start: Offset, limit: Limit) -> tuple[Offset, li
     """One batch, or with no limit all there are."""
     end = stream.latest(start, limit)
     return end, ids_of(list(stream.files(start, end)))
+
+
+def test_what_would_mean_nothing_is_refused(site: SinkSite) -> None:
+    """A version for a stream, and the start of a stream for a batch."""
+    for check in (
+        site.plan(reading=Reading(at=1)).check_stream,
+        site.plan(following=Following(start=Start(version=1))).check_batch,
+        site.plan(following=Following(start=Start(is_latest=True))).check_batch,
+    ):
+        with pytest.raises(ConfigError, match="stream") as error:
+            check()
+        assert error.value.code == "CONFLICT"
+    site.plan().check_batch()
+    site.plan().check_stream()
+
+
+# --- a consumer that is there first
+
+
+def waiting(tmp_path: Path, **chosen) -> FileStream:
+    """A driver that has just started on a path that no sink may have written to yet."""
+    following = Following(state=StateLocation(path=str(tmp_path / "state")), **chosen)
+    plan = SourcePlan(roots=(root_of(tmp_path / "base", {}),), following=following)
+    return plan.stream(clock=SystemClock(), ids=CountingIds(), columns=["id"])
+
+
+@pytest.mark.parametrize("start", [Start(), Start(is_latest=True), Start(version=1)], ids=str)
+@pytest.mark.parametrize("restarts", [True, False])
+def test_a_stream_waits_for_a_sink(tmp_path: Path, *, restarts: bool, start: Start) -> None:
+    """It goes on from the first version, in the same run or another one; a merge adds no row."""
+    stream = waiting(tmp_path, start=start)
+    begin = stream.initial()
+    assert stream.latest(begin, Limit()) == begin
+    site = SinkSite(tmp_path / "base")
+    assert stream.latest(begin, Limit()) == begin
+    first = site.epoch([1], [2])
+    stream = waiting(tmp_path, start=start) if restarts else stream
+    assert list(stream.files(begin, begin)) == []
+    *_, end = batches(stream, begin)
+    assert followed(stream, begin) == [1, 2]
+    site.compact(*first)
+    site.epoch([3])
+    assert followed(stream, end) == [3]
+    assert followed(waiting(tmp_path, start=start), end) == [3]
+    for again in (waiting(tmp_path, start=start), waiting(tmp_path)):  # the first batch, once more
+        assert [file.version for file in again.files(begin, end)] == [1, 1]
+
+
+@pytest.mark.parametrize("start", [Start(), Start(is_latest=True)], ids=str)
+def test_a_stream_that_has_waited_takes_several_batches(tmp_path: Path, start: Start) -> None:
+    """Each file once, whatever the run and the limit."""
+    begin = waiting(tmp_path).initial()
+    site = SinkSite(tmp_path / "base")
+    site.epoch([1], [2])
+    site.epoch([3])
+    found, at = [], begin
+    while (end := (stream := waiting(tmp_path, start=start)).latest(at, Limit(files=1))) != at:
+        found += ids_of(list(stream.files(at, end)))
+        at = end
+    assert found == [1, 2, 3]
+
+
+def test_a_run_with_an_end_that_has_waited(tmp_path: Path) -> None:
+    """Of a sink that came before the run all is read that was there, of one that came later nothing."""
+    stream = waiting(tmp_path, is_static=True)
+    begin = stream.initial()
+    assert stream.latest(begin, Limit()) == begin
+    site = SinkSite(tmp_path / "base")
+    site.epoch([1])
+    assert stream.latest(begin, Limit()) == begin
+    later = waiting(tmp_path, is_static=True)
+    end = later.latest(begin, Limit())
+    site.epoch([2])
+    assert ids_of(list(later.files(begin, end))) == [1]
+    assert later.latest(end, Limit()) == end
+    assert followed(waiting(tmp_path, is_static=True), end) == [2]
+
+
+@pytest.mark.parametrize("is_static", [True, False])
+def test_a_sink_that_comes_while_files_are_listed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, is_static: bool
+) -> None:
+    """What the listing has found of it is not taken for files of a plain directory."""
+    site: list[SinkSite] = []
+    real = RecursiveFileEnumerator.enumerate_files
+
+    def comes(*given):
+        if not site:
+            site.append(SinkSite(tmp_path / "base"))
+            site[0].epoch([1])
+        return real(*given)
+
+    monkeypatch.setattr(RecursiveFileEnumerator, "enumerate_files", comes)
+    stream = waiting(tmp_path, is_static=is_static)
+    begin = stream.initial()
+    assert followed(stream, begin) == [1]
+    site[0].epoch([2])
+    assert followed(waiting(tmp_path), begin) == [1, 2]
+
+
+def test_a_stream_waits_where_spark_tells_no_start(tmp_path: Path) -> None:
+    """As Spark 4.1 does; also if the run that began the batch is gone."""
+    stream = waiting(tmp_path)
+    begin = stream.initial()
+    assert stream.latest_of_all(Limit()) == begin
+    site = SinkSite(tmp_path / "base")
+    site.epoch([1])
+    end = stream.latest_of_all(Limit())
+    assert ids_of(list(stream.files(begin, end))) == [1]
+    site.epoch([2])
+    later = waiting(tmp_path)
+    assert ids_of(list(later.files(begin, end))) == [1]
+    assert ids_of(list(later.files(end, later.latest_of_all(Limit())))) == [2]
+
+
+def test_files_of_a_plain_directory_are_not_those_of_a_sink(tmp_path: Path) -> None:
+    """A stream that has read some cannot be told which of them a sink lists: its restart says so."""
+    (tmp_path / "base").mkdir()
+    pq.write_table(pa.table({"id": [9]}), tmp_path / "base" / "plain.parquet")
+    stream = waiting(tmp_path)
+    begin = stream.initial()
+    end = stream.latest(begin, Limit())
+    assert ids_of(list(stream.files(begin, end))) == [9]
+    SinkSite(tmp_path / "base").epoch([1])
+    with pytest.raises(IdentityError) as error:
+        waiting(tmp_path).latest(end, Limit())
+    assert error.value.code == "OTHER_INVENTORY"

@@ -20,6 +20,7 @@ from filesink import (
     FileSink,
     FileSinkBuilder,
     FilesinkError,
+    FileSource,
     ListenerPolicy,
     PartFileInfo,
     PartitionCommit,
@@ -419,9 +420,20 @@ def test_a_checkpoint_of_the_wrong_type_is_refused_by_recover(tmp_path: Path) ->
     assert raised.value.code == "CHECKPOINT"
 
 
-@pytest.mark.parametrize("method", ["write", "start", "foreach_batch"])
+@pytest.mark.parametrize(
+    "method", ["write", "start", "foreach_batch", "finish", "recover", "plan_sweep", "sweep"]
+)
 def test_a_builder_says_that_it_is_none(method: str) -> None:
     """Who forgets build() is told so."""
     with pytest.raises(ConfigError, match=rf"builder\.build\(\)\.{method}\(…\)") as raised:
         getattr(parquet_sink("/x"), method)("df", 0, checkpoint_location="/y")
+    assert raised.value.code == "NOT_BUILT"
+
+
+@pytest.mark.parametrize("method", ["read", "read_stream"])
+def test_a_builder_of_a_source_says_that_it_is_none(method: str) -> None:
+    """As that of a sink does."""
+    builder = FileSource.for_bulk_file_format(ParquetWriterFactory(), "/x")
+    with pytest.raises(ConfigError, match=rf"{method}\(\) is a method of the source.*build\(\)") as raised:
+        getattr(builder, method)("session")
     assert raised.value.code == "NOT_BUILT"

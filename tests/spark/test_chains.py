@@ -298,6 +298,9 @@ class BatchJob:
     df: Any
     world: World
     run_id: str
+    offsets: str = ""
+    rows_before: int | None = None
+    wanted: Any = None
     schema = SCHEMA
     time_zone = "UTC"
 

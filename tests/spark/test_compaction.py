@@ -42,7 +42,7 @@ def flights_source(tmp_path: Path, batches: int) -> Path:
 
 @pytest.mark.slow
 @pytest.mark.timeout(1500)
-@pytest.mark.parametrize("batches", [6, pytest.param(30, marks=pytest.mark.nightly)])
+@pytest.mark.parametrize("batches", [3, pytest.param(30, marks=pytest.mark.nightly)])
 def test_micro_batches_of_flights_make_one_file(
     spark: SparkSession, flights_source: Path, batches: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -6,12 +6,16 @@ import re
 from pathlib import Path
 
 import pytest
+from pyspark.sql.types import StructType
 
-from filesink import ConfigError, RollingPolicy
+from filesink import ConfigError, RepeatedTxnError, RollingPolicy
 from filesink.buckets.assigner import BucketAssigner
 from filesink.buckets.contract import BucketContext
-from filesink.commit.replay import OnRepeatedTxn, OnReplayMismatch
+from filesink.commit.replay import OnRepeatedTxn, OnReplayMismatch, check_same_data
+from filesink.data_source.door_words import in_words_of_options, translated
 from filesink.data_source.options import NAMES, DataSourceOptions, parse_options
+from filesink.data_source.source import FileSinkDataSource
+from filesink.ledger.record import EMPTY, BatchWrite, EpochRecord
 from filesink.metastore.api import TableKind
 from filesink.parts.file_format import BulkFormat, RowFormat
 from formats import (
@@ -24,6 +28,10 @@ from formats import (
     SequenceFileWriterFactory,
 )
 
+DECIDED = {
+    "slot": 0, "nonce": "n", "sink_id": "s", "cause": BatchWrite(txn_id="t", remembered_in="txn-1"),
+    "last_batch": None, "decided_ms": 0, "rows": 1, "committables": EMPTY,
+}  # fmt: skip
 AVRO_SCHEMA = '{"type": "record", "name": "r", "fields": [{"name": "a", "type": "int"}]}'
 
 
@@ -270,6 +278,81 @@ def test_bad_values(options, code):
         parsed(**options)
     assert refused.value.code == code
     assert "secret" not in str(refused.value)
+
+
+IDS = StructType().add("id", "long")
+
+
+@pytest.mark.parametrize("is_stream", [True, False])
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"partSize": "128 MiBs"}, "option 'partSize' must be a size"),
+        ({"partPrefix": "_x"}, "option 'partPrefix'"),
+        ({"historyRetention": "90"}, "option 'historyRetention'"),
+        ({"onNewQuery": "ignore"}, "option 'onNewQuery' must be"),
+        ({"onReplayMismatch": "ignore"}, "option 'onReplayMismatch' must be"),
+        ({"format": "parquet", "rowGroupSize": "0"}, "option 'rowGroupSize'"),
+    ],
+)
+def test_errors_of_the_sink_name_options(options: dict[str, str], words: str, *, is_stream: bool) -> None:
+    """Not the parameters of Python that they stand for."""
+    source = FileSinkDataSource({"path": "/data/out", **options})
+    with pytest.raises(ConfigError) as refused:
+        (source.streamWriter if is_stream else source.writer)(IDS, False)  # noqa: FBT003 - Spark's signature
+    assert words in refused.value.message
+
+
+@pytest.mark.parametrize(
+    ("message", "words"),
+    [
+        ("Start again, or allow it with .on_new_query('append')", "allow it with option onNewQuery='append'"),
+        ("set .on_replay_mismatch('keep_first')", "set option onReplayMismatch='keep_first'"),
+        (
+            "replace everything with mode='overwrite', or allow both with .on_other_layout('allow')",
+            "with .mode('overwrite'), or allow both with option onOtherLayout='allow'",
+        ),
+        ("txn_id 't' was written before", "txnId 't' was"),
+        ("set FileSink….on_bad_record(DeadLetters())", "FileSink….on_bad_record(DeadLetters())"),
+    ],
+)
+def test_ways_out_are_those_of_this_door(message: str, words: str) -> None:
+    """What the sink says to do can be done where it is read, and what it cannot do stays as it is."""
+    assert words in translated(message)
+
+
+def test_a_repeat_with_other_data_is_not_told_to_do_what_this_door_refuses() -> None:
+    """``replace`` is for ``FileSink`` alone."""
+    with pytest.raises(RepeatedTxnError) as refused, in_words_of_options():
+        check_same_data(EpochRecord(**DECIDED), 2, "")
+    assert "keep the files of the earlier write with option onRepeatedTxn='skip'" in refused.value.message
+    assert "FileSink.write(df, txn_id=…, on_repeated_txn='replace')" in refused.value.message
+    assert refused.value.code == "OTHER_DATA"
+
+
+@pytest.mark.parametrize(
+    ("method", "options", "named"),
+    [
+        ("writer", {"checkpointLocation": "/cp"}, "checkpointLocation"),
+        ("writer", {"queryname": "q"}, "queryName"),
+        ("streamWriter", {"partitionOverwriteMode": "dynamic"}, "partitionOverwriteMode"),
+        ("reader", {"startingVersion": "1"}, "startingVersion"),
+        ("reader", {"startingversion": "latest"}, "startingVersion"),
+        ("reader", {"maxFilesPerTrigger": "1"}, "maxFilesPerTrigger"),
+        ("reader", {"afterReading": "delete"}, "afterReading"),
+        ("streamReader", {"versionAsOf": "1"}, "versionAsOf"),
+        ("streamReader", {"timestampAsOf": "2026-01-01"}, "timestampAsOf"),
+    ],
+)
+def test_an_option_that_would_mean_nothing_is_refused(
+    method: str, options: dict[str, str], named: str
+) -> None:
+    """What is for a stream does nothing for a batch, and nobody would know."""
+    source = FileSinkDataSource({"path": "/data/out", **options})
+    arguments = (IDS, False) if method.lower().endswith("writer") else (IDS,)
+    with pytest.raises(ConfigError, match=f"option '{named}'") as refused:
+        getattr(source, method)(*arguments)
+    assert refused.value.code == "CONFLICT"
 
 
 @pytest.mark.parametrize(

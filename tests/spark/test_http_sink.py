@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.spark
 
 ROWS = 100
-FEW, MANY = 1, 300  # kills
+KILLS = 300  # without Spark there are some for each change, in tests/sinks/http
 
 
 @pytest.fixture
@@ -86,9 +86,9 @@ def test_what_a_task_cannot_send_is_told_as_it_is(
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(600 + 120 * MANY)
-@pytest.mark.parametrize("kills", [FEW, pytest.param(MANY, marks=pytest.mark.nightly)])
-def test_nothing_is_lost_whatever_is_killed(server: HttpServer, tmp_path: Path, kills: int) -> None:
+@pytest.mark.nightly
+@pytest.mark.timeout(600 + 120 * KILLS)
+def test_nothing_is_lost_whatever_is_killed(server: HttpServer, tmp_path: Path) -> None:
     """Kills of workers, JVM and driver, with a service that breaks: a record that comes twice has one key."""
     seed = time.time_ns()
     moments, lock = random.Random(seed), threading.Lock()  # noqa: S311 - moments, not secrets
@@ -103,10 +103,10 @@ def test_nothing_is_lost_whatever_is_killed(server: HttpServer, tmp_path: Path, 
         return Reply(503 if kind < 0.15 else 200)
 
     server.answers = trouble
-    files = max(8, 3 * kills)  # so that each driver has something to send before it is killed
+    files = 3 * KILLS  # so that each driver has something to send before it is killed
     for number in range(files):
         inputs.add_file(tmp_path / "source", number, rows=ROWS)
-    run_and_kill(server, tmp_path, moments, kills)
+    run_and_kill(server, tmp_path, moments)
     keys: defaultdict[int, set[str]] = defaultdict(set)
     for request in (*server.taken, *lost):
         for record in request.records():
@@ -115,12 +115,12 @@ def test_nothing_is_lost_whatever_is_killed(server: HttpServer, tmp_path: Path, 
     assert [found for found in keys.values() if len(found) > 1] == [], f"seed {seed}"
 
 
-def run_and_kill(server: HttpServer, directory: Path, moments: random.Random, kills: int) -> None:
+def run_and_kill(server: HttpServer, directory: Path, moments: random.Random) -> None:
     """Start, kill and start again."""
     arguments = ("http_stream", server.url, directory)
     drivers: list[Driver] = []
     try:
-        for kill in range(kills):
+        for kill in range(KILLS):
             known = len(server.received)
             driver = Driver(*arguments, log=directory / "log")
             drivers.append(driver)

@@ -21,7 +21,6 @@ MANY = 15  # kills of each kind by night
 SUFFIXES = {"parquet": ".parquet", "compacted": ".parquet", "text": ".txt"}
 KINDS_AND_KILLS = [
     ("compacted", 1),
-    ("text", 2),
     *(pytest.param(kind, MANY, marks=pytest.mark.nightly) for kind in SUFFIXES),
 ]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -16,8 +16,10 @@ from filesink import (
     FileSinkBuilder,
     OutputFileConfig,
     RollingPolicy,
+    StateError,
 )
 from filesink.parts.file_format import RowFormat
+from filesink.spark.query import SinkQuery
 from formats import Encoder, ParquetWriterFactory
 from tests.spark import inputs, outside
 
@@ -47,13 +49,16 @@ class Job:
 
     def run(self, builder: FileSinkBuilder, **options: str) -> list[EpochReport]:
         """One run to the end of the input; its reports."""
+        query = self.start(builder, available_now=True, **options)
+        query.awaitTermination()
+        return list(query.reports)
+
+    def start(self, builder: FileSinkBuilder, **options: Any) -> SinkQuery[EpochReport]:
+        """A run, of a sink of its own, as in a new process."""
         df = inputs.flights(self._spark, self._source)
         if isinstance(builder.format, RowFormat):
             df = df.selectExpr("lpad(id, 9, '0') AS value")
-        # A sink of its own, as in a new process.
-        query = builder.build().start(df, checkpoint_location=self._checkpoint, available_now=True, **options)
-        query.awaitTermination()
-        return list(query.reports)
+        return builder.build().start(df, checkpoint_location=self._checkpoint, **options)
 
 
 @pytest.fixture
@@ -124,6 +129,26 @@ def test_the_end_of_input_publishes_unless_told_otherwise(job: Job) -> None:
     job.add().run(sink)
     assert outside.parquet_ids(job.base) == list(range(2 * ROWS))
     assert len(outside.visible(job.base)) == 1
+
+
+def test_a_sink_without_compaction_is_told_before_it_starts(job: Job) -> None:
+    """Also if no data has come: not when the run is over, and the next one just the same."""
+    job.add().run(merging(job, FileCompactStrategy(checkpoints=3)), at_end="keep")
+    plain = FileSink.for_bulk_format(job.base, ParquetWriterFactory()).with_bucket_assigner(FLAT)
+    with pytest.raises(StateError, match="disable_compact") as refused:
+        job.start(plain.with_uid("hourly"), available_now=True, at_end="keep")
+    assert refused.value.code == "COMPACTION_OFF"
+    job.run(plain.with_uid("hourly").disable_compact())
+    assert outside.parquet_ids(job.base) == list(range(ROWS))
+
+
+def test_a_query_that_does_not_end_has_no_end_to_choose(job: Job) -> None:
+    """With any other trigger the word would mean nothing."""
+    sink = merging(job.add(), FileCompactStrategy(checkpoints=3))
+    for trigger in ({"processing_time": "1 second"}, {}):
+        with pytest.raises(ConfigError, match="at_end='keep'") as refused:
+            job.start(sink, at_end="keep", **trigger)
+        assert refused.value.code == "CONFLICT"
 
 
 def test_the_word_is_checked(job: Job) -> None:

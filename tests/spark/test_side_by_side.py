@@ -5,10 +5,12 @@ from __future__ import annotations
 import shutil
 import time
 from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC
 
 import pytest
 
-from filesink import BucketAssigner, ConfigError, FileSink, RepeatedTxnError
+from filesink import BucketAssigner, ConcurrentDriverError, ConfigError, FileSink, RepeatedTxnError
+from filesink.spark import engine
 from formats import ParquetWriterFactory
 
 pytestmark = pytest.mark.spark
@@ -155,3 +157,78 @@ def test_columns_that_cannot_be_hashed_are_left_out(spark, tmp_path, caplog):
     assert one.write(spark.sql("SELECT map('k', 2) AS m, 7 AS n"), txn_id="t").already_committed
     with pytest.raises(RepeatedTxnError):
         one.write(spark.sql("SELECT map('k', 1) AS m, 8 AS n"), txn_id="t")
+
+
+def moments(spark, *rows):
+    """Rows of an hour, by the clock of the session, and a number."""
+    return spark.createDataFrame(rows, "day string, n int").selectExpr("cast(day AS timestamp) AS day", "n")
+
+
+def test_a_moment_that_spark_gave_names_its_partition_or_is_refused(spark, tmp_path):
+    """Whatever the zone of the session is; nothing is ever passed over in silence."""
+    zone = spark.conf.get("spark.sql.session.timeZone")
+    try:
+        spark.conf.set("spark.sql.session.timeZone", "Asia/Tokyo")
+        frame = moments(spark, ("2026-03-01 05:00:00", 1))
+        [row] = frame.collect()
+        named = {"aware": row.day.astimezone(UTC), "text": "2026-03-01T05:00:00+09:00", "plain": row.day}
+        for kind, value in named.items():
+            one = sink(tmp_path / kind)
+            one.write(frame)
+            empty = {"mode": "overwrite_partitions", "partitions": [{"day": value}]}
+            if kind == "plain" and value.hour != 5:  # the clock of this machine is not that of Tokyo
+                with pytest.raises(ConfigError, match="either of two partitions"):
+                    one.write(frame.where("false"), **empty)
+            else:
+                assert one.write(frame.where("false"), **empty).replaced, kind
+    finally:
+        spark.conf.set("spark.sql.session.timeZone", zone)
+
+
+def test_a_corrected_rerun_moves_rows_to_another_day(spark, tmp_path):
+    """Its own rows of the first run go, also those of the other day; then the new day is overwritten."""
+    base, one = tmp_path / "base", sink(tmp_path / "base")
+    one.write(days(spark, ("a", 1), ("b", 2)))
+    rerun = {"txn_id": "t", "mode": "overwrite_partitions"}
+    one.write(days(spark, ("a", 3)), **rerun)
+    one.write(days(spark, ("a", 4)))
+    report = one.write(days(spark, ("b", 5)), **rerun, on_repeated_txn="replace")
+    assert numbers(spark, base) == [4, 5]
+    assert len(report.replaced) == 2
+    assert one.write(days(spark, ("b", 5)), **rerun).already_committed
+
+
+def test_other_partitions_to_be_emptied_are_another_write(spark, tmp_path):
+    """The same rows with one more day named: it would stay full behind an "already committed"."""
+    base, one = tmp_path / "base", sink(tmp_path / "base")
+    one.write(days(spark, ("a", 1), ("b", 2), ("c", 3)))
+    rerun = {"txn_id": "t", "mode": "overwrite_partitions"}
+    one.write(days(spark, ("a", 4)), **rerun, partitions=[{"day": "a"}, {"day": "b"}])
+    assert one.write(days(spark, ("a", 4)), **rerun, partitions=["day=b", "day=a"]).already_committed
+    for other in ([{"day": "a"}, {"day": "c"}], None):
+        with pytest.raises(RepeatedTxnError, match="partitions=") as raised:
+            one.write(days(spark, ("a", 4)), **rerun, partitions=other)
+        assert raised.value.code == "OTHER_DATA"
+    assert numbers(spark, base) == [3, 4]
+    one.write(days(spark, ("a", 4)), **rerun, partitions=["day=c"], on_repeated_txn="replace")
+    assert numbers(spark, base) == [4]
+
+
+def test_of_two_that_replace_one_txn_the_later_one_is_told_so(spark, tmp_path, monkeypatch):
+    """Not that it should say what to do with a repeat, which it has said, or that files were merged."""
+    base, one = tmp_path / "base", sink(tmp_path / "base")
+    one.write(days(spark, ("a", 1)), txn_id="t")
+    real = engine.superseding
+
+    def comes_second(*arguments):
+        monkeypatch.setattr(engine, "superseding", real)
+        sink(base).write(days(spark, ("a", 2)), txn_id="t", on_repeated_txn="replace")
+        return real(*arguments)
+
+    monkeypatch.setattr(engine, "superseding", comes_second)
+    with pytest.raises(ConcurrentDriverError, match="'t' has taken the place") as raised:
+        one.write(days(spark, ("a", 3)), txn_id="t", on_repeated_txn="replace")
+    assert raised.value.code == "PARTITION_CONFLICT"
+    assert numbers(spark, base) == [2]
+    one.write(days(spark, ("a", 3)), txn_id="t", on_repeated_txn="replace")
+    assert numbers(spark, base) == [3]

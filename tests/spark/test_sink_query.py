@@ -6,11 +6,11 @@ import threading
 from types import SimpleNamespace
 
 import pytest
-from py4j.protocol import Py4JNetworkError
+from py4j.protocol import Py4JError, Py4JNetworkError
 from pyspark.errors import StreamingQueryException
 
 from filesink.errors import CommitFailedError
-from filesink.spark.query import SinkQuery
+from filesink.spark.query import End, SinkQuery
 
 
 class EndedQuery:
@@ -85,6 +85,54 @@ def test_an_end_that_goes_well_has_no_exception():
     assert query.exception() is None
 
 
+class FailedQuery(EndedQuery):
+    """One that has raised."""
+
+    def awaitTermination(self) -> None:  # noqa: N802 - Spark's name
+        """See Spark."""
+        raise Py4JError("it has failed")
+
+
+@pytest.mark.parametrize(
+    ("java", "finish", "how"),
+    [
+        (EndedQuery(), nothing, End.ENDED),
+        (FailedQuery(), nothing, End.FAILED),
+        (EndedQuery(), failing(ValueError("its end")), End.FAILED),
+    ],
+    ids=["ended", "failed", "its end failed"],
+)
+def test_who_watches_is_told_how_it_has_ended(java, finish, how):
+    """Once, when everything else is done; and ``isActive`` is true until then."""
+    told, order = [], []
+
+    def tell(end):
+        told.append(end)
+        order.append("told")
+
+    query = SinkQuery(
+        SimpleNamespace(_jsq=java, runId="r"),
+        finish=finish,
+        release=lambda: order.append("released"),
+        reports=list,
+        ended=tell,
+    )
+    query._finisher.join()
+    assert told == [how]
+    assert order == ["released", "told"]
+
+
+def test_a_query_that_was_stopped_has_ended():
+    """Whatever Java raises because of that: its user wanted it."""
+    told = []
+    java = StoppedByUser()
+    query = SinkQuery(
+        SimpleNamespace(_jsq=java, runId="r"), finish=None, release=nothing, reports=list, ended=told.append
+    )
+    query.stop()
+    assert told == [End.ENDED]
+
+
 class StoppedQuery(EndedQuery):
     """One that somebody has stopped."""
 
@@ -113,6 +161,22 @@ def test_a_trigger_that_never_ends_has_nothing_to_finish():
     query = ended(finish=None)
     assert query.awaitTermination(60)
     assert query.exception() is None
+
+
+class StoppedByUser(EndedQuery):
+    """One whose batch fails because it is stopped."""
+
+    def __init__(self) -> None:
+        self._end = threading.Event()
+
+    def awaitTermination(self) -> None:  # noqa: N802 - Spark's name
+        """See Spark."""
+        self._end.wait(30)
+        raise Py4JError("its job was cancelled")
+
+    def stop(self) -> None:
+        """See Spark."""
+        self._end.set()
 
 
 class RunningQuery(EndedQuery):

@@ -27,6 +27,7 @@ pytestmark = [pytest.mark.spark, pytest.mark.slow]
 ROWS = 250  # of a file
 
 
+@pytest.mark.nightly
 @pytest.mark.timeout(900)
 def test_a_reader_of_a_sink_is_killed(spark: SparkSession, tmp_path: Path) -> None:
     """While the sink goes on; the next run of the reader has every row once."""

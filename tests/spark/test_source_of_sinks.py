@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from pyspark.errors import AnalysisException, StreamingQueryException
+from pyspark.errors import AnalysisException, PythonException, StreamingQueryException
 
 import compaction
 import filesink
@@ -26,6 +26,7 @@ from tests.spark.to_the_end import run_to_end
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.streaming.query import StreamingQuery
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
@@ -176,3 +177,54 @@ def test_lines_of_a_stream_are_read_back(spark: SparkSession, tmp_path: Path) ->
     (base / "foreign.txt").write_text("99\n")
     read = FileSource.for_record_stream_format(StreamFormat.text_line_format(), base).build().read(spark)
     assert sorted(row.value for row in read.collect()) == ["1", "2", "3"]
+
+
+@pytest.mark.parametrize("trigger", [{"availableNow": True}, {"processingTime": "0 seconds"}], ids=str)
+def test_a_consumer_that_was_deployed_first(
+    spark: SparkSession, tmp_path: Path, trigger: dict[str, Any]
+) -> None:
+    """Its query runs before the sink has begun, and follows it from the first version; the door's as well."""
+    base, out = tmp_path / "base", str(tmp_path / "out")
+    base.mkdir()
+
+    def reader() -> DataFrame:
+        if "availableNow" in trigger:
+            door = spark.readStream.format("filesink").option("stateLocation", str(tmp_path / "state"))
+            return door.option("format", "parquet").schema("id bigint").load(str(base))
+        waiting = builder(base).monitor_continuously(0).with_schema("id bigint")
+        return waiting.with_state_location(tmp_path / "state").build().read_stream(spark)
+
+    def start() -> StreamingQuery:
+        stream = reader().writeStream.format("parquet").option("checkpointLocation", str(tmp_path / "cp"))
+        return stream.trigger(**trigger).start(out)
+
+    def caught_up(query: StreamingQuery) -> list[int]:
+        query.awaitTermination() if "availableNow" in trigger else query.processAllAvailable()
+        return ids(spark.read.schema("id bigint").parquet(out))
+
+    query = start()
+    assert caught_up(query) == []
+    write(spark, base, 1, 2)
+    query = query if query.isActive else start()
+    assert caught_up(query) == [1, 2]
+    query.stop()
+    compaction.compact(base, ParquetWriterFactory())
+    write(spark, base, 3)
+    query = start()
+    assert caught_up(query) == [1, 2, 3]
+    query.stop()
+    assert ids(builder(base).as_of(1).on_missing_file("ignore").build().read(spark)) == []
+
+
+def test_a_version_that_was_overwritten(spark: SparkSession, base: Path) -> None:
+    """Whatever chooses it, the error says that its snapshot is gone; an emptied path has no rows."""
+    write(spark, base, 7, mode="overwrite")
+    with pytest.raises(PythonException, match=r"\[SNAPSHOT_GONE\]"):
+        spark.read.format("filesink").option("versionAsOf", 1).load(str(base)).count()
+    chosen = builder(base).as_of(1).with_metadata_columns("_version").build()
+    with pytest.raises(PythonException, match=r"\[SNAPSHOT_GONE\]"):
+        chosen.read(spark).count()
+    sink = FileSink.for_bulk_format(base, ParquetWriterFactory()).build()
+    sink.write(spark.range(0), mode="overwrite")
+    for df in (builder(base).build().read(spark), spark.read.format("filesink").load(str(base))):
+        assert (df.columns, df.collect()) == (["id"], [])

@@ -87,6 +87,25 @@ def test_signed_addresses_are_refused_and_not_repeated(given):
 
 @pytest.mark.parametrize(
     "options",
+    [{"key": "hunter2"}, {"secret": "hunter2"}, {"key": "", "secret": "hunter2"}, {"token": "hunter2"}],
+)
+def test_half_a_pair_of_keys_is_refused(options):
+    """It would be sent as it is, or completed with another half from the environment."""
+    with pytest.raises(ConfigError, match=r"only .* is set.*fs\.s3a\.secret\.key") as raised:
+        options_of(options)
+    assert raised.value.code == "CREDENTIALS"
+    assert "hunter2" not in str(raised.value)
+
+
+def test_an_empty_text_is_not_set():
+    """As of a variable that is not there; of other options it is no value."""
+    assert options_of({"key": "", "secret": "", "token": "", "endpoint_url": ""}) == options_of({})
+    with pytest.raises(ConfigError):
+        options_of({"part_size": ""})
+
+
+@pytest.mark.parametrize(
+    "options",
     [
         {"part_size": SMALLEST_PART - 1},
         {"part_size": LARGEST_PART + 1},

@@ -18,6 +18,9 @@ from compaction import CompactionPlan, FileCompactor, FileCompactStrategy
 from filesink import (
     BucketAssigner,
     CheckpointRollingPolicy,
+    CollectPosition,
+    CollectResults,
+    CollectSink,
     CommittedPartition,
     Encoder,
     Epoch,
@@ -37,6 +40,7 @@ from filesink import (
     ListenerPolicy,
     LiveFile,
     MetastorePolicy,
+    MetastoreTablesPolicy,
     OutputFileConfig,
     ParquetWriterFactory,
     PartitionCommit,
@@ -62,9 +66,12 @@ from filesink import (
     StreamFormat,
     SuccessFilePolicy,
     TableKind,
+    TableReport,
+    Tables,
     register,
 )
 from filesink.api import Sink
+from filesink.buckets.contract import BaseBucketAssigner
 from filesink.errors import FilesinkError, StagedDataLost
 
 # A row format with everything that can be chosen.
@@ -168,6 +175,32 @@ prices = PostgresSink(
 )
 PostgresTable("prices", commit="prepared", staging_schema="loading")
 removed: list[str] = prices.sweep("7 days")
+
+collected = CollectSink(Path("/data/collected"), max_buffered_bytes="64MiB", client_timeout="1 min")
+taken: CollectResults = collected.results(after="1:0@0a1b2c3d", wait=timedelta(minutes=1), acknowledge="read")
+for taken_row in taken:
+    print(taken_row["id"], taken.position, taken.is_complete)
+behind: CollectPosition = taken.position
+collected.results(behind, wait=False).to_pandas()
+
+all_tables: BaseBucketAssigner = BucketAssigner.table_bucket_assigner(
+    "table",
+    path="${schema_name}/${table_name}",
+    within=BucketAssigner.partition_bucket_assigner("day"),
+    columns={"shop.orders": ["id", "price"]},
+)
+tables_policy = MetastoreTablesPolicy(
+    "${schema_name}.${table_name}", SparkCatalog(), create=TableKind.EXTERNAL, on_broken_table="skip"
+)
+broken: Mapping[str, str] = tables_policy.broken
+
+
+def together(orders: DataFrame, items: DataFrame, sink: FileSink) -> int:
+    """Write two tables in one pass."""
+    mapping = Tables({"shop.orders": orders, "shop.items": items}, column="table")
+    found: Mapping[str, TableReport] = sink.write(mapping.df).tables
+    return sum(one.rows for one in found.values())
+
 
 own: FileSink = FileSink.for_row_format("/data/own", PipeEncoder()).build()
 

@@ -34,6 +34,8 @@ def native_read(spark: SparkSession, plan: SourcePlan, schema: Any) -> DataFrame
     if not is_reachable(spark, plan.roots):
         return None
     files = plan.there()
+    if not files:
+        return None
     view = view_of(spark, plan.roots, files)
     if view is None:
         return None

@@ -6,7 +6,7 @@ Rules: as of ``filesink.data_source.options``. An option of writing is refused h
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from difflib import get_close_matches
 from typing import Final, TypeVar
@@ -37,6 +37,11 @@ _OWN = (
     "monitorInterval", "minFileAge", "maxFilesPerTrigger", "maxBytesPerTrigger", "afterReading", "moveTo",
     "versionAsOf", "timestampAsOf", "startingVersion", "startingTimestamp", "onOverwrite",
 )  # fmt: skip
+_OF_STREAMS = (
+    "startingVersion", "startingTimestamp", "onOverwrite", "stateLocation", "monitorInterval", "minFileAge",
+    "maxFilesPerTrigger", "maxBytesPerTrigger", "afterReading", "moveTo",
+)  # fmt: skip
+_OF_BATCHES = ("versionAsOf", "timestampAsOf")
 #: Every option of reading, as users spell it.
 NAMES: Final = (*_OWN, *FORMAT_OPTIONS)
 # What users of Spark, Auto Loader and Flink may try first.
@@ -81,6 +86,24 @@ def parse_read_options(options: Mapping[str, str]) -> SourcePlan:
         reading=_reading(given),
         following=_following(given),
     )
+
+
+def check_batch(options: Mapping[str, str]) -> None:
+    """Raise ``ConfigError`` (``CONFLICT``) for an option that means nothing where a batch is read."""
+    _refuse(options, _OF_STREAMS, "is for streams, and this is a batch", "versionAsOf' chooses a version")
+
+
+def check_stream(options: Mapping[str, str]) -> None:
+    """Raise ``ConfigError`` (``CONFLICT``) for an option that means nothing where a stream is read."""
+    _refuse(
+        options, _OF_BATCHES, "is for batches, and this is a stream", "startingVersion' says where it begins"
+    )
+
+
+def _refuse(options: Mapping[str, str], names: Sequence[str], why: str, instead: str) -> None:
+    found = next((name for name in names if name.lower() in {given.lower() for given in options}), None)
+    if found is not None:
+        raise ConfigError(f"option '{found}' {why}. Remove it; '{instead}", code="CONFLICT")
 
 
 def _check_names(given: Texts) -> None:

@@ -68,7 +68,7 @@ class BatchReader(DataSourceReader):
     def partitions(self) -> list[InputPartition]:
         """See ``DataSourceReader.partitions``; lists the files."""
         plan, tasks = self._plan.batch(batch_schema(self._schema))
-        return [SplitsPartition(plan, splits) for splits in tasks]
+        return [] if plan is None else [SplitsPartition(plan, splits) for splits in tasks]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """See ``DataSourceReader.read``."""

@@ -59,24 +59,7 @@ def fsck(
     metastore: Metastore | None = None,
     table: str | None = None,
 ) -> FsckReport:
-    """What is wrong with ``path``: ledgers, inventory, listing and files are compared with each other.
-
-    Needs neither Spark nor the right to write, and may run beside writers.
-
-    Args:
-        path: the base path of the sinks.
-        storage_options: of the store, as ``with_storage_options`` takes them.
-        depth: ``"quick"`` only lists; ``"ends"`` also opens each file that ends with its number of rows;
-            ``"deep"`` reads all of each file, with the checksums that its format has.
-        progress: called now and then, if given.
-        metastore: compared as well, if given: whether it knows each directory with files.
-        table: of ``metastore``, ``"database.table"``.
-
-    Raises:
-        ConfigError: as from ``filesink.open``; ``BAD_VALUE``, ``CONFLICT``.
-        StorageError: the store does not answer.
-        MetastoreError: the metastore does not answer, or has no such table.
-    """
+    """See ``filesink.fsck``, which is this with the settings of an active session."""
     one_of(depth, ("quick", "ends", "deep"), name="depth")
     if progress is not None and not _takes_steps(progress):
         raise ConfigError(

@@ -76,13 +76,18 @@ class MergeParts(PreCommitStage[HeldFile, Committable]):
 
     def _parts(self, prepared: Prepared[HeldFile, Committable]) -> list[Part]:
         if prepared.states.get(OF_STAGES) and self._waiting is Waiting.REFUSED:
-            raise StateError(
-                "the ledger holds small files that wait for compaction, and this sink is built without it: "
-                "they would stay hidden. Nothing was written. Build the sink with .enable_compact(…) again, "
-                "or have them published as they are with .disable_compact()",
-                code="COMPACTION_OFF",
-            )
+            raise compaction_off()
         return closed_parts(prepared)
+
+
+def compaction_off() -> StateError:
+    """The error for a sink without compaction over files that wait for it."""
+    return StateError(
+        "the ledger holds small files that wait for compaction, and this sink is built without it: they "
+        "would stay hidden. Nothing was written. Build the sink with .enable_compact(…) again, or have them "
+        "published as they are with .disable_compact()",
+        code="COMPACTION_OFF",
+    )
 
 
 def closed_parts(prepared: Prepared[HeldFile, Committable]) -> list[Part]:

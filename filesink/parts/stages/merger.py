@@ -72,13 +72,22 @@ class Combine(Protocol):
         ...
 
 
+def _as_it_is(bucket: str, text: str) -> str:
+    del bucket
+    return text
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SinkFiles:
-    """Where and how a sink makes files: what a merge needs to know about it."""
+    """Where and how a sink makes files: what a merge needs to know about it.
+
+    ``name_for`` is that of the bucket assigner.
+    """
 
     open_store: Callable[[], Store]
     format: FileFormat
     names: OutputFileConfig
+    name_for: Callable[[str, str], str] = _as_it_is
 
 
 def concatenate(store: Store, request: MergeRequest, path: str) -> Combined:

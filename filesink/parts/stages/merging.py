@@ -109,8 +109,8 @@ class Merging:
         name = names.name_with(new_part_id(tag, epoch.slot, epoch.ids), 0, first.suffix)
         return MergeRequest(
             parts=tuple(group),
-            target=join(first.bucket, name),
-            prefix=names.part_prefix,
+            target=join(first.bucket, self.files.name_for(first.bucket, name)),
+            prefix=self.files.name_for(first.bucket, names.part_prefix),
             tag=tag,
             slot=epoch.slot,
         )

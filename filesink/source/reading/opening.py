@@ -5,11 +5,12 @@ from __future__ import annotations
 import io
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import datetime
 from typing import BinaryIO
 
 import pyarrow as pa
 
-from filesink.errors import ConfigError, SchemaError, SourceError
+from filesink.errors import ConfigError, SchemaError, SourceError, StorageError
 from filesink.naming import shown
 from filesink.source.directories import Root, locate
 from filesink.source.files import FileSplit, SourceFile
@@ -112,6 +113,16 @@ def gone(file: SourceFile) -> SourceError:
         "an overwrite. Read again, keep files for as long as readers need, or pass over such files with "
         "ignoreMissingFiles",
         code="FILE_GONE",
+    )
+
+
+def snapshot_gone(file: SourceFile, at: int | datetime) -> StorageError:
+    """The error for a file of a sink's version, or of the one at a moment, that is not there any more."""
+    which = f"version {at}" if isinstance(at, int) else f"the version at {at.isoformat()}"
+    return StorageError(
+        f"'{shown(file.path)}' of {which} is not there any more: it was replaced since, by a merge or an "
+        "overwrite. Read the newest version, or pass over such files with ignoreMissingFiles",
+        code="SNAPSHOT_GONE",
     )
 
 

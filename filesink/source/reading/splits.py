@@ -14,7 +14,7 @@ from filesink.naming import parent, shown
 from filesink.source.directories import locate
 from filesink.source.files import FileSplit, SourceFile
 from filesink.source.reading.bad_records import lenient
-from filesink.source.reading.opening import naming_file, opened, records
+from filesink.source.reading.opening import naming_file, opened, records, snapshot_gone
 from filesink.source.reading.plan import RESCUED, BadRecords, Missing, ReadPlan
 
 log = logging.getLogger("filesink")
@@ -25,13 +25,19 @@ def read(plan: ReadPlan, splits: Iterable[FileSplit]) -> Iterator[pa.RecordBatch
 
     Raises:
         SourceError: ``FILE_GONE``, ``FILE_CHANGED``, ``DAMAGED``; it names the file.
+        StorageError: ``SNAPSHOT_GONE``, in place of ``FILE_GONE`` where a version of a sink is read.
         SchemaError: ``FILE_SCHEMA``; a file has not the columns that are wanted.
     """
     for split in splits:
         try:
             yield from _read(plan, split)
         except SourceError as error:
-            if error.code != "FILE_GONE" or plan.reading.missing is Missing.FAIL:
+            reading = plan.reading
+            if error.code != "FILE_GONE":
+                raise
+            if reading.missing is Missing.FAIL and reading.at is not None:
+                raise snapshot_gone(split.file, reading.at) from error
+            if reading.missing is Missing.FAIL:
                 raise
             log.warning("passed over, since it is gone: %s", shown(split.file.path))
 

@@ -13,6 +13,8 @@ Rules:
    path that was removed and written anew.
 5. Spark keeps no initial offset. If its first batch is repeated after a restart, it asks for another one, and
    the end of the batch tells where it began.
+6. A query that has waited for the sink comes with ``{"log", "files": 0}``, of the listing of an empty
+   directory. It begins as any other does, and behind nothing even if only what is new is wanted.
 """
 
 from __future__ import annotations
@@ -28,7 +30,7 @@ from filesink.errors import ConfigError, IdentityError, SchemaError, SourceError
 from filesink.sink_directory.epochs import Epoch
 from filesink.sink_directory.snapshot import Snapshot
 from filesink.source.files import SourceFile
-from filesink.source.sinks.places import Place
+from filesink.source.sinks.places import Place, has_waited
 from filesink.source.sinks.snapshots import SinkRoot
 from filesink.source.streams import FileStream, Limit, Offset
 
@@ -119,8 +121,13 @@ class FollowedSink(FileStream):
     def latest(self, start: Offset, limit: Limit) -> Offset:
         """See ``FileStream.latest``."""
         newest = self._newest()
-        place, last = self._place(start), Place.behind(newest)
-        self._note_begin(start)
+        if has_waited(start):
+            chosen = Start(version=1) if self._start.is_latest else self._start
+            place = self._began = self._began or self._first_place(newest, chosen)
+        else:
+            place = self._place(start)
+            self._note_begin(start)
+        last = Place.behind(newest)
         if newest < place.version:
             raise self._shrunk(place, newest)
         if last <= place:
@@ -153,8 +160,11 @@ class FollowedSink(FileStream):
 
     def files(self, start: Offset, end: Offset) -> Iterator[SourceFile]:
         """See ``FileStream.files``."""
-        place, last = self._place(start), self._place(end)
+        if has_waited(end):
+            return
+        last = self._place(end)
         self._note_begin(end)
+        place = (self._began or Place.behind(0)) if has_waited(start) else self._place(start)
         if self._began is not None and start.get("began") == place.offset():  # see rule 5
             place = self._began
         if last <= place:
@@ -193,8 +203,8 @@ class FollowedSink(FileStream):
         if "version" not in offset or offset.get("inventory", "") not in {"", self._id()}:
             raise IdentityError(
                 f"the checkpoint of this query counts other versions than those of '{self._root.root}': the "
-                "path was removed and written anew since, or was no sink's when the query began. Begin again "
-                "with a new checkpoint",
+                "path was removed and written anew since, or the query has read files of it before it was a "
+                "sink's. Begin again with a new checkpoint",
                 code="OTHER_INVENTORY",
             )
         return Place.of(offset)

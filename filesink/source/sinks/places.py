@@ -41,3 +41,8 @@ class Place:
         """As Spark keeps it."""
         known: dict[str, Any] = {"version": self.version, "index": self.index}
         return known if self.is_behind else {**known, "snapshot": True}
+
+
+def has_waited(offset: Offset) -> bool:
+    """Whether an offset is that of a listing which has found no file yet: no sink had come."""
+    return "version" not in offset and offset.get("files") == 0

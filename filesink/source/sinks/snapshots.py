@@ -53,6 +53,11 @@ class SinkRoot:
         """See ``SinkDirectory.snapshot``."""
         return self.directory.snapshot(at)
 
+    def is_emptied(self, at: int | datetime | None) -> bool:
+        """Whether there were epochs up to a snapshot, and it has no file."""
+        found = self.snapshot(at)
+        return found.version > 0 and not found.files
+
     def files(self, at: int | datetime | None) -> Iterator[SourceFile]:
         """Those of a snapshot that are wanted, in the order of their paths."""
         return (file for live in self.snapshot(at).files if (file := self.wanted(live)) is not None)

@@ -4,7 +4,8 @@ A batch ends after ``maxRecordsPerBatch`` rows, or when its buffers have ``maxBy
 Spark adds up the buffers of all columns after every row, which takes 30 % of all CPU time where rows have
 16 columns. And 10,000 rows of 60 KiB, in one batch, are more than a JVM of Spark's default size can hold.
 So a long row *counts for several*: empty rows follow it, which are dropped again in Python. Where rows are
-short, and most are, there are none, and nothing is added up.
+short, and most are, there are none, and nothing is added up. But the plan gets longer by it: 20 ms for each
+micro-batch, in which Spark adds up 50,000 rows.
 
 What is inside of other values, arrays above all, cannot be measured so cheaply; there Spark adds up.
 """
@@ -13,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -30,6 +32,7 @@ from pyspark.sql.types import (
 from filesink.spark.input.local_properties import local_properties
 
 if TYPE_CHECKING:
+    from pyspark import SparkContext
     from pyspark.sql import DataFrame
 
     Batches = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
@@ -44,55 +47,71 @@ _INSIDE = (ArrayType, MapType, UserDefinedType)
 _FIXED = 16  # bytes; of the widest value that has a fixed length
 _FILLER = "__filesink_filler"
 _FEW = 2  # values in a row; to add up what they take costs less than to measure them
+_FEW_ROWS = 50_000  # to add up 16 columns of so many takes as long as to plan the measuring
 
 
-@contextmanager
-def bounded(df: DataFrame) -> Iterator[None]:
-    """Jobs that this thread runs inside have batches for the columns of ``df``.
+@dataclass(frozen=True, slots=True)
+class Crossing:
+    """How the rows of one job cross.
 
-    Tasks read the settings from the job's local properties, and what a session sets itself goes
-    before them; so nobody else's jobs see a change.
+    Attributes:
+        rows: the session's limit for a batch; 0 or less for none.
+        values: how many values of fixed length a row has.
+        adds_up: whether Spark adds up bytes; if not, long rows count for several.
     """
-    wanted = {
-        BYTES: str(MOST) if _is_added_up(df) else _NO_LIMIT,
-        ROWS: str(min(_rows(df), max(1, MOST // (_FIXED * _values(df.schema))))),
-    }
-    with local_properties(df.sparkSession.sparkContext, wanted):
-        yield
 
+    rows: int
+    values: int
+    adds_up: bool
 
-def weighed(df: DataFrame, function: Batches) -> tuple[DataFrame, Batches]:
-    """``df`` with empty rows behind the long ones, and ``function`` for its batches, which sees none of them.
+    @classmethod
+    def of(cls, df: DataFrame, *, rows_before: int | None = None) -> Crossing:
+        """``rows_before``: of the micro-batch before, as this one is likely to have; ``None`` if not known.
 
-    Both are what they were where no value is text or binary, and where Spark adds up.
-    """
-    sizes = [size for field in df.schema for size in _sizes(field.dataType, _quoted(field.name))]
-    if not sizes or _is_added_up(df):
-        return df, function
-    size = " + ".join(f"coalesce(bigint(octet_length({value})), 0L)" for value in sizes)
-    short = MOST // _rows(df)
-    weight = f"int(least(({size}) div {short}, {_rows(df)}))"
-    fillers = f"if({size} < {short}, null, concat(array(false), array_repeat(true, {weight})))"
-    columns = [_emptied(field.dataType, _quoted(field.name)) for field in df.schema]
-    weighed = df.selectExpr("*", f"explode_outer({fillers}) AS {_FILLER}").selectExpr(*columns, _FILLER)
-    return weighed, _without_fillers(function, [field.nullable for field in df.schema])
+        Spark adds up where a session has chosen more rows, or any number; where rows have few values; and
+        where a micro-batch has few rows, as to plan the other way takes Spark longer than to add them up.
+        """
+        rows, values = int(str(df.sparkSession.conf.get(ROWS))), _values(df.schema)
+        is_cheap = values <= _FEW or (rows_before is not None and rows_before <= _FEW_ROWS)
+        has_long = any(_sizes(df.schema, ""))
+        adds_up = (is_cheap and has_long) or _has_inside(df.schema) or not 0 < rows <= _USUAL_ROWS
+        return cls(rows=rows, values=values, adds_up=adds_up)
 
+    @contextmanager
+    def bounded(self, context: SparkContext) -> Iterator[None]:
+        """Jobs that this thread runs inside have batches for these rows.
 
-def _is_added_up(df: DataFrame) -> bool:
-    """Whether Spark adds up bytes; so it does, too, where a session has chosen more rows, or any number."""
-    is_cheap = _values(df.schema) <= _FEW and any(_sizes(df.schema, ""))
-    return is_cheap or _has_inside(df.schema) or not 0 < _rows(df) <= _USUAL_ROWS
+        Tasks read the settings from the job's local properties, and what a session sets itself goes
+        before them; so nobody else's jobs see a change.
+        """
+        wanted = {
+            BYTES: str(MOST) if self.adds_up else _NO_LIMIT,
+            ROWS: str(min(self.rows, max(1, MOST // (_FIXED * self.values)))),
+        }
+        with local_properties(context, wanted):
+            yield
+
+    def weighed(self, df: DataFrame, function: Batches) -> tuple[DataFrame, Batches]:
+        """``df`` with empty rows behind the long ones, and ``function`` for its batches, which sees none.
+
+        Both are what they were where no value is text or binary, and where Spark adds up.
+        """
+        sizes = [size for field in df.schema for size in _sizes(field.dataType, _quoted(field.name))]
+        if not sizes or self.adds_up:
+            return df, function
+        size = " + ".join(f"coalesce(bigint(octet_length({value})), 0L)" for value in sizes)
+        short = MOST // self.rows
+        weight = f"int(least(({size}) div {short}, {self.rows}))"
+        fillers = f"if({size} < {short}, null, concat(array(false), array_repeat(true, {weight})))"
+        columns = [_emptied(field.dataType, _quoted(field.name)) for field in df.schema]
+        weighed = df.selectExpr("*", f"explode_outer({fillers}) AS {_FILLER}").selectExpr(*columns, _FILLER)
+        return weighed, _without_fillers(function, [field.nullable for field in df.schema])
 
 
 def _has_inside(kind: DataType) -> bool:
     if isinstance(kind, StructType):
         return any(_has_inside(field.dataType) for field in kind.fields)
     return isinstance(kind, _INSIDE) or kind.typeName() in {"variant", "geometry", "geography"}
-
-
-def _rows(df: DataFrame) -> int:
-    """The session's limit of rows; 0 or less for none."""
-    return int(str(df.sparkSession.conf.get(ROWS)))
 
 
 def _values(kind: DataType) -> int:

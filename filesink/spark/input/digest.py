@@ -5,7 +5,11 @@ as bits, and as numbers with a modulus, since equal rows vanish in pairs from th
 overflow in a way that fails a job in ANSI mode.
 
 Spark's hash passes over nulls, and takes nested values for the row of their atoms. So every value is hashed
-behind whether it is null, and every array behind its length.
+behind whether it is null, and every array behind its length. ``-0.0`` is ``0.0``, as it is for Spark, and one
+NaN is another.
+
+Behind the digest of the rows stands that of what else the call has asked for: the same rows with other
+partitions to be emptied are another write.
 """
 
 from __future__ import annotations
@@ -27,9 +31,14 @@ _MODULUS = 2**31 - 1
 
 
 class Digested:
-    """The digest of one DataFrame. Call ``observe``, run what it returns, then ``get``."""
+    """The digest of one DataFrame. Call ``observe``, run what it returns, then ``get``.
 
-    def __init__(self) -> None:
+    Args:
+        also: what else makes a write another one, as text; ``""`` for nothing.
+    """
+
+    def __init__(self, also: str = "") -> None:
+        self._also = also
         self._observation = Observation()
         self._columns = ""
 
@@ -53,10 +62,14 @@ class Digested:
         return df.observe(self._observation, bits, F.try_sum(F.pmod(row, F.lit(_MODULUS))).alias("sum"))
 
     def get(self) -> str:
-        """The digest, of columns and rows. Waits for the end of the job."""
+        """The digest of columns and rows, then that of ``also``. Waits for the end of the job."""
         found = self._observation.get
         text = f"{self._columns}\n{found.get('bits')}\n{found.get('sum')}"
-        return "2-" + hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:32]
+        return f"2-{_hash(text)[:32]}-{_hash(self._also)[:16]}"
+
+
+def _hash(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def _pieces(value: Column, kind: DataType) -> list[Column]:

@@ -19,10 +19,11 @@ from pyspark.sql import functions as F  # noqa: N812 - as all PySpark code does
 from pyspark.sql.types import BinaryType, StructField, StructType
 
 from filesink import errors
+from filesink.api.epoch import always
 from filesink.commit.task import WriteTask
 from filesink.errors import ConfigError, FilesinkError, InternalError, SchemaError, StorageError
 from filesink.ports import Losers, Task, TaskHost
-from filesink.spark.input.arrow_batches import bounded, weighed
+from filesink.spark.input.arrow_batches import Crossing
 from filesink.spark.input.column_names import by_place
 from filesink.spark.input.digest import Digested
 from filesink.spark.input.driver_python import drivers_python
@@ -58,6 +59,9 @@ class SparkWriteJob:
         run_id: of the streaming query's run; ``""`` for a batch write.
         speculation: whether Spark may run twins of a task.
         digested: takes the digest of the input, if it is wanted.
+        offsets: see ``WriteJob.offsets``.
+        rows_before: of the micro-batch before; ``None`` if not known.
+        wanted: see ``WriteJob.is_wanted``.
     """
 
     name: str
@@ -69,6 +73,9 @@ class SparkWriteJob:
     time_zone: str
     speculation: bool
     digested: Digested | None = None
+    offsets: str = ""
+    rows_before: int | None = None
+    wanted: Callable[[], bool] = always
 
     def write(self, task: Task) -> list[bytes]:
         """See ``WriteJob.write``."""
@@ -90,18 +97,24 @@ class SparkWriteJob:
         """See ``WriteJob.losers``."""
         return Losers.POSSIBLE if self.speculation else Losers.NONE
 
+    def is_wanted(self) -> bool:
+        """See ``WriteJob.is_wanted``."""
+        return self.wanted()
+
     def _run(self, function: Batches, what: str) -> list[bytes]:
         df = self.df if self.digested is None else self.digested.observe(self.df)
         df = with_derived(df, self.derived)
         if self.projection is not None:
             df = df.select(*(F.expr(text).alias(name) for name, text in self.projection.columns.items()))
             function = _with_metadata(function, self.projection.metadata)
-        df, function = weighed(*by_place(df, function))
+        crossing = Crossing.of(df, rows_before=self.rows_before)
+        df, function = crossing.weighed(*by_place(df, function))
         results = StructType([StructField("result", BinaryType())])  # text would be parsed for each job
         try:
             with drivers_python(df.sparkSession):
                 job = df.mapInArrow(function, results)
-            with bounded(df), described(df.sparkSession.sparkContext, self.name + what):
+            context = df.sparkSession.sparkContext
+            with crossing.bounded(context), described(context, self.name + what):
                 rows = job.collect()
         except PicklingError as error:
             raise not_picklable(error) from error

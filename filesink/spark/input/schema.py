@@ -22,7 +22,7 @@ from filesink.errors import SchemaError
 
 if TYPE_CHECKING:
     import pyarrow as pa
-    from pyspark.sql import DataFrame
+    from pyspark.sql import DataFrame, SparkSession
 
     Convert = Callable[[StructType], pa.Schema]
 
@@ -49,6 +49,11 @@ def arrow_schema(schema: StructType, *, time_zone: str = "UTC") -> pa.Schema:
             marked: dict[Any, Any] = {**(known.metadata or {}), SHORT_INTERVAL: short.encode()}
             converted = converted.set(index, known.with_metadata(marked))
     return converted
+
+
+def time_zone_of(session: SparkSession) -> str:
+    """The name of the time zone in which a session shows timestamps."""
+    return str(session.conf.get("spark.sql.session.timeZone"))
 
 
 def check_twins(df: DataFrame) -> None:

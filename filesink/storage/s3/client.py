@@ -59,24 +59,13 @@ def connect(bucket: str, options: S3Options) -> S3Objects:
     return S3Objects(client_of(options, os.getpid()), bucket, options)
 
 
-@contextmanager
-def explaining(operation: str, where: str) -> Iterator[None]:
-    """As ``s3_errors.explaining``. After a refusal the next to connect looks for credentials anew."""
-    try:
-        with s3_errors.explaining(operation, where):
-            yield
-    except StorageError as error:
-        if error.code in s3_errors.REFUSALS:
-            forget_clients()
-        raise
-
-
 class S3Objects:
     """See ``filesink.storage.objects.api.Objects``."""
 
     def __init__(self, client: Any, bucket: str, options: S3Options) -> None:
         self._client = client
         self._bucket = bucket
+        self._endpoint_from = options.endpoint_from or ("storage options" if options.has_endpoint else "")
         extra = dict(options.s3_additional_kwargs)
         payer = {"RequestPayer": "requester"} if options.requester_pays else {}
         customer = {name: extra[name] for name in _SSE_C if name in extra}
@@ -94,7 +83,7 @@ class S3Objects:
 
     def head(self, key: str, /) -> ObjectInfo | None:
         """See ``Objects.head``."""
-        with explaining("look at", self._full(key)):
+        with self._explaining("look at", self._full(key)):
             try:
                 found = self._client.head_object(Key=key, **self._bytes)
             except exceptions.ClientError as error:
@@ -117,7 +106,7 @@ class S3Objects:
             request["Range"] = f"bytes={start}-{'' if end is None else end - 1}"
         if etag:
             request["IfMatch"] = etag
-        with explaining("read", self._full(key)):
+        with self._explaining("read", self._full(key)):
             # The client checks the length of what arrives, and its checksum where there is one.
             content: bytes = self._client.get_object(Key=key, **request)["Body"].read()
             return content
@@ -125,7 +114,7 @@ class S3Objects:
     def put(self, key: str, data: Buffer, /, *, token: str, condition: Condition) -> None:
         """See ``Objects.put``."""
         try:
-            with explaining("create", self._full(key)):
+            with self._explaining("create", self._full(key)):
                 made = self._client.put_object(
                     Key=key, Body=_body(data), Metadata={_TOKEN: token}, **self._made, **_if(condition)
                 )
@@ -138,7 +127,7 @@ class S3Objects:
     def delete(self, key: str, /, *, etag: str = "") -> None:
         """See ``Objects.delete``."""
         condition = {"IfMatch": etag} if etag else {}
-        with suppress(FileNotFoundError), explaining("remove", self._full(key)):
+        with suppress(FileNotFoundError), self._explaining("remove", self._full(key)):
             try:
                 self._client.delete_object(Key=key, **self._all, **condition)
             except exceptions.ClientError as error:
@@ -151,7 +140,7 @@ class S3Objects:
         """See ``Objects.list_objects``."""
         objects: list[FoundObject] = []
         prefixes: list[str] = []
-        with explaining("list", self._full(prefix)):
+        with self._explaining("list", self._full(prefix)):
             for page in self._pages("list_objects_v2", prefix, Prefix=prefix, Delimiter="/"):
                 prefixes += [each["Prefix"] for each in page.get("CommonPrefixes", ())]
                 objects += [
@@ -169,7 +158,7 @@ class S3Objects:
         """See ``Objects.list_uploads``."""
         uploads: list[FoundUpload] = []
         prefixes: list[str] = []
-        with explaining("list", self._full(prefix)):
+        with self._explaining("list", self._full(prefix)):
             for page in self._pages("list_multipart_uploads", prefix, Prefix=prefix, Delimiter="/"):
                 prefixes += [each["Prefix"] for each in page.get("CommonPrefixes", ())]
                 uploads += [
@@ -181,14 +170,14 @@ class S3Objects:
     def create_upload(self, key: str, /, *, token: str) -> NewUpload:
         """See ``Objects.create_upload``."""
         settings = self._made if _is_hidden(key) else self._kept
-        with explaining("begin an upload to", self._full(key)):
+        with self._explaining("begin an upload to", self._full(key)):
             made = self._client.create_multipart_upload(Key=key, Metadata={_TOKEN: token}, **settings)
             aborted = made.get("AbortDate")
             return NewUpload(upload_id=made["UploadId"], abort_ms=None if aborted is None else _ms(aborted))
 
     def upload_part(self, key: str, upload_id: str, /, *, number: int, data: Buffer) -> str:
         """See ``Objects.upload_part``."""
-        with explaining("upload to", self._full(key)):
+        with self._explaining("upload to", self._full(key)):
             made = self._client.upload_part(
                 Key=key, UploadId=upload_id, PartNumber=number, Body=_body(data), **self._bytes
             )
@@ -198,7 +187,7 @@ class S3Objects:
 
     def copy_part(self, key: str, upload_id: str, /, *, number: int, source: CopyRange) -> str | None:
         """See ``Objects.copy_part``."""
-        with explaining("copy to", self._full(key)):
+        with self._explaining("copy to", self._full(key)):
             try:
                 made = self._client.upload_part_copy(
                     Key=key,
@@ -223,7 +212,7 @@ class S3Objects:
     def list_parts(self, key: str, upload_id: str, /) -> list[UploadedPart] | None:
         """See ``Objects.list_parts``."""
         try:
-            with explaining("list", self._full(key)):
+            with self._explaining("list", self._full(key)):
                 return [
                     UploadedPart(number=each["PartNumber"], etag=each["ETag"], size=each["Size"])
                     for page in self._pages("list_parts", key, Key=key, UploadId=upload_id)
@@ -236,7 +225,7 @@ class S3Objects:
         self, key: str, upload_id: str, /, *, parts: Sequence[UploadedPart], condition: Condition
     ) -> None:
         """See ``Objects.complete``."""
-        with explaining("complete the upload to", self._full(key)):
+        with self._explaining("complete the upload to", self._full(key)):
             made = self._client.complete_multipart_upload(
                 Key=key,
                 UploadId=upload_id,
@@ -249,7 +238,7 @@ class S3Objects:
 
     def abort(self, key: str, upload_id: str, /) -> None:
         """See ``Objects.abort``."""
-        with explaining("abort the upload to", self._full(key)):
+        with self._explaining("abort the upload to", self._full(key)):
             try:
                 self._client.abort_multipart_upload(Key=key, UploadId=upload_id, **self._all)
             except exceptions.ClientError as error:
@@ -270,6 +259,17 @@ class S3Objects:
 
     def _full(self, key: str) -> str:
         return f"{self.where}/{key}"
+
+    @contextmanager
+    def _explaining(self, operation: str, where: str) -> Iterator[None]:
+        """As ``s3_errors.explaining``. After a refusal the next to connect looks for credentials anew."""
+        try:
+            with s3_errors.explaining(operation, where, endpoint_from=self._endpoint_from):
+                yield
+        except StorageError as error:
+            if error.code in s3_errors.REFUSALS:
+                forget_clients()
+            raise
 
 
 def _check_made(answer: Mapping[str, Any]) -> None:

@@ -6,6 +6,7 @@ import hashlib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 from botocore import exceptions
 from botocore.parsers import ResponseParserError
@@ -26,7 +27,8 @@ _ADVICE = {
     UNAVAILABLE: "the store did not answer as it should; check it and start again, nothing is lost",
     "ARCHIVED": "the object is in a storage class that cannot be read at once; restore it in the store first",
     "PERMISSION": "give these credentials permission to list, read, write and delete below the base path",
-    "NO_CREDENTIALS": "none were found; pass them as storage options, in the environment or by a profile",
+    "NO_CREDENTIALS": "none were found; pass them as storage options, by fs.s3a settings (of an active"
+    " session, or as they were at register()), in the environment or by a profile",
     "WRONG_CREDENTIALS": "the store does not know this key, or its secret is another; pass the right ones",
     "EXPIRED_CREDENTIALS": "they were valid; pass newer ones, or a role or profile that renews them",
     "REGION": "name the bucket's region: client_kwargs={'region_name': …}, or AWS_DEFAULT_REGION",
@@ -95,11 +97,16 @@ _NO_ANSWER = (
 
 
 @contextmanager
-def explaining(operation: str, where: str) -> Iterator[None]:
+def explaining(operation: str, where: str, *, endpoint_from: str = "") -> Iterator[None]:
     """Turn the client's errors inside the block into ``StorageError``; ``FileNotFoundError`` for no such key.
 
     A 404 that does not say so in the words of S3 is not the store's: a proxy knows nothing of keys. A
-    message holds our words and the store's code; the client's text may name hosts and users.
+    message holds our words, the store's code and its address; the client's text may name users.
+
+    Args:
+        operation: for the message.
+        where: for the message.
+        endpoint_from: which setting has the address of the store; ``""`` if it is none of ours.
     """
     try:
         yield
@@ -121,7 +128,7 @@ def explaining(operation: str, where: str) -> Iterator[None]:
     except exceptions.ParamValidationError as error:
         raise _error("REFUSED", operation, where, "an option of the client is not valid") from error
     except _NO_ANSWER as error:
-        raise _error(UNAVAILABLE, operation, where, type(error).__name__) from error
+        raise _unanswered(error, operation, where, endpoint_from) from error
 
 
 def _of_runtime(error: RuntimeError, operation: str, where: str) -> Exception | None:
@@ -203,6 +210,32 @@ def _answered(error: exceptions.ClientError, operation: str, where: str) -> Exce
     code = _CODES.get(name) or ("KMS_KEY" if name.startswith("KMS.") else None) or _BY_STATUS.get(status)
     code = code or (UNAVAILABLE if status >= 500 else "REFUSED")
     return _error(code, operation, where, name if name and not name.isdigit() else f"HTTP {status}")
+
+
+def _unanswered(error: Exception, operation: str, where: str, endpoint_from: str) -> StorageError:
+    reason, address = type(error).__name__, _address(error)
+    if not address:
+        return _error(UNAVAILABLE, operation, where, reason)
+    known = endpoint_from or ("" if ".amazonaws." in address else "the environment or a profile")
+    came = f", which came from {known}" if known else ""
+    tls = isinstance(error, exceptions.SSLError)
+    hint = "if the store there speaks no TLS, write it with http://" if tls else "check it, and that it runs"
+    return StorageError(
+        f"cannot {operation} '{where}': {reason}; the store was asked at {address}{came}: {hint}. Start "
+        "again, nothing is lost",
+        code=UNAVAILABLE,
+    )
+
+
+def _address(error: Exception) -> str:
+    """Scheme, host and port that the client has tried; nothing else of a URL."""
+    url = str(getattr(error, "kwargs", {}).get("endpoint_url", ""))
+    try:
+        parts = urlsplit(url)
+        port = f":{parts.port}" if parts.port else ""
+    except ValueError:
+        return ""
+    return f"{parts.scheme}://{parts.hostname}{port}" if parts.hostname else ""
 
 
 def _error(code: str, operation: str, where: str, reason: str) -> StorageError:

@@ -17,6 +17,8 @@ from filesink.storage.objects.api import LARGEST_PART, SMALLEST_PART
 from filesink.storage.objects.options import ConditionalWrites, UploadOptions, concurrency, whole_number
 
 _ALIASES = {"username": "key", "password": "secret", "default_block_size": "part_size"}
+_MAY_BE_EMPTY = {"key", "secret", "token", "profile", "endpoint_url"}  # as variables that are not set
+_INTERNAL = "endpoint_from"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -36,6 +38,12 @@ class S3Options(UploadOptions):
     client_kwargs: tuple[tuple[str, Any], ...] = ()
     config_kwargs: tuple[tuple[str, Any], ...] = ()
     s3_additional_kwargs: tuple[tuple[str, Any], ...] = ()
+    endpoint_from: str = ""  # the setting that has ``endpoint_url``; not for users
+
+    @property
+    def has_endpoint(self) -> bool:
+        """Whether an option names the store's address."""
+        return self.endpoint_url is not None or "endpoint_url" in dict(self.client_kwargs)
 
 
 def s3_options(given: Mapping[str, Any]) -> S3Options:
@@ -45,17 +53,36 @@ def s3_options(given: Mapping[str, Any]) -> S3Options:
         ConfigError: ``UNKNOWN_OPTION``, ``BAD_VALUE`` or ``CREDENTIALS``.
     """
     values = {_ALIASES.get(name, name): value for name, value in given.items() if value is not None}
-    known = [each.name for each in fields(S3Options)]
+    values = {name: value for name, value in values.items() if value != "" or name not in _MAY_BE_EMPTY}
+    known = [each.name for each in fields(S3Options) if each.name != _INTERNAL]
     for name in values:
-        if name not in known:
+        if name not in (*known, _INTERNAL):
             close = difflib.get_close_matches(str(name), [*known, *_ALIASES], n=1)
             hint = f"; did you mean '{close[0]}'?" if close else f"; known are {', '.join(known)}"
             raise ConfigError(
                 f"unknown storage option '{str(name)[:40]}' for S3{hint}", code="UNKNOWN_OPTION"
             )
-    for name, value in values.items():
-        values[name] = _checked(name, value)
-    return S3Options(**values)
+    try:
+        checked = {name: _checked(name, value) for name, value in values.items()}
+    except ConfigError as error:
+        origin = values.get(_INTERNAL)
+        if origin is None or "'endpoint_url'" not in error.message:
+            raise
+        raise ConfigError(f"{error.message}; it came from {origin}", code=error.code) from None
+    _check_pair(checked)
+    return S3Options(**checked)
+
+
+def _check_pair(values: Mapping[str, Any]) -> None:
+    """Half a pair of keys would be sent as it is, or another half be found in the environment."""
+    there = [name for name in ("key", "secret") if name in values]
+    if len(there) == 1 or (not there and "token" in values):
+        raise ConfigError(
+            f"of the credentials only {repr(there[0]) if there else 'a token'} is set: 'key' and 'secret' go "
+            "together, and so do fs.s3a.access.key and fs.s3a.secret.key of Spark's settings. An empty one "
+            "counts as not set. Set both, or none of them",
+            code="CREDENTIALS",
+        )
 
 
 def _checked(name: str, value: Any) -> Any:
@@ -107,6 +134,7 @@ def _choice(name: str, value: Any) -> ConditionalWrites:
 
 
 def _endpoint(name: str, value: Any) -> str:
+    """``value`` as an address, with a scheme and without secrets."""
     url: str = _of_kind(name, value, str)
     try:
         parts = urlsplit(url)

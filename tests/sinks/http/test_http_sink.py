@@ -73,6 +73,7 @@ def test_the_three_kinds_of_bodies(server: HttpServer, tmp_path: Path, body, req
 
 
 @pytest.mark.parametrize("seed", range(3))
+@pytest.mark.slow
 def test_a_service_with_all_kinds_of_trouble(server: HttpServer, tmp_path: Path, seed: int) -> None:
     """Nothing is lost; what comes twice comes under the key that it came under before."""
     chance, lock = random.Random(seed), threading.Lock()  # noqa: S311 - to be repeated

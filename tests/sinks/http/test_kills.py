@@ -23,7 +23,7 @@ KILLS = pytest.mark.parametrize("kills", [FEW, pytest.param(MANY, marks=pytest.m
 KINDS: dict[str, dict[str, Any]] = {"waits": {}, "keeps": {"at_commit": "keep"}}
 REQUESTS = BATCHES * TASKS * (IN_TASK // 3 + 1)
 
-pytestmark = pytest.mark.parametrize("kind", KINDS)
+pytestmark = [pytest.mark.slow, pytest.mark.parametrize("kind", KINDS)]
 
 
 @pytest.fixture(scope="module")

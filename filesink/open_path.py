@@ -1,0 +1,90 @@
+"""``filesink.open``, ``adopt`` and ``fsck``: a path on S3 with the settings of an active session."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from os import PathLike
+from typing import Any
+
+from filesink.metastore.api import Metastore
+from filesink.operations.fsck import check
+from filesink.operations.fsck.check import Depth, Progress
+from filesink.operations.fsck.finding import FsckReport
+from filesink.sink_directory import opening
+from filesink.sink_directory.directory import SinkDirectory
+from filesink.spark.input.s3a import of_active_session
+from filesink.storage.base_path import spelling
+
+
+def open(  # noqa: A001 - as in gzip and zipfile: it is called filesink.open
+    path: str | PathLike[str], storage_options: Mapping[str, Any] | None = None
+) -> SinkDirectory:
+    """What sinks have written to ``path``: its files, epochs, columns and sinks, without Spark.
+
+    Only needs the right to read. ``filesink.open("/data/trips").snapshot().dataset()`` has every row once.
+
+    Args:
+        path: the base path of the sinks.
+        storage_options: of the store, as ``with_storage_options`` takes them. For a path on S3 they come
+            before the settings ``spark.hadoop.fs.s3a.*`` of a Spark session that is active.
+
+    Raises:
+        ConfigError: ``NO_PATH``, there is nothing; ``NO_SINK``, no sink has written there, and the message
+            names sinks nearby; or the path or the options cannot be used.
+    """
+    return opening.open(path, of_active_session(spelling(path), storage_options))
+
+
+def adopt(path: str | PathLike[str], storage_options: Mapping[str, Any] | None = None) -> SinkDirectory:
+    """Make the inventory of a path that was written by a release without one, or whose inventory is damaged.
+
+    Lists all directories. May be called while sinks write, and may be repeated. Snapshots can be read from
+    the version of the adoption on.
+
+    Args:
+        path: see ``open``.
+        storage_options: see ``open``.
+
+    Raises:
+        ConfigError: as from ``open``.
+        StateError: ``AT_WORK``, an epoch is decided but does not complete; ``CONCURRENT``, call again.
+        StateCorruptError: a ledger is damaged.
+    """
+    return opening.adopt(path, of_active_session(spelling(path), storage_options))
+
+
+def fsck(
+    path: str | PathLike[str],
+    storage_options: Mapping[str, Any] | None = None,
+    *,
+    depth: Depth = "ends",
+    progress: Progress | None = None,
+    metastore: Metastore | None = None,
+    table: str | None = None,
+) -> FsckReport:
+    """What is wrong with ``path``: ledgers, inventory, listing and files are compared with each other.
+
+    Needs neither Spark nor the right to write, and may run beside writers.
+
+    Args:
+        path: the base path of the sinks.
+        storage_options: see ``open``.
+        depth: ``"quick"`` only lists; ``"ends"`` also opens each file that ends with its number of rows;
+            ``"deep"`` reads all of each file, with the checksums that its format has.
+        progress: called now and then, if given.
+        metastore: compared as well, if given: whether it knows each directory with files.
+        table: of ``metastore``, ``"database.table"``.
+
+    Raises:
+        ConfigError: as from ``filesink.open``; ``BAD_VALUE``, ``CONFLICT``.
+        StorageError: the store does not answer.
+        MetastoreError: the metastore does not answer, or has no such table.
+    """
+    return check.fsck(
+        path,
+        of_active_session(spelling(path), storage_options),
+        depth=depth,
+        progress=progress,
+        metastore=metastore,
+        table=table,
+    )

@@ -1,0 +1,126 @@
+"""What client and query tell each other: empty-handed files whose names say it all, created if absent.
+
+    _filesink/_collect/<version>-<row>-<inventory>.acknowledged    a client needs nothing before this place
+                       <number>.begun                              a query has been started
+                       <number>.ended | .failed                    and is over
+
+Rules:
+1. Of each kind the greatest counts. So it makes no difference in which order two writers come, or whether one
+   repeats what it has done.
+2. Only what is below the greatest is removed, by whoever has put a greater one. Who may not remove leaves it.
+3. A mark is put before anybody relies on it: that of an acknowledgement before a file is removed, that of a
+   query before its first row is there.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from contextlib import suppress
+from dataclasses import dataclass
+from enum import Enum
+from typing import Final
+
+from filesink.errors import StorageError
+from filesink.framing import frame, to_json
+from filesink.naming import LEDGER_ROOT
+from filesink.sinks.collect.position import CollectPosition
+from filesink.storage.api import Kind, PutResult, Store
+
+DIRECTORY: Final = f"{LEDGER_ROOT}/_collect"
+_FORM: Final = 1
+_ACKNOWLEDGED: Final = re.compile(r"([0-9]{12})-([0-9]{15})-([0-9a-f]{8})\.acknowledged")
+_RUN: Final = re.compile(r"([0-9]{12})\.(begun|ended|failed)")
+
+
+class Run(Enum):
+    """What is known of the newest query."""
+
+    NONE = "none"  # nobody has started one
+    BEGUN = "begun"  # it runs, or its driver has died and it will be started again
+    ENDED = "ended"
+    FAILED = "failed"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Told:
+    """All marks at one moment.
+
+    Attributes:
+        acknowledged: the farthest place of each inventory that has any.
+        number: of the newest query; -1 for none.
+        run: its state.
+    """
+
+    acknowledged: dict[str, CollectPosition]
+    number: int = -1
+    run: Run = Run.NONE
+
+    def upto(self, inventory: str) -> CollectPosition:
+        """How far a client of this inventory has acknowledged."""
+        return self.acknowledged.get(inventory, CollectPosition(inventory=inventory))
+
+    @staticmethod
+    def by(names: Iterable[str]) -> Told:
+        """What these names tell."""
+        there = list(names)
+        acknowledged: dict[str, CollectPosition] = {}
+        for found in filter(None, map(_ACKNOWLEDGED.fullmatch, there)):
+            one = CollectPosition(int(found[1]), int(found[2]), found[3])
+            acknowledged[one.inventory] = max(one, acknowledged.get(one.inventory, one))
+        runs = [(int(found[1]), Run(found[2])) for found in filter(None, map(_RUN.fullmatch, there))]
+        # A query is over if anything says so, whatever else does.
+        number, run = max(runs, key=lambda one: (one[0], one[1] is not Run.BEGUN), default=(-1, Run.NONE))
+        return Told(acknowledged=acknowledged, number=number, run=run)
+
+
+class Marks:
+    """The marks of one path.
+
+    Args:
+        store: where.
+    """
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    def told(self) -> Told:
+        """What counts now."""
+        return Told.by(self._names())
+
+    def acknowledge(self, position: CollectPosition) -> None:
+        """Have everything before ``position`` removed, sooner or later."""
+        self._put(f"{position.version:012d}-{position.row:015d}-{position.inventory}.acknowledged")
+        ours = (_ACKNOWLEDGED.fullmatch(name) for name in self._names())
+        place = (position.version, position.row)
+        self._remove(
+            found[0]
+            for found in filter(None, ours)
+            if found[3] == position.inventory and (int(found[1]), int(found[2])) < place
+        )
+
+    def begin(self) -> int:
+        """Say that a query is about to be started, and return its number."""
+        number = self.told().number + 1
+        while not self._put(f"{number:012d}.{Run.BEGUN.value}"):  # another one was faster
+            number += 1
+        runs = filter(None, map(_RUN.fullmatch, self._names()))
+        self._remove(found[0] for found in runs if int(found[1]) < number)
+        return number
+
+    def end(self, number: int, how: Run) -> None:
+        """Say that the query ``number`` is over."""
+        self._put(f"{number:012d}.{how.value}")
+
+    def _names(self) -> list[str]:
+        return [entry.name for entry in self._store.list(DIRECTORY) if entry.kind is Kind.FILE]
+
+    def _put(self, name: str) -> bool:
+        """Whether the mark was not there."""
+        data = frame("collect-mark", _FORM, to_json({"name": name}))  # for people who look into it
+        return self._store.put_if_absent(f"{DIRECTORY}/{name}", data) is PutResult.CREATED
+
+    def _remove(self, names: Iterable[str]) -> None:
+        for name in names:
+            with suppress(StorageError):  # it counts for nothing any more
+                self._store.delete(f"{DIRECTORY}/{name}")
