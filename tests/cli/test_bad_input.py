@@ -19,7 +19,7 @@ from filesink.sink_directory import opening
 from filesink.storage.faulty import Fault, FaultyStore, Moment
 from filesink.storage.open import open_store
 from tests.cli.running import run
-from tests.operations.damage import whole
+from tests.operations.broken_paths import whole
 
 COMMANDS = (
     "status", "log", "ls", "files", "du", "schema", "fsck", "repair", "recover", "finish", "sweep", "compact",

@@ -16,19 +16,9 @@ from formats import Encoder
 from tests.cli.running import Ran, run
 from tests.fakes import keep_open, plan_of
 from tests.fakes import records as lines
-from tests.operations.damage import (
-    file_lost,
-    flip,
-    garbage,
-    hidden_old,
-    inventory_missing,
-    mark_damaged,
-    pending_lost,
-    record,
-    unfinished,
-    whole,
-    with_open_parts,
-)
+from tests.operations.broken_paths import flip, record, unfinished, whole, with_open_parts
+from tests.operations.damage_to_files import file_lost, garbage, hidden_old, pending_lost
+from tests.operations.damage_to_state import inventory_missing, mark_damaged
 from tests.operations.test_fsck import everything
 from tests.sink_directory.written import Written
 

@@ -16,7 +16,7 @@ from filesink.cli.call import Call
 from filesink.inventory.entry import Entry
 from filesink.system import SystemClock
 from tests.cli.running import run
-from tests.operations.damage import U, V, entries, flip, record, unfinished, whole, with_open_parts
+from tests.operations.broken_paths import U, V, entries, flip, record, unfinished, whole, with_open_parts
 from tests.operations.test_fsck import everything
 from tests.sink_directory.written import Written, records
 

@@ -14,7 +14,7 @@ import pytest
 from filesink.cli.app import app
 from filesink.operations.fsck.kinds import KINDS
 from tests.cli.running import run
-from tests.operations import damage
+from tests.operations import broken_paths, damage
 from tests.sink_directory.written import Written
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "operations.md"
@@ -80,7 +80,7 @@ def broken(section: Section, root: Path) -> Place:
         if name not in _MAKERS
     ]
     maker = next((name for name in section.damages if name in _MAKERS), None)
-    made: Written = getattr(damage, maker)(base) if maker else damages[0].on(base)
+    made: Written = getattr(broken_paths, maker)(base) if maker else damages[0].on(base)
     assert made.base == base
     shutil.copytree(base, backup)
     paths = [one.make(base) for one in damages]

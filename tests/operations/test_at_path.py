@@ -16,7 +16,7 @@ from filesink.metastore.partition_commit import PartitionCommit
 from filesink.metastore.tables.formats import HIVE_FORMATS
 from filesink.operations.at_path import Announcing, operations_at
 from filesink.storage.faulty import Fault, Moment
-from tests.operations.damage import Killed, whole
+from tests.operations.broken_paths import Killed, whole
 from tests.sink_directory.written import Written, records
 
 NAME = TableName.parse("web.trips")

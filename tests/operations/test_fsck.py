@@ -17,7 +17,9 @@ from filesink.sink_directory.opening import site_of
 from filesink.system import SystemClock
 from tests.fakes import SettableClock
 from tests.golden.states.frozen import FROZEN, Frozen
-from tests.operations.damage import DAMAGES, Damage, epoch_unfinished, unfinished, whole, with_open_parts
+from tests.operations.broken_paths import unfinished, whole, with_open_parts
+from tests.operations.damage import DAMAGES, Damage
+from tests.operations.damage_to_state import epoch_unfinished
 from tests.sink_directory.written import Written
 
 MAKERS = (whole, with_open_parts, unfinished)

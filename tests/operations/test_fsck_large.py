@@ -16,7 +16,8 @@ from filesink.operations.fsck.finding import FsckReport
 from filesink.sink_directory.opening import site_of
 from filesink.system import SystemClock
 from tests.fakes import SettableClock
-from tests.operations.damage import DAMAGES, Damage, live, whole
+from tests.operations.broken_paths import live, whole
+from tests.operations.damage import DAMAGES, Damage
 from tests.operations.test_fsck import check
 from tests.servers import S3Server
 from tests.sink_directory.written import SCHEMA, Written
