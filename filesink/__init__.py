@@ -71,8 +71,9 @@ from filesink.metastore.policies import (
 )
 from filesink.metastore.tables_policy import MetastoreTablesPolicy
 from filesink.naming import OutputFileConfig
-from filesink.open_path import adopt
+from filesink.open_path import adopt, fsck
 from filesink.open_path import open as open  # noqa: A004 - as gzip.open, and public for type checkers
+from filesink.operations.fsck.finding import Finding, FsckReport
 from filesink.parts.dead_letters import DeadLetters
 from filesink.parts.part_file import PartFileInfo
 from filesink.parts.rolling import CheckpointRollingPolicy, RollingPolicy
@@ -80,8 +81,9 @@ from filesink.sink import FileSink, FileSinkBuilder
 from filesink.sink_directory.directory import SinkDirectory
 from filesink.sink_directory.epochs import Epoch
 from filesink.sink_directory.live_files import LiveFile
-from filesink.sink_directory.sink_states import SinkState
+from filesink.sink_directory.sink_states import HeldPart, SinkState
 from filesink.sink_directory.snapshot import Snapshot
+from filesink.sink_directory.status import PathStatus
 from filesink.sinks.asynchronous import Sending
 from filesink.sinks.collect.position import CollectPosition
 from filesink.sinks.collect.results import CollectResults
@@ -161,9 +163,12 @@ __all__ = [
     "FileSplit",
     "FileSplitAssignerProvider",
     "FilesinkError",
+    "Finding",
     "FinishedFile",
     "FormatError",
+    "FsckReport",
     "GlueCatalog",
+    "HeldPart",
     "HiveMetastore",
     "HttpAnswer",
     "HttpService",
@@ -190,6 +195,7 @@ __all__ = [
     "PartFileInfo",
     "PartitionCommit",
     "PartitionPolicy",
+    "PathStatus",
     "PostgresServer",
     "PostgresSink",
     "PostgresTable",
@@ -234,5 +240,6 @@ __all__ = [
     "XmlWriterFactory",
     "adopt",
     "bounded",
+    "fsck",
     "register",
 ]
