@@ -6,10 +6,9 @@ this package and is imported by its own name.
 ``open`` is not in ``__all__``: ``from filesink import *`` would hide Python's own.
 
 Beside the rooms there are single modules. On top are ``sink``, ``built_sink`` and ``builder``, which put the
-pieces together, and ``open_path``. ``method_arguments`` checks arguments that may be Spark's. *The ground*,
-which every room may use, are ``errors``, ``ports``, ``save_mode``, ``system``, ``arguments``, ``durations``,
-``framing``, ``naming``, ``packages``, ``retry`` and ``local_time``; every room may also use ``formats``,
-except where its ``__init__`` says otherwise.
+pieces together. *The ground*, which every room may use, are ``errors``, ``ports``, ``save_mode``, ``system``,
+``arguments``, ``durations``, ``framing``, ``naming``, ``packages``, ``retry`` and ``local_time``; every room
+may also use ``formats``, except where its ``__init__`` says otherwise.
 """
 
 # ruff: noqa: E402 - nothing below can be imported where a stranger's package has the name of one of ours
@@ -71,9 +70,9 @@ from filesink.metastore.policies import (
 )
 from filesink.metastore.tables_policy import MetastoreTablesPolicy
 from filesink.naming import OutputFileConfig
-from filesink.open_path import adopt, fsck
-from filesink.open_path import open as open  # noqa: A004 - as gzip.open, and public for type checkers
 from filesink.operations.fsck.finding import Finding, FsckReport
+from filesink.operations.open_path import adopt, fsck
+from filesink.operations.open_path import open as open  # noqa: A004 - as gzip.open, and public for type checkers
 from filesink.parts.dead_letters import DeadLetters
 from filesink.parts.part_file import PartFileInfo
 from filesink.parts.rolling import CheckpointRollingPolicy, RollingPolicy
