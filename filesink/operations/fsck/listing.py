@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from filesink.ledger.sweep import Hidden, walk
-from filesink.naming import is_data, join, parse_ours
+from filesink.ledger.sweep import Hidden, hidden_of, walk
+from filesink.naming import is_data, join
 from filesink.operations.fsck.seen import SeenFiles
 from filesink.storage.api import Entry, Kind, Store
 
@@ -28,20 +28,7 @@ def look_at_files(store: Store, told: Callable[[int], object]) -> SeenFiles:
             if entry.name[0] not in "._":
                 if is_data(directory):
                     visible[join(directory, entry.name)] = entry
-            elif found := _hidden(directory, entry):
+            elif found := hidden_of(directory, entry):
                 hidden.append(found)
         told(len(visible) + len(hidden))
     return SeenFiles(visible=visible, hidden=hidden, directories=frozenset(directories))
-
-
-def _hidden(directory: str, entry: Entry) -> Hidden | None:
-    name = parse_ours(entry.name) if entry.kind is Kind.FILE else None
-    if name is None:
-        return None
-    return Hidden(
-        path=join(directory, entry.name),
-        tag=name.tag,
-        slot=name.slot,
-        size=entry.size,
-        mtime_ms=entry.mtime_ms,
-    )
