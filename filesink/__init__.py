@@ -6,10 +6,9 @@ this package and is imported by its own name.
 ``open`` is not in ``__all__``: ``from filesink import *`` would hide Python's own.
 
 Beside the rooms there are single modules. On top are ``sink``, ``built_sink`` and ``builder``, which put the
-pieces together, and ``open_path``. ``method_arguments`` checks arguments that may be Spark's. *The ground*,
-which every room may use, are ``errors``, ``ports``, ``save_mode``, ``system``, ``arguments``, ``durations``,
-``framing``, ``naming``, ``packages``, ``retry`` and ``local_time``; every room may also use ``formats``,
-except where its ``__init__`` says otherwise.
+pieces together. *The ground*, which every room may use, are ``errors``, ``ports``, ``save_mode``, ``system``,
+``arguments``, ``durations``, ``framing``, ``naming``, ``packages``, ``retry`` and ``local_time``; every room
+may also use ``formats``, except where its ``__init__`` says otherwise.
 """
 
 # ruff: noqa: E402 - nothing below can be imported where a stranger's package has the name of one of ours
@@ -71,8 +70,9 @@ from filesink.metastore.policies import (
 )
 from filesink.metastore.tables_policy import MetastoreTablesPolicy
 from filesink.naming import OutputFileConfig
-from filesink.open_path import adopt
-from filesink.open_path import open as open  # noqa: A004 - as gzip.open, and public for type checkers
+from filesink.operations.fsck.finding import Finding, FsckReport
+from filesink.operations.open_path import adopt, fsck
+from filesink.operations.open_path import open as open  # noqa: A004 - as gzip.open, and public for type checkers
 from filesink.parts.dead_letters import DeadLetters
 from filesink.parts.part_file import PartFileInfo
 from filesink.parts.rolling import CheckpointRollingPolicy, RollingPolicy
@@ -80,8 +80,9 @@ from filesink.sink import FileSink, FileSinkBuilder
 from filesink.sink_directory.directory import SinkDirectory
 from filesink.sink_directory.epochs import Epoch
 from filesink.sink_directory.live_files import LiveFile
-from filesink.sink_directory.sink_states import SinkState
+from filesink.sink_directory.sink_states import HeldPart, SinkState
 from filesink.sink_directory.snapshot import Snapshot
+from filesink.sink_directory.status import PathStatus
 from filesink.sinks.asynchronous import Sending
 from filesink.sinks.collect.position import CollectPosition
 from filesink.sinks.collect.results import CollectResults
@@ -163,9 +164,12 @@ __all__ = [
     "FileSplit",
     "FileSplitAssignerProvider",
     "FilesinkError",
+    "Finding",
     "FinishedFile",
     "FormatError",
+    "FsckReport",
     "GlueCatalog",
+    "HeldPart",
     "HiveMetastore",
     "HttpAnswer",
     "HttpService",
@@ -194,6 +198,7 @@ __all__ = [
     "PartFileInfo",
     "PartitionCommit",
     "PartitionPolicy",
+    "PathStatus",
     "PostgresServer",
     "PostgresSink",
     "PostgresTable",
@@ -238,5 +243,6 @@ __all__ = [
     "XmlWriterFactory",
     "adopt",
     "bounded",
+    "fsck",
     "register",
 ]

@@ -8,7 +8,7 @@ from dataclasses import replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Literal
 
-from filesink.arguments import choice
+from filesink.arguments import checkpoint, choice, data_frame
 from filesink.buckets.named_partitions import Partition, buckets_named
 from filesink.buckets.table_assigner import TableBucketAssigner
 from filesink.builder import SinkBuilder
@@ -21,7 +21,6 @@ from filesink.file_sink.report import EpochReport, RecoveryReport, SweepPlan, re
 from filesink.file_sink.waiting_files import check_nothing_waits
 from filesink.ledger.identity import stream_sink_id
 from filesink.metastore.announcements import Announced
-from filesink.method_arguments import checkpoint, data_frame
 from filesink.operations.find_sinks import check_streamed, check_written
 from filesink.operations.maintenance import Announce, Lost, Maintenance
 from filesink.parts.committables import Committable, HeldFile

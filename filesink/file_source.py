@@ -22,11 +22,10 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from filesink.arguments import instance_of
+from filesink.arguments import instance_of, not_built
 from filesink.data_source.reading.native import native_read
 from filesink.data_source.reading.planned import check_session, register_plan
 from filesink.errors import ConfigError
-from filesink.method_arguments import not_built
 from filesink.source.builder import SourceBuilder
 from filesink.source.directories import root_of
 from filesink.source.reading.plan import METADATA, RESCUED, BadRecords, Reading

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Literal, NoReturn
 
-from filesink.arguments import instance_of
+from filesink.arguments import instance_of, not_built
 from filesink.builder import SinkBuilder
 from filesink.built_sink import BuiltSink
 from filesink.errors import ConfigError
@@ -27,7 +27,6 @@ from filesink.file_sink.table_destination import assigner_of, find_table, format
 from filesink.metastore.api import Metastore
 from filesink.metastore.metastore_policy import MetastorePolicy
 from filesink.metastore.partition_commit import PartitionCommit
-from filesink.method_arguments import not_built
 from filesink.parts.file_format import BulkFormat, RowFormat
 from filesink.parts.rolling import RollingPolicy
 from filesink.spark.catalog.columns import in_table_order

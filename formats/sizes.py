@@ -49,3 +49,13 @@ def _bytes(value: object) -> int | None:
     match = _TEXT.fullmatch(value) if isinstance(value, str) else None
     unit = _UNITS.get(match[2].lower()) if match else None
     return int(Decimal(match[1]) * unit) if match and unit else None
+
+
+def size_text(size: int) -> str:
+    """Bytes for people: ``1.5 MiB``."""
+    amount = float(size)
+    for unit in ("B", "KiB", "MiB", "GiB"):
+        if amount < 1024:
+            return f"{amount:.0f} {unit}" if unit == "B" else f"{amount:.1f} {unit}"
+        amount /= 1024
+    return f"{amount:.1f} TiB"

@@ -38,6 +38,11 @@ _CHUNK = 500  # histories between two looks at the clock
 
 def run_seed(seed: int, trace: Callable[[str], None] | None = None) -> Result:
     """The history of a seed."""
+    return History(seed, scenario_of(seed), trace=trace).run()
+
+
+def scenario_of(seed: int) -> Scenario:
+    """What the history of a seed is made of."""
     random = Random(seed)
     shape = replace(draw_shape(random), server=draw_server(seed), grows_at=draw_growth(seed))
     if seed % 3 == 0:
@@ -57,8 +62,8 @@ def run_seed(seed: int, trace: Callable[[str], None] | None = None) -> Result:
     scenario = with_refusals(scenario, Random(f"refusals {seed}"))
     if shape.announce_after_ms is not None:
         plan = MetastoreTrouble(announcing, scenario.plan, faults=announcing.choice((0, 1, 3, 20)))
-        scenario = replace(scenario, plan=plan)
-    return History(seed, scenario, trace=trace).run()
+        return replace(scenario, plan=plan)
+    return scenario
 
 
 def draw_trouble(random: Random) -> Trouble:

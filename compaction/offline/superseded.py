@@ -21,6 +21,7 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
+from filesink.arguments import has_no_bytes
 from filesink.errors import ConfigError
 from filesink.ledger.directory import COMPACTION, ledger_ids
 from filesink.ledger.identity import EXCLUSIVE
@@ -34,7 +35,7 @@ from filesink.parts.recorded_paths import check_record
 from filesink.spark.input.s3a import of_active_session
 from filesink.storage.address import StoreAddress
 from filesink.storage.api import Entry, Kind, Store
-from filesink.storage.base_path import check_base_path, has_no_bytes
+from filesink.storage.base_path import check_base_path
 
 log = logging.getLogger("filesink")
 

@@ -13,6 +13,7 @@ from filesink.ledger.sweep import Leftover
 from filesink.naming import is_data
 from filesink.parts.committables import Committable, PendingFile, ReplacedFile
 from filesink.parts.stages.held_rows import OPEN_ROWS, WAITING_ROWS
+from formats.sizes import size_text
 
 _SHOWN = 20  # files in a notebook's table
 _FIELDS = frozenset({OPEN_ROWS, WAITING_ROWS})  # no counters: those of two epochs do not add up
@@ -228,13 +229,3 @@ def _merged_text(metrics: Mapping[str, int]) -> str:
         for way in ("in", "out")
     )
     return f"; merged {found} into {made} in {metrics['merge_ms']:,} ms"
-
-
-def size_text(size: int) -> str:
-    """Bytes for people: ``1.5 MiB``."""
-    amount = float(size)
-    for unit in ("B", "KiB", "MiB", "GiB"):
-        if amount < 1024:
-            return f"{amount:.0f} {unit}" if unit == "B" else f"{amount:.1f} {unit}"
-        amount /= 1024
-    return f"{amount:.1f} TiB"

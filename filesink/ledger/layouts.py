@@ -64,6 +64,7 @@ class Layouts:
 
     def __init__(self, store: Store) -> None:
         self._store = store
+        self.directory = _DIRECTORY
 
     def newest(self) -> Noted:
         """What counts now.
@@ -71,13 +72,25 @@ class Layouts:
         Raises:
             StateCorruptError, StateVersionError: the file cannot be read; they name it.
         """
-        names = [entry.name for entry in self._store.list(_DIRECTORY)]
+        names = self._names()
         number = _newest(names)
+        data = self._read(number)
+        self._sweep(names, number)
+        return _noted(number, data)
+
+    def read(self) -> Noted:
+        """As ``newest``, for who may not write: what crashes have left stays."""
+        number = _newest(self._names())
+        return _noted(number, self._read(number))
+
+    def _names(self) -> list[str]:
+        return [entry.name for entry in self._store.list(_DIRECTORY)]
+
+    def _read(self, number: int) -> bytes | None:
         data = None if number < 0 else self._store.read(_path(number))
         if number >= 0 and data is None:
             raise StateCorruptError(f"{_path(number)} vanished while it was being read", code="VANISHED")
-        self._sweep(names, number)
-        return Noted(number, () if data is None else _from_bytes(data, where=_path(number)))
+        return data
 
     def is_newest(self, number: int) -> bool:
         """Whether nothing has been put after the file with this number, which stays even if power fails."""
@@ -124,6 +137,10 @@ class Layouts:
             self._store.discard(f"{_DIRECTORY}/{name}")
         if dead:
             self._store.sync_directories([_DIRECTORY])
+
+
+def _noted(number: int, data: bytes | None) -> Noted:
+    return Noted(number, () if data is None else _from_bytes(data, where=_path(number)))
 
 
 def _newest(names: Sequence[str]) -> int:

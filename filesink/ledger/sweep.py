@@ -100,7 +100,7 @@ def hidden_files(store: Store, directories: Iterable[str] | None = None) -> Iter
     """
     for directory, entries in walk(store, directories):
         for entry in entries:
-            if (file := _hidden(directory, entry)) is not None:
+            if (file := hidden_of(directory, entry)) is not None:
                 yield file
 
 
@@ -108,13 +108,14 @@ def all_files(store: Store) -> Iterator[Hidden | Finished]:
     """Every file of any filesink that belongs to this base path, hidden or not."""
     for directory, entries in walk(store):
         for entry in entries:
-            if (file := _hidden(directory, entry)) is not None:
+            if (file := hidden_of(directory, entry)) is not None:
                 yield file
             elif entry.kind is Kind.FILE and (name := parse_part(entry.name)):
                 yield Finished(path=join(directory, entry.name), tag=name.tag, slot=name.slot)
 
 
-def _hidden(directory: str, entry: Entry) -> Hidden | None:
+def hidden_of(directory: str, entry: Entry) -> Hidden | None:
+    """``entry`` as a hidden file of any filesink; ``None`` if it is none."""
     name = parse_ours(entry.name) if entry.kind is Kind.FILE else None
     if name is None:
         return None

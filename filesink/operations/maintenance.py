@@ -24,6 +24,7 @@ from filesink.ledger.sweep import Leftover
 from filesink.metastore.announcements import Announced
 from filesink.operations.dead_files import DeadFiles
 from filesink.operations.lost_files import GivingUp
+from filesink.operations.recovery_plan import RecoveryPlan, planned_epochs
 from filesink.operations.retraction import Retraction
 from filesink.operations.sink_ledgers import SinkLedgers
 from filesink.parts.committables import Committable, HeldFile
@@ -126,6 +127,11 @@ class Maintenance:
         if not unfinished:
             found.lost_rows += self._held_lost(ledger, lost)
         self._skip_waiting(ledger)
+
+    def plan_recover(self) -> RecoveryPlan:
+        """What ``recover`` would do now."""
+        garbage = SweepPlan(files=tuple(self._dead.find(None, self._ports.clock.now_ms)))
+        return RecoveryPlan(epochs=tuple(planned_epochs(self._ledgers, self._store)), garbage=garbage)
 
     def plan_sweep(self, older_than_ms: int) -> SweepPlan:
         """See ``FileSink.plan_sweep``."""

@@ -14,10 +14,10 @@ from typing import Final
 
 import pyarrow as pa
 
+from filesink.arguments import has_no_bytes
 from filesink.errors import BucketError, ConfigError, EncoderError, FilesinkError, SchemaError
 from filesink.naming import DEAD_LETTERS, check_relative, join
 from filesink.parts.part_writer import UnwritableRecord
-from filesink.storage.base_path import has_no_bytes
 from formats.errors import FormatError
 from formats.parquet.writer import ParquetWriterFactory
 

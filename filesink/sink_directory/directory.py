@@ -14,6 +14,9 @@ from filesink.sink_directory.live_files import COLUMNS, LiveFiles
 from filesink.sink_directory.sink_states import SinkState, sink_states
 from filesink.sink_directory.site import Site
 from filesink.sink_directory.snapshot import Snapshot, snapshot_of
+from filesink.sink_directory.status import PathStatus, status_of
+from formats.errors import FormatError
+from formats.sizes import parse_size
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
@@ -52,6 +55,22 @@ class SinkDirectory:
     def sinks(self) -> list[SinkState]:
         """The state of each sink of the path, and what it still holds back. Needs no inventory."""
         return sink_states(self._site.store)
+
+    def status(self, *, small_below: int | str = "32MiB") -> PathStatus:
+        """How far the path is, and what waits. What is damaged is told, and no error.
+
+        Args:
+            small_below: files below this size count as small; bytes or ``"32MiB"``.
+
+        Raises:
+            ConfigError: ``BAD_VALUE``.
+            StorageError: the store does not answer.
+        """
+        try:
+            size = parse_size(small_below, name="small_below")
+        except FormatError as error:
+            raise ConfigError(error.message, code="BAD_VALUE") from error
+        return status_of(self._site, size)
 
     def snapshot(self, at: int | datetime | None = None) -> Snapshot:
         """The files that are live at a version.

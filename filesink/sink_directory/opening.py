@@ -1,4 +1,4 @@
-"""The two doors of this room: ``open`` reads what a path holds, ``adopt`` makes its inventory."""
+"""The doors of this room: ``open`` reads what a path holds, ``adopt`` makes its inventory."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def open(  # noqa: A001 - as in gzip and zipfile
     path: str | PathLike[str], storage_options: Mapping[str, Any] | None = None
 ) -> SinkDirectory:
     """See ``filesink.open``, which is this with the settings of an active session."""
-    return SinkDirectory(_site=_site(path, storage_options))
+    return SinkDirectory(_site=site_of(path, storage_options))
 
 
 def is_sink_directory(path: str | PathLike[str], storage_options: Mapping[str, Any] | None = None) -> bool:
@@ -37,12 +37,13 @@ def is_sink_directory(path: str | PathLike[str], storage_options: Mapping[str, A
 
 def adopt(path: str | PathLike[str], storage_options: Mapping[str, Any] | None = None) -> SinkDirectory:
     """See ``filesink.adopt``, which is this with the settings of an active session."""
-    site = _site(path, storage_options)
+    site = site_of(path, storage_options)
     Adoption(site.store, clock=site.clock, ids=SystemIds()).run()
     return SinkDirectory(_site=site)
 
 
-def _site(path: str | PathLike[str], storage_options: Mapping[str, Any] | None) -> Site:
+def site_of(path: str | PathLike[str], storage_options: Mapping[str, Any] | None) -> Site:
+    """The base path, if a sink has written there; raises as ``open``."""
     options = {} if storage_options is None else storage_options
     address, clock = StoreAddress(base_path=spelling(path), storage_options=options), SystemClock()
     store = RetryingStore(address(), clock)

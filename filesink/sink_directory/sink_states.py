@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Literal
 
 from filesink.api import OF_STAGES
 from filesink.ledger.directory import COMPACTION, ledger_ids
@@ -13,6 +14,7 @@ from filesink.ledger.record import EpochRecord, Section
 from filesink.metastore.announcements import Announcement, AnnouncementCodec
 from filesink.parts.committables import HeldFile, HeldFileCodec
 from filesink.parts.recorded_paths import check_record
+from filesink.parts.stages.open_parts import parts_of
 from filesink.sink_directory.epochs import moment
 from filesink.storage.api import Store
 
@@ -51,22 +53,66 @@ class SinkState:
     waiting_partitions: tuple[str, ...] = ()
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HeldPart:
+    """Rows that are written and that no reader sees yet.
+
+    Attributes:
+        sink: id of the chain that keeps them, see ``SinkState``.
+        bucket: the directory where they will be seen, ``""`` for the base path.
+        kind: ``"open"`` of a part file that later epochs continue, ``"waiting"`` of a small file that waits
+            for compaction.
+        files: number of its hidden files.
+        rows, bytes: of these files together.
+        since: when its first record came, in UTC.
+        changed: when its last record came, in UTC.
+    """
+
+    sink: str
+    bucket: str
+    kind: Literal["open", "waiting"]
+    files: int
+    rows: int
+    bytes: int
+    since: datetime
+    changed: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChainLook:
+    """A chain at one moment: its state, and what it holds back."""
+
+    state: SinkState
+    held: tuple[HeldPart, ...] = ()
+
+
 def sink_states(store: Store) -> list[SinkState]:
     """Every chain that has begun, by id."""
-    return [_state(store, sink_id) for sink_id in ledger_ids(store) if sink_id != COMPACTION]
+    return [look_at(store, sink_id).state for sink_id in chain_ids(store)]
 
 
-def _state(store: Store, sink_id: str) -> SinkState:
+def chain_ids(store: Store) -> list[str]:
+    """The ids of chains that have begun, in order; copies of records are in another place."""
+    return [sink_id for sink_id in ledger_ids(store) if sink_id != COMPACTION]
+
+
+def look_at(store: Store, sink_id: str) -> ChainLook:
+    """One chain.
+
+    Raises:
+        StateError, SecurityError: it is damaged; the message names the file.
+    """
     ledger = Ledger(store, sink_id, check=check_record)
     head = ledger.history.newest()
     if head is None:
-        return SinkState(
+        state = SinkState(
             id=sink_id, uid=_uid(sink_id), query_id=_query(sink_id), slot=-1, decided=None, complete=True
         )
+        return ChainLook(state=state)
     record = head.record
     waiting = list(_held(record.states.get(OF_STAGES)))
     parts = [held for task, states in record.states.items() if task != OF_STAGES for held in _held(states)]
-    return SinkState(
+    state = SinkState(
         id=sink_id,
         uid=_uid(sink_id),
         query_id=_query(sink_id) if record.last_batch is None else record.last_batch.query_id,
@@ -79,6 +125,22 @@ def _state(store: Store, sink_id: str) -> SinkState:
         waiting_rows=sum(held.rows for held in waiting),
         waiting_partitions=tuple(_partitions(record)),
     )
+    held_back = [*_parts(sink_id, "open", parts), *_parts(sink_id, "waiting", waiting)]
+    return ChainLook(state=state, held=tuple(held_back))
+
+
+def _parts(sink_id: str, kind: Literal["open", "waiting"], files: Sequence[HeldFile]) -> Iterator[HeldPart]:
+    for part in parts_of(files):
+        yield HeldPart(
+            sink=sink_id,
+            bucket=part[0].bucket,
+            kind=kind,
+            files=len(part),
+            rows=sum(held.rows for held in part),
+            bytes=sum(held.size for held in part),
+            since=moment(min(held.created_ms for held in part)),
+            changed=moment(max(held.updated_ms for held in part)),
+        )
 
 
 def _held(states: Section | None) -> Iterator[HeldFile]:

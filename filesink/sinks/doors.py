@@ -20,14 +20,13 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
 
 from filesink.api import Sink
-from filesink.arguments import choice, instance_of
+from filesink.arguments import checkpoint, choice, data_frame, instance_of
 from filesink.commit.epoch import EpochLoop
 from filesink.commit.outcome import Outcome
 from filesink.commit.replay import EpochOptions, OnReplayMismatch
 from filesink.ledger.identity import EXCLUSIVE, OnNewQuery, append_sink_id, stream_sink_id
 from filesink.ledger.ledger import Ledger
 from filesink.ledger.record import MicroBatch
-from filesink.method_arguments import checkpoint, data_frame
 from filesink.ports import Ports, SerialRunner
 from filesink.save_mode import SaveMode
 from filesink.spark.arguments import spark_trigger

@@ -8,12 +8,13 @@ from dataclasses import dataclass, field, replace
 from os import PathLike, fspath
 from typing import Any, BinaryIO, Protocol
 
+from filesink.arguments import has_no_bytes
 from filesink.errors import ConfigError
 from filesink.naming import shown
 from filesink.source.fsspec_directory import FsspecDirectory
 from filesink.source.patterns import split_pattern
 from filesink.storage.api import Entry
-from filesink.storage.base_path import has_no_bytes, refuse_secrets, spelling
+from filesink.storage.base_path import refuse_secrets, spelling
 from filesink.storage.open import open_store
 
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://")

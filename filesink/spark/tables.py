@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F  # noqa: N812 - as all PySpark code does
 
-from filesink.arguments import column_name
+from filesink.arguments import column_name, data_frame
 from filesink.errors import ConfigError, SchemaError
-from filesink.method_arguments import data_frame
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

@@ -6,12 +6,12 @@ import re
 from os import PathLike, fspath
 from pathlib import Path
 
+from filesink.arguments import has_no_bytes
 from filesink.errors import ConfigError
 
 _SUPPORTED = "a local path, file:///…, s3://…, az://…, abfss://…, hdfs://… and webhdfs://…"
 _S3 = "s3://"
 _BUCKET = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{1,254}")
-_NO_BYTES = re.compile("[\0\ud800-\udfff]")  # a lone surrogate has none, and NUL ends a name
 _SCHEME = re.compile(r"(?P<scheme>[A-Za-z][A-Za-z0-9+.-]*):(?P<rest>.*)", re.DOTALL)
 # Before the first '/', or after a ':' that no port number follows, as secrets may hold a '/'.
 _CONTAINER = re.compile(r"[a-z0-9$][a-z0-9-]{2,62}")
@@ -70,11 +70,6 @@ def spelling(base_path: object) -> str:
         )
     found = _SCHEME.fullmatch(path)
     return _local(path) if found is None else _uri(found["scheme"].lower(), found["rest"])
-
-
-def has_no_bytes(path: str) -> bool:
-    """Whether no store and no system can take the path as it is."""
-    return _NO_BYTES.search(path) is not None
 
 
 def refuse_secrets(scheme: str, rest: str) -> None:

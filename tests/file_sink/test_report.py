@@ -12,13 +12,13 @@ from filesink.file_sink.report import (
     RecoveryReport,
     SweepPlan,
     report_of,
-    size_text,
 )
 from filesink.ledger.record import BatchWrite
 from filesink.ledger.sweep import Leftover
 from filesink.parts.committables import DiscardFile, PendingFile
 from filesink.parts.stages.closed_parts import Compaction
 from filesink.parts.stages.held_rows import OPEN_ROWS
+from formats.sizes import size_text
 from tests.fakes import World, keep_open, micro_batch, plan_of, records, staged
 
 

@@ -31,7 +31,10 @@ from filesink import (
     FileSource,
     FileSplit,
     FileSplitAssignerProvider,
+    Finding,
+    FsckReport,
     GlueCatalog,
+    HeldPart,
     HiveMetastore,
     Kerberos,
     ListenerPolicy,
@@ -42,6 +45,7 @@ from filesink import (
     ParquetWriterFactory,
     PartitionCommit,
     PartitionPolicy,
+    PathStatus,
     PostgresServer,
     PostgresSink,
     PostgresTable,
@@ -287,6 +291,29 @@ def read_back(yesterday: datetime) -> pa.Table:
     print(snapshot.to_pandas().describe(), snapshot.to_arrow().nbytes)
     dataset: Dataset = filesink.adopt("/data/old").snapshot().dataset(on_other_schema="union")
     return dataset.to_table()
+
+
+def told(step: str, done: int, total: int | None) -> None:
+    """How far a check is."""
+    print(step, f"{done} of {total or '?'}")
+
+
+def on_call(path: Path) -> bool:
+    """What somebody asks at night."""
+    status: PathStatus = filesink.open(path).status(small_below="64MiB")
+    held: Sequence[HeldPart] = status.held
+    print(status.version, status.visible, status.small_share, status.damage)
+    print([(part.sink, part.bucket, part.kind, part.rows, part.since) for part in held])
+    report: FsckReport = filesink.fsck(
+        path,
+        depth="deep",
+        progress=told,
+        metastore=HiveMetastore("thrift://host:9083"),
+        table="web.trips",
+    )
+    worst: Finding | None = report.findings[0] if report.findings else None
+    print(worst and (worst.code, worst.severity, worst.path, worst.meaning, worst.mend, worst.command))
+    return report.is_good
 
 
 # Reading: a sink's directory, any other, and rules of one's own.

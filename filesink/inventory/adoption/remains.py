@@ -45,9 +45,13 @@ class Remains:
 
     @property
     def is_begun(self) -> bool:
-        """Whether nothing was ever said here but that the path is being adopted."""
+        """Whether nothing was ever said here but that the path is being adopted.
+
+        Where the first mark cannot be read, entries tell that more was said.
+        """
         mark = self.mark
-        return self.number <= 0 and (mark is None or mark.kind is MarkKind.ADOPTING)
+        said_more = bool(self.entries) if mark is None else mark.kind is not MarkKind.ADOPTING
+        return self.number <= 0 and not said_more
 
     def nonces(self) -> set[str]:
         """The nonces of epochs that have a version."""

@@ -15,12 +15,11 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
-from filesink.arguments import choice, instance_of
+from filesink.arguments import choice, data_frame, instance_of
 from filesink.durations import Duration, parse_duration_ms
 from filesink.errors import ConfigError
 from filesink.ledger.nearby import nothing_at
 from filesink.metastore.announcements import Announced
-from filesink.method_arguments import data_frame
 from filesink.naming import LEDGER_ROOT
 from filesink.parts.committables import Committable, HeldFile
 from filesink.sinks.collect.marks import Marks, Run

@@ -1,4 +1,4 @@
-"""``filesink.open`` and ``filesink.adopt``: a path on S3 with the settings of an active session."""
+"""``filesink.open``, ``adopt`` and ``fsck``: a path on S3 with the settings of an active session."""
 
 from __future__ import annotations
 
@@ -6,6 +6,10 @@ from collections.abc import Mapping
 from os import PathLike
 from typing import Any
 
+from filesink.metastore.api import Metastore
+from filesink.operations.fsck import check
+from filesink.operations.fsck.check import Depth, Progress
+from filesink.operations.fsck.finding import FsckReport
 from filesink.sink_directory import opening
 from filesink.sink_directory.directory import SinkDirectory
 from filesink.spark.input.s3a import of_active_session
@@ -47,3 +51,40 @@ def adopt(path: str | PathLike[str], storage_options: Mapping[str, Any] | None =
         StateCorruptError: a ledger is damaged.
     """
     return opening.adopt(path, of_active_session(spelling(path), storage_options))
+
+
+def fsck(
+    path: str | PathLike[str],
+    storage_options: Mapping[str, Any] | None = None,
+    *,
+    depth: Depth = "ends",
+    progress: Progress | None = None,
+    metastore: Metastore | None = None,
+    table: str | None = None,
+) -> FsckReport:
+    """What is wrong with ``path``: ledgers, inventory, listing and files are compared with each other.
+
+    Needs neither Spark nor the right to write, and may run beside writers.
+
+    Args:
+        path: the base path of the sinks.
+        storage_options: see ``open``.
+        depth: ``"quick"`` only lists; ``"ends"`` also opens each file that ends with its number of rows;
+            ``"deep"`` reads all of each file, with the checksums that its format has.
+        progress: called now and then, if given.
+        metastore: compared as well, if given: whether it knows each directory with files.
+        table: of ``metastore``, ``"database.table"``.
+
+    Raises:
+        ConfigError: as from ``filesink.open``; ``BAD_VALUE``, ``CONFLICT``.
+        StorageError: the store does not answer.
+        MetastoreError: the metastore does not answer, or has no such table.
+    """
+    return check.fsck(
+        path,
+        of_active_session(spelling(path), storage_options),
+        depth=depth,
+        progress=progress,
+        metastore=metastore,
+        table=table,
+    )

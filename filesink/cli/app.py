@@ -1,0 +1,51 @@
+"""All commands together."""
+
+from __future__ import annotations
+
+import typer
+
+from filesink.cli.command import add
+from filesink.cli.commands.changes import adopt, finish, recover, sweep
+from filesink.cli.commands.compact import compact
+from filesink.cli.commands.epochs import log, show
+from filesink.cli.commands.files import du, files, ls
+from filesink.cli.commands.fsck import fsck
+from filesink.cli.commands.publish import publish
+from filesink.cli.commands.repair import repair
+from filesink.cli.commands.status import status
+from filesink.cli.commands.versions import diff, schema
+
+app = typer.Typer(
+    name="filesink",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,  # errors are ours to tell, see ``call.ending``
+)
+
+for function, name in (
+    (status, "status"),
+    (log, "log"),
+    (ls, "ls"),
+    (files, "files"),
+    (du, "du"),
+    (schema, "schema"),
+    (show, "show"),
+    (diff, "diff"),
+    (fsck, "fsck"),
+    (repair, "repair"),
+    (recover, "recover"),
+    (finish, "finish"),
+    (sweep, "sweep"),
+    (compact, "compact"),
+    (adopt, "adopt"),
+    (publish, "publish"),
+):
+    add(app, function, name=name)
+
+
+@app.callback()
+def about() -> None:
+    """What sinks have written to a path, what is wrong with it, and what to do about it.
+
+    Exit codes: 0 good, 1 a finding, 2 a wrong use, 3 could not look.
+    """

@@ -1,0 +1,87 @@
+"""``filesink repair``: does what ``fsck`` advises, as far as that is a command."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import filesink
+from filesink import Finding
+from filesink.cli.call import Call
+from filesink.cli.command import PathArgument
+from filesink.cli.planned import Planned, YesOption, carry_out
+from filesink.cli.text import count
+from filesink.operations.at_path import operations_at
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Repair:
+    """Commands in their order, each with the findings that it mends, and what only a person can mend."""
+
+    commands: dict[str, list[Finding]]
+    others: list[Finding]
+
+
+def repair(call: Call, path: PathArgument, yes: YesOption = False) -> None:
+    """What fsck finds, and of what it advises to do: filesink recover, adopt and sweep.
+
+    Nothing is given up and no file that readers see is removed: that stays for you.
+    """
+    with call.progress() as steps:
+        report = filesink.fsck(path, call.options, depth="quick", progress=steps)
+    found = _plan(report.findings)
+    carry_out(
+        call,
+        Planned(
+            title=f"{count(sum(map(len, found.commands.values())), 'finding')} can be mended by commands, "
+            f"{len(found.others):,} by hand only",
+            columns=("by", ">findings", "such as"),
+            rows=[
+                *(
+                    (f"filesink {name}", count(len(some)), _such_as(some))
+                    for name, some in found.commands.items()
+                ),
+                *([("hand", count(len(found.others)), _such_as(found.others))] if found.others else []),
+            ],
+            is_empty=not found.commands,
+            value={name: [one.path for one in some] for name, some in found.commands.items()},
+        ),
+        yes=yes,
+        do=lambda: _do(call, path, list(found.commands)),
+        told=lambda done: f"{', '.join(done)}. Ask filesink fsck again",
+    )
+
+
+#: What recovery does without; it has to come before an adoption, which waits for epochs at work. A damaged
+#: inventory has to be mended first: an epoch cannot be completed without its version.
+_NO_INVENTORY = frozenset({"INVENTORY_MISSING", "INVENTORY_ADOPTING"})
+
+
+def _plan(findings: Sequence[Finding]) -> _Repair:
+    adopting = {finding.code for finding in findings if finding.command == "adopt"}
+    first = ("adopt", "recover") if adopting - _NO_INVENTORY else ("recover", "adopt")
+    by: dict[str, list[Finding]] = {name: [] for name in (*first, "sweep")}
+    others = []
+    for finding in findings:
+        if finding.command:
+            by[finding.command].append(finding)
+        elif finding.severity != "note":
+            others.append(finding)
+    return _Repair(commands={name: some for name, some in by.items() if some}, others=others)
+
+
+def _such_as(findings: Sequence[Finding]) -> str:
+    return f"{findings[0].code} {findings[0].path}"
+
+
+def _do(call: Call, path: str, commands: Sequence[str]) -> list[str]:
+    operations = operations_at(path, call.options)
+    for name in commands:
+        match name:
+            case "recover":
+                operations.recover()
+            case "adopt":
+                filesink.adopt(path, call.options)
+            case _:
+                operations.sweep()
+    return [*commands]

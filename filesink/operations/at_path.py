@@ -1,0 +1,285 @@
+"""What can be done to the sinks of a path by who knows the path only: neither their program nor Spark.
+
+Rules:
+1. What needs a format, such as writing, is not here: recovery and finishing move and join files, whatever is
+   in them.
+2. Partitions are announced as the caller says. An epoch that has some to announce is not completed without.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
+
+from filesink.arguments import choice
+from filesink.buckets.assigner import BucketAssigner
+from filesink.commit.epoch import EpochLoop
+from filesink.commit.replay import EpochOptions
+from filesink.durations import Duration, parse_duration_ms
+from filesink.errors import ConfigError, FilesinkError, MetastoreError
+from filesink.file_sink.report import EpochReport, RecoveryReport, SweepPlan, report_of
+from filesink.file_sink.table_destination import assigner_of, find_table
+from filesink.file_sink.tiers import FileTiers, Publishing
+from filesink.metastore.announcements import Announcement
+from filesink.metastore.api import Metastore
+from filesink.metastore.metastore_policy import MetastorePolicy
+from filesink.metastore.partition_commit import PartitionCommit
+from filesink.metastore.policies import CommitPolicy, SuccessFilePolicy
+from filesink.naming import OutputFileConfig, name_of, parse_hidden
+from filesink.operations.find_sinks import check_written
+from filesink.operations.maintenance import Announce, Lost, Maintenance
+from filesink.operations.recovery_plan import RecoveryPlan
+from filesink.parts.committables import HeldFileCodec
+from filesink.parts.file_format import RowFormat
+from filesink.parts.plan import Plan
+from filesink.parts.rolling import RollingPolicy
+from filesink.parts.stages.closed_parts import Waiting
+from filesink.ports import Ports
+from filesink.sink_directory.directory import SinkDirectory
+from filesink.sink_directory.opening import site_of
+from filesink.sink_directory.sink_states import HeldPart, chain_ids, look_at
+from filesink.storage.address import StoreAddress
+from filesink.system import SystemClock, SystemIds, ThreadRunner, this_driver
+from formats.encoders import Encoder
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Announcing:
+    """Who is told of partitions.
+
+    Attributes:
+        metastore: that of ``table``; ``None`` for nobody.
+        table: ``"database.table"``.
+        success_file: its name in each directory; ``""`` for none.
+    """
+
+    metastore: Metastore | None = None
+    table: str = ""
+    success_file: str = ""
+
+    def __post_init__(self) -> None:
+        if (self.metastore is None) != (not self.table):
+            raise ConfigError("a metastore goes with the name of a table", code="CONFLICT")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlannedPartition:
+    """A directory that would be announced. ``rows`` is ``None`` if nobody knows."""
+
+    bucket: str
+    files: int
+    rows: int | None
+    bytes: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class PathOperations:
+    """Recovers, finishes, sweeps and announces below one base path.
+
+    Attributes:
+        path: the base path, in its one spelling.
+        storage_options: of the store.
+        uid: of the sink; ``None`` for all.
+        announcing: who is told of partitions.
+    """
+
+    path: str
+    storage_options: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    uid: str | None = None
+    announcing: Announcing = field(default_factory=Announcing)
+
+    def plan_recover(self) -> RecoveryPlan:
+        """What ``recover`` would do now.
+
+        Raises:
+            StateCorruptError: a ledger is damaged; ``filesink.fsck`` says more.
+        """
+        return self._maintenance().plan_recover()
+
+    def recover(
+        self,
+        *,
+        lost: Literal["raise", "rewrite", "accept"] = "raise",
+        announce: Literal["raise", "skip"] = "raise",
+        checkpoint_location: str | None = None,
+    ) -> RecoveryReport:
+        """See ``FileSink.recover``."""
+        maintenance = self._maintenance(choice(Announce, announce, "announce"))
+        return maintenance.recover(choice(Lost, lost, "lost"), checkpoint_location)
+
+    def plan_sweep(self, older_than: Duration = "7 days") -> SweepPlan:
+        """See ``FileSink.plan_sweep``."""
+        return self._maintenance().plan_sweep(parse_duration_ms(older_than, name="older_than"))
+
+    def sweep(self, older_than: Duration = "7 days") -> SweepPlan:
+        """See ``FileSink.sweep``."""
+        return self._maintenance().sweep(parse_duration_ms(older_than, name="older_than"))
+
+    def plan_finish(self) -> list[HeldPart]:
+        """What ``finish`` would make visible now.
+
+        Raises:
+            ConfigError: ``SEVERAL_SINKS``, more than one sink holds rows back, and no uid was given.
+            StateCorruptError: a ledger is damaged.
+        """
+        store = site_of(self.path, self.storage_options).store
+        ours = [sink_id for sink_id in chain_ids(store) if self._is_ours(sink_id)]
+        held = [part for sink_id in ours for part in look_at(store, sink_id).held]
+        sinks = sorted({part.sink for part in held})
+        if len(sinks) > 1:
+            shown = ", ".join(f"'{sink}'" for sink in sinks)
+            raise ConfigError(
+                f"several sinks hold rows back in '{self.path}': {shown}. Nothing was done; name one as uid",
+                code="SEVERAL_SINKS",
+            )
+        return held
+
+    def finish(self) -> EpochReport | None:
+        """Make visible what a stream has left open, and what waits for compaction; ``None`` if nothing does.
+
+        As ``FileSink.finish``, but what waits is not merged, and partitions are announced only by
+        ``announcing``. No query of that sink may be at work.
+
+        Raises:
+            ConfigError: ``SEVERAL_SINKS``.
+            FilesinkError: nothing became visible, or the epoch was decided and ``recover`` completes it.
+        """
+        held = self.plan_finish()
+        if not held:
+            return None
+        tiers = self._tiers()
+        ledger = tiers.open_ledger(held[0].sink)
+        head = ledger.head()
+        files = [] if head is None else [
+            file for states in head.record.states.values() for file in states.decode(HeldFileCodec())
+        ]  # fmt: skip
+        names = OutputFileConfig(part_prefix=_prefix([file.staged.path for file in files]))
+        tiers = replace(tiers, plan=replace(tiers.plan, names=names), compaction=Waiting.PUBLISHED)
+        ports = Ports(
+            clock=SystemClock(), ids=SystemIds(), runner=ThreadRunner(), who=this_driver("filesink finish")
+        )
+        with closing(EpochLoop(tiers, ledger, ports=ports, options=EpochOptions())) as loop:
+            outcome = loop.finish()
+        return None if outcome is None else report_of(outcome)
+
+    def plan_publish(self, buckets: Sequence[str] = ()) -> list[PlannedPartition]:
+        """The directories that ``publish`` would announce: all with live files, or those given.
+
+        Raises:
+            ConfigError: ``NO_DIRECTORY``, one of ``buckets`` has no live files.
+        """
+        found: dict[str, PlannedPartition] = {}
+        for file in self._directory().snapshot().files:
+            known = found.get(file.bucket) or PlannedPartition(bucket=file.bucket, files=0, rows=0, bytes=0)
+            rows = None if known.rows is None or file.rows is None else known.rows + file.rows
+            found[file.bucket] = PlannedPartition(
+                bucket=file.bucket, files=known.files + 1, rows=rows, bytes=known.bytes + file.size
+            )
+        if missing := sorted(set(buckets) - found.keys()):
+            raise ConfigError(
+                f"'{self.path}' has no live files in '{missing[0]}'; nothing was announced",
+                code="NO_DIRECTORY",
+            )
+        return [one for bucket, one in sorted(found.items()) if not buckets or bucket in buckets]
+
+    def publish(self, buckets: Sequence[str] = ()) -> list[PlannedPartition]:
+        """Announce partitions again, as far as ``announcing`` does not know them; returns them.
+
+        Raises:
+            MetastoreError: some could not be announced; may be tried again.
+        """
+        planned = self.plan_publish(buckets)
+        committer = self._tiers().partition_committer()
+        if committer is None:
+            raise ConfigError("nobody is named who shall be told of partitions", code="CONFLICT")
+        now_ms = SystemClock().now_ms()
+        values = [
+            Announcement(
+                bucket=one.bucket,
+                first_seen_ms=now_ms,
+                slot=0,
+                files=one.files,
+                rows=one.rows or 0,
+                size=one.bytes,
+            )
+            for one in planned
+        ]
+        with closing(committer):
+            left = committer.restore_commit(values)
+        if left:
+            raise _not_announced(len(left), len(planned), committer.failure)
+        return planned
+
+    def _is_ours(self, sink_id: str) -> bool:
+        return self.uid is None or sink_id in {f"uid-{self.uid}", self.uid}
+
+    def _directory(self) -> SinkDirectory:
+        return SinkDirectory(_site=site_of(self.path, self.storage_options))
+
+    def _maintenance(self, announce: Announce = Announce.RAISE) -> Maintenance:
+        tiers = self._tiers()
+        check_written(self._address(), tiers.uid)
+        return Maintenance(tiers, clock=SystemClock(), ids=SystemIds(), announce=announce)
+
+    def _address(self) -> StoreAddress:
+        return StoreAddress(base_path=self.path, storage_options=self.storage_options)
+
+    def _tiers(self) -> FileTiers:
+        plan = Plan(
+            format=RowFormat(Encoder.simple_string_encoder()),
+            assigner=BucketAssigner.base_path_bucket_assigner(),
+            policy=RollingPolicy.on_checkpoint_rolling_policy(),
+            names=OutputFileConfig(),
+            check_interval_ms=60_000,
+        )
+        policies: list[CommitPolicy] = []
+        told = self.announcing
+        if told.metastore is not None:
+            table = find_table(told.table, told.metastore)
+            plan = replace(plan, assigner=assigner_of(table))
+            policies.append(MetastorePolicy(told.table, told.metastore))
+        if told.success_file:
+            policies.append(SuccessFilePolicy(told.success_file))
+        publishing = (
+            Publishing(commit=PartitionCommit(policies=policies), base_path=self.path) if policies else None
+        )
+        return FileTiers(address=self._address(), plan=plan, uid=self.uid, publishing=publishing)
+
+
+def operations_at(
+    path: str,
+    storage_options: Mapping[str, Any] | None = None,
+    *,
+    uid: str | None = None,
+    announcing: Announcing | None = None,
+) -> PathOperations:
+    """What can be done to the sinks of ``path``.
+
+    Raises:
+        ConfigError: as from ``filesink.open``.
+    """
+    site = site_of(path, storage_options)
+    return PathOperations(
+        path=site.base_path,
+        storage_options=storage_options or {},
+        uid=uid,
+        announcing=announcing or Announcing(),
+    )
+
+
+def _prefix(hidden: Sequence[str]) -> str:
+    """How the names of finished files begin, by those of hidden ones; see ``HiddenName``."""
+    names = [parse_hidden(name_of(path)) for path in hidden]
+    found = [name.target.rpartition("-")[0] for name in names if name is not None]
+    return max(set(found), key=found.count, default="") or OutputFileConfig().part_prefix
+
+
+def _not_announced(left: int, planned: int, failure: Exception | None) -> FilesinkError:
+    if isinstance(failure, FilesinkError):
+        return failure
+    return MetastoreError(
+        f"{left} of {planned} partitions could not be announced; the log says why. Call it again",
+        code="METASTORE_FAILED",
+    )
