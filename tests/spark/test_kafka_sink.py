@@ -59,7 +59,7 @@ def test_columns_of_spark(spark: SparkSession, site: Site) -> None:
     """All of them, as they leave a DataFrame, in topics that rows name."""
     df = spark.sql(
         f"""SELECT X'00ff' AS value, 'k' AS key, '{site.name}' AS topic, 1 AS partition,
-        array(named_struct('key', 'h', 'value', X'01')) AS headers, current_timestamp() AS timestamp"""  # noqa: S608
+        array(named_struct('key', 'h', 'value', X'01')) AS headers, current_timestamp() AS timestamp"""
     )
     sink(site, None).write(df)
     (message,) = site.read()

@@ -68,9 +68,7 @@ class Connection:
         return self._admin
 
 
-def transactional_producer(
-    cluster: KafkaCluster, name: str, *, batch_bytes: int, heard: Heard
-) -> Producer:
+def transactional_producer(cluster: KafkaCluster, name: str, *, batch_bytes: int, heard: Heard) -> Producer:
     """A producer for the transactions of ``name``; ``init_transactions`` comes first.
 
     Args:

@@ -1,11 +1,11 @@
 """Columns of the input as those of a record of Kafka, with the names that Spark's own sink has. Pure.
 
-    value       STRING or BINARY          needed; null is a tombstone
-    key         STRING or BINARY
-    topic       STRING                    unless the sink has one topic
-    partition   INT                       null leaves it to the partitioner
-    headers     ARRAY<STRUCT<key STRING, value BINARY>>
-    timestamp   TIMESTAMP                 null is the moment of sending; Spark's own sink has no such column
+value       STRING or BINARY          needed; null is a tombstone
+key         STRING or BINARY
+topic       STRING                    unless the sink has one topic
+partition   INT                       null leaves it to the partitioner
+headers     ARRAY<STRUCT<key STRING, value BINARY>>
+timestamp   TIMESTAMP                 null is the moment of sending; Spark's own sink has no such column
 """
 
 from __future__ import annotations

@@ -82,9 +82,7 @@ class Marker:
 
 def marker_after(epoch: EpochFiles, done: int) -> Marker:
     """The marker of a transaction that ends before file ``done``."""
-    return Marker(
-        slot=epoch.slot, done=done, files=len(epoch.files), rows=epoch.rows, content=epoch.content
-    )
+    return Marker(slot=epoch.slot, done=done, files=len(epoch.files), rows=epoch.rows, content=epoch.content)
 
 
 def partition_of(name: str) -> int:

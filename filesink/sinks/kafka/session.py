@@ -11,9 +11,8 @@ Rules:
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
-from collections.abc import Iterator
 
 import pyarrow as pa
 from confluent_kafka import KafkaException
@@ -56,7 +55,7 @@ class Session:
         with answering("begin transactions", self._heard):
             self._producer.init_transactions(2 * TIMEOUT)
         connection = Connection(cluster, clock)
-        _check_markers(connection, epoch)
+        _check_topics(connection, epoch)
         self._marker = markers.newest(connection, epoch.markers, epoch.name)
 
     def done_of(self, epoch: EpochFiles) -> int:
@@ -133,13 +132,21 @@ def _too_slow(epoch: EpochFiles) -> StorageError:
     )
 
 
-def _check_markers(connection: Connection, epoch: EpochFiles) -> None:
-    found = connection.ask("look at the topic of markers", lambda admin: look(admin, [epoch.markers]))
-    topic = found.get(epoch.markers)
-    if topic is None or topic.id != epoch.markers_id:
+def _check_topics(connection: Connection, epoch: EpochFiles) -> None:
+    """Of a topic that has gone the client would only learn when its patience is over."""
+    names = [name for name in (epoch.markers, epoch.topic) if name]
+    found = connection.ask("look at topics", lambda admin: look(admin, names))
+    markers_now = found.get(epoch.markers)
+    if markers_now is None or markers_now.id != epoch.markers_id:
         raise StateError(
-            f"the topic of markers '{epoch.markers}' is {'not there' if topic is None else 'another one'} "
-            f"since {epoch} was decided, so nobody knows whether its rows are in Kafka. Nothing was sent. Bring "
-            "the topic back; or see which rows are there, and begin anew with another uid",
+            f"the topic of markers '{epoch.markers}' is {'another one' if markers_now else 'not there'} since "
+            f"{epoch} was decided, so nobody knows whether its rows are in Kafka. Nothing was sent. Bring the "
+            "topic back; or see which rows are there, and begin anew with another uid",
             code="KAFKA_MARKERS",
+        )
+    if epoch.topic and epoch.topic not in found:
+        raise StorageError(
+            f"topic '{epoch.topic}' has gone since {epoch} was decided, or its user may not see it any more. "
+            "Create it; nothing was lost",
+            code="KAFKA_TOPIC",
         )

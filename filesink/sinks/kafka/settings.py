@@ -67,7 +67,9 @@ class KafkaCluster:
 
     def __post_init__(self) -> None:
         if not _SERVERS.fullmatch(instance_of(self.bootstrap_servers, str, name="bootstrap_servers")):
-            raise _bad_value("bootstrap_servers must be like 'host:9092,other:9092', without user or password")
+            raise _bad_value(
+                "bootstrap_servers must be like 'host:9092,other:9092', without user or password"
+            )
         _check_client(self.client)
         if self.timeout_ms() > _LONGEST_TIMEOUT:
             raise _bad_value("transaction_timeout must be shorter than 24 days")

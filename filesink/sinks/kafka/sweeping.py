@@ -26,7 +26,9 @@ def sweep_after(store: Store, record: EpochRecord) -> list[str]:
     return _sweep(store, lambda name, _: name.tag == tag and name.slot <= record.files_slot)
 
 
-def sweep_older(store: Store, before_ms: int, *, of_streams: Collection[str], decided: Collection[str]) -> list[str]:
+def sweep_older(
+    store: Store, before_ms: int, *, of_streams: Collection[str], decided: Collection[str]
+) -> list[str]:
     """Remove what batch writes have left behind, but for what is ``decided``; return the paths.
 
     Args:
@@ -41,9 +43,9 @@ def sweep_older(store: Store, before_ms: int, *, of_streams: Collection[str], de
     kept = {sink_tag(sink_id) for sink_id in of_streams}
     return _sweep(
         store,
-        lambda name, entry: name.tag not in kept
-        and entry.mtime_ms < before_ms
-        and join(STAGED, entry.name) not in decided,
+        lambda name, entry: (
+            name.tag not in kept and entry.mtime_ms < before_ms and join(STAGED, entry.name) not in decided
+        ),
     )
 
 

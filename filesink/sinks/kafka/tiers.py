@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from filesink.api import PreCommitStage, Prepared, Sink, SinkCommitter, SinkWriter, WriterContext
+from filesink.api import PreCommitStage, Sink, SinkCommitter, SinkWriter, WriterContext
 from filesink.errors import DependencyError, InternalError
 from filesink.ledger.ledger import Ledger
 from filesink.ports import Clock

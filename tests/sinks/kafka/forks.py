@@ -105,9 +105,7 @@ def drive(run: Run) -> str:
 
 def run_stream(run: Run) -> None:
     """Each batch in its turn, as a query that was started again does."""
-    cluster = KafkaCluster(
-        run.servers, marker_topic=run.markers, transaction_bytes=run.transaction_bytes
-    )
+    cluster = KafkaCluster(run.servers, marker_topic=run.markers, transaction_bytes=run.transaction_bytes)
     ledger = StoreLedger(Path(run.directory) / "ledger")
     sink = KafkaTiers(cluster=cluster, topic=run.topic, ledger=ledger, uid="u")
     sink.prepare(SCHEMA)

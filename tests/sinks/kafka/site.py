@@ -10,8 +10,15 @@ from typing import Any
 
 import pyarrow as pa
 from confluent_kafka import Consumer, IsolationLevel, KafkaError, Message, TopicPartition
-from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource, NewTopic
-from confluent_kafka.admin import OffsetSpec, ResourceType
+from confluent_kafka.admin import (
+    AdminClient,
+    AlterConfigOpType,
+    ConfigEntry,
+    ConfigResource,
+    NewTopic,
+    OffsetSpec,
+    ResourceType,
+)
 
 from filesink import KafkaCluster, StoreLedger
 from filesink.api import Metrics, WriterContext

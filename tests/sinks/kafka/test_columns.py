@@ -53,7 +53,9 @@ def test_nulls_stay() -> None:
         "headers": pa.array([None], HEADERS),
         "timestamp": pa.array([None], pa.timestamp("us")),
     }
-    assert staged(**columns).to_pylist() == [dict.fromkeys(["value", "key", "partition", "headers", "timestamp"])]
+    assert staged(**columns).to_pylist() == [
+        dict.fromkeys(["value", "key", "partition", "headers", "timestamp"])
+    ]
 
 
 def test_the_topic_of_the_sink_is_stronger() -> None:

@@ -115,7 +115,8 @@ def test_another_epoch_of_the_same_number() -> None:
 
 
 @pytest.mark.parametrize(
-    "data", [b"", b"1", b"{}", b'{"v":2}', marker_after(epoch(), 1).to_bytes().replace(b'"slot":2', b'"slot":-2')]
+    "data",
+    [b"", b"1", b"{}", b'{"v":2}', marker_after(epoch(), 1).to_bytes().replace(b'"slot":2', b'"slot":-2')],
 )
 def test_a_marker_that_is_none(data: bytes) -> None:
     """Nothing is sent on the word of a stranger."""

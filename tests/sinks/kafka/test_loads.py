@@ -47,7 +47,7 @@ def load_of(topic: str, rows: list[dict[str, object]]) -> TopicLoad:
         topic=topic,
         rows=len(rows),
         largest=max(map(size, rows)),
-        partition=max((-1 if row["partition"] is None else row["partition"] for row in rows)),  # type: ignore[type-var]
+        partition=max(-1 if row["partition"] is None else row["partition"] for row in rows),  # type: ignore[type-var]
         keyless=sum(row["key"] is None for row in rows),
         earliest_ms=min(times, default=-1),  # type: ignore[type-var]
         latest_ms=max(times, default=-1),  # type: ignore[type-var]

@@ -42,7 +42,9 @@ def test_what_cannot_be(name: str, value: Any, code: str) -> None:
     assert SECRET not in str(error.value)
 
 
-@pytest.mark.parametrize("servers", ["host", "host:9092", "a:1,b:2", "a:1, b:2", "[::1]:9092", "SASL_SSL://a:1"])
+@pytest.mark.parametrize(
+    "servers", ["host", "host:9092", "a:1,b:2", "a:1, b:2", "[::1]:9092", "SASL_SSL://a:1"]
+)
 def test_servers(servers: str) -> None:
     """As librdkafka takes them."""
     assert KafkaCluster(servers).bootstrap_servers == servers
