@@ -51,7 +51,7 @@ def test_write(spark: SparkSession, site: Site) -> None:
     assert sink(site).write(df.coalesce(1), txn_id="a").already_committed
     with pytest.raises(RepeatedTxnError):
         sink(site).write(df.limit(3), txn_id="a")
-    assert site.keys() == list(range(ROWS))
+    assert site.ids_there() == list(range(ROWS))
     assert site.staged() == []
 
 
@@ -89,7 +89,7 @@ def test_a_stream_and_its_replay(spark: SparkSession, site: Site) -> None:
         )
         query.awaitTermination()
         assert [report.already_committed for report in query.reports] == replayed
-        assert site.keys() == list(range(2 * ROWS))
+        assert site.ids_there() == list(range(2 * ROWS))
         forget(checkpoint, "commits", 1)
     assert site.staged() == []
 
@@ -107,7 +107,7 @@ def test_every_row_once_whatever_is_killed(site: Site, kills: int) -> None:
     run_and_kill(site, moments, kills)
     named = (site.broker.servers, site.name, site.markers, site.directory)
     assert sink_of(*named).recover() == []
-    assert site.keys() == list(range(files * ROWS))
+    assert site.ids_there() == list(range(files * ROWS))
     assert site.staged() == []
 
 

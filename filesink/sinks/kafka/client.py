@@ -7,6 +7,7 @@ does so by asking again. What the client has to log goes to ``filesink.kafka``.
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Callable
 from typing import Any, TypeVar
 
@@ -25,6 +26,8 @@ TIMEOUT = 15.0  # seconds
 _QUEUED_KIB = 256 << 10  # of rows that are on their way, in the driver's memory
 _QUEUED_ROWS = 1_000_000
 _LARGEST_ROW = 1_000_000_000  # bytes; what a topic takes is looked at before
+
+_PROPERTY = re.compile(r'property:? "([a-z0-9._]+)"')
 
 log = logging.getLogger("filesink.kafka")
 
@@ -55,9 +58,11 @@ class Connection:
         """
         patience = Backoff(self._clock)
         while True:
+            admin = self._connected(doing)
             try:
-                return question(self._connected(doing))
+                return question(admin)
             except KafkaException as error:
+                admin.poll(0)  # else nothing is heard
                 ours: FilesinkError = meaning(error.args[0], doing, self._heard)
             if ours.is_permanent or not patience.wait():
                 raise ours
@@ -126,9 +131,9 @@ def _made(kind: Callable[..., R], options: dict[str, Any], doing: str) -> R:
     except KafkaException as error:
         ours, text = meaning(error.args[0], doing), str(error.args[0])
     if ours.code == "KAFKA_OPTION":  # whose text may hold the value
-        named = sorted(name for name in options if f'"{name}"' in text)
+        named = _PROPERTY.search(text)
         ours = ConfigError(
-            f"client option {', '.join(map(repr, named)) or 'of an unknown name'} is none of librdkafka's, or "
+            f"client option {repr(named[1]) if named else 'of an unknown name'} is none of librdkafka's, or "
             "cannot have its value, or not beside the others. Correct it",
             code="KAFKA_OPTION",
         )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from contextlib import closing, suppress
 from functools import cached_property
 
@@ -93,7 +93,9 @@ class KafkaCommitter(SinkCommitter[Committable]):
             session = self._session = Session(self._cluster, epoch, self._clock)
         return session
 
-    def _batches(self, epoch: EpochFiles, files: Sequence[StagedFile]) -> Iterator[pa.RecordBatch]:
+    def _batches(
+        self, epoch: EpochFiles, files: Sequence[StagedFile]
+    ) -> Generator[pa.RecordBatch, None, None]:
         for file in files:
             with closing(self._store.open_staged(file.staged)) as opened:
                 try:

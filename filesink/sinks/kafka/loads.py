@@ -63,7 +63,7 @@ def measure(batch: pa.RecordBatch) -> list[TopicLoad]:
             "ms": _numbers(batch, "timestamp"),
         }
     )
-    asked: list[tuple[str, str]] = [("largest", "max"), ("largest", "count"), ("partition", "max")]
+    asked: Any = [("largest", "max"), ("largest", "count"), ("partition", "max")]
     asked += [("keyless", "sum"), ("ms", "min"), ("ms", "max")]
     found = table.group_by("topic").aggregate(asked)
     if topics is not None:

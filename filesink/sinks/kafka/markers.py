@@ -26,7 +26,7 @@ from confluent_kafka import (
     KafkaException,
     TopicPartition,
 )
-from confluent_kafka.admin import AdminClient, OffsetSpec
+from confluent_kafka.admin import AdminClient, OffsetSpec  # type: ignore[attr-defined]
 
 from filesink.errors import CommitConflictError, StateCorruptError
 from filesink.framing import check_field, from_json, to_json
@@ -35,6 +35,8 @@ from filesink.sinks.kafka.committables import EpochFiles
 
 PARTITIONS = 16  # of the topic, at least; others stay empty
 _VERSION = 1
+#: An end, and that the user may not be in a group, in which this reader is not.
+_NO_ERROR = frozenset({KafkaError._PARTITION_EOF, KafkaError.GROUP_AUTHORIZATION_FAILED})
 _AT_ONCE = 10_000  # records
 _PAUSE = 0.05  # seconds that one look waits
 _PATIENCE = 600  # such looks without anything new
@@ -123,7 +125,7 @@ def newest(connection: Connection, topic: str, name: str) -> Marker | None:
 def _read(connection: Connection, admin: AdminClient, topic: str, name: str) -> bytes | None:
     place = TopicPartition(topic, partition_of(name))
     asked = admin.list_offsets(
-        {place: OffsetSpec.latest()},
+        {place: OffsetSpec.latest()},  # type: ignore[no-untyped-call]
         isolation_level=IsolationLevel.READ_UNCOMMITTED,
         request_timeout=TIMEOUT,
     )
@@ -149,10 +151,10 @@ def _newest_until(consumer: Consumer, key: bytes, end: int) -> bytes | None:
             error = message.error()
             if error is None and message.key() == key:
                 found = message.value()
-            elif error is not None and error.code() != KafkaError._PARTITION_EOF:
+            elif error is not None and error.code() not in _NO_ERROR:
                 raise KafkaException(error)
             # The offset of an end is that of the next record, behind marks of transactions, too.
-            elif error is not None and message.offset() >= end:
+            elif error is not None and (message.offset() or 0) >= end:
                 return found
     raise KafkaException(
         KafkaError(KafkaError._TIMED_OUT, "a transaction of another sink is open in the topic of markers")

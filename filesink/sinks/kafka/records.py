@@ -64,7 +64,8 @@ def _column(batch: pa.RecordBatch, name: str, otherwise: int | None) -> Iterable
     if place < 0:
         return repeat(otherwise)
     column: Any = batch.column(place)
-    return (column if otherwise is None else column.fill_null(otherwise)).to_pylist()
+    values: list[Any] = (column if otherwise is None else column.fill_null(otherwise)).to_pylist()
+    return values
 
 
 def _extras(batch: pa.RecordBatch) -> Iterable[dict[str, Any]]:

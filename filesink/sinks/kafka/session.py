@@ -49,13 +49,13 @@ class Session:
         self._heard = Heard()
         self.name = epoch.name
         self.batch_bytes = epoch.batch_bytes
+        connection = Connection(cluster, clock)
+        _check_topics(connection, epoch)
         self._producer = transactional_producer(
             cluster, epoch.name, batch_bytes=epoch.batch_bytes, heard=self._heard
         )
         with answering("begin transactions", self._heard):
             self._producer.init_transactions(2 * TIMEOUT)
-        connection = Connection(cluster, clock)
-        _check_topics(connection, epoch)
         self._marker = markers.newest(connection, epoch.markers, epoch.name)
 
     def done_of(self, epoch: EpochFiles) -> int:

@@ -110,7 +110,7 @@ class Site:
         finally:
             consumer.close()
 
-    def keys(self) -> list[int]:
+    def ids_there(self) -> list[int]:
         """The ids of all committed rows, sorted; twice if they are there twice."""
         return sorted(int(message.key()) for message in self.read())
 

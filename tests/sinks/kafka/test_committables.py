@@ -1,4 +1,4 @@
-"""Bytes of what tasks report and of what an epoch decides, and the markers that tell how much of it was sent."""
+"""Bytes of what tasks report and of what an epoch decides, and markers that tell how much was sent."""
 
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ def of_value(*values: bytes | None, **columns: Any) -> pa.RecordBatch:
 
 
 def test_all_that_a_record_has(site: Site) -> None:
-    """Key, value, partition, headers in their order and twice the same, a time of its own, and their nulls."""
+    """Key, value, partition, headers in their order and twice the same, a time of its own; nulls."""
     when = datetime.now(UTC).replace(microsecond=123_000) - timedelta(days=1)
     batch = of_value(
         b"\0\xff",
@@ -139,7 +139,7 @@ def test_rows_that_a_topic_does_not_take(
     assert own.read() == []
     assert own.staged() == []
     own.run(0, rows(1))
-    assert own.keys() == [1]
+    assert own.ids_there() == [1]
 
 
 def test_what_is_not_refused_goes_in(site: Site) -> None:
@@ -195,7 +195,7 @@ def test_a_topic_that_has_changed_its_mind(site: Site) -> None:
     assert site.read() == []
     site.alter(site.name, max_message_bytes="10000")
     site.driver().recover()
-    assert site.keys() == [1]
+    assert site.ids_there() == [1]
     assert site.staged() == []
 
 
@@ -208,7 +208,7 @@ def test_a_topic_that_has_gone(site: Site) -> None:
     assert error.value.code in {"KAFKA_TOPIC", "RETRIES"}
     site.create(site.name)
     site.driver().recover()
-    assert site.keys() == [1]
+    assert site.ids_there() == [1]
 
 
 def test_staged_rows_that_are_lost(site: Site) -> None:
@@ -243,7 +243,7 @@ def test_a_driver_that_was_taken_for_dead(site: Site) -> None:
     with pytest.raises(ConcurrentDriverError) as error:
         zombie_session.send(epoch, 1, [rows(1)])
     assert error.value.code == "KAFKA_FENCED"
-    assert site.keys() == [1]
+    assert site.ids_there() == [1]
 
 
 def test_a_transaction_that_takes_too_long(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -259,7 +259,7 @@ def test_a_transaction_that_takes_too_long(site: Site, monkeypatch: pytest.Monke
     monkeypatch.setattr(Records, "send", sending)
     site.run(0, rows(1), transaction_timeout="1 s")
     assert next(slow, None) is None
-    assert site.keys() == [1]
+    assert site.ids_there() == [1]
 
 
 def test_an_epoch_that_comes_to_the_committer_again(site: Site) -> None:
@@ -267,7 +267,7 @@ def test_an_epoch_that_comes_to_the_committer_again(site: Site) -> None:
     site.run(0, rows(1), rows(2))
     for _ in range(2):
         assert site.tiers().create_committer().commit([epoch_of(site)]) == []
-    assert site.keys() == [1, 2]
+    assert site.ids_there() == [1, 2]
 
 
 def test_a_ledger_that_was_begun_anew(site: Site, tmp_path: Path) -> None:
@@ -280,7 +280,7 @@ def test_a_ledger_that_was_begun_anew(site: Site, tmp_path: Path) -> None:
         own.run(0, rows(1))
     assert error.value.code == "KAFKA_EPOCH"
     assert own.staged() == []
-    assert site.keys() == [1]
+    assert site.ids_there() == [1]
 
 
 def test_two_epochs_of_one_number(site: Site) -> None:
@@ -314,7 +314,7 @@ def open_transaction(site: Site, name: str) -> Producer:
 
 
 def test_a_transaction_of_another_sink(site: Site) -> None:
-    """One that is open before our marker hides it from readers: it is waited for, and nothing is sent again."""
+    """One that is open before our marker hides it from readers: it is waited for, nothing is sent again."""
     driver = decided(site, rows(1))
     epoch = epoch_of(site)
     ours = session.Session(site.cluster(), epoch, site.clock)
@@ -322,7 +322,7 @@ def test_a_transaction_of_another_sink(site: Site) -> None:
     ours.send(epoch, 1, [rows(1)])
     threading.Timer(1.0, other.abort_transaction).start()
     driver.recover()
-    assert site.keys() == [1]
+    assert site.ids_there() == [1]
 
 
 def test_a_transaction_of_another_sink_that_does_not_end(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -337,7 +337,7 @@ def test_a_transaction_of_another_sink_that_does_not_end(site: Site, monkeypatch
     assert committer.failure.code == "KAFKA_AWAY"
     other.abort_transaction()
     assert committer.commit([epoch_of(site)]) == []
-    assert site.keys() == [1]
+    assert site.ids_there() == [1]
 
 
 def test_what_dead_attempts_have_left(site: Site) -> None:
@@ -351,7 +351,7 @@ def test_what_dead_attempts_have_left(site: Site) -> None:
     assert len(site.staged()) == 2
     site.run(0, rows(1))
     assert site.staged() == []
-    assert site.keys() == [1]
+    assert site.ids_there() == [1]
 
 
 def test_a_file_is_no_larger_than_a_transaction_can_be(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -359,7 +359,7 @@ def test_a_file_is_no_larger_than_a_transaction_can_be(site: Site, monkeypatch: 
     monkeypatch.setattr(writer, "_FILE_BYTES", 100)
     site.run(0, *[rows(*range(first, first + 10)) for first in range(0, 50, 10)])
     assert len(epoch_of(site).files) == 5
-    assert site.keys() == list(range(50))
+    assert site.ids_there() == list(range(50))
 
 
 def test_no_producer_is_left_behind(site: Site) -> None:
@@ -376,5 +376,5 @@ def test_no_producer_is_left_behind(site: Site) -> None:
         broken.send(epoch_of(site), 1, batches())
     assert site.read() == []  # at once, not after the time-out of the transaction
     driver.recover()
-    assert site.keys() == [1]
+    assert site.ids_there() == [1]
     committer.abort([])

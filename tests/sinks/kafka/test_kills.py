@@ -54,11 +54,11 @@ def fresh(site: Site) -> Site:
 
 def check(site: Site, kind: str, drive: Drive) -> None:
     """Every row is there once, and after one more epoch nothing is left of any attempt."""
-    assert site.keys() == list(range(BATCHES * IN_BATCH))
+    assert site.ids_there() == list(range(BATCHES * IN_BATCH))
     said = drive(run_of(site, kind, batches=BATCHES + 1))
     assert said.startswith("done"), said
-    assert site.keys() == list(range((BATCHES + 1) * IN_BATCH))
-    assert {message.value().decode() for message in site.read()} == {f"v{one}" for one in site.keys()}
+    assert site.ids_there() == list(range((BATCHES + 1) * IN_BATCH))
+    assert {message.value().decode() for message in site.read()} == {f"v{one}" for one in site.ids_there()}
     assert site.staged() == []
 
 
