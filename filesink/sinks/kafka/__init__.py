@@ -3,8 +3,8 @@
     tasks      stage rows in files, and never talk to Kafka
     driver     checks ─▶ *decide* ─▶ transactions: rows of whole files, and the marker that says which
 
-A transaction of Kafka cannot be ended by another process than the one that began it. So nothing is sent before
-the decision, and no transaction is open while anybody waits for it.
+A transaction of Kafka cannot be ended by another process than the one that began it. So nothing is sent
+before the decision, and no transaction is open while anybody waits for it.
 
 Only ``client`` and the modules that take what it makes import confluent_kafka; ``sink``, ``settings``,
 ``writer`` and what they need do not, so that ``filesink`` is imported without it.

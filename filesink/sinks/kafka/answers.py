@@ -1,7 +1,7 @@
 """What the errors of Kafka mean: our codes, and whether trying again can help. By the client's own codes.
 
-Rules: a broker's sentence is repeated only where it is about connections. No error of the client is chained to
-ours, since its text may hold the value of an option.
+Rules: a broker's sentence is repeated only where it is about connections. No error of the client is chained
+to ours, since its text may hold the value of an option.
 """
 
 from __future__ import annotations
@@ -76,8 +76,8 @@ def meaning(error: KafkaError, doing: str, heard: Heard | None = None) -> Filesi
     code, about = error.code(), f"Kafka could not {doing}: {error.name()}"
     if code in _FENCED:
         return ConcurrentDriverError(
-            f"{about}. Another driver has gone on with this sink, and sends what this one has not. Stop one of "
-            "them",
+            f"{about}. Another driver has gone on with this sink, and sends what this one has not. Stop one "
+            "of them",
             code="KAFKA_FENCED",
         )
     if code in _LOGIN:
@@ -90,8 +90,8 @@ def meaning(error: KafkaError, doing: str, heard: Heard | None = None) -> Filesi
         )
     if code == KafkaError.INVALID_TRANSACTION_TIMEOUT:
         return ConfigError(
-            f"{about}: the brokers end transactions sooner. Raise their transaction.max.timeout.ms, or give a "
-            "shorter transaction_timeout",
+            f"{about}: the brokers end transactions sooner. Raise their transaction.max.timeout.ms, or give "
+            "a shorter transaction_timeout",
             code="KAFKA_TIMEOUT",
         )
     return _of_cluster(error, about)

@@ -153,7 +153,7 @@ ROLES: dict[str, Role] = {
     "value": Role("STRING or BINARY", _is_bytes, _as_bytes),
     "key": Role("STRING or BINARY", _is_bytes, _as_bytes),
     "topic": Role("STRING", _is_text, lambda column: column.cast(pa.string())),
-    "partition": Role("INT", lambda kind: pt.is_signed_integer(kind), lambda column: column.cast(pa.int32())),
+    "partition": Role("INT", pt.is_signed_integer, lambda column: column.cast(pa.int32())),
     "headers": Role(_HEADERS, _is_headers, lambda column: column),
-    "timestamp": Role("TIMESTAMP", lambda kind: pt.is_timestamp(kind), _as_ms),
+    "timestamp": Role("TIMESTAMP", pt.is_timestamp, _as_ms),
 }

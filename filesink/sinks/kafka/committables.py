@@ -1,8 +1,8 @@
 """What a task reports, and what the ledger keeps of an epoch: which files hold its rows, in which order.
 
-A task reports ``StagedRows``, with what its rows ask of their topics; for all tasks together the epoch decides one
-``EpochFiles``, in which no value of a row is left. It has everything that is needed to send them, so that an
-epoch is completed as it was decided, however the sink is built by then.
+A task reports ``StagedRows``, with what its rows ask of their topics; for all tasks together the epoch
+decides one ``EpochFiles``, in which no value of a row is left. It has everything that is needed to send them, so that
+an epoch is completed as it was decided, however the sink is built by then.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ class EpochFiles:
         return hashlib.sha256(names.encode()).hexdigest()[:32]
 
     def end_from(self, first: int, most_bytes: int) -> int:
-        """Where a transaction ends that begins with file ``first``: before this one. It has a file at least."""
+        """Before which file a transaction ends that begins with ``first``; it has one at least."""
         end, total = first + 1, self.files[first].bytes
         while end < len(self.files) and total + self.files[end].bytes <= most_bytes:
             total += self.files[end].bytes

@@ -102,7 +102,7 @@ class KafkaCommitter(SinkCommitter[Committable]):
                     yield from FORMAT.open_reader(opened)
                 except FormatError as error:
                     raise StagedDataLost(
-                        f"'{file.staged.path}' of {epoch} is damaged, with {file.rows:,} rows that are not in "
-                        f"Kafka ({error.message}). Bring it back from a backup",
+                        f"'{file.staged.path}' of {epoch} is damaged, with {file.rows:,} rows that are not "
+                        f"in Kafka ({error.message}). Bring it back from a backup",
                         code="STAGED_DATA_LOST",
                     ) from error

@@ -1,7 +1,7 @@
 """What the rows of an epoch ask of each topic, measured while they are staged: a few numbers. Pure.
 
-Whether a topic takes rows like these is then asked once on the driver, before the epoch is decided, and no task
-has to connect to the cluster.
+Whether a topic takes rows like these is then asked once on the driver, before the epoch is decided, and no
+task has to connect to the cluster.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class TopicLoad:
         largest: bytes of the largest row, in a batch of its own and not compressed.
         partition: the last partition that a row asks for, or ``NONE``.
         keyless: rows without a key.
-        earliest_ms, latest_ms: of the timestamps that rows have, in milliseconds since 1970; ``NONE`` for none.
+        earliest_ms, latest_ms: of the timestamps that rows have, in ms since 1970; ``NONE`` for none.
     """
 
     topic: str
@@ -122,14 +122,14 @@ def _or_none(value: int | None) -> int:
 def _check_names(names: list[str | None]) -> None:
     if None in names:
         raise DataError(
-            "a row has no topic: column 'topic' is null. Nothing was sent. Correct the data, or give the sink "
-            "a topic",
+            "a row has no topic: column 'topic' is null. Nothing was sent. Correct the data, or give the "
+            "sink a topic",
             code="KAFKA_TOPIC",
         )
     if not all(is_topic(str(name)) for name in names):
         raise DataError(
-            "a row has a topic that can be none: 1 to 249 letters, digits, '.', '_' or '-'. Nothing was sent. "
-            "Correct the data",
+            "a row has a topic that can be none: 1 to 249 letters, digits, '.', '_' or '-'. Nothing was "
+            "sent. Correct the data",
             code="KAFKA_TOPIC",
         )
 

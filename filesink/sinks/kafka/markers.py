@@ -5,8 +5,8 @@
 
 Rules:
 1. A marker is written in the transaction of the rows that it tells of, so there are both or none.
-2. Compaction keeps the newest marker of each key, whatever its age. So nothing expires: neither a sink that was
-   stopped for months nor an epoch that waited as long is forgotten. A topic that deletes is refused.
+2. Compaction keeps the newest marker of each key, whatever its age. So nothing expires: neither a sink that
+   was stopped for months nor an epoch that waited as long is forgotten. A topic that deletes is refused.
 3. The partition of a key follows from the key alone, and never from how many there are.
 4. Whoever reads has first fenced off all others that could write the same key (``session``), and reads up to
    where the partition ended after that. A transaction of another sink that is open before its end is waited
@@ -68,18 +68,22 @@ class Marker:
         """
         values = from_json(data, where="a marker in Kafka")
         try:
-            if values.pop("v") != _VERSION:
-                raise ValueError("v")
+            _check_version(values.pop("v"))
             check_field("content", values["content"], str)
             for name in ("slot", "done", "files", "rows"):
                 check_field(name, values[name], int)
             return Marker(**values)
         except (AttributeError, TypeError, ValueError, KeyError) as error:
             raise StateCorruptError(
-                f"a marker in Kafka is malformed ({type(error).__name__}): somebody else has written into the "
-                "topic of markers, or a newer release. Give the sink a topic of its own, or upgrade",
+                f"a marker in Kafka is malformed ({type(error).__name__}): somebody else has written into "
+                "the topic of markers, or a newer release. Give the sink a topic of its own, or upgrade",
                 code="KAFKA_MARKERS",
             ) from error
+
+
+def _check_version(version: object) -> None:
+    if version != _VERSION:
+        raise ValueError("v")
 
 
 def marker_after(epoch: EpochFiles, done: int) -> Marker:

@@ -32,7 +32,8 @@ def prepare(cluster: KafkaCluster, topic: str, *, clock: Clock) -> None:
         clock: waits between tries.
 
     Raises:
-        ConfigError: ``KAFKA_TOPIC``, ``KAFKA_RIGHTS``, ``KAFKA_MARKERS``, ``KAFKA_TIMEOUT``, ``KAFKA_OPTION``.
+        ConfigError: ``KAFKA_TOPIC``, ``KAFKA_RIGHTS``, ``KAFKA_MARKERS``, ``KAFKA_TIMEOUT`` or
+            ``KAFKA_OPTION``.
         StorageError: the cluster does not answer, or lets nobody in.
     """
     connection = Connection(cluster, clock)
@@ -70,8 +71,8 @@ def check_markers(topic: Topic | None, name: str) -> Topic:
         )
     if topic.partitions < PARTITIONS:
         raise ConfigError(
-            f"the topic of markers '{name}' has {topic.partitions} partitions: give it {PARTITIONS} or more, or "
-            "give another marker_topic",
+            f"the topic of markers '{name}' has {topic.partitions} partitions: give it {PARTITIONS} or more, "
+            "or give another marker_topic",
             code="KAFKA_MARKERS",
         )
     if not topic.may_write:

@@ -1,7 +1,7 @@
 """Staged rows as records of a producer, in their order.
 
-The client takes records one by one, so here is a loop over rows; there is nothing else in it. (Its ``produce_batch``
-wants a dictionary for each, which takes longer, and knows neither headers nor times.)
+The client takes records one by one, so here is a loop over rows; there is nothing else in it. (Its
+``produce_batch`` wants a dictionary for each, which takes longer, and knows neither headers nor times.)
 """
 
 from __future__ import annotations

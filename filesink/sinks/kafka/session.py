@@ -113,7 +113,7 @@ class Session:
         self._producer.commit_transaction(max(1.0, (self._until_ms - self._clock.now_ms()) / 1000))
 
     def _abandon(self) -> None:
-        """Readers wait for the end of a transaction, so it is not left to the cluster if that can be helped."""
+        """Readers wait for the end of a transaction, so it is not left to the cluster if possible."""
         with suppress(KafkaException):  # it was not open, or the next session ends it
             self._producer.abort_transaction(_ABORT_WITHIN)
         with suppress(KafkaException):
@@ -126,8 +126,8 @@ class _Late(Exception):  # noqa: N818 - ends a block, nobody else sees it
 
 def _too_slow(epoch: EpochFiles) -> StorageError:
     return StorageError(
-        f"a transaction of {epoch} took longer than transaction_timeout, and the cluster ended it; nothing was "
-        "lost, and it is tried again. If that goes on, give less transaction_bytes, or more time",
+        f"a transaction of {epoch} took longer than transaction_timeout, and the cluster ended it; nothing "
+        "was lost, and it is tried again. If that goes on, give less transaction_bytes, or more time",
         code="KAFKA_SLOW",
     )
 
@@ -139,9 +139,9 @@ def _check_topics(connection: Connection, epoch: EpochFiles) -> None:
     markers_now = found.get(epoch.markers)
     if markers_now is None or markers_now.id != epoch.markers_id:
         raise StateError(
-            f"the topic of markers '{epoch.markers}' is {'another one' if markers_now else 'not there'} since "
-            f"{epoch} was decided, so nobody knows whether its rows are in Kafka. Nothing was sent. Bring the "
-            "topic back; or see which rows are there, and begin anew with another uid",
+            f"the topic of markers '{epoch.markers}' is {'another one' if markers_now else 'not there'} "
+            f"since {epoch} was decided, so nobody knows whether its rows are in Kafka. Nothing was sent. "
+            "Bring the topic back; or see which rows are there, and begin anew with another uid",
             code="KAFKA_MARKERS",
         )
     if epoch.topic and epoch.topic not in found:

@@ -44,7 +44,8 @@ class Topic:
     def refusal(self, load: TopicLoad, now_ms: int) -> str | None:
         """Why it would not take rows like these; ``None`` if it takes them."""
         if load.largest > self.largest:
-            return f"a row takes {load.largest:,} bytes, not compressed, and max.message.bytes is {self.largest:,}"
+            size = f"{load.largest:,} bytes, not compressed"
+            return f"a row takes {size}, and max.message.bytes is {self.largest:,}"
         if load.partition >= self.partitions:
             return f"a row asks for partition {load.partition}, and there are {self.partitions}"
         if self.compacts and load.keyless:

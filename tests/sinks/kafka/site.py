@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import time
 import uuid
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
@@ -9,7 +11,15 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-from confluent_kafka import Consumer, IsolationLevel, KafkaError, Message, TopicPartition
+from confluent_kafka import (
+    Consumer,
+    IsolationLevel,
+    KafkaError,
+    KafkaException,
+    Message,
+    TopicCollection,
+    TopicPartition,
+)
 from confluent_kafka.admin import (
     AdminClient,
     AlterConfigOpType,
@@ -71,6 +81,11 @@ class Site:
         settings = {key.replace("_", "."): value for key, value in config.items()}
         topic = NewTopic(name, num_partitions=partitions, replication_factor=1, config=settings)
         self.admin.create_topics([topic])[name].result()
+        for _ in range(_PATIENCE):  # the broker hears of it a moment after the controller
+            with contextlib.suppress(KafkaException):
+                self.admin.describe_topics(TopicCollection([name]))[name].result()
+                return
+            time.sleep(0.05)
 
     def alter(self, name: str, **config: str) -> None:
         """Change the configuration of a topic."""

@@ -17,7 +17,7 @@ from tests.sinks.kafka.forks import BATCHES, IN_BATCH, Run
 from tests.sinks.kafka.site import Site
 
 Drive = Callable[[Run], str]
-FEW, MANY = 1, 60  # kills of each test and kind; there are four of these
+FEW, MANY = 1, 30  # kills of each test and kind; there are four of these
 KILLS = pytest.mark.parametrize("kills", [FEW, pytest.param(MANY, marks=pytest.mark.nightly)])
 #: How many bytes a transaction has: all files of an epoch go with one, or each with its own.
 KINDS = {"an epoch at once": 1 << 20, "file by file": 1}
