@@ -1,5 +1,7 @@
 r"""How fast are sinks other than that of files? PostgreSQL against ``psql \copy`` of the same rows.
 
+``spark_kafka`` compares with Spark's own Kafka sink.
+
 The server is started for it, on the loopback interface, with its own defaults but for prepared
 transactions. ``psql`` copies a CSV file that lies there, over one connection, into a table that is
 empty; nobody has to make the file first. Ours reads Parquet, with two tasks, and is exactly once:
@@ -26,6 +28,7 @@ from filesink import PostgresSink, PostgresTable
 from letters import compare_letters
 from paired import Contender, compare, options, seconds
 from sessions import start_spark
+from spark_kafka import compare_kafka, spark_jars
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
@@ -94,7 +97,8 @@ def main() -> None:
     """Make the rows once, then compare each way."""
     arguments = _arguments()
     compare_letters(arguments.rounds)
-    spark = start_spark()
+    spark = start_spark(spark_jars=spark_jars())
+    compare_kafka(spark, rows=arguments.rows, rounds=arguments.rounds)
     with tempfile.TemporaryDirectory() as name, running(fsync="on", shared_buffers="128MB") as server:
         bench = Bench(server=server, spark=spark, directory=Path(name), rows=arguments.rows)
         _generate(bench)

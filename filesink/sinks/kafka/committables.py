@@ -1,7 +1,7 @@
 """What a task reports, and what the ledger keeps of an epoch: which files hold its rows, in which order.
 
-A task reports ``StagedRows``, with what its rows ask of their topics; for all tasks together the epoch
-decides one ``EpochFiles``, in which no value of a row is left. It has everything that is needed to send them, so that
+A task reports ``StagedRows``, with what its rows ask of their topics. For all tasks the epoch decides
+one ``EpochFiles``, in which no value of a row is left. It has everything that is needed to send them, so that
 an epoch is completed as it was decided, however the sink is built by then.
 """
 

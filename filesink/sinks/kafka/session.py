@@ -20,12 +20,12 @@ from confluent_kafka import KafkaException
 from filesink.errors import ConcurrentDriverError, StateError, StorageError
 from filesink.ports import Clock
 from filesink.sinks.kafka import markers
-from filesink.sinks.kafka.answers import Heard, answering
-from filesink.sinks.kafka.client import TIMEOUT, Connection, transactional_producer
+from filesink.sinks.kafka.cluster.answers import Heard, answering
+from filesink.sinks.kafka.cluster.client import TIMEOUT, Connection, transactional_producer
+from filesink.sinks.kafka.cluster.topics import look
 from filesink.sinks.kafka.committables import EpochFiles
 from filesink.sinks.kafka.records import Records
 from filesink.sinks.kafka.settings import KafkaCluster
-from filesink.sinks.kafka.topics import look
 
 _ABORT_WITHIN = 5.0  # seconds; the cluster ends it by itself, later
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import time
 import uuid
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -36,7 +36,7 @@ from filesink.commit.epoch import EpochLoop
 from filesink.commit.replay import EpochOptions
 from filesink.ledger.record import BatchWrite
 from filesink.ports import Ports, SerialRunner
-from filesink.sinks.kafka.committables import Committable
+from filesink.sinks.kafka.committables import Committable, EpochFiles
 from filesink.sinks.kafka.tiers import KafkaTiers
 from filesink.system import SystemClock, SystemIds
 from tests.fakes import FakeJob, micro_batch
@@ -107,7 +107,14 @@ class Site:
 
     def read(self, name: str | None = None) -> list[Message]:
         """All records of a topic that are committed, by partitions; waits for transactions that are open."""
-        topic = name or self.name
+        found = self._committed(name or self.name)
+        return sorted(found, key=lambda one: (one.partition() or 0, one.offset() or 0))
+
+    def count(self) -> int:
+        """How many records are committed."""
+        return sum(1 for _ in self._committed(self.name))
+
+    def _committed(self, topic: str) -> Iterator[Message]:
         consumer = Consumer(
             {
                 "bootstrap.servers": self.broker.servers,
@@ -120,10 +127,14 @@ class Site:
                 "log_level": 0,
             }
         )
-        try:
-            return _read(consumer, topic, self.ends(topic))
-        finally:
-            consumer.close()
+        with contextlib.closing(consumer):
+            yield from _read(consumer, topic, self.ends(topic))
+
+    def empty(self, partitions: int) -> None:
+        """Make the topic anew."""
+        self.delete(self.name)
+        self.name = f"t-{uuid.uuid4().hex[:12]}"
+        self.create(self.name, partitions)
 
     def ids_there(self) -> list[int]:
         """The ids of all committed rows, sorted; twice if they are there twice."""
@@ -194,23 +205,44 @@ class Site:
         return replace(self, name=f"t-{uuid.uuid4().hex[:12]}", **changes)
 
 
-def commit(site: Site, committables: Sequence[Committable]) -> list[Committable]:
-    """What a new committer leaves."""
-    return site.tiers().create_committer().commit(committables)
+def decided(site: Site, *batches: pa.RecordBatch) -> Any:
+    """An epoch that is decided, and whose driver died before it sent anything."""
+
+    class Died(BaseException):
+        pass
+
+    site.tiers().prepare(SCHEMA)
+    driver = site.driver()
+
+    def die(*_: Any) -> Any:
+        raise Died
+
+    driver._chain.publisher._committer.commit = die
+    with contextlib.suppress(Died):
+        driver.run(micro_batch(0), site.job(*batches))
+    return site.driver()
 
 
-def _read(consumer: Consumer, topic: str, ends: dict[int, int]) -> list[Message]:
+def epoch_of(site: Site) -> EpochFiles:
+    """What is decided."""
+    ledger = site.tiers().open_ledger("uid-u")
+    (epoch,) = ledger.read(0).committables.decode(site.tiers().committable_codec)  # type: ignore[union-attr]
+    assert isinstance(epoch, EpochFiles)
+    return epoch
+
+
+def _read(consumer: Consumer, topic: str, ends: dict[int, int]) -> Iterator[Message]:
     """What is before ``ends``."""
     consumer.assign([TopicPartition(topic, place, 0) for place in ends])
-    found: list[Message] = []
-    for _ in range(_PATIENCE):
-        for message in consumer.consume(10_000, timeout=0.05) if ends else ():
+    silent = 0
+    while ends:
+        messages = consumer.consume(10_000, timeout=0.05)
+        silent = 0 if messages else silent + 1
+        assert silent < _PATIENCE, f"{sorted(ends)} of {topic} have a transaction that does not end"
+        for message in messages:
             if message.error() is None:
-                found.append(message)
+                yield message
                 continue
             assert message.error().code() == KafkaError._PARTITION_EOF, message.error()
             if message.offset() >= ends.get(message.partition(), 0):
                 ends = {place: end for place, end in ends.items() if place != message.partition()}
-        if not ends:
-            return sorted(found, key=lambda one: (one.partition(), one.offset()))
-    raise AssertionError(f"partitions {sorted(ends)} of {topic} have a transaction that does not end")

@@ -86,7 +86,7 @@ def test_options_that_are_none(site: Site, option: str, named: str) -> None:
 def test_nobody_answers(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     """It is said after a while, and may pass."""
     monkeypatch.setattr("filesink.retry._LONGEST_MS", 0)
-    monkeypatch.setattr("filesink.sinks.kafka.topics.TIMEOUT", 1.0)
+    monkeypatch.setattr("filesink.sinks.kafka.cluster.topics.TIMEOUT", 1.0)
     error = refused(site, bootstrap_servers=f"127.0.0.1:{free_port()}")
     assert (error.code, error.is_permanent) == ("KAFKA_AWAY", False)
 
@@ -104,7 +104,7 @@ def loader(site: Site, **options: Any) -> dict[str, Any]:
 
 def test_a_wrong_password(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     """Is said to be one, and is not repeated."""
-    monkeypatch.setattr("filesink.sinks.kafka.topics.TIMEOUT", 3.0)
+    monkeypatch.setattr("filesink.sinks.kafka.cluster.topics.TIMEOUT", 3.0)
     error = refused(site, **loader(site, **{"sasl.password": "hunter2"}))
     assert (error.code, error.is_permanent) == ("KAFKA_LOGIN", True)
     assert "hunter2" not in str(error)
