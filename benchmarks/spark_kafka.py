@@ -71,7 +71,7 @@ def compare_kafka(spark: SparkSession, *, rows: int, rounds: int) -> None:
     with tempfile.TemporaryDirectory() as name, running() as broker:
         spark.range(rows, numPartitions=8).selectExpr(
             "cast(id AS string) AS key",
-            "to_json(struct(id, id % 150001 AS customer, 'a note as long as most of them are' AS note)) AS value",
+            "to_json(struct(id, id % 150001 AS customer, 'a note, as most have' AS note)) AS value",
         ).write.parquet(f"{name}/rows")
         site = Site(broker, Path(name), partitions=_PARTITIONS)
         bench = Bench(site=site, rows=spark.read.parquet(f"{name}/rows"), count=rows)
