@@ -46,14 +46,19 @@ class Bench:
 
     def theirs(self) -> float:
         """Spark's own."""
-        options = {"kafka.bootstrap.servers": self.site.broker.servers, "topic": self.site.name}
-        return self._measured(lambda: self.rows.write.format("kafka").options(**options).save())
+        return self._measured(self._save)
 
     def ours(self) -> float:
         """``KafkaSink``."""
+        return self._measured(self._sink)
+
+    def _save(self) -> None:
+        options = {"kafka.bootstrap.servers": self.site.broker.servers, "topic": self.site.name}
+        self.rows.write.format("kafka").options(**options).save()
+
+    def _sink(self) -> None:
         ledger = tempfile.mkdtemp(dir=self.site.directory)
-        sink = KafkaSink(self.site.cluster(), self.site.name, ledger=ledger)
-        return self._measured(lambda: sink.write(self.rows))
+        KafkaSink(self.site.cluster(), self.site.name, ledger=ledger).write(self.rows)
 
     def _measured(self, write: Callable[[], object]) -> float:
         self.site.empty(_PARTITIONS)

@@ -53,7 +53,7 @@ def test_there_and_back(value: Any) -> None:
 
 
 def test_bytes_of_the_first_release() -> None:
-    """They are read for ever, and written the same: a decided epoch, and the marker that it is looked for by."""
+    """They are read for ever, and written the same: a decided epoch, and the marker that tells of it."""
     data = GOLDEN.read_bytes()
     assert CODEC.decode(1, data) == [ROWS, epoch()]
     assert CODEC.encode([ROWS, epoch()]) == data

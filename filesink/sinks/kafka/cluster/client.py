@@ -118,7 +118,7 @@ def committed_reader(cluster: KafkaCluster) -> Consumer:
 def _options(cluster: KafkaCluster, heard: Heard) -> dict[str, Any]:
     return {
         "client.id": "filesink",
-        "log_level": 3,  # errors; others tell which options a client of this kind does not need
+        "log_level": 2,  # what is wrong is in our errors, once; the client repeats it with each try
         **cluster.options(),
         "bootstrap.servers": cluster.bootstrap_servers,
         "error_cb": heard,
