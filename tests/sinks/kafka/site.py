@@ -147,6 +147,13 @@ class Site:
 
     def ends(self, topic: str) -> dict[int, int]:
         """Where each partition that is not empty ends, open transactions included."""
+        for _ in range(_PATIENCE):
+            with contextlib.suppress(KafkaException):  # of a broker that has just been started again
+                return self._ends(topic)
+            time.sleep(0.05)
+        return self._ends(topic)
+
+    def _ends(self, topic: str) -> dict[int, int]:
         found = self.admin.list_topics(topic).topics[topic].partitions
         asked = {TopicPartition(topic, one): OffsetSpec.latest() for one in found}
         ends = self.admin.list_offsets(asked, isolation_level=IsolationLevel.READ_UNCOMMITTED)
