@@ -203,3 +203,28 @@ def test_no_producer_is_left_behind(site: Site) -> None:
     driver.recover()
     assert site.ids_there() == [1]
     committer.abort([])
+
+
+@pytest.mark.nightly
+def test_markers_outlive_compaction(site: Site) -> None:
+    """Old ones go and the newest stays: an epoch that comes again then, or a new ledger, is known."""
+    site.create(
+        site.markers,
+        16,
+        cleanup_policy="compact",
+        segment_ms="100",
+        min_cleanable_dirty_ratio="0.01",
+        max_compaction_lag_ms="1000",
+    )
+    for number in range(60):
+        site.run(number, rows(number))
+        if number > 5 and len(site.read(site.markers)) < number:
+            break
+        time.sleep(1)
+    assert len(site.read(site.markers)) < number + 1, "nothing was compacted"
+    ledger = site.tiers().open_ledger("uid-u")
+    last = ledger.read(number)
+    assert last is not None
+    (epoch,) = last.committables.decode(site.tiers().committable_codec)
+    assert site.tiers().create_committer().commit([epoch]) == []
+    assert site.ids_there() == list(range(number + 1))
