@@ -161,3 +161,18 @@ def test_a_file_is_no_larger_than_a_transaction_can_be(site: Site, monkeypatch: 
     site.run(0, *[rows(*range(first, first + 10)) for first in range(0, 50, 10)])
     assert len(epoch_of(site).files) == 5
     assert site.ids_there() == list(range(50))
+
+
+@pytest.mark.parametrize(
+    "extra", [{}, {"timestamp": pa.array([datetime.now(UTC)] * 5000)}], ids=["plain", "times"]
+)
+def test_more_rows_than_may_be_on_their_way(site: Site, times: int) -> None:
+    """They wait for room, in their order, and none is left out or sent twice."""
+    own = site.beside(partitions=1)
+    keys = [str(one) for one in range(5000)]
+    extra = {"timestamp": pa.array([datetime.now(UTC)] * times)} if times else {}
+    batch = of_value(*(one.encode() for one in keys), key=pa.array(keys), **extra)
+    own.run(0, batch, client={"queue.buffering.max.messages": 100})
+    assert [(message.key(), message.value()) for message in own.read()] == [
+        (one.encode(), one.encode()) for one in keys
+    ]

@@ -18,7 +18,8 @@ from tests.sinks.kafka.site import Site
 
 Drive = Callable[[Run], str]
 FEW, MANY = 1, 30  # kills of each test and kind; there are four of these
-KILLS = pytest.mark.parametrize("kills", [FEW, pytest.param(MANY, marks=pytest.mark.nightly)])
+_NIGHTLY = [pytest.mark.nightly, pytest.mark.timeout(600 + 60 * MANY)]
+KILLS = pytest.mark.parametrize("kills", [FEW, pytest.param(MANY, marks=_NIGHTLY)])
 #: How many bytes a transaction has: all files of an epoch go with one, or each with its own.
 KINDS = {"an epoch at once": 1 << 20, "file by file": 1}
 SIDES = ("before", "after", "during")
