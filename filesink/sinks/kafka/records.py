@@ -1,8 +1,8 @@
 """Staged rows as records of a producer, in their order.
 
 The client takes records one by one, so here is a loop over rows, which the interpreter runs by itself unless
-rows have headers or times. (The client's ``produce_batch`` wants a dictionary for each, which takes longer, and
-knows neither headers nor times.)
+rows have headers or times. (The client's ``produce_batch`` wants a dictionary for each, which takes longer,
+and knows neither headers nor times.)
 """
 
 from __future__ import annotations
