@@ -1,7 +1,7 @@
 r"""How fast are sinks other than that of files? PostgreSQL against ``psql \copy`` of the same rows.
 
 What ``CollectSink`` hands to a program is in ``collect``, a thousand tables are in ``many_tables``, letters
-of other threads in ``letters``, a topic of Kafka in ``kafka_topic``.
+of other threads in ``letters``, a topic of Kafka in ``spark_kafka``.
 
 The server is started for it, on the loopback interface, with its own defaults but for prepared
 transactions. ``psql`` copies a CSV file that lies there, over one connection, into a table that is
@@ -27,11 +27,11 @@ from pyspark.sql import SparkSession
 
 from collect import compare_collect
 from filesink import PostgresSink, PostgresTable
-from kafka_topic import PACKAGE, compare_kafka
 from letters import compare_letters
 from many_tables import compare_tables
 from paired import Contender, compare, options, seconds
 from sessions import start_spark
+from spark_kafka import compare_kafka, spark_jars
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
@@ -103,7 +103,7 @@ def main() -> None:
     wanted = {arguments.only} if arguments.only else set(_PARTS)
     if "letters" in wanted:
         compare_letters(arguments.rounds)
-    spark = start_spark(**({"spark.jars.packages": PACKAGE} if "kafka" in wanted else {}))
+    spark = start_spark(**({"spark_jars": spark_jars()} if "kafka" in wanted else {}))
     if "collect" in wanted:
         compare_collect(spark, arguments.rows, arguments.rounds)
     if "tables" in wanted:
@@ -111,7 +111,7 @@ def main() -> None:
     if "postgres" in wanted:
         _compare_postgres(spark, arguments)
     if "kafka" in wanted:
-        compare_kafka(spark, arguments.rows, arguments.rounds)
+        compare_kafka(spark, rows=arguments.rows, rounds=arguments.rounds)
     spark.stop()
 
 

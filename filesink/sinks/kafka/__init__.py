@@ -6,6 +6,6 @@
 Only the process that began a transaction of Kafka can end it. So nothing is sent before the decision, and no
 transaction is open while anybody waits for it.
 
-Only ``client`` and the modules that take what it makes import confluent_kafka; ``sink``, ``settings``,
+Only ``cluster`` and the modules that take what it makes import confluent_kafka; ``sink``, ``settings``,
 ``writer`` and what they need do not, so that ``filesink`` is imported without it.
 """

@@ -10,7 +10,8 @@ from filesink.durations import has_passed
 from filesink.errors import ConfigError, DataError, IdentityError, StagedDataLost
 from filesink.ports import Clock
 from filesink.sinks.kafka import markers
-from filesink.sinks.kafka.client import Connection
+from filesink.sinks.kafka.cluster.client import Connection
+from filesink.sinks.kafka.cluster.topics import Topic, look
 from filesink.sinks.kafka.committables import (
     OF_BATCH,
     Committable,
@@ -22,7 +23,6 @@ from filesink.sinks.kafka.committables import (
 from filesink.sinks.kafka.loads import TopicLoad, merged
 from filesink.sinks.kafka.preparing import check_markers
 from filesink.sinks.kafka.settings import KafkaCluster
-from filesink.sinks.kafka.topics import Topic, look
 from filesink.sinks.store_ledger import StoreLedger
 from filesink.storage.api import Store
 

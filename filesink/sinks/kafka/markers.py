@@ -30,7 +30,7 @@ from confluent_kafka.admin import AdminClient, OffsetSpec
 
 from filesink.errors import CommitConflictError, StateCorruptError
 from filesink.framing import check_field, from_json, to_json
-from filesink.sinks.kafka.client import TIMEOUT, Connection, committed_reader
+from filesink.sinks.kafka.cluster.client import TIMEOUT, Connection, committed_reader
 from filesink.sinks.kafka.committables import EpochFiles
 
 PARTITIONS = 16  # of the topic, at least; others stay empty

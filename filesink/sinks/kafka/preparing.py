@@ -8,11 +8,11 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from filesink.errors import ConfigError
 from filesink.ports import Clock
 from filesink.retry import Backoff
-from filesink.sinks.kafka.answers import Heard, answering
-from filesink.sinks.kafka.client import TIMEOUT, Connection, transactional_producer
+from filesink.sinks.kafka.cluster.answers import Heard, answering
+from filesink.sinks.kafka.cluster.client import TIMEOUT, Connection, transactional_producer
+from filesink.sinks.kafka.cluster.topics import Topic, look
 from filesink.sinks.kafka.markers import PARTITIONS
 from filesink.sinks.kafka.settings import KafkaCluster
-from filesink.sinks.kafka.topics import Topic, look
 
 _PROBE = "filesink-probe"
 #: Small segments: what is not compacted yet is read at each start.

@@ -7,32 +7,26 @@ Rules:
 2. Whether a transaction was committed whose answer was lost is not guessed. The session is over; the next one
    asks the cluster.
 3. A transaction holds whole files, their rows in order, and at its end the marker.
-4. The client takes records one by one, so ``Records`` loops over rows, and does nothing else there. (Its
-   ``produce_batch`` wants a dictionary for each, which takes longer, and knows neither headers nor times.)
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
-from itertools import repeat
-from typing import Any
 
 import pyarrow as pa
-from confluent_kafka import KafkaException, Producer
+from confluent_kafka import KafkaException
 
 from filesink.errors import ConcurrentDriverError, StateError, StorageError
 from filesink.ports import Clock
 from filesink.sinks.kafka import markers
-from filesink.sinks.kafka.answers import Heard, answering
-from filesink.sinks.kafka.client import TIMEOUT, Connection, transactional_producer
+from filesink.sinks.kafka.cluster.answers import Heard, answering
+from filesink.sinks.kafka.cluster.client import TIMEOUT, Connection, transactional_producer
+from filesink.sinks.kafka.cluster.topics import look
 from filesink.sinks.kafka.committables import EpochFiles
+from filesink.sinks.kafka.records import Records
 from filesink.sinks.kafka.settings import KafkaCluster
-from filesink.sinks.kafka.topics import look
 
-_ANY = -1  # the partitioner chooses
-_NOW = 0  # no time of its own
-_PAUSE = 0.05  # seconds, for the queue to become shorter
 _ABORT_WITHIN = 5.0  # seconds; the cluster ends it by itself, later
 
 
@@ -55,13 +49,13 @@ class Session:
         self._heard = Heard()
         self.name = epoch.name
         self.batch_bytes = epoch.batch_bytes
+        connection = Connection(cluster, clock)
+        _check_topics(connection, epoch)
         self._producer = transactional_producer(
             cluster, epoch.name, batch_bytes=epoch.batch_bytes, heard=self._heard
         )
         with answering("begin transactions", self._heard, self._producer):
             self._producer.init_transactions(2 * TIMEOUT)
-        connection = Connection(cluster, clock)
-        _check_markers(connection, epoch)
         self._marker = markers.newest(connection, epoch.markers, epoch.name)
 
     def done_of(self, epoch: EpochFiles) -> int:
@@ -119,72 +113,11 @@ class Session:
         self._producer.commit_transaction(max(1.0, (self._until_ms - self._clock.now_ms()) / 1000))
 
     def _abandon(self) -> None:
-        """Readers wait for the end of a transaction, so it is not left to the cluster."""
+        """Readers wait for the end of a transaction, so it is not left to the cluster if possible."""
         with suppress(KafkaException):  # it was not open, or the next session ends it
             self._producer.abort_transaction(_ABORT_WITHIN)
         with suppress(KafkaException):
             self._producer.purge()
-
-
-class Records:
-    """Hands rows to a producer; waits where too many are on their way.
-
-    Args:
-        producer: in a transaction.
-        topic: of all rows; ``""`` if each names its own.
-        in_time: called while it waits; raises to give up.
-    """
-
-    def __init__(self, producer: Producer, topic: str, *, in_time: Callable[[], None]) -> None:
-        self._producer = producer
-        self._topic = topic
-        self._in_time = in_time
-
-    def send(self, batch: pa.RecordBatch) -> None:
-        """Send the rows of ``batch``. Raises ``KafkaException``."""
-        produce = self._producer.produce
-        topics = repeat(self._topic) if self._topic else _column(batch, "topic", None)
-        values, keys = _column(batch, "value", None), _column(batch, "key", None)
-        rows = zip(topics, values, keys, _column(batch, "partition", _ANY), _extras(batch), strict=False)
-        for topic, value, key, partition, extra in rows:
-            try:
-                produce(topic, value, key, partition, **extra)
-            except BufferError:
-                self.send_one(topic, value, key, partition, **extra)
-
-    def send_one(
-        self, topic: str, value: bytes | None, key: bytes | None, partition: int, **extra: Any
-    ) -> None:
-        """Send one record, as soon as there is room."""
-        while True:
-            try:
-                self._producer.produce(topic, value, key, partition, **extra)
-            except BufferError:
-                self._in_time()
-                self._producer.poll(_PAUSE)
-            else:
-                return
-
-
-def _column(batch: pa.RecordBatch, name: str, otherwise: int | None) -> Iterable[Any]:
-    """The values of a column, with ``otherwise`` for nulls; the same for all rows if there is no column."""
-    place = batch.schema.get_field_index(name)
-    if place < 0:
-        return repeat(otherwise)
-    column: Any = batch.column(place)
-    values: list[Any] = (column if otherwise is None else column.fill_null(otherwise)).to_pylist()
-    return values
-
-
-def _extras(batch: pa.RecordBatch) -> Iterable[dict[str, Any]]:
-    """What few rows have."""
-    if not {"timestamp", "headers"} & set(batch.schema.names):
-        return repeat({})
-    times, headers = _column(batch, "timestamp", _NOW), _column(batch, "headers", None)
-    return (
-        {"timestamp": time, "headers": [tuple(pair.values()) for pair in pairs or ()]}
-        for time, pairs in zip(times, headers, strict=False)
-    )
 
 
 class _Late(Exception):  # noqa: N818 - ends a block, nobody else sees it
@@ -199,13 +132,21 @@ def _too_slow(epoch: EpochFiles) -> StorageError:
     )
 
 
-def _check_markers(connection: Connection, epoch: EpochFiles) -> None:
-    found = connection.ask("look at the topic of markers", lambda admin: look(admin, [epoch.markers]))
-    topic = found.get(epoch.markers)
-    if topic is None or topic.id != epoch.markers_id:
+def _check_topics(connection: Connection, epoch: EpochFiles) -> None:
+    """Of a topic that has gone the client would only learn when its patience is over."""
+    names = [name for name in (epoch.markers, epoch.topic) if name]
+    found = connection.ask("look at topics", lambda admin: look(admin, names))
+    markers_now = found.get(epoch.markers)
+    if markers_now is None or markers_now.id != epoch.markers_id:
         raise StateError(
-            f"the topic of markers '{epoch.markers}' is {'not there' if topic is None else 'another one'} "
+            f"the topic of markers '{epoch.markers}' is {'another one' if markers_now else 'not there'} "
             f"since {epoch} was decided, so nobody knows whether its rows are in Kafka. Nothing was sent. "
             "Bring the topic back; or see which rows are there, and begin anew with another uid",
             code="KAFKA_MARKERS",
+        )
+    if epoch.topic and epoch.topic not in found:
+        raise StorageError(
+            f"topic '{epoch.topic}' has gone since {epoch} was decided, or its user may not see it any more. "
+            "Create it; nothing was lost",
+            code="KAFKA_TOPIC",
         )

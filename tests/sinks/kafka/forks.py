@@ -17,7 +17,7 @@ from filesink import FilesinkError, KafkaCluster, StoreLedger
 from filesink.commit.epoch import EpochLoop
 from filesink.commit.replay import EpochOptions
 from filesink.ports import Ports, SerialRunner
-from filesink.sinks.kafka import client
+from filesink.sinks.kafka.cluster import client
 from filesink.sinks.kafka.tiers import KafkaTiers
 from filesink.storage.local.store import LocalStore
 from filesink.system import SystemClock, SystemIds

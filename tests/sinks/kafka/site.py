@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 import uuid
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-from confluent_kafka import Consumer, IsolationLevel, KafkaError, KafkaException, Message, TopicPartition
+from confluent_kafka import (
+    Consumer,
+    IsolationLevel,
+    KafkaError,
+    KafkaException,
+    Message,
+    TopicCollection,
+    TopicPartition,
+)
 from confluent_kafka.admin import (
     AdminClient,
     AlterConfigOpType,
@@ -27,20 +36,13 @@ from filesink.commit.epoch import EpochLoop
 from filesink.commit.replay import EpochOptions
 from filesink.ledger.record import BatchWrite
 from filesink.ports import Ports, SerialRunner
-from filesink.sinks.kafka.committables import Committable
+from filesink.sinks.kafka.committables import Committable, EpochFiles
 from filesink.sinks.kafka.tiers import KafkaTiers
 from filesink.system import SystemClock, SystemIds
 from tests.fakes import FakeJob, micro_batch
 from tests.sinks.kafka.broker import Broker
 
 _PATIENCE = 2_400  # looks of 0.05 s
-#: What a broker says that has just been started, until it knows all that its clients know.
-_PASSING = frozenset(
-    {
-        *(KafkaError.UNKNOWN_LEADER_EPOCH, KafkaError.FENCED_LEADER_EPOCH, KafkaError.LEADER_NOT_AVAILABLE),
-        KafkaError.NOT_LEADER_FOR_PARTITION,
-    }
-)
 SCHEMA = pa.schema([("key", pa.string()), ("value", pa.string())])
 
 
@@ -79,7 +81,11 @@ class Site:
         settings = {key.replace("_", "."): value for key, value in config.items()}
         topic = NewTopic(name, num_partitions=partitions, replication_factor=1, config=settings)
         self.admin.create_topics([topic])[name].result()
-        self._wait_until(lambda: self._is_led(name, partitions), f"{name} is there")
+        for _ in range(_PATIENCE):  # the broker hears of it a moment after the controller
+            with contextlib.suppress(KafkaException):
+                self.admin.describe_topics(TopicCollection([name]))[name].result()
+                return
+            time.sleep(0.05)
 
     def alter(self, name: str, **config: str) -> None:
         """Change the configuration of a topic."""
@@ -93,21 +99,6 @@ class Site:
     def delete(self, name: str) -> None:
         """Delete a topic."""
         self.admin.delete_topics([name])[name].result()
-        self._wait_until(lambda: name not in self.admin.list_topics().topics, f"{name} is gone")
-
-    def _is_led(self, name: str, partitions: int) -> bool:
-        """Whether each partition has somebody to write to."""
-        found = self.admin.list_topics().topics.get(name)
-        led = [] if found is None else [one for one in found.partitions.values() if one.leader >= 0]
-        return len(led) == partitions
-
-    def _wait_until(self, is_so: Callable[[], bool], what: str) -> None:
-        """Brokers hear of topics a little later than the controller answers."""
-        for _ in range(_PATIENCE):
-            if is_so():
-                return
-            time.sleep(0.05)
-        raise AssertionError(f"not in time: {what}")
 
     @property
     def markers(self) -> str:
@@ -116,7 +107,14 @@ class Site:
 
     def read(self, name: str | None = None) -> list[Message]:
         """All records of a topic that are committed, by partitions; waits for transactions that are open."""
-        topic = name or self.name
+        found = self._committed(name or self.name)
+        return sorted(found, key=lambda one: (one.partition() or 0, one.offset() or 0))
+
+    def count(self) -> int:
+        """How many records are committed."""
+        return sum(1 for _ in self._committed(self.name))
+
+    def _committed(self, topic: str) -> Iterator[Message]:
         consumer = Consumer(
             {
                 "bootstrap.servers": self.broker.servers,
@@ -129,12 +127,16 @@ class Site:
                 "log_level": 0,
             }
         )
-        try:
-            return _read(consumer, topic, self.ends(topic))
-        finally:
-            consumer.close()
+        with contextlib.closing(consumer):
+            yield from _read(consumer, topic, self.ends(topic))
 
-    def keys(self) -> list[int]:
+    def empty(self, partitions: int) -> None:
+        """Make the topic anew."""
+        self.delete(self.name)
+        self.name = f"t-{uuid.uuid4().hex[:12]}"
+        self.create(self.name, partitions)
+
+    def ids_there(self) -> list[int]:
         """The ids of all committed rows, sorted; twice if they are there twice."""
         return sorted(int(message.key()) for message in self.read())
 
@@ -145,20 +147,17 @@ class Site:
 
     def ends(self, topic: str) -> dict[int, int]:
         """Where each partition that is not empty ends, open transactions included."""
+        for _ in range(_PATIENCE):
+            with contextlib.suppress(KafkaException):  # of a broker that has just been started again
+                return self._ends(topic)
+            time.sleep(0.05)
+        return self._ends(topic)
+
+    def _ends(self, topic: str) -> dict[int, int]:
         found = self.admin.list_topics(topic).topics[topic].partitions
         asked = {TopicPartition(topic, one): OffsetSpec.latest() for one in found}
-        numbers: dict[int, int] = {}
-
-        def is_told() -> bool:
-            told = self.admin.list_offsets(asked, isolation_level=IsolationLevel.READ_UNCOMMITTED)
-            try:
-                numbers.update({place.partition: future.result().offset for place, future in told.items()})
-            except KafkaException as error:
-                if error.args[0].code() not in _PASSING:
-                    raise
-            return len(numbers) == len(asked)
-
-        self._wait_until(is_told, f"ends of {topic}")
+        ends = self.admin.list_offsets(asked, isolation_level=IsolationLevel.READ_UNCOMMITTED)
+        numbers = {place.partition: future.result().offset for place, future in ends.items()}
         return {place: end for place, end in numbers.items() if end}
 
     def cluster(self, **options: Any) -> KafkaCluster:
@@ -213,25 +212,44 @@ class Site:
         return replace(self, name=f"t-{uuid.uuid4().hex[:12]}", **changes)
 
 
-def commit(site: Site, committables: Sequence[Committable]) -> list[Committable]:
-    """What a new committer leaves."""
-    return site.tiers().create_committer().commit(committables)
+def decided(site: Site, *batches: pa.RecordBatch) -> Any:
+    """An epoch that is decided, and whose driver died before it sent anything."""
+
+    class Died(BaseException):
+        pass
+
+    site.tiers().prepare(SCHEMA)
+    driver = site.driver()
+
+    def die(*_: Any) -> Any:
+        raise Died
+
+    driver._chain.publisher._committer.commit = die
+    with contextlib.suppress(Died):
+        driver.run(micro_batch(0), site.job(*batches))
+    return site.driver()
 
 
-def _read(consumer: Consumer, topic: str, ends: dict[int, int]) -> list[Message]:
+def epoch_of(site: Site) -> EpochFiles:
+    """What is decided."""
+    ledger = site.tiers().open_ledger("uid-u")
+    (epoch,) = ledger.read(0).committables.decode(site.tiers().committable_codec)  # type: ignore[union-attr]
+    assert isinstance(epoch, EpochFiles)
+    return epoch
+
+
+def _read(consumer: Consumer, topic: str, ends: dict[int, int]) -> Iterator[Message]:
     """What is before ``ends``."""
     consumer.assign([TopicPartition(topic, place, 0) for place in ends])
-    found: list[Message] = []
-    for _ in range(_PATIENCE):
-        for message in consumer.consume(10_000, timeout=0.05) if ends else ():
+    silent = 0
+    while ends:
+        messages = consumer.consume(10_000, timeout=0.05)
+        silent = 0 if messages else silent + 1
+        assert silent < _PATIENCE, f"{sorted(ends)} of {topic} have a transaction that does not end"
+        for message in messages:
             if message.error() is None:
-                found.append(message)
+                yield message
                 continue
-            assert message.error().code() in {KafkaError._PARTITION_EOF, *_PASSING}, message.error()
-            if message.error().code() != KafkaError._PARTITION_EOF:
-                continue
+            assert message.error().code() == KafkaError._PARTITION_EOF, message.error()
             if message.offset() >= ends.get(message.partition(), 0):
                 ends = {place: end for place, end in ends.items() if place != message.partition()}
-        if not ends:
-            return sorted(found, key=lambda one: (one.partition(), one.offset()))
-    raise AssertionError(f"partitions {sorted(ends)} of {topic} have a transaction that does not end")

@@ -1,9 +1,10 @@
-"""Bytes of what tasks report and what an epoch decides, and the markers that tell how much was sent."""
+"""Bytes of what tasks report and of what an epoch decides, and markers that tell how much was sent."""
 
 from __future__ import annotations
 
 import json
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,6 +18,8 @@ from filesink.sinks.kafka.markers import PARTITIONS, Marker, done_of, marker_aft
 from filesink.storage.staged import HiddenFile
 
 CODEC = CommittableCodec()
+GOLDEN = Path(__file__).resolve().parents[2] / "golden" / "kafka-committables-1.json"
+MARKER = GOLDEN.with_name("kafka-marker-1.json")
 SINK = "uid-u"
 
 
@@ -47,6 +50,16 @@ def test_there_and_back(value: Any) -> None:
     data = CODEC.encode([value])
     assert CODEC.decode(1, data) == [value]
     assert CODEC.encode(CODEC.decode(1, data)) == data
+
+
+def test_bytes_of_the_first_release() -> None:
+    """They are read for ever, and written the same: a decided epoch, and the marker that tells of it."""
+    data = GOLDEN.read_bytes()
+    assert CODEC.decode(1, data) == [ROWS, epoch()]
+    assert CODEC.encode([ROWS, epoch()]) == data
+    marker = MARKER.read_bytes()
+    assert Marker.from_bytes(marker) == marker_after(epoch(), 2)
+    assert marker_after(epoch(), 2).to_bytes() == marker
 
 
 def test_an_epoch_holds_no_value_of_a_row() -> None:

@@ -16,7 +16,8 @@ from tests.sinks.kafka.broker import Broker
 from tests.sinks.kafka.site import Site
 
 pytestmark = pytest.mark.slow
-KINDS: dict[str, dict[str, Any]] = {"an epoch at once": {}, "file by file": {"transaction_bytes": 1}}
+KINDS: dict[str, dict[str, Any]] = {"file by file": {"transaction_bytes": 1}, "an epoch at once": {}}
+OFTEN, RARELY = KINDS
 
 
 @dataclass
@@ -38,6 +39,6 @@ class KafkaSite(SinkSite):
 
 
 class TestKafkaSink(ExactlyOnceSinkContract):
-    @pytest.fixture(params=KINDS)
+    @pytest.fixture(params=[OFTEN, pytest.param(RARELY, marks=pytest.mark.nightly)])
     def site(self, request: pytest.FixtureRequest, kafka: Broker, tmp_path: Path) -> SinkSite:
         return KafkaSite(Site(kafka, tmp_path, options=KINDS[request.param]))

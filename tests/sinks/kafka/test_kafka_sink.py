@@ -3,28 +3,17 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pytest
 
 from filesink import (
-    CommitConflictError,
-    ConcurrentDriverError,
     ConfigError,
     DataError,
-    FilesinkError,
-    IdentityError,
-    StagedDataLost,
 )
-from filesink.errors import StateError
-from filesink.sinks.kafka import client, markers, session, writer
-from filesink.sinks.kafka.answers import Heard
-from filesink.sinks.kafka.committables import EpochFiles
-from filesink.sinks.kafka.session import Records
-from tests.fakes import micro_batch
-from tests.sinks.kafka.site import SCHEMA, Site, rows
+from filesink.sinks.kafka import writer
+from tests.sinks.kafka.site import Site, epoch_of, rows
 from tests.sinks.kafka.test_columns import HEADERS
 
 pytestmark = pytest.mark.slow
@@ -36,7 +25,7 @@ def of_value(*values: bytes | None, **columns: Any) -> pa.RecordBatch:
 
 
 def test_all_that_a_record_has(site: Site) -> None:
-    """Key, value, partition, headers in their order and twice the same, a time of its own, and nulls."""
+    """Key, value, partition, headers in their order and twice the same, a time of its own; nulls."""
     when = datetime.now(UTC).replace(microsecond=123_000) - timedelta(days=1)
     batch = of_value(
         b"\0\xff",
@@ -132,7 +121,7 @@ def test_rows_that_a_topic_does_not_take(
     assert own.read() == []
     assert own.staged() == []
     own.run(0, rows(1))
-    assert own.keys() == [1]
+    assert own.ids_there() == [1]
 
 
 def test_what_is_not_refused_goes_in(site: Site) -> None:
@@ -152,193 +141,6 @@ def test_a_topic_that_is_not_there(site: Site) -> None:
     assert "secret" not in site.admin.list_topics().topics
 
 
-def decided(site: Site, *batches: pa.RecordBatch) -> Any:
-    """An epoch that is decided, and whose driver died before it sent anything."""
-
-    class Died(BaseException):
-        pass
-
-    site.tiers().prepare(SCHEMA)
-    driver = site.driver()
-
-    def die(*_: Any) -> Any:
-        raise Died
-
-    driver._chain.publisher._committer.commit = die
-    with pytest.raises(Died):
-        driver.run(micro_batch(0), site.job(*batches))
-    return site.driver()
-
-
-def epoch_of(site: Site) -> EpochFiles:
-    """What is decided."""
-    ledger = site.tiers().open_ledger("uid-u")
-    (epoch,) = ledger.read(0).committables.decode(site.tiers().committable_codec)  # type: ignore[union-attr]
-    assert isinstance(epoch, EpochFiles)
-    return epoch
-
-
-def test_a_topic_that_has_changed_its_mind(site: Site) -> None:
-    """A decided epoch stays, the error says what to change, and then it goes in."""
-    driver = decided(site, of_value(b"x" * 5000, key=["1"]))
-    site.alter(site.name, max_message_bytes="1000")
-    with pytest.raises(FilesinkError) as error:
-        driver.recover()
-    assert error.value.code == "KAFKA_REFUSED"
-    assert site.read() == []
-    site.alter(site.name, max_message_bytes="10000")
-    site.driver().recover()
-    assert site.keys() == [1]
-    assert site.staged() == []
-
-
-def test_a_topic_that_has_gone(site: Site) -> None:
-    """As well."""
-    driver = decided(site, rows(1))
-    site.delete(site.name)
-    with pytest.raises(FilesinkError) as error:
-        driver.recover()
-    assert error.value.code in {"KAFKA_TOPIC", "RETRIES"}
-    site.create(site.name)
-    site.driver().recover()
-    assert site.keys() == [1]
-
-
-def test_staged_rows_that_are_lost(site: Site) -> None:
-    """Nothing of the epoch is sent, and nobody waits for a transaction that was begun."""
-    driver = decided(site, rows(1), rows(2))
-    lost = site.directory / "ledger" / epoch_of(site).files[1].staged.path
-    lost.unlink()
-    with pytest.raises(StagedDataLost):
-        driver.recover()
-    assert site.read() == []
-
-
-def test_staged_rows_that_are_damaged(site: Site) -> None:
-    """The same, though the file has kept its size and its times."""
-    driver = decided(site, rows(1), rows(2))
-    path = site.directory / "ledger" / epoch_of(site).files[1].staged.path
-    before = path.stat()
-    path.write_bytes(b"\xff" * before.st_size)
-    import os
-
-    os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
-    with pytest.raises(StagedDataLost):
-        driver.recover()
-    assert site.read() == []
-
-
-def test_a_driver_that_was_taken_for_dead(site: Site) -> None:
-    """It is fenced off, whatever it was about to do, and its rows are there once."""
-    driver = decided(site, rows(1))
-    epoch = epoch_of(site)
-    zombie = site.tiers().create_committer()
-    zombie_session = zombie._session_for(epoch)  # type: ignore[attr-defined]
-    driver.recover()
-    with pytest.raises(ConcurrentDriverError) as error:
-        zombie_session.send(epoch, 1, [rows(1)])
-    assert error.value.code == "KAFKA_FENCED"
-    assert site.keys() == [1]
-
-
-def test_a_transaction_that_takes_too_long(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The cluster ends it; it is tried again, and its rows are there once."""
-    import time
-
-    slow = iter([True])
-    send = Records.send
-
-    def sending(records: Records, batch: pa.RecordBatch) -> None:
-        send(records, batch)
-        if next(slow, False):
-            time.sleep(4)  # longer than the time-out, and than the cluster takes to notice
-
-    monkeypatch.setattr(Records, "send", sending)
-    site.run(0, rows(1), transaction_timeout="1 s")
-    assert next(slow, None) is None
-    assert site.keys() == [1]
-
-
-def test_an_epoch_that_comes_to_the_committer_again(site: Site) -> None:
-    """From another process, after its files are gone: its marker says that there is nothing to do."""
-    site.run(0, rows(1), rows(2))
-    for _ in range(2):
-        assert site.tiers().create_committer().commit([epoch_of(site)]) == []
-    assert site.keys() == [1, 2]
-
-
-def test_a_ledger_that_was_begun_anew(site: Site, tmp_path: Path) -> None:
-    """Under the same uid it would send epochs again that are there; it is refused before a task runs."""
-    site.run(0, rows(1))
-    (tmp_path / "other").mkdir()
-    own = site.beside(directory=tmp_path / "other")
-    own.name, own.options = site.name, {"marker_topic": site.markers}
-    with pytest.raises(IdentityError) as error:
-        own.run(0, rows(1))
-    assert error.value.code == "KAFKA_EPOCH"
-    assert own.staged() == []
-    assert site.keys() == [1]
-
-
-def test_two_epochs_of_one_number(site: Site) -> None:
-    """Not even a committer takes one for the other."""
-    site.run(0, rows(1))
-    epoch = epoch_of(site)
-    from dataclasses import replace
-
-    other = replace(epoch, files=(*epoch.files, *epoch.files))
-    with pytest.raises(CommitConflictError):
-        site.tiers().create_committer().commit([other])
-
-
-def test_markers_that_somebody_has_deleted(site: Site) -> None:
-    """Nobody knows whether a decided epoch is there: it is said, and nothing is sent on a guess."""
-    driver = decided(site, rows(1))
-    site.delete(site.markers)
-    site.create(site.markers, 16, cleanup_policy="compact")
-    with pytest.raises(StateError) as error:
-        driver.recover()
-    assert error.value.code == "KAFKA_MARKERS"
-    assert site.read() == []
-
-
-def test_a_transaction_of_another_sink(site: Site) -> None:
-    """That is open in the same partition of markers, before ours: what we know is not what is before it."""
-    site.run(0, rows(1))
-    epoch = epoch_of(site)
-    other = client.transactional_producer(site.cluster(), "other", batch_bytes=1000, heard=Heard())
-    other.init_transactions()
-    other.begin_transaction()
-    other.produce(site.markers, b"", b"other", partition=markers.partition_of(epoch.name))
-    other.flush()
-    site.admin.poll(0)
-    connection = client.Connection(site.cluster(), site.clock)
-    site.driver()  # a driver starts meanwhile
-    import threading
-
-    threading.Timer(2.0, other.abort_transaction).start()
-    found = markers.newest(connection, site.markers, epoch.name)
-    assert found is not None
-    assert found.done == 1
-
-
-def test_a_transaction_of_another_sink_that_does_not_end(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Is an error that passes."""
-    site.run(0, rows(1))
-    monkeypatch.setattr(markers, "_PATIENCE", 2)
-    monkeypatch.setattr("filesink.retry._LONGEST_MS", 0)
-    other = client.transactional_producer(site.cluster(), "other", batch_bytes=1000, heard=Heard())
-    other.init_transactions()
-    other.begin_transaction()
-    other.produce(site.markers, b"", b"other", partition=markers.partition_of(epoch_of(site).name))
-    other.flush()
-    committer = site.tiers().create_committer()
-    assert committer.commit([epoch_of(site)]) == [epoch_of(site)]
-    assert committer.failure is not None
-    assert committer.failure.code == "KAFKA_AWAY"
-    other.abort_transaction()
-
-
 def test_what_dead_attempts_have_left(site: Site) -> None:
     """A stream removes it at its next start; of batch writes it goes by hand, when it is old."""
     tiers = site.tiers()
@@ -350,7 +152,7 @@ def test_what_dead_attempts_have_left(site: Site) -> None:
     assert len(site.staged()) == 2
     site.run(0, rows(1))
     assert site.staged() == []
-    assert site.keys() == [1]
+    assert site.ids_there() == [1]
 
 
 def test_a_file_is_no_larger_than_a_transaction_can_be(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -358,22 +160,19 @@ def test_a_file_is_no_larger_than_a_transaction_can_be(site: Site, monkeypatch: 
     monkeypatch.setattr(writer, "_FILE_BYTES", 100)
     site.run(0, *[rows(*range(first, first + 10)) for first in range(0, 50, 10)])
     assert len(epoch_of(site).files) == 5
-    assert site.keys() == list(range(50))
+    assert site.ids_there() == list(range(50))
 
 
-def test_no_producer_is_left_behind(site: Site) -> None:
-    """A session that is over has no open transaction that readers would wait for."""
-    committer = site.tiers().create_committer()
-    driver = decided(site, rows(1))
-    broken = session.Session(site.cluster(), epoch_of(site), site.clock)
-
-    def batches() -> Any:
-        yield rows(1)
-        raise RuntimeError("the store broke")
-
-    with pytest.raises(RuntimeError):
-        broken.send(epoch_of(site), 1, batches())
-    assert site.read() == []  # at once, not after the time-out of the transaction
-    driver.recover()
-    assert site.keys() == [1]
-    committer.abort([])
+@pytest.mark.parametrize(
+    "extra", [{}, {"timestamp": pa.array([datetime.now(UTC)] * 5000)}], ids=["plain", "times"]
+)
+def test_more_rows_than_may_be_on_their_way(site: Site, times: int) -> None:
+    """They wait for room, in their order, and none is left out or sent twice."""
+    own = site.beside(partitions=1)
+    keys = [str(one) for one in range(5000)]
+    extra = {"timestamp": pa.array([datetime.now(UTC)] * times)} if times else {}
+    batch = of_value(*(one.encode() for one in keys), key=pa.array(keys), **extra)
+    own.run(0, batch, client={"queue.buffering.max.messages": 100})
+    assert [(message.key(), message.value()) for message in own.read()] == [
+        (one.encode(), one.encode()) for one in keys
+    ]

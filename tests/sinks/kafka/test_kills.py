@@ -17,14 +17,14 @@ from tests.sinks.kafka.forks import BATCHES, IN_BATCH, Run
 from tests.sinks.kafka.site import Site
 
 Drive = Callable[[Run], str]
-FEW, MANY = 1, 60  # kills of each test and kind; there are four of these
-NIGHTLY = pytest.mark.nightly
-KILLS = pytest.mark.parametrize("kills", [FEW, pytest.param(MANY, marks=NIGHTLY)])
+FEW, MANY = 1, 30  # kills of each test and kind; there are four of these
+_NIGHTLY = [pytest.mark.nightly, pytest.mark.timeout(600 + 60 * MANY)]
+KILLS = pytest.mark.parametrize("kills", [FEW, pytest.param(MANY, marks=_NIGHTLY)])
 #: How many bytes a transaction has: all files of an epoch go with one, or each with its own.
 KINDS = {"an epoch at once": 1 << 20, "file by file": 1}
 SIDES = ("before", "after", "during")
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.parametrize("kind", KINDS)]
 
 
 @pytest.fixture(scope="module")
@@ -55,13 +55,11 @@ def fresh(site: Site) -> Site:
 
 def check(site: Site, kind: str, drive: Drive) -> None:
     """Every row is there once, and after one more epoch nothing is left of any attempt."""
-    assert site.keys() == list(range(BATCHES * IN_BATCH))
+    assert site.ids_there() == list(range(BATCHES * IN_BATCH))
     said = drive(run_of(site, kind, batches=BATCHES + 1))
     assert said.startswith("done"), said
-    assert site.keys() == list(range((BATCHES + 1) * IN_BATCH))
-    assert {message.value().decode() for message in site.read()} == {
-        f"v{one}" for one in range((BATCHES + 1) * IN_BATCH)
-    }
+    assert site.ids_there() == list(range((BATCHES + 1) * IN_BATCH))
+    assert {message.value().decode() for message in site.read()} == {f"v{one}" for one in site.ids_there()}
     assert site.staged() == []
 
 
@@ -78,7 +76,6 @@ def moments(site: Site, kind: str, drive: Drive, kills: int) -> Iterator[dict[st
 
 
 @KILLS
-@pytest.mark.parametrize("kind", KINDS)
 def test_a_driver_dies(site: Site, drive: Drive, kind: str, kills: int) -> None:
     """At any step, of a task or its own, and the next one at another. Its successor has other partitions."""
     for moment in moments(site, kind, drive, kills):
@@ -91,7 +88,6 @@ def test_a_driver_dies(site: Site, drive: Drive, kind: str, kills: int) -> None:
 
 
 @KILLS
-@pytest.mark.parametrize("kind", [pytest.param("an epoch at once", marks=NIGHTLY), "file by file"])
 def test_a_broker_dies(site: Site, drive: Drive, kind: str, kills: int) -> None:
     """At any step. The driver goes on when the broker is back, or fails and is started again."""
     broker: Broker = site.broker

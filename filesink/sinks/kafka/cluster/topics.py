@@ -9,7 +9,7 @@ from typing import Any
 from confluent_kafka import KafkaError, KafkaException, TopicCollection
 from confluent_kafka.admin import AclOperation, AdminClient, ConfigResource, ResourceType
 
-from filesink.sinks.kafka.client import TIMEOUT
+from filesink.sinks.kafka.cluster.client import TIMEOUT
 from filesink.sinks.kafka.loads import TopicLoad
 
 _FOR_EVER = 2**63 - 1

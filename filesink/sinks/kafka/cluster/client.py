@@ -16,7 +16,7 @@ from confluent_kafka.admin import AdminClient
 from filesink.errors import ConfigError, FilesinkError
 from filesink.ports import Clock
 from filesink.retry import Backoff
-from filesink.sinks.kafka.answers import Heard, meaning
+from filesink.sinks.kafka.cluster.answers import Heard, meaning
 from filesink.sinks.kafka.settings import KafkaCluster
 
 R = TypeVar("R")
