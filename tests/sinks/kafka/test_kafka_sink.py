@@ -163,9 +163,7 @@ def test_a_file_is_no_larger_than_a_transaction_can_be(site: Site, monkeypatch: 
     assert site.ids_there() == list(range(50))
 
 
-@pytest.mark.parametrize(
-    "extra", [{}, {"timestamp": pa.array([datetime.now(UTC)] * 5000)}], ids=["plain", "times"]
-)
+@pytest.mark.parametrize("times", [0, 5000], ids=["plain", "times"])
 def test_more_rows_than_may_be_on_their_way(site: Site, times: int) -> None:
     """They wait for room, in their order, and none is left out or sent twice."""
     own = site.beside(partitions=1)
