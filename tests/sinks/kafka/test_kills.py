@@ -17,14 +17,13 @@ from tests.sinks.kafka.forks import BATCHES, IN_BATCH, Run
 from tests.sinks.kafka.site import Site
 
 Drive = Callable[[Run], str]
-FEW, MANY = 1, 30  # kills of each test and kind; there are four of these
-_NIGHTLY = [pytest.mark.nightly, pytest.mark.timeout(600 + 60 * MANY)]
-KILLS = pytest.mark.parametrize("kills", [FEW, pytest.param(MANY, marks=_NIGHTLY)])
+DRIVERS, BROKERS = 80, 30  # that die in a night, for each kind; with a driver dies the next one, too
+_NIGHTLY = [pytest.mark.nightly, pytest.mark.timeout(600 + 60 * DRIVERS)]
 #: How many bytes a transaction has: all files of an epoch go with one, or each with its own.
 KINDS = {"an epoch at once": 1 << 20, "file by file": 1}
 SIDES = ("before", "after", "during")
 
-pytestmark = [pytest.mark.slow, pytest.mark.parametrize("kind", KINDS)]
+pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(scope="module")
@@ -75,7 +74,8 @@ def moments(site: Site, kind: str, drive: Drive, kills: int) -> Iterator[dict[st
         yield {"die_at": at, "side": chance.choice(SIDES), "delay": chance.random() ** 2 / 20}
 
 
-@KILLS
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kills", [1, pytest.param(DRIVERS, marks=_NIGHTLY)])
 def test_a_driver_dies(site: Site, drive: Drive, kind: str, kills: int) -> None:
     """At any step, of a task or its own, and the next one at another. Its successor has other partitions."""
     for moment in moments(site, kind, drive, kills):
@@ -87,7 +87,10 @@ def test_a_driver_dies(site: Site, drive: Drive, kind: str, kills: int) -> None:
         check(own, kind, drive)
 
 
-@KILLS
+@pytest.mark.parametrize(
+    ("kind", "kills"),
+    [("file by file", 1), *(pytest.param(kind, BROKERS, marks=_NIGHTLY) for kind in KINDS)],
+)
 def test_a_broker_dies(site: Site, drive: Drive, kind: str, kills: int) -> None:
     """At any step. The driver goes on when the broker is back, or fails and is started again."""
     broker: Broker = site.broker

@@ -65,19 +65,13 @@ def test_transactions_longer_than_the_brokers_allow(site: Site) -> None:
     assert (type(error), error.code) == (ConfigError, "KAFKA_TIMEOUT")
 
 
-@pytest.mark.parametrize(
-    ("option", "named"),
-    [
-        ("sasl.pasword", "sasl.pasword"),
-        ("linger.ms", "queue.buffering.max.ms"),  # what librdkafka calls it
-        ("security.protocol", "security.protocol"),
-    ],
-)
-def test_options_that_are_none(site: Site, option: str, named: str) -> None:
-    """They are named, without their values, though the client repeats those."""
+# The client has another name for the second.
+@pytest.mark.parametrize("option", ["sasl.pasword", "linger.ms", "security.protocol"])
+def test_options_that_are_none(site: Site, option: str) -> None:
+    """They are named as the user has, without their values, though the client repeats those."""
     error = refused(site, client={option: "hunter2"})
     assert (type(error), error.code) == (ConfigError, "KAFKA_OPTION")
-    assert repr(named) in error.message
+    assert repr(option) in error.message
     assert "hunter2" not in str(error)
     assert error.__cause__ is None
     assert error.__suppress_context__ or error.__context__ is None
