@@ -23,6 +23,7 @@ _SERVERS = frozenset(
 #: Files that start the same server, which takes half a minute: they run in one process, one after the other.
 _TOGETHER = {
     "tests/metastore/": "a Hive metastore",
+    "tests/sinks/kafka/": "a broker of Kafka",
     "tests/storage/test_hdfs.py": "an HDFS cluster",
     "tests/spark/test_other_stores.py": "an HDFS cluster",
 }
