@@ -17,10 +17,13 @@ if TYPE_CHECKING:
 # The first example of a test pays for imports, and machines differ: no test fails by the clock.
 settings.register_profile("change", deadline=None, max_examples=25)
 #: Fixtures that start one.
-_SERVERS = frozenset({"azure_connection", "hdfs_cluster", "hive", "moto_server", "postgres", "rclone_server"})
+_SERVERS = frozenset(
+    {"azure_connection", "hdfs_cluster", "hive", "kafka", "moto_server", "postgres", "rclone_server"}
+)
 #: Files that start the same server, which takes half a minute: they run in one process, one after the other.
 _TOGETHER = {
     "tests/metastore/": "a Hive metastore",
+    "tests/sinks/kafka/": "a broker of Kafka",
     "tests/storage/test_hdfs.py": "an HDFS cluster",
     "tests/spark/test_other_stores.py": "an HDFS cluster",
 }
