@@ -23,6 +23,7 @@ from typing import Any
 
 from filesink.arguments import has_no_bytes
 from filesink.errors import ConfigError
+from filesink.inventory.chains import left_files
 from filesink.ledger.directory import COMPACTION, ledger_ids
 from filesink.ledger.identity import EXCLUSIVE
 from filesink.ledger.ledger import Ledger
@@ -115,10 +116,16 @@ def written(address: StoreAddress, bucket: object) -> Store:
 def current(store: Store, bucket: str | None) -> list[str]:
     """Paths of the visible files that are not superseded by another visible one, in order."""
     earlier = superseded(store)  # of these, the last ones may be removed while files are listed
+    replaced = _overwritten(store)
     seen = visible(store, None if bucket is None else [bucket.removesuffix("/")])
     there = {path for path, entry in seen if entry.kind is Kind.FILE}
     dropped = {file.path for file in (*earlier, *superseded(store)) if file.by in there}
-    return sorted(there - dropped)
+    return sorted(there - dropped - replaced - _overwritten(store))
+
+
+def _overwritten(store: Store) -> set[str]:
+    """What complete overwrites have replaced, and what stays for readers who hold a snapshot."""
+    return {file.path for file in left_files(Ledger(store, EXCLUSIVE, check=check_record))}
 
 
 def superseded(store: Store) -> list[SupersededFile]:

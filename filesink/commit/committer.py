@@ -8,7 +8,8 @@
 Rules:
 1. Any driver may continue where another one stopped, or is still at work. Each step looks whether it is done
    already, no final name is ever replaced, and a repeated call does nothing the second time.
-2. Nothing is removed before everything that replaces it is visible and durable.
+2. Nothing is removed before everything that replaces it is visible and durable. What has a grace is not
+   removed by the epoch that replaces it at all, but by a later one, or by ``parts.left_files``.
 3. If bytes are gone, nothing more of the epoch is published, so that the user can still choose. A driver that
    has completed the epoch before skips this check: ``stages.verify`` has just looked at all new files.
 """
@@ -17,6 +18,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
+from dataclasses import replace
 
 from filesink.api import SinkCommitter
 from filesink.errors import StorageError
@@ -75,6 +77,16 @@ class FileCommitter(SinkCommitter[Committable]):
     def may_wait(self, committable: Committable) -> bool:
         """Whether it is a replaced file: readers see its rows beside the new ones until it is gone."""
         return isinstance(committable, ReplacedFile)
+
+    def is_due(self, committable: Committable, now_ms: int) -> bool:
+        """Whether it is no replaced file that readers of a snapshot still have time for."""
+        return not isinstance(committable, ReplacedFile) or committable.is_due(now_ms)
+
+    def dated(self, committable: Committable, now_ms: int) -> Committable:
+        """See ``SinkCommitter.dated``; the clock of the driver counts."""
+        if not isinstance(committable, ReplacedFile) or not committable.grace_ms or committable.since_ms:
+            return committable
+        return replace(committable, since_ms=now_ms)
 
     def restore(self) -> None:
         """See ``SinkCommitter.restore``: no stage of this driver has verified those files."""

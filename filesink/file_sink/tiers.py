@@ -19,10 +19,12 @@ from filesink.commit.committer import FileCommitter
 from filesink.commit.delete_permission import RequireRemoval, check_removal
 from filesink.commit.layout_guard import Guarded, GuardLayout, OnOtherLayout
 from filesink.commit.replaced_files import ReplaceFiles
+from filesink.file_sink.left_files import LeftFiles
 from filesink.inventory import sweeping
 from filesink.inventory.folding import HISTORY_MS
 from filesink.inventory.noting import FileInventory
 from filesink.ledger.directory import twins
+from filesink.ledger.identity import EXCLUSIVE
 from filesink.ledger.ledger import Ledger
 from filesink.ledger.sweep import NOT_SWEPT, Chain, hidden_files, leftovers
 from filesink.metastore.announcements import Announced, AnnouncementCodec
@@ -79,6 +81,7 @@ class FileTiers(Sink[HeldFile, Committable, Announced]):
             ``recover(announce="skip")``.
         on_other_layout: what happens to an epoch whose files do not fit those that are there.
         history_ms: how long the inventory remembers epochs, and files that are gone.
+        reader_grace_ms: how long replaced files stay for readers who hold a snapshot.
     """
 
     address: Callable[[], Store]
@@ -90,6 +93,7 @@ class FileTiers(Sink[HeldFile, Committable, Announced]):
     skip: Callable[[str], object] | None = None
     on_other_layout: OnOtherLayout = OnOtherLayout.REFUSE
     history_ms: int = HISTORY_MS
+    reader_grace_ms: int = 0
     save_modes: ClassVar[Collection[SaveMode]] = tuple(SaveMode)
     writers_wait: ClassVar[bool] = False
 
@@ -127,7 +131,7 @@ class FileTiers(Sink[HeldFile, Committable, Announced]):
             names=plan.names,
             name_for=plan.assigner.name_for,
         )
-        replace = ReplaceFiles(self.address(), self.open_ledger, buckets=self.emptied)
+        replace = ReplaceFiles(self.address(), self.open_ledger, buckets=self.emptied, grace_ms=self.reader_grace_ms)
         first = [] if self.publishing is None else [CloseDuePartitions(self.publishing.commit)]
         able = RequireRemoval(self.address())
         last = (VerifyStage(self.address()), CountHeldRows(), self._guard())
@@ -154,6 +158,10 @@ class FileTiers(Sink[HeldFile, Committable, Announced]):
     def open_inventory(self, ports: Ports) -> FileInventory:
         """See ``Sink.open_inventory``: beside the ledgers."""
         return FileInventory(self.address(), ports, history_ms=self.history_ms)
+
+    def create_remover(self) -> Callable[[int], None]:
+        """See ``Sink.create_remover``; of what overwrites have replaced."""
+        return LeftFiles(self.address(), self.open_ledger(EXCLUSIVE)).remove_due
 
     def open_ledger(self, sink_id: str) -> Ledger:
         """See ``Sink.open_ledger``: below ``_filesink`` of the base path."""
