@@ -86,7 +86,7 @@ class FileCommitter(SinkCommitter[Committable]):
         """See ``SinkCommitter.dated``; the clock of the driver counts."""
         if not isinstance(committable, ReplacedFile) or not committable.grace_ms or committable.since_ms:
             return committable
-        return replace(committable, since_ms=now_ms)
+        return replace(committable, since_ms=max(1, now_ms))  # 0: not begun
 
     def restore(self) -> None:
         """See ``SinkCommitter.restore``: no stage of this driver has verified those files."""

@@ -131,7 +131,9 @@ class FileTiers(Sink[HeldFile, Committable, Announced]):
             names=plan.names,
             name_for=plan.assigner.name_for,
         )
-        replace = ReplaceFiles(self.address(), self.open_ledger, buckets=self.emptied, grace_ms=self.reader_grace_ms)
+        replace = ReplaceFiles(
+            self.address(), self.open_ledger, buckets=self.emptied, grace_ms=self.reader_grace_ms
+        )
         first = [] if self.publishing is None else [CloseDuePartitions(self.publishing.commit)]
         able = RequireRemoval(self.address())
         last = (VerifyStage(self.address()), CountHeldRows(), self._guard())

@@ -28,8 +28,9 @@ from filesink.sink_directory.site import Site
 from filesink.sink_directory.status import status_of
 from filesink.storage.faulty import Fault, Moment
 from filesink.storage.memory import MemoryFile
-from tests.fakes import World, micro_batch, records
+from tests.fakes import SettableClock, World, micro_batch, records
 
+NOW = 1_700_000_000_000
 GRACE = 3_600_000
 TEN_MINUTES = 600_000
 
@@ -41,7 +42,7 @@ class Crash(BaseException):
 @pytest.fixture
 def world():
     """Rows ``a`` and ``b`` in two buckets, below a base path whose overwrites have a grace."""
-    world = World(reader_grace_ms=GRACE)
+    world = World(reader_grace_ms=GRACE, clock=SettableClock(NOW))
     write(world, "append", "a", bucket="a")
     write(world, "append", "b", bucket="b")
     return world
@@ -352,7 +353,7 @@ def test_a_clock_that_was_far_ahead_keeps_nothing_for_ever(world):
 def test_a_crash_at_any_call_keeps_what_it_should(moment):
     """Nothing goes early, nothing comes back, and in the end nothing stays."""
     for number in range(1, 200):
-        world = World(reader_grace_ms=GRACE)
+        world = World(reader_grace_ms=GRACE, clock=SettableClock(NOW))
         write(world, "append", "old")
         left = [number]
 
