@@ -161,9 +161,11 @@ class Decision(Generic[S, C, A]):
     ) -> Prepared[S, C]:
         """What ``record`` commits, after the stages have adapted it to what ``taken`` has committed."""
         codec = self._sink.committable_codec
-        # What is carried along belongs to neither, so it is no conflict if both records have it.
+        # What is carried along belongs to neither, so it is no conflict if both records have it. It is told
+        # by its bytes: with a grace there may be thousands, and not every sink can hash its committables.
+        known = {codec.encode([one]) for one in carried}
         ours, *others = (
-            [one for one in found.committables.decode(codec) if one not in carried]
+            [one for one in found.committables.decode(codec) if codec.encode([one]) not in known]
             for found in (record, *taken)
         )
         prepared: Prepared[S, C] = Prepared(ours, {})

@@ -21,6 +21,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 
 from filesink.api import EpochContext, PreCommitStage, Prepared
 from filesink.errors import ConcurrentDriverError, ConfigError, RepeatedTxnError, SecurityError
+from filesink.inventory.chains import superseded
 from filesink.ledger.ledger import Ledger
 from filesink.ledger.sweep import visible
 from filesink.naming import is_data, name_of, parent
@@ -130,17 +131,19 @@ class ReplaceFiles(PreCommitStage[HeldFile, Committable]):
         """The files of the earlier write of this txn_id outside of the buckets ``whole``, which go anyway.
 
         Raises:
-            RepeatedTxnError: ``FILES_GONE``; some are not there, and their rows may be elsewhere.
+            RepeatedTxnError: ``FILES_GONE``; some are not there, and their rows may be elsewhere; or they are
+                there for readers alone.
         """
         parts = {
             name_of(file.target): file.bucket
             for file in epoch.supersedes
             if isinstance(file, PendingFile) and is_data(file.bucket) and file.bucket not in whole
         }
+        merged = superseded(self._store) if parts else {}
         found = [
             (path, entry)
             for path, entry in _new(epoch, _data(self._store, sorted(set(parts.values()))))
-            if name_of(path) in parts
+            if name_of(path) in parts and path not in merged
         ]
         _check_there(parts, {name_of(path) for path, _ in found})
         return found

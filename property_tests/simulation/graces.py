@@ -55,7 +55,7 @@ class Graces:
         """A file that readers saw has vanished: was its time over?"""
         chain = self._observer.chains.get("exclusive")
         newest = None if chain is None else chain.newest()
-        if newest is not None and name in newest.graces and newest.slot not in chain.complete:
+        if chain and newest and name in newest.graces and newest.slot not in chain.complete:
             self._fail(f"slot {newest.slot} removes {name}, which it is to keep")
         if name in self.until:
             if self._observer.inventory.is_live(name):

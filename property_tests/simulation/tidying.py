@@ -77,7 +77,6 @@ class Reader:
         if missing:
             self._history.world.fail(f"I17: row {min(missing)} is not in what compaction.files names")
 
-
     def _replaced(self) -> set[str]:
         """Rows that overwrites have replaced, and that who lists still sees."""
         observer = self._history.observer

@@ -268,6 +268,19 @@ def test_a_write_that_was_overwritten_cannot_be_replaced_while_its_files_are_kep
     assert raised.value.code == "FILES_GONE"
 
 
+def test_a_write_that_was_merged_cannot_be_replaced_while_its_files_stay(world):
+    """They are there for readers of ``compaction.files``, and the merged file has their rows, too."""
+    write(world, "append", "1", bucket="a", txn_id="t")
+    (record,) = [one for one in world.ledger("appends-u").history.newest_first() if one.cause.txn_id == "t"]
+    compact(world, GRACE)
+    _, cause = batch_write(SaveMode.APPEND, world.uid, "t", world.ids)
+    sink_id, cause = superseding(cause, record.nonce, world.ids)
+    with pytest.raises(RepeatedTxnError) as raised:
+        world.driver(sink_id).run(cause, world.job(records("2", bucket="a")))
+    assert raised.value.code == "FILES_GONE"
+    assert rows_at(world) == ["1", "a", "b"]
+
+
 def test_what_a_replaced_write_had_is_kept_as_well(world):
     """``on_repeated_txn="replace"`` is an overwrite of its files."""
     first = write(world, "append", "1", bucket="a", txn_id="t")
