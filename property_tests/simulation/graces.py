@@ -44,7 +44,7 @@ class Graces:
         for name, grace_ms in record.graces.items():
             if name not in times:
                 self._fail(f"slot {record.slot} does not say that it keeps {name}")
-            elif times[name] < noted_ms + grace_ms:
+            elif times[name] < noted_ms + grace_ms and self.clock_is_sound:
                 self._fail(f"slot {record.slot} keeps {name} for less than {grace_ms} ms")
         for name in times.keys() & self.until.keys():
             if times[name] != self.until[name] and name not in self._observer.replacements.edited:

@@ -184,7 +184,7 @@ def test_other_kinds_are_written_as_by_every_release():
 
 
 def test_what_is_kept_is_written_as_by_the_release_that_began_it():
-    """The grace in the record that replaces a file, since when in those after it; else the version goes up."""
+    """The grace in the record that replaces a file, and since when in those after it."""
     values = [
         ReplacedFile(path="a/x", size=1, version="v", grace_ms=3_600_000),
         ReplacedFile(path="a/x", size=1, version="v", grace_ms=3_600_000, since_ms=1_700_000_000_000),
