@@ -34,6 +34,8 @@ A = TypeVar("A")
 
 log = logging.getLogger("filesink")
 
+_LOOK_EVERY = 50  # epochs
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Epoch:
@@ -73,7 +75,7 @@ class Chain(Generic[S, C, A]):
         self._runner = NotedRunner(ports.runner)  # of the epoch at work
         self._options = options
         self._head: Head | None = None
-        self._fresh = options.history is History.NONE
+        self._fresh = self._is_of_a_run = options.history is History.NONE
         self._clean = False
         self._stuck: frozenset[int] = frozenset()  # slots of an open chain, half done when the epoch began
         self._known_run: str | None = None  # was not refused when it began
@@ -208,8 +210,7 @@ class Chain(Generic[S, C, A]):
         """Housekeeping of a complete epoch. A failure costs nothing but space, and is tried again."""
         if self._runner.used:
             losers = Losers.POSSIBLE
-        if self.ledger.sink_id != EXCLUSIVE:  # whose own epochs see to what is left
-            self._remove_due(self._ports.clock.now_ms())
+        self._see_to_others(record)
         try:
             self.ledger.folding.fold(newest=record.slot, keep=self._options.keep_batches)
             if record.files_of != record.sink_id:  # nobody else has left files with this tag
@@ -227,6 +228,14 @@ class Chain(Generic[S, C, A]):
         except StorageError as error:
             self._clean = False
             log.warning("sink %s: sweeping failed, the next epoch tries again: %s", record.sink_id, error)
+
+    def _see_to_others(self, record: EpochRecord) -> None:
+        """Remove what writes of another chain have left others time for; epochs of that chain do it anyway.
+
+        A driver that is made anew for each epoch of a run remembers no time, and looks now and then.
+        """
+        if self.ledger.sink_id != EXCLUSIVE and not (self._is_of_a_run and record.slot % _LOOK_EVERY):
+            self._remove_due(self._ports.clock.now_ms())
 
     def _unstick(self) -> None:
         """Complete what was half done before and still is. Its driver is dead, or slow: that does no harm."""

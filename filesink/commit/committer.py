@@ -19,11 +19,21 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import assert_never
 
 from filesink.api import SinkCommitter
-from filesink.errors import StorageError
+from filesink.errors import InternalError, StorageError
 from filesink.naming import parent
-from filesink.parts.committables import Committable, PendingFile, ReplacedFile, by_kind
+from filesink.parts.committables import (
+    Committable,
+    DiscardFile,
+    HeldFile,
+    PendingFile,
+    ReplacedFile,
+    SupersededFile,
+    UndoneFile,
+    Watermark,
+)
 from filesink.parts.lost import refuse_lost
 from filesink.parts.one_by_one import OneByOne
 from filesink.parts.part_file import Event, State, advance
@@ -133,3 +143,30 @@ class FileCommitter(SinkCommitter[Committable]):
                 file.path,
             )
         return True
+
+
+def by_kind(
+    committables: Sequence[Committable],
+) -> tuple[list[PendingFile], list[UndoneFile], list[DiscardFile], list[ReplacedFile]]:
+    """The committables for which a committer has something to do, by their kinds."""
+    pending: list[PendingFile] = []
+    undone: list[UndoneFile] = []
+    discards: list[DiscardFile] = []
+    replaced: list[ReplacedFile] = []
+    for committable in committables:
+        match committable:
+            case PendingFile():
+                pending.append(committable)
+            case UndoneFile():
+                undone.append(committable)
+            case DiscardFile():
+                discards.append(committable)
+            case ReplacedFile():
+                replaced.append(committable)
+            case SupersededFile() | Watermark():
+                pass
+            case HeldFile():
+                raise InternalError("a held file cannot be committed; please report this", code="HELD")
+            case _:
+                assert_never(committable)
+    return pending, undone, discards, replaced

@@ -33,6 +33,7 @@ from filesink.metastore.partition_commit import PartitionCommit
 from filesink.metastore.partition_committer import PartitionCommitter
 from filesink.metastore.policies import Site
 from filesink.metastore.skipping_committer import SkippingCommitter
+from filesink.metastore.tables.formats import format_by_extension
 from filesink.naming import parent
 from filesink.parts import file_format
 from filesink.parts.committables import Committable, CommittableCodec, HeldFile, HeldFileCodec, PendingFile
@@ -54,8 +55,6 @@ if TYPE_CHECKING:
     from filesink.ledger.record import EpochRecord
 
 log = logging.getLogger("filesink")
-
-_HIVE_FORMATS = {"parquet": "parquet", "orc": "orc", "avro": "avro", "json": "json", "txt": "textfile"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -124,20 +123,18 @@ class FileTiers(Sink[HeldFile, Committable, Announced]):
 
     def pre_commit_stages(self) -> Sequence[PreCommitStage[HeldFile, Committable]]:
         """Close what is due, merge, name what is replaced, verify every new file, count, guard the layout."""
-        plan = self.plan
+        plan, store = self.plan, self.address()
         files = SinkFiles(
             open_store=self.address,
             format=plan.format,
             names=plan.names,
             name_for=plan.assigner.name_for,
         )
-        replace = ReplaceFiles(
-            self.address(), self.open_ledger, buckets=self.emptied, grace_ms=self.reader_grace_ms
-        )
+        grace_ms = self.reader_grace_ms
+        replace = ReplaceFiles(store, self.open_ledger, buckets=self.emptied, grace_ms=grace_ms)
         first = [] if self.publishing is None else [CloseDuePartitions(self.publishing.commit)]
-        able = RequireRemoval(self.address())
-        last = (VerifyStage(self.address()), CountHeldRows(), self._guard())
-        return (able, *first, CloseParts(self.plan.policy), self._merging(files), replace, *last)
+        last = (VerifyStage(store), CountHeldRows(), self._guard())
+        return (RequireRemoval(store), *first, CloseParts(self.plan.policy), self._merging(files), replace, *last)
 
     def _guard(self) -> GuardLayout:
         in_path = self.plan.assigner.partition_columns()
@@ -253,7 +250,7 @@ class FileTiers(Sink[HeldFile, Committable, Announced]):
             base_path="" if self.publishing is None else self.publishing.base_path,
             partition_columns=partition_columns(self.plan.assigner),
             tables=self.plan.assigner if isinstance(self.plan.assigner, TableBucketAssigner) else None,
-            hive_format=_hive_format(code.extension),
+            hive_format=format_by_extension(code.extension),
             avro_schema=str(code.schema) if isinstance(code, AvroOptions) and code.schema else None,
         )
 
@@ -285,12 +282,6 @@ def _without(schema: pa.Schema, names: Collection[str]) -> pa.Schema:
     exact = set(names).intersection(schema.names)
     folded = {name.lower() for name in names if name not in exact}
     return pa.schema([one for one in schema if one.name not in exact and one.name.lower() not in folded])
-
-
-def _hive_format(extension: str) -> str | None:
-    """What Hive calls files that end like this; the ending of a codec may come before or after."""
-    endings = extension.split(".")
-    return next((_HIVE_FORMATS[ending] for ending in endings if ending in _HIVE_FORMATS), None)
 
 
 def check(record: EpochRecord, where: str) -> None:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
-from typing import Any, TypeVar, assert_never
+from typing import Any, TypeVar
 
 from filesink.durations import has_passed
 from filesink.errors import InternalError, StateCorruptError
@@ -167,33 +167,6 @@ _GRACES = ("grace_ms", "since_ms")
 #: A file that is replaced may have a name which is no UTF-8; what it may be else depends on the kind of file.
 _PATHS = frozenset({"path", "target", "by", "bucket"})
 _T = TypeVar("_T", bound=Committable)
-
-
-def by_kind(
-    committables: Sequence[Committable],
-) -> tuple[list[PendingFile], list[UndoneFile], list[DiscardFile], list[ReplacedFile]]:
-    """The committables for which a committer has something to do, by their kinds."""
-    pending: list[PendingFile] = []
-    undone: list[UndoneFile] = []
-    discards: list[DiscardFile] = []
-    replaced: list[ReplacedFile] = []
-    for committable in committables:
-        match committable:
-            case PendingFile():
-                pending.append(committable)
-            case UndoneFile():
-                undone.append(committable)
-            case DiscardFile():
-                discards.append(committable)
-            case ReplacedFile():
-                replaced.append(committable)
-            case SupersededFile() | Watermark():
-                pass
-            case HeldFile():
-                raise InternalError("a held file cannot be committed; please report this", code="HELD")
-            case _:
-                assert_never(committable)
-    return pending, undone, discards, replaced
 
 
 @dataclass(frozen=True, slots=True)
