@@ -9,7 +9,7 @@ Rules:
 1. Any driver may continue where another one stopped, or is still at work. Each step looks whether it is done
    already, no final name is ever replaced, and a repeated call does nothing the second time.
 2. Nothing is removed before everything that replaces it is visible and durable. What has a grace is not
-   removed by the epoch that replaces it at all, but by a later one, or by ``parts.left_files``.
+   removed by the epoch that replaces it at all, but by a later one, or by ``file_sink.left_files``.
 3. If bytes are gone, nothing more of the epoch is published, so that the user can still choose. A driver that
    has completed the epoch before skips this check: ``stages.verify`` has just looked at all new files.
 """

@@ -165,7 +165,7 @@ class Decision(Generic[S, C, A]):
         # by its bytes: with a grace there may be thousands, and not every sink can hash its committables.
         known = {codec.encode([one]) for one in carried}
         ours, *others = (
-            [one for one in found.committables.decode(codec) if codec.encode([one]) not in known]
+            [one for one in found.committables.decode(codec) if not known or codec.encode([one]) not in known]
             for found in (record, *taken)
         )
         prepared: Prepared[S, C] = Prepared(ours, {})

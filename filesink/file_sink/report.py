@@ -11,7 +11,7 @@ from filesink.buckets.table_paths import TablePath
 from filesink.commit.outcome import Outcome
 from filesink.ledger.record import MicroBatch
 from filesink.ledger.sweep import Leftover
-from filesink.naming import is_data, name_of
+from filesink.naming import is_data
 from filesink.parts.committables import Committable, PendingFile, ReplacedFile
 from filesink.parts.stages.held_rows import OPEN_ROWS, WAITING_ROWS
 from formats.sizes import size_text
@@ -182,9 +182,7 @@ class SweepPlan:
         return sum(leftover.size for leftover in self.files)
 
     def __repr__(self) -> str:
-        replaced = sum(name_of(leftover.path)[0] not in "._" for leftover in self.files)
-        more = f", {replaced} replaced" if replaced else ""
-        return f"<SweepPlan {len(self.files) - replaced} hidden files{more}, {size_text(self.bytes)}>"
+        return f"<SweepPlan {len(self.files)} files, {size_text(self.bytes)}>"
 
 
 def report_of(outcome: Outcome[Committable], *, tables: TablePath | None = None) -> EpochReport:

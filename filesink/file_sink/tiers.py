@@ -130,11 +130,10 @@ class FileTiers(Sink[HeldFile, Committable, Announced]):
             names=plan.names,
             name_for=plan.assigner.name_for,
         )
-        grace_ms = self.reader_grace_ms
-        replace = ReplaceFiles(store, self.open_ledger, buckets=self.emptied, grace_ms=grace_ms)
+        replace = ReplaceFiles(store, self.open_ledger, buckets=self.emptied, grace_ms=self.reader_grace_ms)
         first = [] if self.publishing is None else [CloseDuePartitions(self.publishing.commit)]
-        last = (VerifyStage(store), CountHeldRows(), self._guard())
-        return (RequireRemoval(store), *first, CloseParts(self.plan.policy), self._merging(files), replace, *last)
+        able, last = RequireRemoval(store), (VerifyStage(store), CountHeldRows(), self._guard())
+        return (able, *first, CloseParts(plan.policy), self._merging(files), replace, *last)
 
     def _guard(self) -> GuardLayout:
         in_path = self.plan.assigner.partition_columns()

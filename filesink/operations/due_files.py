@@ -17,26 +17,31 @@ class DueFiles:
     Args:
         store: where the files are.
         ledger: the chain of the writes that replace.
-        now_ms: the store's time, in milliseconds since 1970 UTC: a host whose clock is ahead would take from
-            readers what they were promised. Asked only if files are left.
     """
 
-    def __init__(self, store: Store, ledger: Ledger, *, now_ms: Callable[[], int]) -> None:
+    def __init__(self, store: Store, ledger: Ledger) -> None:
         self._store = store
         self._ledger = ledger
-        self._now_ms = now_ms
 
-    def plan(self) -> Sequence[Leftover]:
+    def plan(self, now_ms: Callable[[], int]) -> Sequence[Leftover]:
         """Those that ``remove`` would remove now.
+
+        Args:
+            now_ms: milliseconds since 1970 UTC. Asked only if files are left.
 
         Raises:
             StateError, SecurityError: the chain is damaged.
         """
-        return [_leftover(file) for file in due_files(self._store, self._ledger, self._now_ms)]
+        return [_leftover(file) for file in due_files(self._store, self._ledger, now_ms)]
 
-    def remove(self) -> Sequence[Leftover]:
-        """Remove them; returns what was removed. What cannot be removed is told in the log."""
-        due = due_files(self._store, self._ledger, self._now_ms)
+    def remove(self, now_ms: Callable[[], int]) -> Sequence[Leftover]:
+        """Remove them; returns what was removed. What cannot be removed is told in the log.
+
+        Args:
+            now_ms: the store's time: a host whose clock is ahead would take from readers what they were
+                promised. Asked only if files are left.
+        """
+        due = due_files(self._store, self._ledger, now_ms)
         return [_leftover(file) for file in remove(self._store, due)] if due else []
 
 

@@ -91,7 +91,7 @@ class Maintenance:
         self._ledgers = SinkLedgers(tiers, self._store, clock)
         self._dead = DeadFiles(tiers, self._store, self._ledgers)
         self._giving_up = GivingUp(tiers, self._store, self._ports)
-        self._left = DueFiles(self._store, tiers.open_ledger(EXCLUSIVE), now_ms=self._store_ms)
+        self._left = DueFiles(self._store, tiers.open_ledger(EXCLUSIVE))
 
     def recover(self, lost: Lost, checkpoint: str | None) -> RecoveryReport:
         """See ``FileSink.recover``."""
@@ -106,7 +106,7 @@ class Maintenance:
             if self._ledgers.may_be_ours(ledger.sink_id):  # what is wrong with another does not matter
                 self._recover_chain(retraction, ledger, lost, found)
         swept = len(self._remove(self._dead.find(None, self._ports.clock.now_ms)))
-        self._left.remove()
+        self._left.remove(self._store_ms)
         return RecoveryReport(
             published=tuple(found.published),
             retracted=tuple(found.retracted),
@@ -139,13 +139,13 @@ class Maintenance:
 
     def plan_sweep(self, older_than_ms: int) -> SweepPlan:
         """See ``FileSink.plan_sweep``."""
-        dead = self._dead.find(older_than_ms, self._ports.clock.now_ms)
-        return SweepPlan(files=(*dead, *self._left.plan()))
+        now_ms = self._ports.clock.now_ms
+        return SweepPlan(files=(*self._dead.find(older_than_ms, now_ms), *self._left.plan(now_ms)))
 
     def sweep(self, older_than_ms: int) -> SweepPlan:
         """See ``FileSink.sweep``."""
         swept = self._remove(self._dead.find(older_than_ms, self._store_ms))
-        return SweepPlan(files=(*swept, *self._left.remove()))
+        return SweepPlan(files=(*swept, *self._left.remove(self._store_ms)))
 
     def _store_ms(self) -> int:
         """The store's time, by which files are dated: a host whose clock is ahead takes new ones for old."""

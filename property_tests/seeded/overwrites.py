@@ -57,12 +57,6 @@ OVERWRITES = (
         "    due = left\n",
     ),
     Mutant(
-        "what the epoch at work takes over is merged, or noted, once more",
-        "filesink/inventory/chains.py",
-        "    left = head.left if head.complete else ledger.history.left_before(head.finished_slot + 1)\n",
-        "    left = head.left\n",
-    ),
-    Mutant(
         "a removal that failed counts as done",
         _COMMITTER,
         "            log.warning(\"removing '%s' failed and is tried again: %s\", file.path, error)\n            return False\n",

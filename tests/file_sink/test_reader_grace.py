@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+import filesink
 from compaction.offline.finished import FinishedTiers
 from compaction.offline.superseded import current
 from filesink.errors import (
@@ -22,13 +23,16 @@ from filesink.inventory.chains import left_files
 from filesink.ledger.identity import EXCLUSIVE, batch_write, superseding
 from filesink.operations.fsck.check import Check
 from filesink.operations.maintenance import Lost
+from filesink.parts.file_format import BulkFormat
 from filesink.ports import Ports, SerialRunner
 from filesink.save_mode import SaveMode
 from filesink.sink_directory.site import Site
 from filesink.sink_directory.status import status_of
 from filesink.storage.faulty import Fault, Moment
 from filesink.storage.memory import MemoryFile
-from tests.fakes import SettableClock, World, micro_batch, records
+from filesink.storage.open import open_store
+from formats import ParquetWriterFactory
+from tests.fakes import SettableClock, World, micro_batch, plan_of, records
 
 NOW = 1_700_000_000_000
 GRACE = 3_600_000
@@ -171,6 +175,27 @@ def test_waiting_is_neither_tried_nor_waited_for_nor_told(world, caplog):
     assert "delete_if_unchanged" not in {operation for operation, _ in calls}
     assert world.clock.now == before
     assert not caplog.records
+
+
+def test_a_snapshot_is_read_until_the_file_goes_and_then_says_so(tmp_path):
+    """With the public face, from a real directory."""
+    world = World(
+        plan=plan_of(BulkFormat(ParquetWriterFactory())),
+        open_store=lambda: open_store(str(tmp_path), {}),
+        clock=SettableClock(NOW),
+        reader_grace_ms=GRACE,
+    )
+    write(world, "append", "old")
+    before = filesink.open(tmp_path).snapshot()
+    write(world, "overwrite", "new")
+    assert filesink.open(tmp_path).snapshot().dataset().count_rows() == 1
+    for snapshot in (before, filesink.open(tmp_path).snapshot(1)):
+        assert snapshot.dataset().to_table().num_rows == 1
+    pass_grace(world)
+    write(world, "append", "more")
+    with pytest.raises(StorageError, match="Read version 3") as raised:
+        before.dataset().to_table()
+    assert raised.value.code == "SNAPSHOT_GONE"
 
 
 # --- later writes
