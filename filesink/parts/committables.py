@@ -219,7 +219,7 @@ def _expect(value: Committable, kind: type[_T]) -> _T:
 def _plain_file(value: Committable) -> dict[str, Any]:
     plain = {"kind": _NAMES[type(value)], **_plain(value)}
     if isinstance(value, PendingFile | HeldFile | UndoneFile):
-        plain["staged"] = _plain_staged(value.staged)
+        plain["staged"] = plain_staged(value.staged)
     if isinstance(value, HeldFile):
         plain["carry_over"] = value.carry_over.hex()
     if isinstance(value, ReplacedFile):
@@ -227,7 +227,8 @@ def _plain_file(value: Committable) -> dict[str, Any]:
     return plain
 
 
-def _plain_staged(staged: Staged) -> dict[str, Any]:
+def plain_staged(staged: Staged) -> dict[str, Any]:
+    """``staged`` as values of JSON."""
     plain = {"kind": _STAGED_NAMES[type(staged)], **_plain(staged)}
     if isinstance(staged, PendingUpload):
         plain["parts"] = [_plain(part) for part in staged.parts]
@@ -243,7 +244,7 @@ def _value(number: int, entry: Any) -> Committable:
         values = dict(entry)
         kind = _KINDS[values.pop("kind")]
         if "staged" in values:
-            values["staged"] = _staged(values["staged"])
+            values["staged"] = staged_of(values["staged"])
         if "carry_over" in values:
             values["carry_over"] = bytes.fromhex(values["carry_over"])
         if kind is ReplacedFile:
@@ -262,7 +263,13 @@ def _named(entry: Any) -> str:
     return f", for '{shown(about)}'" if isinstance(about, str) else ""
 
 
-def _staged(entry: Any) -> Staged:
+def staged_of(entry: Any) -> Staged:
+    """What ``plain_staged`` was given.
+
+    Raises:
+        TypeError, ValueError, KeyError: it is none.
+        SecurityError: its path leaves the base directory.
+    """
     values = dict(entry)
     kind = _STAGED[values.pop("kind")]
     if kind is PendingUpload:
