@@ -31,7 +31,7 @@ _OWN = (
     "path", "format", "bucketColumns", "bucketColumnsInFile", "bucketTimeFormat", "bucketTimeColumn",
     "timeZone", "partSize", "maxRows", "partPrefix", "partSuffix", "uid", "txnId", "onRepeatedTxn",
     "onNewQuery", "onReplayMismatch", "onOtherLayout", "partitionOverwriteMode", "table", "metastore",
-    "createTable", "onNewColumns", "historyRetention",
+    "createTable", "onNewColumns", "historyRetention", "readerGrace",
 )  # fmt: skip
 #: Every option of ours, as users spell it.
 NAMES = (*_OWN, *FORMAT_OPTIONS)
@@ -172,6 +172,8 @@ def _with_identity(given: Texts, builder: FileSinkBuilder) -> FileSinkBuilder:
     uid, retention = given.get("uid"), given.get("historyRetention")
     builder = builder if uid is None else builder.with_uid(uid)
     builder = builder if retention is None else builder.with_history_retention(retention)
+    grace = given.get("readerGrace")
+    builder = builder if grace is None else builder.with_reader_grace(grace)
     builder = builder.on_new_query(cast("Any", given.get("onNewQuery", "refuse")))
     builder = builder.on_replay_mismatch(cast("Any", given.get("onReplayMismatch", "raise")))
     return builder.on_other_layout(cast("Any", given.get("onOtherLayout", "refuse")))
