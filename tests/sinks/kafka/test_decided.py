@@ -102,7 +102,7 @@ def test_a_transaction_that_takes_too_long(site: Site, monkeypatch: pytest.Monke
     def sending(records: Records, batch: pa.RecordBatch) -> None:
         send(records, batch)
         if next(slow, False):
-            time.sleep(4)  # longer than the time-out, and than the cluster takes to notice
+            time.sleep(2)  # longer than the time-out, and than the cluster takes to notice
 
     monkeypatch.setattr(Records, "send", sending)
     site.run(0, rows(1), transaction_timeout="1 s")
