@@ -94,6 +94,7 @@ lines = (
     .on_replay_mismatch("keep_first")
     .on_other_layout("allow")
     .with_history_retention("90 d")
+    .with_reader_grace("1 h")
     .build()
 )
 
