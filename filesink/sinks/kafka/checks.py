@@ -11,7 +11,7 @@ from filesink.errors import ConfigError, DataError, IdentityError, StagedDataLos
 from filesink.ports import Clock
 from filesink.sinks.kafka import markers
 from filesink.sinks.kafka.cluster.client import Connection
-from filesink.sinks.kafka.cluster.topics import Topic, look
+from filesink.sinks.kafka.cluster.topics import Topic, look_for
 from filesink.sinks.kafka.committables import (
     OF_BATCH,
     Committable,
@@ -44,7 +44,6 @@ class CheckEpoch(PreCommitStage[None, Committable]):
         self._cluster = cluster
         self._topic = topic
         self._directory = directory
-        self._clock = clock
         self._connection = Connection(cluster, clock)
         self._topics: dict[str, tuple[int, Topic]] = {}
         self._is_known = False
@@ -57,6 +56,7 @@ class CheckEpoch(PreCommitStage[None, Committable]):
         """
         if self._is_known or epoch.sink_id.startswith(OF_BATCH):
             return
+        self._looked_at((), epoch.now_ms)  # a broker that has just started may not know the markers yet
         name = transactional_id(epoch.sink_id, self._topic)
         marker = markers.newest(self._connection, self._cluster.marker_topic, name)
         if marker is not None and marker.slot >= epoch.slot:
@@ -96,7 +96,7 @@ class CheckEpoch(PreCommitStage[None, Committable]):
         wanted = [*dict.fromkeys([*names, self._cluster.marker_topic])]
         old = [name for name in wanted if self._is_old(name, now_ms)]
         if old:
-            found = self._connection.ask("look at topics", lambda admin: look(admin, old))
+            found = look_for(self._connection, old)
             self._topics = {name: (now_ms, topic) for name, topic in found.items()} | {
                 name: known for name, known in self._topics.items() if name in wanted and name not in old
             }

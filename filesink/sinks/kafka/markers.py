@@ -30,6 +30,7 @@ from confluent_kafka.admin import AdminClient, OffsetSpec
 
 from filesink.errors import CommitConflictError, StateCorruptError
 from filesink.framing import check_field, from_json, to_json
+from filesink.sinks.kafka.cluster.answers import Heard
 from filesink.sinks.kafka.cluster.client import TIMEOUT, Connection, committed_reader
 from filesink.sinks.kafka.committables import EpochFiles
 
@@ -132,21 +133,23 @@ def _read(connection: Connection, admin: AdminClient, topic: str, name: str) -> 
     end = asked[place].result().offset
     if not end:
         return None
-    consumer = committed_reader(connection.cluster)
+    consumer = committed_reader(connection.cluster, connection.heard)
     try:
         consumer.assign([TopicPartition(topic, place.partition, 0)])  # else half a second is lost
-        return _newest_until(consumer, name.encode(), end)
+        return _newest_until(consumer, connection.heard, name.encode(), end)
     finally:
         consumer.close()
 
 
-def _newest_until(consumer: Consumer, key: bytes, end: int) -> bytes | None:
+def _newest_until(consumer: Consumer, heard: Heard, key: bytes, end: int) -> bytes | None:
     """The newest value of ``key`` among what is committed before offset ``end``."""
     found: bytes | None = None
     silent = 0
     while silent < _PATIENCE:
         messages = consumer.consume(_AT_ONCE, _PAUSE)
         silent = 0 if messages else silent + 1
+        if heard.refusal is not None:  # which no message tells
+            raise KafkaException(heard.refusal)
         for message in messages:
             error = message.error()
             if error is None and message.key() == key:

@@ -7,10 +7,9 @@ from confluent_kafka.admin import AdminClient, NewTopic
 
 from filesink.errors import ConfigError
 from filesink.ports import Clock
-from filesink.retry import Backoff
 from filesink.sinks.kafka.cluster.answers import Heard, answering
 from filesink.sinks.kafka.cluster.client import TIMEOUT, Connection, transactional_producer
-from filesink.sinks.kafka.cluster.topics import Topic, look
+from filesink.sinks.kafka.cluster.topics import Topic, look_for
 from filesink.sinks.kafka.markers import PARTITIONS
 from filesink.sinks.kafka.settings import KafkaCluster
 
@@ -37,8 +36,7 @@ def prepare(cluster: KafkaCluster, topic: str, *, clock: Clock) -> None:
         StorageError: the cluster does not answer, or lets nobody in.
     """
     connection = Connection(cluster, clock)
-    wanted = [name for name in (topic, cluster.marker_topic) if name]
-    found = connection.ask("look at topics", lambda admin: look(admin, wanted))
+    found = look_for(connection, [topic] if topic else [], [cluster.marker_topic])
     if topic and topic not in found:
         raise ConfigError(
             f"there is no topic '{topic}', or its user may not see it: create it, or grant DESCRIBE",
@@ -46,7 +44,7 @@ def prepare(cluster: KafkaCluster, topic: str, *, clock: Clock) -> None:
         )
     if topic and not found[topic].may_write:
         raise ConfigError(f"the user may not write to topic '{topic}': grant WRITE", code="KAFKA_RIGHTS")
-    markers = found.get(cluster.marker_topic) or _created_markers(connection, cluster.marker_topic, clock)
+    markers = found.get(cluster.marker_topic) or _created_markers(connection, cluster.marker_topic)
     check_markers(markers, cluster.marker_topic)
     _try_transactions(cluster)
 
@@ -82,8 +80,8 @@ def check_markers(topic: Topic | None, name: str) -> Topic:
     return topic
 
 
-def _created_markers(connection: Connection, name: str, clock: Clock) -> Topic | None:
-    """The topic of markers as it is when it was made. Brokers hear of it one after the other."""
+def _created_markers(connection: Connection, name: str) -> Topic | None:
+    """The topic of markers as it is when it was made."""
 
     def create(admin: AdminClient) -> None:
         topic = NewTopic(name, num_partitions=PARTITIONS, replication_factor=-1, config=_MARKER_CONFIG)
@@ -95,11 +93,7 @@ def _created_markers(connection: Connection, name: str, clock: Clock) -> Topic |
                 raise
 
     connection.ask(f"create the topic of markers '{name}'", create)
-    patience = Backoff(clock)
-    while True:
-        found = connection.ask("look at topics", lambda admin: look(admin, [name])).get(name)
-        if found is not None or not patience.wait():
-            return found
+    return look_for(connection, [name]).get(name)
 
 
 def _try_transactions(cluster: KafkaCluster) -> None:

@@ -19,16 +19,14 @@ from confluent_kafka import KafkaException
 
 from filesink.errors import ConcurrentDriverError, StateError, StorageError
 from filesink.ports import Clock
-from filesink.retry import Backoff
 from filesink.sinks.kafka import markers
 from filesink.sinks.kafka.cluster.answers import Heard, answering
 from filesink.sinks.kafka.cluster.client import TIMEOUT, Connection, transactional_producer
-from filesink.sinks.kafka.cluster.topics import look
+from filesink.sinks.kafka.cluster.topics import look_for
 from filesink.sinks.kafka.committables import EpochFiles
 from filesink.sinks.kafka.records import Records
 from filesink.sinks.kafka.settings import KafkaCluster
 
-_LOOKS = 6  # more, for a topic that is not there: three seconds
 _ABORT_WITHIN = 5.0  # seconds; the cluster ends it by itself, later
 
 
@@ -52,7 +50,7 @@ class Session:
         self.name = epoch.name
         self.batch_bytes = epoch.batch_bytes
         connection = Connection(cluster, clock)
-        _check_topics(connection, epoch, Backoff(clock, retries=_LOOKS))
+        _check_topics(connection, epoch)
         self._producer = transactional_producer(
             cluster, epoch.name, batch_bytes=epoch.batch_bytes, heard=self._heard
         )
@@ -134,15 +132,9 @@ def _too_slow(epoch: EpochFiles) -> StorageError:
     )
 
 
-def _check_topics(connection: Connection, epoch: EpochFiles, patience: Backoff) -> None:
-    """Of a topic that has gone the client would only learn when its patience is over.
-
-    A broker that has just started does not know all topics yet, so one that is missing is looked for again.
-    """
-    names = [name for name in (epoch.markers, epoch.topic) if name]
-    found = connection.ask("look at topics", lambda admin: look(admin, names))
-    while not found.keys() >= set(names) and patience.wait():
-        found = connection.ask("look at topics", lambda admin: look(admin, names))
+def _check_topics(connection: Connection, epoch: EpochFiles) -> None:
+    """Of a topic that has gone the client would only learn when its patience is over."""
+    found = look_for(connection, [name for name in (epoch.markers, epoch.topic) if name])
     markers_now = found.get(epoch.markers)
     if markers_now is None or markers_now.id != epoch.markers_id:
         raise StateError(

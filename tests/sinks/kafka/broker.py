@@ -11,6 +11,7 @@ import shutil
 import signal
 import subprocess
 import tempfile
+import threading
 import time
 import uuid
 from collections.abc import Iterator, Mapping
@@ -48,7 +49,7 @@ _SETTINGS = {
     "transaction.state.log.replication.factor": "1",
     "transaction.state.log.min.isr": "1",
     "transaction.state.log.num.partitions": "4",
-    "transaction.abort.timed.out.transaction.cleanup.interval.ms": "1000",
+    "transaction.abort.timed.out.transaction.cleanup.interval.ms": "100",
     "group.initial.rebalance.delay.ms": "0",
     "default.replication.factor": "1",
     "num.recovery.threads.per.data.dir": "2",
@@ -88,12 +89,6 @@ class Broker:
         """How to get in with a password."""
         return f"127.0.0.1:{self.sasl_port}"
 
-    @property
-    def pid(self) -> int:
-        """Its process."""
-        assert self._process is not None
-        return self._process.pid
-
     def create(self) -> None:
         """Start it for the first time: as soon as all of its ports are free."""
         for _ in range(_STARTS):
@@ -124,11 +119,26 @@ class Broker:
         """Kill it: what is in the system's cache stays."""
         self.stop()
 
-    def start_when_dead(self) -> None:
-        """Wait until somebody else has killed it, and start it again."""
-        assert self._process is not None
-        self._process.wait()
-        self.start()
+    @contextlib.contextmanager
+    def reborn(self) -> Iterator[int]:
+        """Give its process, which somebody may kill in the block: it is started again at once.
+
+        It dies at the end of the block if nobody has killed it, and runs after that.
+        """
+        dying = self._process
+        assert dying is not None
+
+        def start_again() -> None:
+            dying.wait()
+            self.start()
+
+        starting = threading.Thread(target=start_again)
+        starting.start()
+        try:
+            yield dying.pid
+        finally:
+            dying.kill()
+            starting.join()
 
     def stop(self) -> None:
         """Stop it for good."""

@@ -14,3 +14,9 @@ from tests.sinks.kafka.site import Site
 def site(kafka: Broker, tmp_path: Path) -> Site:
     """A topic with two partitions."""
     return Site(kafka, tmp_path)
+
+
+@pytest.fixture
+def own_markers(site: Site) -> None:
+    """Let the site have a topic of markers that no other test sees."""
+    site.markers = f"{site.name}-markers"

@@ -55,12 +55,13 @@ def rows(*ids: int, value: str = "v") -> pa.RecordBatch:
 
 @dataclass
 class Site:
-    """A topic of one test, and a topic of markers.
+    """A topic of one test, and the topic of markers that all tests share, as sinks of a cluster do.
 
     Attributes:
         partitions: of the topic.
         config: of the topic.
         options: of ``KafkaCluster``.
+        markers: the topic of markers.
     """
 
     broker: Broker
@@ -70,6 +71,7 @@ class Site:
     config: dict[str, str] = field(default_factory=dict)
     uid: str | None = "u"
     options: dict[str, Any] = field(default_factory=dict)
+    markers: str = "filesink-markers"
 
     def __post_init__(self) -> None:
         self.clock, self.ids = SystemClock(), SystemIds()
@@ -99,11 +101,6 @@ class Site:
     def delete(self, name: str) -> None:
         """Delete a topic."""
         self.admin.delete_topics([name])[name].result()
-
-    @property
-    def markers(self) -> str:
-        """The topic of markers."""
-        return f"{self.name}-markers"
 
     def read(self, name: str | None = None) -> list[Message]:
         """All records of a topic that are committed, by partitions; waits for transactions that are open."""

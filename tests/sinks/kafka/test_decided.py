@@ -24,7 +24,7 @@ from filesink import (
 )
 from filesink.errors import StateError
 from filesink.sinks.kafka import markers, session
-from filesink.sinks.kafka.cluster import client
+from filesink.sinks.kafka.cluster import client, topics
 from filesink.sinks.kafka.cluster.answers import Heard
 from filesink.sinks.kafka.records import Records
 from tests.sinks.kafka.site import Site, decided, epoch_of, rows
@@ -46,8 +46,9 @@ def test_a_topic_that_has_changed_its_mind(site: Site) -> None:
     assert site.staged() == []
 
 
-def test_a_topic_that_has_gone(site: Site) -> None:
+def test_a_topic_that_has_gone(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     """As well."""
+    monkeypatch.setattr(topics, "_LOOKS", 0)
     driver = decided(site, rows(1))
     site.delete(site.name)
     with pytest.raises(FilesinkError) as error:
@@ -101,7 +102,7 @@ def test_a_transaction_that_takes_too_long(site: Site, monkeypatch: pytest.Monke
     def sending(records: Records, batch: pa.RecordBatch) -> None:
         send(records, batch)
         if next(slow, False):
-            time.sleep(4)  # longer than the time-out, and than the cluster takes to notice
+            time.sleep(2)  # longer than the time-out, and than the cluster takes to notice
 
     monkeypatch.setattr(Records, "send", sending)
     site.run(0, rows(1), transaction_timeout="1 s")
@@ -139,6 +140,7 @@ def test_two_epochs_of_one_number(site: Site) -> None:
         site.tiers().create_committer().commit([other])
 
 
+@pytest.mark.usefixtures("own_markers")
 def test_markers_that_somebody_has_deleted(site: Site) -> None:
     """Nobody knows whether a decided epoch is there: it is said, and nothing is sent on a guess."""
     driver = decided(site, rows(1))
@@ -160,6 +162,7 @@ def open_transaction(site: Site, name: str) -> Producer:
     return other
 
 
+@pytest.mark.usefixtures("own_markers")
 def test_a_transaction_of_another_sink(site: Site) -> None:
     """One that is open before our marker hides it from readers: it is waited for, nothing is sent again."""
     driver = decided(site, rows(1))
@@ -172,6 +175,7 @@ def test_a_transaction_of_another_sink(site: Site) -> None:
     assert site.ids_there() == [1]
 
 
+@pytest.mark.usefixtures("own_markers")
 def test_a_transaction_of_another_sink_that_does_not_end(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     """Is an error that passes; what is not known is not sent again."""
     site.run(0, rows(1))
@@ -205,6 +209,7 @@ def test_no_producer_is_left_behind(site: Site) -> None:
     committer.abort([])
 
 
+@pytest.mark.usefixtures("own_markers")
 @pytest.mark.nightly
 def test_markers_outlive_compaction(site: Site) -> None:
     """Old ones go and the newest stays: an epoch that comes again then, or a new ledger, is known."""

@@ -13,6 +13,7 @@ from filesink import (
     DataError,
 )
 from filesink.sinks.kafka import writer
+from filesink.sinks.kafka.cluster import topics
 from tests.sinks.kafka.site import Site, epoch_of, rows
 from tests.sinks.kafka.test_columns import HEADERS
 
@@ -81,6 +82,7 @@ def test_keys_go_where_java_puts_them(site: Site) -> None:
     }
 
 
+@pytest.mark.usefixtures("own_markers")
 def test_rows_of_a_partition_keep_their_order(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     """Those of one task, over files and transactions; tasks follow each other."""
     monkeypatch.setattr(writer, "_FILE_BYTES", 1)
@@ -131,8 +133,10 @@ def test_what_is_not_refused_goes_in(site: Site) -> None:
     assert len(own.read()) == 1001
 
 
-def test_a_topic_that_is_not_there(site: Site) -> None:
+@pytest.mark.usefixtures("own_markers")
+def test_a_topic_that_is_not_there(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of a column, only the rows tell; what they name is not repeated."""
+    monkeypatch.setattr(topics, "_LOOKS", 0)
     with pytest.raises(ConfigError, match="2 rows are for it") as error:
         site.run(0, of_value(b"0", b"1", b"2", topic=["secret", site.name, "secret"]), topic="")
     assert error.value.code == "KAFKA_TOPIC"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-import threading
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -17,7 +16,7 @@ from tests.sinks.kafka.forks import BATCHES, IN_BATCH, Run
 from tests.sinks.kafka.site import Site
 
 Drive = Callable[[Run], str]
-DRIVERS, BROKERS = 80, 30  # that die in a night, for each kind; with a driver dies the next one, too
+DRIVERS, BROKERS = 80, 80  # that die in a night, for each kind; with a driver dies the next one, too
 _NIGHTLY = [pytest.mark.nightly, pytest.mark.timeout(600 + 60 * DRIVERS)]
 #: How many bytes a transaction has: all files of an epoch go with one, or each with its own.
 KINDS = {"an epoch at once": 1 << 20, "file by file": 1}
@@ -96,10 +95,8 @@ def test_a_broker_dies(site: Site, drive: Drive, kind: str, kills: int) -> None:
     broker: Broker = site.broker
     for moment in moments(site, kind, drive, kills):
         own = fresh(site)
-        reborn = threading.Thread(target=broker.start_when_dead)
-        reborn.start()
-        said = drive(run_of(own, kind, **moment, broker=broker.pid))
-        reborn.join()
+        with broker.reborn() as pid:
+            said = drive(run_of(own, kind, **moment, broker=pid))
         if not said.startswith("done"):
             said = drive(run_of(own, kind, tasks=3))
         assert said.startswith("done"), (said, moment)

@@ -39,8 +39,8 @@ class Connection:
 
     def __init__(self, cluster: KafkaCluster, clock: Clock) -> None:
         self.cluster = cluster
-        self._clock = clock
-        self._heard = Heard()
+        self.clock = clock
+        self.heard = Heard()
         self._admin: AdminClient | None = None
 
     def ask(self, doing: str, question: Callable[[AdminClient], R]) -> R:
@@ -53,20 +53,20 @@ class Connection:
         Raises:
             FilesinkError: what the last try has met.
         """
-        patience = Backoff(self._clock)
+        patience = Backoff(self.clock)
         while True:
             admin = self._connected(doing)
             try:
                 return question(admin)
             except KafkaException as error:
-                self._heard.listen(admin)
-                ours: FilesinkError = meaning(error.args[0], doing, self._heard)
+                self.heard.listen(admin)
+                ours: FilesinkError = meaning(error.args[0], doing, self.heard)
             if ours.is_permanent or not patience.wait():
                 raise ours
 
     def _connected(self, doing: str) -> AdminClient:
         if self._admin is None:
-            self._admin = _made(AdminClient, _options(self.cluster, self._heard), doing)
+            self._admin = _made(AdminClient, _options(self.cluster, self.heard), doing)
         return self._admin
 
 
@@ -98,10 +98,10 @@ def transactional_producer(cluster: KafkaCluster, name: str, *, batch_bytes: int
     return _made(Producer, options, "open a producer")
 
 
-def committed_reader(cluster: KafkaCluster) -> Consumer:
-    """A consumer of what is committed, in no group."""
+def committed_reader(cluster: KafkaCluster, heard: Heard) -> Consumer:
+    """A consumer of what is committed, in no group; ``heard`` as for ``transactional_producer``."""
     options = {
-        **_options(cluster, Heard()),
+        **_options(cluster, heard),
         "group.id": "filesink",  # has to be given, and is not used
         "isolation.level": "read_committed",
         "enable.auto.commit": False,

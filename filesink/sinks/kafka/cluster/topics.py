@@ -9,10 +9,12 @@ from typing import Any
 from confluent_kafka import KafkaError, KafkaException, TopicCollection
 from confluent_kafka.admin import AclOperation, AdminClient, ConfigResource, ResourceType
 
-from filesink.sinks.kafka.cluster.client import TIMEOUT
+from filesink.retry import Backoff
+from filesink.sinks.kafka.cluster.client import TIMEOUT, Connection
 from filesink.sinks.kafka.loads import TopicLoad
 
 _FOR_EVER = 2**63 - 1
+_LOOKS = 7  # more, for a topic that is not there: six seconds
 _ABSENT = frozenset({KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError.TOPIC_AUTHORIZATION_FAILED})
 
 
@@ -57,12 +59,27 @@ class Topic:
         return None
 
 
-def look(admin: AdminClient, names: Sequence[str]) -> dict[str, Topic]:
-    """Those of ``names`` that are there. Creates none.
+def look_for(connection: Connection, needed: Sequence[str], also: Sequence[str] = ()) -> dict[str, Topic]:
+    """Those of the topics that are there. Creates none.
+
+    Args:
+        connection: whom to ask.
+        needed: a topic that is not there is looked for again: a broker that has just started does not know
+            all of them yet, nor does every broker know one that was just created.
+        also: looked at by the way.
 
     Raises:
-        KafkaException: the cluster did not answer, or may not be asked.
+        FilesinkError: the cluster did not answer, or may not be asked.
     """
+    names = [*dict.fromkeys([*needed, *also])]
+    patience = Backoff(connection.clock, retries=_LOOKS)
+    while True:
+        found = connection.ask("look at topics", lambda admin: _look(admin, names))
+        if found.keys() >= set(needed) or not patience.wait():
+            return found
+
+
+def _look(admin: AdminClient, names: Sequence[str]) -> dict[str, Topic]:
     asked = admin.describe_topics(
         TopicCollection(list(names)), include_authorized_operations=True, request_timeout=TIMEOUT
     )
