@@ -71,6 +71,8 @@ class _Hocon:
             self._in.space(also="\n,")
             if end and self._in.takes(end):
                 return tuple(fields)
+            if self._in.next and self._in.next in "}]":
+                raise self._in.error(f"'{self._in.next}' closes nothing; take it out")
             if not self._in.next:
                 if end:
                     raise self._in.error(f"'{{' has no end; write '{end}' behind its last option", begin)

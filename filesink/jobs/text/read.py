@@ -98,7 +98,9 @@ class _Reading:
             raise failure(place, f"include '{name}' leaves the directory of the job file", code="JOB_INCLUDE")
         if not path.is_file():
             raise failure(
-                place, f"include '{name}': there is no such file{nearest(path.name, _beside(path))}", code="JOB_INCLUDE"
+                place,
+                f"include '{name}': there is no such file{nearest(path.name, _beside(path))}",
+                code="JOB_INCLUDE",
             )
         if path.resolve() in self.open:
             raise failure(place, f"include '{name}' includes itself", code="JOB_INCLUDE")

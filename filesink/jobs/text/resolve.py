@@ -10,6 +10,7 @@ Rules:
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 
 from filesink.jobs.text.hocon import SECRETS
@@ -192,7 +193,9 @@ class _Values:
         text = "".join(value.text for value in values if isinstance(value, Scalar)).strip()
         if any(_is_secret(value.text) for value in values if isinstance(value, Scalar)):
             raise failure(
-                place, "a reference to a secret has to be a whole value, with nothing beside it", code="JOB_SECRET"
+                place,
+                "a reference to a secret has to be a whole value, with nothing beside it",
+                code="JOB_SECRET",
             )
         return Scalar(value=text, text=text, place=place)
 
@@ -286,15 +289,11 @@ def bare(text: str) -> str | int | float | bool | None:
     """What a text without quotes is: a number, a truth value, null, or a text."""
     if text in _WORDS:
         return _WORDS[text]
-    digits = text.removeprefix("-")
-    if digits.isascii() and digits.isdigit() and len(digits) < _DIGITS and str(int(digits)) == digits:
-        return int(text)
-    if not digits[:1].isdigit() or not set(digits) <= set("0123456789.eE+-"):
+    found = _NUMBER.fullmatch(text)
+    if found is None or len(text) > _DIGITS:
         return text
-    try:
-        return float(text)
-    except ValueError:
-        return text
+    return float(text) if found[1] else int(text)
 
 
+_NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(\.[0-9]+(?:[eE][+-]?[0-9]+)?|[eE][+-]?[0-9]+)?")  # JSON's
 _DIGITS = 40  # of a number; a longer one is a text

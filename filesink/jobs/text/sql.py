@@ -126,7 +126,9 @@ class _Tables:
         inputs = [name for name in (*self._of_type("source"), *self.made) if name in words and name != output]
         items = tuple(_text(name, place) for name in inputs)
         written = (
-            _field("plugin_input", Written(pieces=(WrittenArray(items=items, place=place),), place=place), place),
+            _field(
+                "plugin_input", Written(pieces=(WrittenArray(items=items, place=place),), place=place), place
+            ),
             _field("plugin_output", _text(output, place), place),
             _field("query", _text(query, place), place),
         )
@@ -188,7 +190,9 @@ def _plain(written: Written | None, default: str) -> str:
 def _text(text: str, place: Place) -> Written:
     """A value that is a whole reference is one; SQL has no other way to write it."""
     if text.startswith("${") and text.endswith("}") and text.count("${") == 1:
-        found: Text | Reference = reference(text[2:-1].removeprefix("?"), place, optional="?" * text.startswith("${?"))
+        found: Text | Reference = reference(
+            text[2:-1].removeprefix("?"), place, optional="?" * text.startswith("${?")
+        )
         return Written(pieces=(found,), place=place)
     return Written(pieces=(Text(text=text, is_quoted=True),), place=place)
 
@@ -196,5 +200,3 @@ def _text(text: str, place: Place) -> Written:
 def _field(key: str, value: Written | WrittenObject, place: Place) -> Field:
     written = value if isinstance(value, Written) else Written(pieces=(value,), place=place)
     return Field(key=key, value=written, place=place)
-
-

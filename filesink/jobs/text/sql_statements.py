@@ -41,9 +41,7 @@ def _blank(found: re.Match[str], text: str, file: str) -> str:
     """Comments become as many lines, so that those behind them keep their numbers."""
     if found["open"]:
         line = text.count("\n", 0, found.start()) + 1
-        raise failure(
-            Place(file, line), f"what begins with {found['open']} has no end", code="JOB_SYNTAX"
-        )
+        raise failure(Place(file, line), f"what begins with {found['open']} has no end", code="JOB_SYNTAX")
     if found[0].startswith(("--", "/*")):
         return " " + "\n" * found[0].count("\n")
     return found[0]

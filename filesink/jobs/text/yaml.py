@@ -17,7 +17,7 @@ from filesink.jobs.text.place import Place, failure
 from filesink.jobs.text.tree import Field, Reference, Text, Written, WrittenArray, WrittenObject
 
 _REFERENCE = re.compile(r"\$\{(\??)([^}\n]+)\}")
-_TEXT = "tag:yaml.org,2002:str"
+_TEXT, _MAP, _LIST = (f"tag:yaml.org,2002:{name}" for name in ("str", "map", "seq"))
 _BARE = {f"tag:yaml.org,2002:{name}" for name in ("bool", "float", "int", "null", "timestamp")}
 _TRUTH = {"yes": "true", "on": "true", "true": "true", "no": "false", "off": "false", "false": "false"}
 _DEPTH = 64
@@ -34,11 +34,11 @@ def read_yaml(text: str, file: str) -> WrittenObject:
         root = yaml.compose(text, Loader=yaml.SafeLoader)
     except yaml.MarkedYAMLError as error:
         line = error.problem_mark.line + 1 if error.problem_mark else 1
-        raise failure(
-            Place(file, line), f"this is no YAML: {error.problem}", code="JOB_SYNTAX"
-        ) from None
+        raise failure(Place(file, line), f"this is no YAML: {error.problem}", code="JOB_SYNTAX") from None
     except yaml.YAMLError:
-        raise failure(Place(file, 1), "this is no YAML: it has characters that YAML forbids", code="JOB_SYNTAX") from None
+        raise failure(
+            Place(file, 1), "this is no YAML: it has characters that YAML forbids", code="JOB_SYNTAX"
+        ) from None
     if not isinstance(root, yaml.MappingNode):
         raise failure(Place(file, 1), "a job has sections: env, source, transform, sink", code="JOB_SYNTAX")
     return _object(root, file)
@@ -50,9 +50,7 @@ def _refuse_aliases(text: str, file: str) -> None:
         depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
         if isinstance(event, yaml.AliasEvent) or depth > _DEPTH:
             what = "aliases (*name) are not read" if depth <= _DEPTH else f"it is more than {_DEPTH} deep"
-            raise failure(
-                Place(file, event.start_mark.line + 1), f"{what}; write it out", code="JOB_SYNTAX"
-            )
+            raise failure(Place(file, event.start_mark.line + 1), f"{what}; write it out", code="JOB_SYNTAX")
 
 
 def _object(node: yaml.MappingNode, file: str) -> WrittenObject:
@@ -69,9 +67,9 @@ def _fields(node: yaml.MappingNode, file: str) -> Iterator[Field]:
 def _value(node: yaml.Node, file: str) -> Written:
     place = _place(node, file)
     match node:
-        case yaml.MappingNode():
+        case yaml.MappingNode(tag=tag) if tag == _MAP:
             return Written(pieces=(_object(node, file),), place=place)
-        case yaml.SequenceNode():
+        case yaml.SequenceNode(tag=tag) if tag == _LIST:
             items = tuple(_value(item, file) for item in node.value)
             return Written(pieces=(WrittenArray(items=items, place=place),), place=place)
         case yaml.ScalarNode(tag=tag) if tag in _BARE:
