@@ -8,6 +8,7 @@ from typing import Annotated, Any
 from pydantic import BeforeValidator
 
 from filesink.jobs.model.options import Bytes, Milliseconds, Options, option
+from filesink.jobs.model.secret import SecretSettings
 
 
 class Mode(StrEnum):
@@ -87,4 +88,4 @@ class Env(Options):
         unit="bytes/s",
         words=("read_limit.bytes_per_second",),
     )
-    spark: dict[str, str] = option({}, doc="Settings of Spark, as they are.")
+    spark: SecretSettings = option(SecretSettings(), doc="Settings of Spark, as they are.")

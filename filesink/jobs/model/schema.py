@@ -50,9 +50,14 @@ class Schema(Options):
 
     @model_validator(mode="after")
     def _one_of_both(self) -> Schema:
-        if bool(self.fields) == bool(self.columns):
+        if bool(self.fields) + bool(self.columns) + (bool(self.table) and not (self.fields or self.columns)) != 1:
             raise PydanticCustomError("schema", "needs 'fields' or 'columns', and not both")
         return self
+
+    @property
+    def has_columns(self) -> bool:
+        """Whether more than a name is given; formats that know their columns need no more."""
+        return bool(self.fields or self.columns)
 
     @property
     def arrow(self) -> pa.Schema:

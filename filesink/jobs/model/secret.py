@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 
@@ -50,3 +52,33 @@ def _checked(given: Any, info: core_schema.ValidationInfo) -> Secret:
             "allow it with --inline-secrets",
         )
     return found
+
+
+class SecretSettings(dict[str, "Secret | str"]):
+    """Free settings: those whose names say so, and those that refer to one, are secrets; others are texts."""
+
+    @classmethod
+    def __get_pydantic_core_schema__(cls, _source: Any, _handler: GetCoreSchemaHandler) -> CoreSchema:
+        return core_schema.with_info_plain_validator_function(_settings)
+
+
+def _settings(given: Any, info: core_schema.ValidationInfo) -> SecretSettings:
+    if not isinstance(given, Mapping):
+        raise PydanticCustomError("settings", "takes names and values in braces")
+    found = SecretSettings()
+    for name, value in given.items():
+        is_secret = isinstance(value, Secret) or Secret.of(str(value)).kind != "inline"
+        if is_secret or _SECRET.search(str(name)):
+            found[str(name)] = _checked(value, info)
+        else:
+            found[str(name)] = str(value).lower() if isinstance(value, bool) else str(value)
+    return found
+
+
+_SECRET = re.compile(r"passw|secret|token|credential(?!s?\.provider)|access.?key|api.?key|private", re.IGNORECASE)
+_INSIDE = re.compile(r"(?i)((?:password|passwd|pwd|secret|token|access_?key|sig)\s*=\s*)[^&;,\s]+|(?<=://)[^/@\s]+:[^/@\s]+(?=@)")
+
+
+def without_secrets(text: str) -> str:
+    """``text`` with what looks like a secret in an address taken out."""
+    return _INSIDE.sub(lambda found: f"{found[1] or ''}***", text)

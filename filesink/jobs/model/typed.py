@@ -41,21 +41,35 @@ class Typing:
         Raises:
             JobError: ``JOB_OPTION``, ``JOB_VALUE``, ``JOB_SECRET``, ``JOB_REFUSED``.
         """
-        entries = {word: entry for word, entry in _entries(kind, node, "")}
-        values: dict[str, Any] = {}
-        for word, entry in entries.items():
-            if self._has_no_effect(kind, word, entry, of):
-                continue
-            if word.startswith(kind.family) and kind.family:
-                text = entry.value.text if isinstance(entry.value, Scalar) else ""
-                values.setdefault(kind.family_option, {})[word] = text
-            else:
-                values[word] = _given(kind, word, entry.value)
+        values = self._values(kind, node, of)
         try:
             return kind.model_validate(values, context={"inline_secrets": self.inline_secrets})
         except ValidationError as error:
+            entries = dict(_entries(kind, node, ""))
             found = [_failure(kind, detail, node, entries, of) for detail in error.errors()]
             raise min(found, key=lambda one: one[0])[1] from None
+
+    def _values(self, kind: type[Options], node: Object, of: str) -> dict[str, Any]:
+        """What pydantic is given: words without dots between them, and only those that have an effect."""
+        values: dict[str, Any] = {}
+        for word, entry in _entries(kind, node, ""):
+            if self._has_no_effect(kind, word, entry, of):
+                continue
+            if word.startswith(kind.family) and kind.family:
+                values.setdefault(kind.family_option, {})[word] = _referring(entry.value)
+            else:
+                values[word] = self._given(kind, word, entry.value, of)
+        return values
+
+    def _given(self, kind: type[Options], word: str, node: Node, of: str) -> Any:
+        """The value of one word; a secret that is a variable of the environment stays a reference to it."""
+        annotation = next((info.annotation for _, words, info in words_of(kind) if word in words), None)
+        inner = _options_in(annotation)
+        if inner is not None and isinstance(node, Object):
+            return self._values(inner, node, of)
+        if inner is not None and isinstance(node, Array):
+            return [self._values(inner, one, of) if isinstance(one, Object) else plain(one) for one in node.items]
+        return _referring(node) if "Secret" in str(annotation) else plain(node)
 
     def _has_no_effect(self, kind: type[Options], word: str, entry: Entry, of: str) -> bool:
         """Whether a word changes nothing, which is noted; one that would is refused."""
@@ -82,12 +96,6 @@ def _entries(kind: type[Options], node: Object, prefix: str) -> Iterator[tuple[s
             yield from _entries(kind, entry.value, f"{word}.")
         else:
             yield word, entry
-
-
-def _given(kind: type[Options], word: str, node: Node) -> Any:
-    """What pydantic is given; a secret that is a variable of the environment stays a reference to it."""
-    infos = [info for _, words, info in words_of(kind) if word in words]
-    return _referring(node) if infos and "Secret" in str(infos[0].annotation) else plain(node)
 
 
 def _referring(node: Node) -> Any:
@@ -117,13 +125,13 @@ def _failure(
         case "inline_secret":
             message, code = f"'{shown}' of {of} {detail['msg']}", "JOB_SECRET"
         case _:
-            message, code = f"'{shown}' of {of}: {_sentence(detail['msg'])}", "JOB_VALUE"
+            where = f"'{shown}' of {of}" if shown else of
+            message, code = f"{where}: {_sentence(detail['msg'])}", "JOB_VALUE"
     return place.line, failure(place, message, code=code)
 
 
 def _sentence(text: str) -> str:
-    text = text.removeprefix("Value error, ").removeprefix("Assertion failed, ")
-    return text[:1].lower() + text[1:]
+    return "i" + text[1:] if text.startswith("Input ") else text
 
 
 def _place(

@@ -1,0 +1,235 @@
+"""Options of a source of files, and the ``FileSource`` that they mean."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from pydantic import BeforeValidator, model_validator
+from pydantic_core import PydanticCustomError
+
+import filesink
+from filesink.jobs.model.column_types import ddl, quoted
+from filesink.jobs.model.env import Mode
+from filesink.jobs.model.options import Names, Options, option
+from filesink.jobs.model.schema import Schema
+from filesink.jobs.plugins.api import Run
+from filesink.jobs.plugins.files.lines import LinesBelowHeader, TextFields
+from filesink.jobs.plugins.files.places import Place
+from filesink.jobs.plugins.transforms.columns import check_columns
+from filesink.source.enumerators import RecursiveFileEnumerator
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+    from filesink.source.files import SourceFile
+
+Format = Literal["text", "csv", "json", "parquet", "orc", "excel", "xml", "avro"]
+_OF_SINKS = "it says how files are written, and this one reads"
+_NEED_SCHEMA = frozenset({"csv", "json", "excel", "xml"})
+LZO = "nothing here reads or writes lzo, whose library is under the GPL; take zstd or gzip"
+
+
+def _lower(given: Any) -> Any:
+    return given.lower() if isinstance(given, str) else given
+
+
+def _format(given: Any) -> Any:
+    found = _lower(given)
+    if found == "binary":
+        raise PydanticCustomError(
+            "binary", "binary files are copied as they are: Spark has no rows of them; use distcp or rclone"
+        )
+    return found
+
+
+def _codec(given: Any) -> Any:
+    found = _lower(given)
+    if found == "lzo":
+        raise PydanticCustomError("lzo", LZO)  # type: ignore[arg-type] # a constant all the same
+    return found
+
+
+FormatOption = Annotated[Format, BeforeValidator(_format)]
+CodecOption = Annotated[str, BeforeValidator(_codec)]
+
+
+class FileReading(Options):
+    """What a source of files is told beside where they lie."""
+
+    refused = {
+        "archive_compress_codec": "files inside of archives are not read; unpack them first",
+        "null_format": "an empty field is null",
+    }
+    harmless = {"archive_compress_codec": ("none", "NONE"), "null_format": ("",)}
+    without_effect = {
+        "row_delimiter": "lines end with \\n, \\r\\n or \\r",
+        "partition_dir_expression": _OF_SINKS,
+        "is_partition_field_write_in_file": _OF_SINKS,
+        "file_name_expression": _OF_SINKS,
+        "filename_time_format": _OF_SINKS,
+        "is_enable_transaction": _OF_SINKS,
+        "csv_use_header_line": "skip_header_row_number = 1 says it",
+        "discovery_mode": "a stream always goes on with files that come",
+    }
+
+    path: str = option(doc="A directory, a file, or a pattern.")
+    format: FormatOption = option(doc="Of the files.", words=("file_format_type",))
+    schema_: Schema | None = option(None, doc="The columns, for formats that do not know them.", words=("schema",))
+    delimiter: str = option("", doc="Between fields.", words=("field_delimiter", "delimiter"))
+    skipped: int = option(0, doc="Lines before the first record.", unit="lines", words=("skip_header_row_number",), ge=0)
+    wanted: Names = option((), doc="Columns that are read.", words=("read_columns",))
+    partitions: bool = option(True, doc="Whether directories k=v are columns.", words=("parse_partition_from_path",))
+    name_pattern: str = option("", doc="A regular expression for names of files.", words=("file_filter_pattern",))
+    encoding: str = option("UTF-8", doc="Of text, CSV.")
+    codec: CodecOption = option("none", doc="Read off the names of files.", words=("compress_codec",))
+    date_format: str = option("", doc="Of dates in text.")
+    timestamp_format: str = option("", doc="Of timestamps in text.", words=("datetime_format",))
+    time_format: str = option("", doc="Spark has no times of day.")
+    sheet_name: str = option("", doc="All sheets are read.")
+    xml_row_tag: str = option("RECORD", doc="The element of a record.")
+    xml_use_attr_format: bool = option(False, doc="Whether columns are attributes.")
+
+    @model_validator(mode="after")
+    def _fits(self) -> FileReading:
+        if self.format in _NEED_SCHEMA and not self.has_columns:
+            raise PydanticCustomError("schema", "needs 'schema', since {format} has none", {"format": self.format})
+        if self.encoding.upper() not in {"UTF-8", "UTF8"} and self.format not in {"text", "csv"}:
+            raise PydanticCustomError("encoding", "{format} is always UTF-8; convert the files", {"format": self.format})
+        if self.skipped > 1 and self.format in {"csv", "excel"}:
+            raise PydanticCustomError("header", "a header of {format} is one line", {"format": self.format})
+        if self.format == "excel" and self.skipped == 0:
+            raise PydanticCustomError("header", "sheets have a header here; write skip_header_row_number = 1")
+        try:
+            re.compile(self.name_pattern)
+        except re.error:
+            raise PydanticCustomError("pattern", "file_filter_pattern is no regular expression") from None
+        return self
+
+    @property
+    def has_columns(self) -> bool:
+        """Whether the columns are given."""
+        return self.schema_ is not None and self.schema_.has_columns
+
+
+def read_files(reading: FileReading, place: Place, run: Run) -> DataFrame:
+    """The rows of the files that options mean."""
+    frame = _source(reading, place, run)
+    columns = _columns(reading)
+    if reading.format == "text" and reading.schema_ is not None and reading.has_columns:
+        partitions = [quoted(name) for name in frame.columns if name != "value"]
+        frame = frame.selectExpr(*_fields(reading).columns(reading.schema_.arrow), *partitions)
+    elif columns:
+        frame = frame.selectExpr(*_converted(reading, frame))
+    if not reading.partitions and reading.schema_ is not None and reading.has_columns:
+        frame = frame.select(*map(quoted, reading.schema_.arrow.names))
+    if reading.wanted:
+        check_columns(frame, reading.wanted, "read_columns")
+        frame = frame.select(*map(quoted, reading.wanted))
+    return frame
+
+
+def _source(reading: FileReading, place: Place, run: Run) -> DataFrame:
+    form, address = _reader(reading), place.address(reading.path)
+    begin = (
+        filesink.FileSource.for_bulk_file_format
+        if reading.format in {"parquet", "orc", "excel", "xml"}
+        else filesink.FileSource.for_record_stream_format
+    )
+    builder = begin(form, address).with_storage_options(**place.storage(run))
+    if reading.name_pattern:
+        accepts = Named(pattern=reading.name_pattern)
+        builder = builder.set_file_enumerator(RecursiveFileEnumerator(accepts=accepts))
+    if columns := _columns(reading):
+        builder = builder.with_schema(", ".join(columns))
+    if run.env.mode is Mode.BATCH:
+        return builder.build().read(run.spark)
+    builder = builder.monitor_continuously(max(run.env.checkpoint_interval, 1))
+    builder = builder.with_state_location(f"{run.directory}/found")
+    if run.env.bytes_per_second:
+        seconds = max(run.env.checkpoint_interval // 1000, 1)
+        builder = builder.with_max_bytes_per_trigger(run.env.bytes_per_second * seconds)
+    return builder.build().read_stream(run.spark)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Named:
+    """Takes files by their names; goes to the tasks."""
+
+    pattern: str
+
+    def __call__(self, file: SourceFile) -> bool:
+        """Whether the whole name fits."""
+        return re.fullmatch(self.pattern, file.path.rsplit("/", 1)[-1]) is not None
+
+
+def _reader(reading: FileReading) -> Any:
+    match reading.format:
+        case "text" if reading.skipped:
+            return LinesBelowHeader(charset=reading.encoding, skipped=reading.skipped)
+        case "text":
+            return filesink.StreamFormat.text_line_format(reading.encoding)
+        case "csv":
+            header = reading.skipped == 1
+            return filesink.Encoder.csv(reading.delimiter or ",", header, charset=reading.encoding)
+        case "json":
+            return filesink.Encoder.json_lines()
+        case "avro":
+            return filesink.Encoder.avro()
+        case "parquet":
+            return filesink.ParquetWriterFactory()
+        case "orc":
+            return filesink.OrcBulkWriterFactory()
+        case "excel":
+            return filesink.ExcelWriterFactory()
+        case "xml":
+            layout: Literal["attributes", "elements"] = "attributes" if reading.xml_use_attr_format else "elements"
+            return filesink.XmlWriterFactory(row_tag=reading.xml_row_tag, layout=layout)
+
+
+#: What sheets, XML and CSV hold as texts, since they have no such type.
+_AS_TEXT = ("map<", "array<", "struct<", "binary", "decimal", "timestamp")
+
+
+def _columns(reading: FileReading) -> Sequence[str]:
+    """The columns that the format is asked for: those of the schema, nested ones of flat formats as texts."""
+    if reading.schema_ is None or not reading.has_columns or reading.format == "text":
+        return ()
+    flat = reading.format in {"csv", "excel", "xml"}
+    return [
+        f"{quoted(field.name)} {'STRING' if flat and ddl(field.type).lower().startswith(_AS_TEXT) else ddl(field.type)}"
+        for field in reading.schema_.arrow
+    ]
+
+
+def _converted(reading: FileReading, frame: DataFrame) -> list[str]:
+    """Columns in the types of the schema; those that a flat format held as text are read from it."""
+    assert reading.schema_ is not None  # noqa: S101 - only called with one
+    kinds = {field.name: ddl(field.type) for field in reading.schema_.arrow}
+    found = []
+    for name, given in frame.dtypes:
+        kind = kinds.get(name, "")
+        nested = kind.startswith(("MAP<", "ARRAY<", "STRUCT<"))
+        if given != "string" or kind in {"", "STRING"}:
+            found.append(quoted(name))
+        elif nested:
+            text = kind.replace("'", "\\'")
+            found.append(f"from_json({quoted(name)}, '{text}') AS {quoted(name)}")
+        else:
+            found.append(f"CAST({quoted(name)} AS {kind}) AS {quoted(name)}")
+    return found
+
+
+def _fields(reading: FileReading) -> TextFields:
+    return TextFields(
+        delimiter=_unescaped(reading.delimiter) or "\x01",
+        date_format=reading.date_format,
+        timestamp_format=reading.timestamp_format,
+    )
+
+
+def _unescaped(delimiter: str) -> str:
+    r"""SeaTunnel takes the delimiter for a pattern of Java's: ``\\|`` is a bar."""
+    return re.sub(r"\\(.)", lambda found: {"t": "\t"}.get(found[1], found[1]), delimiter)
