@@ -4,3 +4,22 @@
 they are made of, ``life`` runs them. Stands on top of the library: uses its public face, and only the command
 line uses this room. Needs the extra ``jobs``.
 """
+
+from filesink.jobs.jobs import Jobs, RunOptions, plan
+from filesink.jobs.life.events import JobInfo, PipelineInfo
+from filesink.jobs.life.states import State
+from filesink.jobs.plans.values import Edge, Pipeline, Plan, Vertex, differences
+
+__all__ = [
+    "Edge",
+    "JobInfo",
+    "Jobs",
+    "Pipeline",
+    "PipelineInfo",
+    "Plan",
+    "RunOptions",
+    "State",
+    "Vertex",
+    "differences",
+    "plan",
+]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import BeforeValidator, model_validator
@@ -170,8 +170,13 @@ class KafkaSource(Source):
 
 def revealed(settings: Mapping[str, Secret | str], run: Run) -> dict[str, str]:
     """Settings with the values of their secrets."""
+    return settings_of(settings, run.reveal)
+
+
+def settings_of(settings: Mapping[str, Secret | str], reveal: Callable[[Secret], str]) -> dict[str, str]:
+    """The same, where there is no run yet."""
     return {
-        name: run.reveal(value) if isinstance(value, Secret) else value for name, value in settings.items()
+        name: reveal(value) if isinstance(value, Secret) else value for name, value in settings.items()
     }
 
 
