@@ -95,7 +95,8 @@ class Jobs:
         clock: Clock | None = None,
         ids: Ids | None = None,
     ) -> None:
-        base = spelling(os.path.abspath(path) if "://" not in os.fspath(path) else path)
+        given = os.fspath(path)
+        base = spelling(given if "://" in given else Path(given).resolve())
         self._clock: Clock = clock or SystemClock()
         self._ids: Ids = ids or SystemIds()
         self._store = JobStore(RetryingStore(open_store(base, storage_options or {}), self._clock), base)

@@ -96,7 +96,7 @@ class Supervisor:
         state = together([one.state for one in self.info.pipelines])
         self._note(Event(at_ms=0, by="", state=state, error=failed[0] if failed else ""))
         self.lease.give_back()
-        return self.info
+        return replace(self.info, holder="")
 
     def _go_on(self) -> None:
         """Begin, also where a dead supervisor has left off in the midst of a step."""

@@ -99,8 +99,8 @@ def _in_order(vertices: Sequence[Vertex], found: Sequence[Edge]) -> list[Vertex]
         ]
         if not ready:
             raise _circle(waiting, found)
-        done += ready
-        waiting = [vertex for vertex in waiting if vertex not in ready]
+        done.append(ready[0])  # one at a time, so that the order of the file is kept wherever it can be
+        waiting.remove(ready[0])
     return done
 
 

@@ -84,7 +84,8 @@ class FakeSource(Source):
     def read(self, run: Run) -> Frames:
         """See ``Source.read``."""
         tables: tuple[FakeTable, ...] = self.options.tables or (self.options,)
-        return {table.schema_.table or f"fake-{number}": _frame(table, run) for number, table in enumerate(tables, 1)}
+        names = [table.schema_.table or (f"fake-{number}" if self.options.tables else "") for number, table in enumerate(tables, 1)]
+        return {name: _frame(table, run) for name, table in zip(names, tables, strict=True)}
 
 
 def _frame(table: FakeTable, run: Run) -> DataFrame:
