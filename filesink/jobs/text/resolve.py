@@ -105,7 +105,8 @@ def _blocks_of(section: str, piece: object, place: Place, values: _Values) -> It
             return
         case _:
             raise failure(
-                place, f"{section} takes plugins in braces, {section} {{ Name {{ … }} }}", code="JOB_SECTION"
+                place, f"{section} takes plugins in braces, {section} {{ Name {{ … }} }}, and another section begins a line",
+                    code="JOB_SECTION",
             )
 
 
