@@ -19,6 +19,7 @@ class Lease:
 
     Args:
         by: of this supervisor; no two have the same.
+        taken_ms: when it was taken or renewed last.
     """
 
     store: JobStore
@@ -27,6 +28,7 @@ class Lease:
     who: Who
     clock: Clock
     _number: int = -1
+    taken_ms: int = 0
 
     def take(self) -> None:
         """Take it.
@@ -63,8 +65,9 @@ class Lease:
         return has_passed(int(str(last["at_ms"])), self.clock.now_ms(), LEASE_MS)
 
     def _append(self, number: int, *, is_over: bool) -> bool:
+        at_ms = self.clock.now_ms()
         value = {
-            "at_ms": self.clock.now_ms(),
+            "at_ms": at_ms,
             "by": self.by,
             "host": self.who.host,
             "user": self.who.user,
@@ -72,7 +75,7 @@ class Lease:
         }
         taken = self.store.append(self.job, "leases", number, value)
         if taken:
-            self._number = number
+            self._number, self.taken_ms = number, at_ms
         return taken
 
 

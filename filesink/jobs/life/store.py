@@ -57,8 +57,9 @@ class JobStore:
         Raises:
             JobError: ``JOB_ID``; there is one of this id.
         """
+        path = f"{check_id(job)}/job"
         self._store.prepare()
-        if not self._put(f"{check_id(job)}/job", about):
+        if not self._put(path, about):
             raise JobError(f"there is a job '{job}' already; take another id", code="JOB_ID")
 
     def about(self, job: str) -> dict[str, Any]:

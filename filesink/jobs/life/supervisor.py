@@ -91,7 +91,7 @@ class Supervisor:
             for thread in threads:
                 thread.join()
         if self._taken:
-            raise JobError(f"job '{self.info.id}' was taken over by another process", code="JOB_TAKEN")
+            raise self._was_taken()
         failed = [one.error for one in self.info.pipelines if one.state is State.FAILED]
         state = together([one.state for one in self.info.pipelines])
         self._note(Event(at_ms=0, by="", state=state, error=failed[0] if failed else ""))
@@ -113,11 +113,9 @@ class Supervisor:
 
     def _watch(self, threads: list[Thread]) -> None:
         """Renew the lease and answer requests while pipelines run."""
-        renewed = self.clock.now_ms()
         while any(thread.is_alive() for thread in threads) and not self._taken:
             next((one for one in threads if one.is_alive()), threads[0]).join(timeout=_LOOK_S)
-            if self.clock.now_ms() - renewed >= _RENEW_MS:
-                renewed = self.clock.now_ms()
+            if self.clock.now_ms() - self.lease.taken_ms >= _RENEW_MS:
                 self._keep_lease()
             self._look_at_requests()
 
@@ -213,12 +211,17 @@ class Supervisor:
     def _note(self, event: Event) -> None:
         """Put an event into the store, then believe it."""
         with self._lock:
+            if self._taken:  # the chain belongs to somebody else, who may have read it already
+                raise self._was_taken()
             event = replace(event, at_ms=self.clock.now_ms(), by=self.lease.by)
             info = after(self.info, [event])
             if not self.lease.store.append(info.id, "events", self.info.events, event.plain()):
                 self._taken = True
-                raise JobError(f"job '{info.id}' was taken over by another process", code="JOB_TAKEN")
+                raise self._was_taken()
             self.info = info
+
+    def _was_taken(self) -> JobError:
+        return JobError(f"job '{self.info.id}' was taken over by another process", code="JOB_TAKEN")
 
     def _of(self, pipeline: Pipeline) -> PipelineInfo:
         return self._of_number(pipeline.number)
