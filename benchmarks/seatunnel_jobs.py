@@ -3,9 +3,9 @@
     git clone https://github.com/apache/seatunnel /tmp/seatunnel
     python benchmarks/seatunnel_jobs.py /tmp/seatunnel --run local --run s3
 
-Takes the files of ``seatunnel-e2e/seatunnel-connector-v2-e2e/connector-file-*``. Those that run are not changed,
-but for paths and addresses: what they read and write lies below a directory of this run, or in a server of its
-own. Nothing of SeaTunnel is kept.
+Takes the files of ``seatunnel-e2e/seatunnel-connector-v2-e2e/connector-file-*``. Those that run
+are not changed, but for paths and addresses: what they read and write lies below a directory of this run, or
+in a server of its own. Nothing of SeaTunnel is kept.
 """
 
 from __future__ import annotations
@@ -59,7 +59,9 @@ class Result:
 
 def main() -> None:
     """Print the table."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("path", type=Path, help="a checkout of apache/seatunnel")
     parser.add_argument("--run", action="append", choices=("local", "s3"), default=[], help="run these, too")
     parser.add_argument("--only", default="", help="files whose names hold this")
@@ -103,7 +105,11 @@ def run(file: Path, moved: Mapping[str, str], directory: Path) -> str:
         info = Jobs(directory / "jobs").run(copy, inline_secrets=True, options=options)
     except FilesinkError as error:
         return error.message
-    print(f"{time.monotonic() - begin:6.1f} s {info.state} {file.name} {info.error}", file=sys.stderr, flush=True)
+    print(
+        f"{time.monotonic() - begin:6.1f} s {info.state} {file.name} {info.error}",
+        file=sys.stderr,
+        flush=True,
+    )
     return "" if info.state == "FINISHED" else info.error
 
 
@@ -128,7 +134,11 @@ def place(name: str, checkout: Path, directory: Path) -> Iterator[Mapping[str, s
     address = f"http://{host}:{port}"
     try:
         client = boto3.client(
-            "s3", endpoint_url=address, aws_access_key_id="x", aws_secret_access_key="x", region_name="us-east-1"
+            "s3",
+            endpoint_url=address,
+            aws_access_key_id="x",
+            aws_secret_access_key="x",
+            region_name="us-east-1",
         )
         client.create_bucket(Bucket="ws-package")
         for file, targets in DATA.items():
@@ -148,7 +158,9 @@ def show(results: list[Result]) -> None:
         counts = Counter(one.reached for one in mine)
         planned = counts["planned"] + counts["run"]
         read_ = len(mine) - counts["none"]
-        print(f"| {name or 'all'} | {len(mine)} | {read_} | {counts['refused']} | {planned} | {counts['run']} |")
+        print(
+            f"| {name or 'all'} | {len(mine)} | {read_} | {counts['refused']} | {planned} | {counts['run']} |"
+        )
     reasons = Counter(
         (one.reached, re.sub(r"^\d+: ", "", re.sub(r"'[^']*/[^']*'", "'…'", one.reason))[:150])
         for one in results

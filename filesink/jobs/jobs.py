@@ -1,10 +1,10 @@
 """``Jobs``: run job files, look at them, stop and restore them; what the command line does as well.
 
-    from filesink.jobs import Jobs
+from filesink.jobs import Jobs
 
-    jobs = Jobs("/data/jobs")
-    info = jobs.run("flights.conf", variables={"day": "2026-01-31"})
-    assert info.state == "FINISHED"
+jobs = Jobs("/data/jobs")
+info = jobs.run("flights.conf", variables={"day": "2026-01-31"})
+assert info.state == "FINISHED"
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ class Jobs:
         self._ids: Ids = ids or SystemIds()
         self._store = JobStore(RetryingStore(open_store(base, storage_options or {}), self._clock), base)
 
-    def run(  # noqa: PLR0913 - all by name
+    def run(
         self,
         file: str | os.PathLike[str],
         *,
@@ -175,8 +175,8 @@ class Jobs:
         if changes and not accept_changes:
             shown = "; ".join(changes[:_TOLD])
             raise JobError(
-                f"the plan of job '{job}' is not the one that ran: {shown}. Checkpoints belong to the old one; run "
-                "it as a new job, or accept the changes if they touch neither sources nor keys",
+                f"the plan of job '{job}' is not the one that ran: {shown}. Checkpoints belong to the old one; "
+                "run it as a new job, or accept the changes if they touch neither sources nor keys",
                 code="JOB_PLAN",
             )
         return self._supervised(job, made, options or RunOptions())

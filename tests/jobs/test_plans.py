@@ -1,3 +1,4 @@
+# ruff: noqa: E501, S608 - job files in a line each; nobody's SQL
 """Plans: who feeds whom, which vertices are one pipeline, and what is refused."""
 
 from __future__ import annotations
@@ -66,11 +67,14 @@ def test_connected_vertices_are_a_pipeline() -> None:
     sources = "\n".join(f"{FAKE}, plugin_output = s{number} }}" for number in range(10))
     sinks = "\n".join(f"Console {{ plugin_input = t{number} }}" for number in range(10))
     transforms = "\n".join(
-        f"Filter {{ plugin_input = s{number}, plugin_output = t{number}, fields = id }}" for number in range(10)
+        f"Filter {{ plugin_input = s{number}, plugin_output = t{number}, fields = id }}"
+        for number in range(10)
     )
     found = job(f"source {{ {sources} }}\ntransform {{ {transforms} }}\nsink {{ {sinks} }}").plan.pipelines
     assert [one.number for one in found] == list(range(1, 11))
-    assert [[vertex.kind for vertex in one.vertices] for one in found] == [["source", "transform", "sink"]] * 10
+    assert [[vertex.kind for vertex in one.vertices] for one in found] == [
+        ["source", "transform", "sink"]
+    ] * 10
 
 
 @pytest.mark.parametrize(
@@ -83,14 +87,12 @@ def test_connected_vertices_are_a_pipeline() -> None:
         ("sink { Console {} }", 1, "no source"),
         (f"source {{ {FAKE}, plugin_input = x }} }}\nsink {{ Console {{}} }}", 1, "takes no plugin_input"),
         (
-            f"source {{ {FAKE} }} }}\ntransform {{\nFilter {{ plugin_input = b, plugin_output = a, fields = id }}\n"
-            "Filter { plugin_input = a, plugin_output = b, fields = id } }\nsink { Console { plugin_input = b } }",
+            f"source {{ {FAKE} }} }}\ntransform {{\nFilter {{ plugin_input = b, plugin_output = a, fields = id }}\nFilter {{ plugin_input = a, plugin_output = b, fields = id }} }}\nsink {{ Console {{ plugin_input = b }} }}",
             3,
             "in a circle",
         ),
         (
-            f"source {{ {FAKE} }} }}\ntransform {{\nFilter {{ plugin_input = a, plugin_output = a, fields = id }} }}\n"
-            "sink { Console { plugin_input = a } }",
+            f"source {{ {FAKE} }} }}\ntransform {{\nFilter {{ plugin_input = a, plugin_output = a, fields = id }} }}\nsink {{ Console {{ plugin_input = a }} }}",
             3,
             "'a' -> 'a' feed one another",
         ),
@@ -113,7 +115,7 @@ def test_an_output_that_nobody_takes() -> None:
     assert [note for note in found.plan.notes if "nobody takes 'lost'" in note]
 
 
-SECRET = """
+REFERRING = """
 source { Jdbc { url = "jdbc:postgresql://u:hunter2@db/x?password=hunter2&ssl=1", password = %s, query = "select 1" } }
 sink { Http { url = "http://h/x", headers { Authorization = %s } } }
 """
@@ -121,11 +123,11 @@ sink { Http { url = "http://h/x", headers { Authorization = %s } } }
 
 def test_no_secret_is_shown() -> None:
     """Neither references nor secrets of the file, nor what stands in an address, show their values."""
-    plan = job(SECRET % ("hunter2", "hunter2"), inline_secrets=True).plan
+    plan = job(REFERRING % ("hunter2", "hunter2"), inline_secrets=True).plan
     assert "hunter2" not in repr(plan)
-    assert dict(plan.vertices[0].options)["password"] == "***"
-    plan = job(SECRET % ("${env:DB}", "${file:/run/token}")).plan
-    assert dict(plan.vertices[0].options)["password"] == "${env:DB}"
+    assert dict(plan.vertices[0].options)["password"] == "***"  # noqa: S105 - it is none
+    plan = job(REFERRING % ("${env:DB}", "${file:/run/token}")).plan
+    assert dict(plan.vertices[0].options)["password"] == "${env:DB}"  # noqa: S105 - as well
     assert "${file:/run/token}" in repr(plan)
 
 
@@ -185,7 +187,9 @@ class Point:
 
 def test_plugins_of_other_packages() -> None:
     """They are known by name, and one of theirs comes before ours."""
-    registry = Registry(plugins=(*catalog().plugins, *_loaded([Point("a", Doubled), Point("b", Null)])), refused={})
+    registry = Registry(
+        plugins=(*catalog().plugins, *_loaded([Point("a", Doubled), Point("b", Null)])), refused={}
+    )
     text = f"source {{ {FAKE} }} }}\ntransform {{ doubled {{}} }}\nsink {{ Console {{}} }}"
     found = job(text, registry=registry)
     assert isinstance(found.plugins["transform-1"], Doubled)

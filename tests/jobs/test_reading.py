@@ -205,8 +205,8 @@ def test_files_that_cannot_be_read(tmp_path: Path) -> None:
         read(tmp_path / "jop.conf", Variables())
     with pytest.raises(JobError, match="ending"):
         read(tmp_path / "job.txt", Variables())
+    (tmp_path / "dir.conf").mkdir()
     with pytest.raises(JobError, match="cannot be read"):
-        (tmp_path / "dir.conf").mkdir()
         read(tmp_path / "dir.conf", Variables())
 
 

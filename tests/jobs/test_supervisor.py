@@ -81,7 +81,8 @@ def until_asked(control: Control) -> None:
 
 def store_at(path: Path | None = None) -> JobStore:
     """A store of jobs, in memory or on a disk."""
-    return JobStore(MemoryStore(MemoryFiles()) if path is None else open_store(path, {}), "here")
+    store = MemoryStore(MemoryFiles()) if path is None else open_store(path, {})
+    return JobStore(store, "here")
 
 
 @dataclass
@@ -97,13 +98,19 @@ class Site:
 
     def lease(self, by: str) -> Lease:
         """A lease that is not taken."""
-        return Lease(store=self.store, job="job", by=by, who=Who(application="", user="u", host=by), clock=self.clock)
+        return Lease(
+            store=self.store, job="job", by=by, who=Who(application="", user="u", host=by), clock=self.clock
+        )
 
     def info(self) -> JobInfo:
         """As its events leave it."""
         numbers = range(1, self.pipelines + 1)
         begin = JobInfo(
-            id="job", name="x", file="x", mode="BATCH", pipelines=tuple(PipelineInfo(number=one) for one in numbers)
+            id="job",
+            name="x",
+            file="x",
+            mode="BATCH",
+            pipelines=tuple(PipelineInfo(number=one) for one in numbers),
         )
         return after(begin, map(Event.of, self.store.chain("job", "events")))
 
@@ -203,9 +210,13 @@ def test_restored(first: State) -> None:
     if first is not State.FAILED:
         info = site.info()
         for state in (State.SCHEDULED, State.INITIALIZING, State.RUNNING):
-            site.store.append("job", "events", info.events, Event(at_ms=1, by="x", pipeline=1, state=state).plain())
+            site.store.append(
+                "job", "events", info.events, Event(at_ms=1, by="x", pipeline=1, state=state).plain()
+            )
             info = site.info()
-        site.store.append("job", "events", info.events, Event(at_ms=1, by="x", pipeline=1, sink="s", rows=1).plain())
+        site.store.append(
+            "job", "events", info.events, Event(at_ms=1, by="x", pipeline=1, sink="s", rows=1).plain()
+        )
     again = site.supervisor({1: [well], 2: []}, by="two")
     info = again.run()
     assert (info.state, states(info)) == (State.FINISHED, [State.FINISHED] * 2)

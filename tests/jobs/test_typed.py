@@ -1,3 +1,4 @@
+# ruff: noqa: E501 - a table
 """Typed options: what is said when a word, a type or a secret is wrong."""
 
 from __future__ import annotations

@@ -19,7 +19,10 @@ _LONGEST = 60  # characters of one
 
 
 def plan(
-    call: Call, job_file: FileArgument, variables: VariablesOption = None, inline_secrets: InlineOption = False
+    call: Call,
+    job_file: FileArgument,
+    variables: VariablesOption = None,
+    inline_secrets: InlineOption = False,
 ) -> None:
     """What FILE would run: its pipelines, and who feeds whom. Nothing is opened or written.
 

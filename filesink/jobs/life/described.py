@@ -24,9 +24,7 @@ def plan_of(value: Mapping[str, Any]) -> Plan:
     """
     try:
         pipelines = tuple(_pipeline(one) for one in value["pipelines"])
-        return Plan(
-            name=value["name"], mode=value["mode"], pipelines=pipelines, notes=tuple(value["notes"])
-        )
+        return Plan(name=value["name"], mode=value["mode"], pipelines=pipelines, notes=tuple(value["notes"]))
     except (KeyError, TypeError):
         raise StateCorruptError("a record in the store of jobs holds no plan", code="JSON") from None
 

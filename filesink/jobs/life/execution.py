@@ -123,7 +123,9 @@ class _Wiring:
         try:
             return self._sink(sink).start(self._inputs(sink, {}), self._run(sink))
         except NotImplementedError:
-            raise JobError(f"{sink.place}: sink {sink.plugin} takes batches only", code="JOB_REFUSED") from None
+            raise JobError(
+                f"{sink.place}: sink {sink.plugin} takes batches only", code="JOB_REFUSED"
+            ) from None
 
     def _sink(self, vertex: Vertex) -> Sink:
         plugin = self.execution.plugins[vertex.id]
@@ -140,7 +142,9 @@ class _Wiring:
             for table, frame in frames.items():
                 key = by_id[name].output if is_query or not table else table
                 if key in found:
-                    raise JobError(f"{vertex.place}: two tables '{key}' come to {vertex.plugin}", code="JOB_GRAPH")
+                    raise JobError(
+                        f"{vertex.place}: two tables '{key}' come to {vertex.plugin}", code="JOB_GRAPH"
+                    )
                 found[key] = frame
         return found
 
@@ -154,7 +158,9 @@ class _Wiring:
                 assert isinstance(plugin, Transform)  # noqa: S101 - sinks feed nobody
                 frames = plugin.apply(self._inputs(vertex, made), run)
             tasks = plugin.options.parallelism
-            made[vertex.id] = {name: frame.repartition(tasks) if tasks else frame for name, frame in frames.items()}
+            made[vertex.id] = {
+                name: frame.repartition(tasks) if tasks else frame for name, frame in frames.items()
+            }
         return made[vertex.id]
 
     def _run(self, vertex: Vertex) -> Run:

@@ -40,8 +40,8 @@ class Lease:
         if last is not None and not last["is_over"] and not self._is_over(last):
             seconds = max((last["at_ms"] + LEASE_MS - self.clock.now_ms()) // 1000, 0)
             raise JobError(
-                f"job '{self.job}' is run by {last['user']}@{last['host']}; if that process is dead, its lease is "
-                f"over in {seconds} s",
+                f"job '{self.job}' is run by {last['user']}@{last['host']}; if that process is dead, its "
+                f"lease is over in {seconds} s",
                 code="JOB_RUNNING",
             )
         if not self._append(number + 1, is_over=False):

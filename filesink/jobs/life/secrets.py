@@ -1,4 +1,4 @@
-"""Where secrets come from, at the moment they are needed: environment, files, Hadoop's credential providers."""
+"""Where secrets come from, when they are needed: environment, files, Hadoop's credential providers."""
 
 from __future__ import annotations
 

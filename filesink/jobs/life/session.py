@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
@@ -11,6 +12,10 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 _LONGEST = 300  # characters of a sentence of Spark's
+_OURS = re.compile(r"filesink\.errors\.(\w+): \[[A-Z_]+\] (.+)")
+_STAYS = frozenset(
+    {"ConfigError", "SchemaError", "DataError", "EncoderError", "BucketError", "JobError", "SourceError"}
+)
 
 
 def session(settings: Mapping[str, str], *, name: str, master: str | None) -> SparkSession:
@@ -41,8 +46,8 @@ def session(settings: Mapping[str, str], *, name: str, master: str | None) -> Sp
         return builder.getOrCreate()
     except (PySparkException, Py4JError) as error:
         raise JobError(
-            f"Spark cannot be started ({type(error).__name__}); its own log says why. Check Java, spark.master "
-            "and the settings spark.… of env",
+            f"Spark cannot be started ({type(error).__name__}); its own log says why. Check Java, "
+            "spark.master and the settings spark.… of env",
             code="JOB_SPARK",
         ) from error
 
@@ -57,6 +62,10 @@ def sentence(error: Exception) -> tuple[str, bool]:
     if isinstance(error, FilesinkError):
         return error.message, error.is_permanent and not isinstance(error, InternalError)
     text = str(error).strip()
+    ours = _OURS.findall(text)
+    if ours:  # raised in a task, and told by Spark
+        kind, message = ours[-1]
+        return message[:_LONGEST], kind in _STAYS
     if isinstance(error, AnalysisException | ParseException):
         return text.split("\n", 1)[0][:_LONGEST], True
     return f"{type(error).__name__}; the log of the driver has more", False

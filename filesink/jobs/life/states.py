@@ -1,4 +1,4 @@
-"""The states of jobs and pipelines, under Zeta's names, and every step between them. The tables are the rules."""
+"""The states of jobs and pipelines, under Zeta's names, and every step between them, as tables."""
 
 from __future__ import annotations
 
@@ -43,7 +43,14 @@ PIPELINE: Final[dict[State, frozenset[State]]] = {
 JOB: Final[dict[State, frozenset[State]]] = {
     State.CREATED: frozenset({State.RUNNING, State.CANCELED, State.FAILED}),
     State.RUNNING: frozenset(
-        {State.FINISHED, State.FAILED, State.CANCELING, State.CANCELED, State.DOING_SAVEPOINT, State.SAVEPOINT_DONE}
+        {
+            State.FINISHED,
+            State.FAILED,
+            State.CANCELING,
+            State.CANCELED,
+            State.DOING_SAVEPOINT,
+            State.SAVEPOINT_DONE,
+        }
     ),
     State.DOING_SAVEPOINT: frozenset(
         {State.SAVEPOINT_DONE, State.FAILED, State.CANCELING, State.CANCELED, State.FINISHED}

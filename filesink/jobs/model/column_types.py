@@ -111,3 +111,8 @@ _DDL: dict[pa.DataType, str] = {
 def quoted(name: str) -> str:
     """A name of a column in Spark's SQL."""
     return "`" + name.replace("`", "``") + "`"
+
+
+def sql_text(text: str) -> str:
+    """A literal of Spark's SQL."""
+    return "'" + text.replace("\\", "\\\\").replace("'", "\\'").replace("\n", "\\n") + "'"

@@ -30,7 +30,7 @@ class Column(Options):
 
     name: str = option(doc="Its name.")
     type: ColumnType = option(doc="Its type.")
-    nullable: bool = option(True, doc="Whether it may be null.")
+    nullable: bool = option(default=True, doc="Whether it may be null.")
     default_value: Any = option(None, doc="Read as null where it is missing.", words=("defaultValue",))
 
 
@@ -50,7 +50,10 @@ class Schema(Options):
 
     @model_validator(mode="after")
     def _one_of_both(self) -> Schema:
-        if bool(self.fields) + bool(self.columns) + (bool(self.table) and not (self.fields or self.columns)) != 1:
+        if (
+            bool(self.fields) + bool(self.columns) + (bool(self.table) and not (self.fields or self.columns))
+            != 1
+        ):
             raise PydanticCustomError("schema", "needs 'fields' or 'columns', and not both")
         return self
 

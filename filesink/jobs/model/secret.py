@@ -75,8 +75,13 @@ def _settings(given: Any, info: core_schema.ValidationInfo) -> SecretSettings:
     return found
 
 
-_SECRET = re.compile(r"passw|secret|token|credential(?!s?\.provider)|access.?key|api.?key|private|authorization|cookie|signature", re.IGNORECASE)
-_INSIDE = re.compile(r"(?i)((?:password|passwd|pwd|secret|token|access_?key|sig)\s*=\s*)[^&;,\s]+|(?<=://)[^/@\s]+:[^/@\s]+(?=@)")
+_SECRET = re.compile(
+    r"passw|secret|token|credential(?!s?\.provider)|access.?key|api.?key|private|authorization|cookie|signature",
+    re.IGNORECASE,
+)
+_INSIDE = re.compile(
+    r"(?i)((?:password|passwd|pwd|secret|token|access_?key|sig)\s*=\s*)[^&;,\s]+|(?<=://)[^/@\s]+:[^/@\s]+(?=@)"
+)
 
 
 def without_secrets(text: str) -> str:

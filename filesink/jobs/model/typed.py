@@ -68,7 +68,9 @@ class Typing:
         if inner is not None and isinstance(node, Object):
             return self._values(inner, node, of)
         if inner is not None and isinstance(node, Array):
-            return [self._values(inner, one, of) if isinstance(one, Object) else plain(one) for one in node.items]
+            return [
+                self._values(inner, one, of) if isinstance(one, Object) else plain(one) for one in node.items
+            ]
         return _referring(node) if "Secret" in str(annotation) else plain(node)
 
     def _has_no_effect(self, kind: type[Options], word: str, entry: Entry, of: str) -> bool:

@@ -44,8 +44,8 @@ def _makers(wired: Sequence[Wired]) -> dict[str, Vertex]:
         if vertex.output in makers:
             raise failure(
                 vertex.place,
-                f"two plugins make '{vertex.output}': this one and that of {makers[vertex.output].place}; give "
-                "one of them another plugin_output",
+                f"two plugins make '{vertex.output}': this one and that of {makers[vertex.output].place}; "
+                "give one of them another plugin_output",
                 code="JOB_GRAPH",
             )
         makers[vertex.output] = vertex
@@ -109,9 +109,7 @@ def _circle(waiting: Sequence[Vertex], found: Sequence[Edge]) -> Exception:
     by_id = {vertex.id: vertex for vertex in waiting}
     path = [waiting[0].id]
     while len(set(path)) == len(path):
-        path.append(
-            next(edge.source for edge in found if edge.target == path[-1] and edge.source in by_id)
-        )
+        path.append(next(edge.source for edge in found if edge.target == path[-1] and edge.source in by_id))
     circle = [by_id[name] for name in reversed(path[path.index(path[-1]) :])]
     names = " -> ".join(f"'{vertex.output}'" for vertex in circle)
     return failure(circle[0].place, f"{names} feed one another in a circle", code="JOB_GRAPH")

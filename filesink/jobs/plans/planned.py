@@ -83,7 +83,9 @@ def _check_whole(sections: Sections) -> None:
     for section, blocks in (("source", sections.source), ("sink", sections.sink)):
         if not blocks:
             raise failure(
-                Place(sections.file, 1), f"the job has no {section}; write {section} {{ … }}", code="JOB_GRAPH"
+                Place(sections.file, 1),
+                f"the job has no {section}; write {section} {{ … }}",
+                code="JOB_GRAPH",
             )
 
 
@@ -95,9 +97,7 @@ class _Made:
     plugin: Plugin
 
     @staticmethod
-    def of(  # noqa: PLR0913, PLR0917 - each is needed once
-        section: str, number: int, block: Block, env: Env, registry: Registry, typing: Typing
-    ) -> _Made:
+    def of(section: str, number: int, block: Block, env: Env, registry: Registry, typing: Typing) -> _Made:
         kind = registry.find(section, block.name, block.place)
         options = typing.typed(kind.options_type, block.options, of=f"{section} {kind.name}")
         _check_names(section, options, block, typing.notes)
@@ -134,7 +134,7 @@ def _shown(options: PluginOptions) -> Iterator[tuple[str, str]]:
             yield words[0], _text(getattr(options, name))[:_SHOWN]
 
 
-def _text(value: Any) -> str:
+def _text(value: Any) -> str:  # noqa: PLR0911 - a table
     match value:
         case Secret():
             return str(value)

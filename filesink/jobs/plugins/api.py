@@ -25,12 +25,8 @@ Frames: TypeAlias = "Mapping[str, DataFrame]"
 class PluginOptions(Options):
     """What every plugin has."""
 
-    output: str = option(
-        "", doc="The name of what it makes.", words=("plugin_output", "result_table_name")
-    )
-    input: Names = option(
-        (), doc="The names of what it takes.", words=("plugin_input", "source_table_name")
-    )
+    output: str = option("", doc="The name of what it makes.", words=("plugin_output", "result_table_name"))
+    input: Names = option((), doc="The names of what it takes.", words=("plugin_input", "source_table_name"))
     parallelism: int | None = option(None, doc="Its tasks.", unit="tasks", ge=1, le=100_000)
 
 

@@ -63,8 +63,8 @@ def _loaded(points: Iterable[object]) -> Iterable[type[Plugin]]:
             found = point.load()  # type: ignore[attr-defined] # an EntryPoint
         except (ImportError, AttributeError) as error:
             raise JobError(
-                f"the plugin '{name}' of another package cannot be imported ({type(error).__name__}); mend or "
-                "uninstall that package",
+                f"the plugin '{name}' of another package cannot be imported ({type(error).__name__}); mend "
+                "or uninstall that package",
                 code="JOB_PLUGIN",
             ) from error
         if not (isinstance(found, type) and issubclass(found, (Source, Transform, Sink))):

@@ -105,8 +105,9 @@ def _blocks_of(section: str, piece: object, place: Place, values: _Values) -> It
             return
         case _:
             raise failure(
-                place, f"{section} takes plugins in braces, {section} {{ Name {{ … }} }}, and another section begins a line",
-                    code="JOB_SECTION",
+                place,
+                f"{section} takes plugins in braces, {section} {{ Name {{ … }} }}; a section begins a line",
+                code="JOB_SECTION",
             )
 
 
@@ -291,10 +292,9 @@ def bare(text: str) -> str | int | float | bool | None:
     if text in _WORDS:
         return _WORDS[text]
     found = _NUMBER.fullmatch(text)
-    if found is None or len(text) > _DIGITS:
+    if found is None or len(text) > 40:
         return text
     return float(text) if found[1] else int(text)
 
 
 _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(\.[0-9]+(?:[eE][+-]?[0-9]+)?|[eE][+-]?[0-9]+)?")  # JSON's
-_DIGITS = 40  # of a number; a longer one is a text

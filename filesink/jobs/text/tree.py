@@ -1,7 +1,7 @@
 """The tree of a job file, before and after its variables are filled in. Frozen values, no behaviour.
 
-What is *written* may hold references such as ``${x}``, and the same key several times; a *node* holds neither,
-except that the plugins of a section stay apart, see ``resolve``.
+What is *written* may hold references such as ``${x}``, and the same key several times; a *node* holds
+neither, except that the plugins of a section stay apart, see ``resolve``.
 """
 
 from __future__ import annotations

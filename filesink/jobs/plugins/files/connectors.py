@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, cast
 from pydantic import create_model
 
 from filesink.errors import JobError
-from filesink.jobs.model.env import Mode
 from filesink.jobs.model.options import Options, option
 from filesink.jobs.plugins.api import Frames, PluginOptions, Run, Sink, Source
 from filesink.jobs.plugins.files import places
@@ -52,7 +51,9 @@ class _FilesSink(Sink):
     def notes(self) -> Sequence[str]:
         """See ``Plugin.notes``."""
         if "${transactionId}" in self.options.name_expression:
-            return (f"sink {self.name} names files PREFIX-PART ID-NUMBER; a part id is unique, as ${{transactionId}} is",)
+            return (
+                f"sink {self.name} names files PREFIX-ID-NUMBER; an id is unique, as ${{transactionId}} is",
+            )
         return ()
 
     def write(self, frames: Frames, run: Run) -> int | None:
@@ -119,7 +120,10 @@ def _source(name: str, place: type[Place]) -> type[Source]:
     lacking = {
         field: (kind, _with_default(info)) for field, (kind, info) in fields.items() if info.is_required()
     }
-    tables = (tuple[table, ...], option((), doc="Several tables, each with all of this.", words=("tables_configs",)))  # type: ignore[valid-type]
+    tables = (
+        tuple[table, ...],
+        option((), doc="Several tables, each with all of this.", words=("tables_configs",)),
+    )  # type: ignore[valid-type]
     options = _options(FileReading, place, **lacking, tables=tables)
     attributes = {"name": name, "options_type": options, "place": place, "__doc__": place.__doc__}
     return cast("type[Source]", type(name, (_Files,), {**attributes, "_table": table}))
@@ -132,7 +136,12 @@ def _with_default(info: Any) -> Any:
 
 
 def _sink(name: str, place: type[Place]) -> type[Sink]:
-    attributes = {"name": name, "options_type": _options(FileWriting, place), "place": place, "__doc__": place.__doc__}
+    attributes = {
+        "name": name,
+        "options_type": _options(FileWriting, place),
+        "place": place,
+        "__doc__": place.__doc__,
+    }
     return cast("type[Sink]", type(name, (_FilesSink,), attributes))
 
 

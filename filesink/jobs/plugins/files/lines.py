@@ -1,4 +1,4 @@
-r"""SeaTunnel's format ``text``: fields with a delimiter, lists with \\002, maps with \\003, and so on inwards.
+r"""SeaTunnel's format ``text``: fields with a delimiter, lists with \\002, maps with \\003, and so on.
 
 Both ways are expressions of Spark's SQL over one column of lines, so that no row passes through Python.
 """
@@ -11,8 +11,7 @@ from typing import BinaryIO
 
 import pyarrow as pa
 
-from filesink.jobs.model.column_types import ddl, quoted
-from filesink.jobs.plugins.transforms.columns import sql_text
+from filesink.jobs.model.column_types import ddl, quoted, sql_text
 from formats.splitting import Split
 from formats.text.line_format import TextLineFormat
 
@@ -89,12 +88,15 @@ class TextFields:
         cut, inner = _pattern(_INNER[level]), f"x{level}"
         given = f"nullif({text}, '')"
         if pa.types.is_list(kind):
-            return f"transform(split({given}, {cut}, -1), {inner} -> {self._parsed(inner, kind.value_type, level + 1)})"
+            element = self._parsed(inner, kind.value_type, level + 1)
+            return f"transform(split({given}, {cut}, -1), {inner} -> {element})"
         if pa.types.is_map(kind):
             pair = f"split({inner}, {_pattern(_INNER[level + 1])}, 2)"
             key = self._parsed(f"get({pair}, 0)", kind.key_type, level + 2)
             value = self._parsed(f"get({pair}, 1)", kind.item_type, level + 2)
-            return f"map_from_entries(transform(split({given}, {cut}, -1), {inner} -> struct({key}, {value})))"
+            return (
+                f"map_from_entries(transform(split({given}, {cut}, -1), {inner} -> struct({key}, {value})))"
+            )
         if pa.types.is_struct(kind):
             pieces = f"split({given}, {cut}, -1)"
             fields = [
@@ -127,9 +129,7 @@ class TextFields:
             pair = f"concat({key}, {sql_text(_INNER[level + 1])}, {item})"
             text = f"array_join(transform(map_entries({value}), {inner} -> {pair}), {cut})"
         elif pa.types.is_struct(kind):
-            fields = [
-                self._written(f"{value}.{quoted(field.name)}", field.type, level + 1) for field in kind
-            ]
+            fields = [self._written(f"{value}.{quoted(field.name)}", field.type, level + 1) for field in kind]
             text = f"concat_ws({cut}, {', '.join(fields)})"
         else:
             text = self._formatted(value, kind)

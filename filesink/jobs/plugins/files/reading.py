@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -11,7 +11,8 @@ from pydantic import BeforeValidator, model_validator
 from pydantic_core import PydanticCustomError
 
 import filesink
-from filesink.jobs.model.column_types import ddl, quoted
+from filesink.buckets.partition_paths import partition_values
+from filesink.jobs.model.column_types import ddl, quoted, sql_text
 from filesink.jobs.model.env import Mode
 from filesink.jobs.model.options import Names, Options, option
 from filesink.jobs.model.schema import Schema
@@ -19,6 +20,8 @@ from filesink.jobs.plugins.api import Run
 from filesink.jobs.plugins.files.lines import LinesBelowHeader, TextFields
 from filesink.jobs.plugins.files.places import Place
 from filesink.jobs.plugins.transforms.columns import check_columns
+from filesink.naming import parent
+from filesink.source.directories import locate, root_of
 from filesink.source.enumerators import RecursiveFileEnumerator
 
 if TYPE_CHECKING:
@@ -28,6 +31,7 @@ if TYPE_CHECKING:
 
 Format = Literal["text", "csv", "json", "parquet", "orc", "excel", "xml", "avro"]
 _OF_SINKS = "it says how files are written, and this one reads"
+_LINES = frozenset({"text", "json"})  # read as lines, which Spark takes apart
 _NEED_SCHEMA = frozenset({"csv", "json", "excel", "xml"})
 LZO = "nothing here reads or writes lzo, whose library is under the GPL; take zstd or gzip"
 
@@ -77,12 +81,20 @@ class FileReading(Options):
 
     path: str = option(doc="A directory, a file, or a pattern.")
     format: FormatOption = option(doc="Of the files.", words=("file_format_type",))
-    schema_: Schema | None = option(None, doc="The columns, for formats that do not know them.", words=("schema",))
+    schema_: Schema | None = option(
+        None, doc="The columns, for formats that do not know them.", words=("schema",)
+    )
     delimiter: str = option("", doc="Between fields.", words=("field_delimiter", "delimiter"))
-    skipped: int = option(0, doc="Lines before the first record.", unit="lines", words=("skip_header_row_number",), ge=0)
+    skipped: int = option(
+        0, doc="Lines before the first record.", unit="lines", words=("skip_header_row_number",), ge=0
+    )
     wanted: Names = option((), doc="Columns that are read.", words=("read_columns",))
-    partitions: bool = option(True, doc="Whether directories k=v are columns.", words=("parse_partition_from_path",))
-    name_pattern: str = option("", doc="A regular expression for names of files.", words=("file_filter_pattern",))
+    partitions: bool = option(
+        default=True, doc="Whether directories k=v are columns.", words=("parse_partition_from_path",)
+    )
+    name_pattern: str = option(
+        "", doc="A regular expression for names of files.", words=("file_filter_pattern",)
+    )
     encoding: str = option("UTF-8", doc="Of text, CSV.")
     codec: CodecOption = option("none", doc="Read off the names of files.", words=("compress_codec",))
     date_format: str = option("", doc="Of dates in text.")
@@ -90,14 +102,18 @@ class FileReading(Options):
     time_format: str = option("", doc="Spark has no times of day.")
     sheet_name: str = option("", doc="All sheets are read.")
     xml_row_tag: str = option("RECORD", doc="The element of a record.")
-    xml_use_attr_format: bool = option(False, doc="Whether columns are attributes.")
+    xml_use_attr_format: bool = option(default=False, doc="Whether columns are attributes.")
 
     @model_validator(mode="after")
     def _fits(self) -> FileReading:
         if self.format in _NEED_SCHEMA and not self.has_columns:
-            raise PydanticCustomError("schema", "needs 'schema', since {format} has none", {"format": self.format})
-        if self.encoding.upper() not in {"UTF-8", "UTF8"} and self.format not in {"text", "csv"}:
-            raise PydanticCustomError("encoding", "{format} is always UTF-8; convert the files", {"format": self.format})
+            raise PydanticCustomError(
+                "schema", "needs 'schema', since {format} has none", {"format": self.format}
+            )
+        if self.encoding.upper() not in {"UTF-8", "UTF8"} and self.format not in {"text", "csv", "json"}:
+            raise PydanticCustomError(
+                "encoding", "{format} has an encoding of its own", {"format": self.format}
+            )
         if self.skipped > 1 and self.format in {"csv", "excel"}:
             raise PydanticCustomError("header", "a header of {format} is one line", {"format": self.format})
         if self.format == "excel" and self.skipped == 0:
@@ -117,11 +133,9 @@ class FileReading(Options):
 def read_files(reading: FileReading, place: Place, run: Run) -> DataFrame:
     """The rows of the files that options mean."""
     frame = _source(reading, place, run)
-    columns = _columns(reading)
-    if reading.format == "text" and reading.schema_ is not None and reading.has_columns:
-        partitions = [quoted(name) for name in frame.columns if name != "value"]
-        frame = frame.selectExpr(*_fields(reading).columns(reading.schema_.arrow), *partitions)
-    elif columns:
+    if reading.format in _LINES and reading.schema_ is not None and reading.has_columns:
+        frame = _of_lines(reading, frame, reading.schema_)
+    elif _columns(reading):
         frame = frame.selectExpr(*_converted(reading, frame))
     if not reading.partitions and reading.schema_ is not None and reading.has_columns:
         frame = frame.select(*map(quoted, reading.schema_.arrow.names))
@@ -129,6 +143,28 @@ def read_files(reading: FileReading, place: Place, run: Run) -> DataFrame:
         check_columns(frame, reading.wanted, "read_columns")
         frame = frame.select(*map(quoted, reading.wanted))
     return frame
+
+
+def _of_lines(reading: FileReading, frame: DataFrame, schema: Schema) -> DataFrame:
+    """Columns of lines, and those of directories behind them."""
+    partitions = [quoted(name) for name in frame.columns if name != "value"]
+    if reading.format == "text":
+        return frame.selectExpr(*_fields(reading).columns(schema.arrow), *partitions)
+    options = "map('mode', 'FAILFAST')"
+    record = f"from_json(value, {sql_text(schema.ddl)}, {options}) AS record"
+    columns = [f"record.{quoted(name)}" for name in schema.arrow.names]
+    return frame.where("trim(value) <> ''").selectExpr(record, *partitions).selectExpr(*columns, *partitions)
+
+
+def _partitions(reading: FileReading, address: str, storage: Mapping[str, Any]) -> list[str]:
+    """Columns that the directories of the files have, by the first one that is found."""
+    assert reading.schema_ is not None  # noqa: S101 - only called with one
+    roots = (root_of(address, storage),)
+    first = next(iter(RecursiveFileEnumerator().enumerate_files(roots)), None)
+    directory = "" if first is None else parent(locate(roots, first.path)[1])
+    names = [name for name, _ in partition_values(directory)]
+    known = set(reading.schema_.arrow.names)
+    return [f"{quoted(name)} STRING" for name in names if name not in known]
 
 
 def _source(reading: FileReading, place: Place, run: Run) -> DataFrame:
@@ -143,7 +179,8 @@ def _source(reading: FileReading, place: Place, run: Run) -> DataFrame:
         accepts = Named(pattern=reading.name_pattern)
         builder = builder.set_file_enumerator(RecursiveFileEnumerator(accepts=accepts))
     if columns := _columns(reading):
-        builder = builder.with_schema(", ".join(columns))
+        partitions = _partitions(reading, address, place.storage(run)) if reading.partitions else []
+        builder = builder.with_schema(", ".join([*columns, *partitions]))
     if run.env.mode is Mode.BATCH:
         return builder.build().read(run.spark)
     builder = builder.monitor_continuously(max(run.env.checkpoint_interval, 1))
@@ -165,7 +202,7 @@ class Named:
         return re.fullmatch(self.pattern, file.path.rsplit("/", 1)[-1]) is not None
 
 
-def _reader(reading: FileReading) -> Any:
+def _reader(reading: FileReading) -> Any:  # noqa: PLR0911 - a table
     match reading.format:
         case "text" if reading.skipped:
             return LinesBelowHeader(charset=reading.encoding, skipped=reading.skipped)
@@ -175,7 +212,7 @@ def _reader(reading: FileReading) -> Any:
             header = reading.skipped == 1
             return filesink.Encoder.csv(reading.delimiter or ",", header, charset=reading.encoding)
         case "json":
-            return filesink.Encoder.json_lines()
+            return filesink.StreamFormat.text_line_format(reading.encoding)
         case "avro":
             return filesink.Encoder.avro()
         case "parquet":
@@ -185,7 +222,9 @@ def _reader(reading: FileReading) -> Any:
         case "excel":
             return filesink.ExcelWriterFactory()
         case "xml":
-            layout: Literal["attributes", "elements"] = "attributes" if reading.xml_use_attr_format else "elements"
+            layout: Literal["attributes", "elements"] = (
+                "attributes" if reading.xml_use_attr_format else "elements"
+            )
             return filesink.XmlWriterFactory(row_tag=reading.xml_row_tag, layout=layout)
 
 
@@ -195,12 +234,14 @@ _AS_TEXT = ("map<", "array<", "struct<", "binary", "decimal", "timestamp")
 
 def _columns(reading: FileReading) -> Sequence[str]:
     """The columns that the format is asked for: those of the schema, nested ones of flat formats as texts."""
-    if reading.schema_ is None or not reading.has_columns or reading.format == "text":
+    if reading.schema_ is None or not reading.has_columns or reading.format in _LINES:
         return ()
     flat = reading.format in {"csv", "excel", "xml"}
+    as_text = ("",) if reading.format == "excel" else _AS_TEXT if flat else ("\0",)
+    kinds = {field.name: ddl(field.type) for field in reading.schema_.arrow}
     return [
-        f"{quoted(field.name)} {'STRING' if flat and ddl(field.type).lower().startswith(_AS_TEXT) else ddl(field.type)}"
-        for field in reading.schema_.arrow
+        f"{quoted(name)} {'STRING' if kind.lower().startswith(as_text) else kind}"
+        for name, kind in kinds.items()
     ]
 
 
@@ -218,8 +259,13 @@ def _converted(reading: FileReading, frame: DataFrame) -> list[str]:
             text = kind.replace("'", "\\'")
             found.append(f"from_json({quoted(name)}, '{text}') AS {quoted(name)}")
         else:
-            found.append(f"CAST({quoted(name)} AS {kind}) AS {quoted(name)}")
+            # A sheet may hold 1 as 1.0.
+            value = f"CAST({quoted(name)} AS DECIMAL(38, 9))" if kind in _WHOLE else quoted(name)
+            found.append(f"CAST({value} AS {kind}) AS {quoted(name)}")
     return found
+
+
+_WHOLE = ("TINYINT", "SMALLINT", "INT", "BIGINT")
 
 
 def _fields(reading: FileReading) -> TextFields:

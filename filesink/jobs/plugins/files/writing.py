@@ -23,7 +23,11 @@ if TYPE_CHECKING:
 
 _PARTITION_DIRECTORIES = re.compile(r"\$\{k(\d+)\}=\$\{v\1\}")
 _PARQUET = ("none", "snappy", "gzip", "lz4", "brotli", "zstd")
-_CODECS = {"parquet": _PARQUET, "orc": ("none", "snappy", "lz4", "zlib", "zstd"), "avro": ("none", "snappy", "zstd")}
+_CODECS = {
+    "parquet": _PARQUET,
+    "orc": ("none", "snappy", "lz4", "zlib", "zstd"),
+    "avro": ("none", "snappy", "zstd"),
+}
 _UPPER = BeforeValidator(lambda given: given.upper() if isinstance(given, str) else given)
 
 
@@ -63,21 +67,29 @@ class FileWriting(Options):
 
     path: str = option(doc="A directory; ${table_name} is the name of the table.")
     format: FormatOption = option("csv", doc="Of the files.", words=("file_format_type",))
-    codec: CodecOption = option("", doc="Of Parquet, ORC and Avro; the best one by default.", words=("compress_codec",))
+    codec: CodecOption = option(
+        "", doc="Of Parquet, ORC and Avro; the best one by default.", words=("compress_codec",)
+    )
     partition_by: Names = option((), doc="Columns that become directories k=v.")
     partition_directories: str = option("", doc="Only ${k0}=${v0}/….", words=("partition_dir_expression",))
     partition_in_file: bool = option(
-        False, doc="Whether the files have these columns, too.", words=("is_partition_field_write_in_file",)
+        default=False,
+        doc="Whether the files have these columns, too.",
+        words=("is_partition_field_write_in_file",),
     )
     columns: Names = option((), doc="Columns that are written, in this order.", words=("sink_columns",))
     name_expression: str = option(
-        "", doc="What stands before its first ${…} begins the names of files.", words=("file_name_expression",)
+        "",
+        doc="What stands before its first ${…} begins the names of files.",
+        words=("file_name_expression",),
     )
     extension: str = option("", doc="Ends the names of files.", words=("filename_extension",))
     most_rows: int | None = option(None, doc="Of a file.", unit="rows", words=("batch_size",), ge=1)
     delimiter: str = option("", doc="Between fields.", words=("field_delimiter",))
     row_delimiter: Literal["\n", ""] = option("\n", doc="Lines end with a line feed.")
-    header: bool = option(False, doc="Whether files begin with names of columns.", words=("enable_header_write",))
+    header: bool = option(
+        default=False, doc="Whether files begin with names of columns.", words=("enable_header_write",)
+    )
     encoding: str = option("UTF-8", doc="Of text and CSV.")
     quote_mode: Annotated[
         Literal["minimal", "all", "none"], BeforeValidator(lambda given: str(given).lower())
@@ -89,7 +101,7 @@ class FileWriting(Options):
     sheet_max_rows: int = option(1_048_576, doc="Of Excel.", unit="rows", ge=2, le=1_048_576)
     xml_root_tag: str = option("RECORDS", doc="The outermost element.")
     xml_row_tag: str = option("RECORD", doc="The element of a record.")
-    xml_use_attr_format: bool = option(False, doc="Whether columns are attributes.")
+    xml_use_attr_format: bool = option(default=False, doc="Whether columns are attributes.")
     schema_save_mode: Annotated[
         Literal["RECREATE_SCHEMA", "CREATE_SCHEMA_WHEN_NOT_EXIST", "IGNORE"], _UPPER
     ] = option("CREATE_SCHEMA_WHEN_NOT_EXIST", doc="Directories are made as they are needed.")
@@ -102,15 +114,21 @@ class FileWriting(Options):
         codecs = _CODECS.get(self.format, ("none",))
         if self.codec and self.codec not in codecs:
             raise PydanticCustomError(
-                "codec", "{format} takes the codecs {codecs}", {"format": self.format, "codecs": ", ".join(codecs)}
+                "codec",
+                "{format} takes the codecs {codecs}",
+                {"format": self.format, "codecs": ", ".join(codecs)},
             )
         if self.encoding.upper() not in {"UTF-8", "UTF8"} and self.format not in {"text", "csv"}:
             raise PydanticCustomError("encoding", "{format} is always UTF-8", {"format": self.format})
         pieces = self.partition_directories.strip("/").split("/") if self.partition_directories else []
         if not all(_PARTITION_DIRECTORIES.fullmatch(piece) for piece in pieces):
-            raise PydanticCustomError("directories", "partition_dir_expression has to be ${k0}=${v0}/…, as Hive has it")
+            raise PydanticCustomError(
+                "directories", "partition_dir_expression has to be ${k0}=${v0}/…, as Hive has it"
+            )
         if self.name_expression and not re.search(r"\$\{(transactionId|uuid)\}", self.name_expression):
-            raise PydanticCustomError("names", "file_name_expression needs ${transactionId} or ${uuid}, or names would meet")
+            raise PydanticCustomError(
+                "names", "file_name_expression needs ${transactionId} or ${uuid}, or names would meet"
+            )
         if self.header and self.format == "text":
             raise PydanticCustomError("header", "text has no header; take csv with field_delimiter")
         if self.schema_save_mode == "RECREATE_SCHEMA" and self.data_save_mode == "APPEND_DATA":
@@ -126,6 +144,8 @@ def laid_out(writing: FileWriting, frame: DataFrame) -> DataFrame:
         check_columns(frame, [*writing.columns, *writing.partition_by], "sink_columns")
         frame = frame.select(*map(quoted, writing.columns))
     check_columns(frame, writing.partition_by, "partition_by")
+    if writing.format in {"csv", "excel", "xml"}:
+        return frame.selectExpr(*_flat(writing, frame))
     if writing.format != "text":
         return frame
     schema = arrow_schema(frame.schema)
@@ -136,6 +156,22 @@ def laid_out(writing: FileWriting, frame: DataFrame) -> DataFrame:
         timestamp_format=writing.timestamp_format,
     )
     return frame.selectExpr(fields.line(kept), *map(quoted, writing.partition_by))
+
+
+def _flat(writing: FileWriting, frame: DataFrame) -> list[str]:
+    """Columns as formats without nested values have them: those as JSON, and times in sheets without a zone."""
+    found = []
+    for name, kind in frame.dtypes:
+        column = quoted(name)
+        if kind.startswith(("map<", "array<", "struct<")):
+            found.append(f"to_json({column}) AS {column}")
+        elif kind == "binary":
+            found.append(f"CAST({column} AS STRING) AS {column}")
+        elif kind == "timestamp" and writing.format == "excel":
+            found.append(f"CAST({column} AS TIMESTAMP_NTZ) AS {column}")
+        else:
+            found.append(column)
+    return found
 
 
 def file_sink(writing: FileWriting, place: Place, run: Run, table: str) -> Any:
@@ -161,7 +197,11 @@ def _assigner(writing: FileWriting) -> Any:
     if not writing.partition_by:
         return filesink.BucketAssigner.base_path_bucket_assigner()
     assigner = filesink.BucketAssigner.partition_bucket_assigner(*writing.partition_by)
-    return assigner.with_columns_in_file() if writing.partition_in_file and writing.format != "text" else assigner
+    return (
+        assigner.with_columns_in_file()
+        if writing.partition_in_file and writing.format != "text"
+        else assigner
+    )
 
 
 def _factory(writing: FileWriting) -> Any:

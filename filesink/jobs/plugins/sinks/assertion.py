@@ -10,11 +10,11 @@ from pydantic import BeforeValidator, model_validator
 from pydantic_core import PydanticCustomError
 
 from filesink.errors import JobError
-from filesink.jobs.model.column_types import ddl, quoted
+from filesink.jobs.model.column_types import ddl, quoted, sql_text
 from filesink.jobs.model.options import Names, Options, option
 from filesink.jobs.model.schema import ColumnType
 from filesink.jobs.plugins.api import Frames, PluginOptions, Run, Sink
-from filesink.jobs.plugins.transforms.columns import check_columns, sql_text
+from filesink.jobs.plugins.transforms.columns import check_columns
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -32,9 +32,9 @@ class RowRule(Options):
 class ValueRule(Options):
     """What every value of a column is."""
 
-    type: Annotated[
-        Literal["NOT_NULL", "NULL", "MIN", "MAX", "MIN_LENGTH", "MAX_LENGTH"] | None, _UPPER
-    ] = option(None, doc="Which rule.", words=("rule_type",))
+    type: Annotated[Literal["NOT_NULL", "NULL", "MIN", "MAX", "MIN_LENGTH", "MAX_LENGTH"] | None, _UPPER] = (
+        option(None, doc="Which rule.", words=("rule_type",))
+    )
     value: float | None = option(None, doc="The limit.", words=("rule_value",))
     equals_to: Any = option(None, doc="The value itself.")
 
@@ -93,7 +93,10 @@ class Assert(Sink):
         rules = self.options.rules
         check_columns(frame, [field.name for field in rules.fields], "sink Assert")
         conditions = list(_conditions(frame, rules))
-        counts = [f"count_if(NOT coalesce({condition}, false)) AS c{number}" for number, (_, condition) in enumerate(conditions)]
+        counts = [
+            f"count_if(NOT coalesce({condition}, false)) AS c{number}"
+            for number, (_, condition) in enumerate(conditions)
+        ]
         found = frame.selectExpr("count(*) AS all_rows", *counts).collect()[0]
         for rule in rules.rows:
             if (found[0] < rule.value) if rule.type == "MIN_ROW" else (found[0] > rule.value):
@@ -120,9 +123,7 @@ def _conditions(frame: DataFrame, rules: Rules) -> Iterator[tuple[str, str]]:
 
 def _is_same(wanted: str, found: str) -> bool:
     """Whether two types are one; times with and without a zone are, as SeaTunnel has only one."""
-    plain = [
-        one.lower().replace(" ", "").replace("`", "").replace("_ntz", "") for one in (wanted, found)
-    ]
+    plain = [one.lower().replace(" ", "").replace("`", "").replace("_ntz", "") for one in (wanted, found)]
     return plain[0] == plain[1]
 
 

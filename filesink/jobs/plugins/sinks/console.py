@@ -20,8 +20,10 @@ class ConsoleOptions(PluginOptions):
         "multi_table_sink_replica": "tables are printed one after the other",
     }
 
-    most_rows: int = option(100, doc="Of each table; 0 prints none.", unit="rows", words=("most_rows",), ge=0, le=100_000)
-    print_data: bool = option(True, doc="Whether rows are printed.", words=("log.print.data",))
+    most_rows: int = option(
+        100, doc="Of each table; 0 prints none.", unit="rows", words=("most_rows",), ge=0, le=100_000
+    )
+    print_data: bool = option(default=True, doc="Whether rows are printed.", words=("log.print.data",))
 
 
 class Console(Sink):

@@ -46,7 +46,9 @@ class PostgresOptions(PluginOptions):
     server: str = option(doc="Of libpq, without a password: host=db dbname=shop user=loader.")
     table: str = option(doc="schema.table.")
     password: Secret | None = option(None, doc="A reference; else libpq finds one.")
-    keys: Names = option((), doc="Columns of a unique index: rows update those that are there.", words=("primary_keys",))
+    keys: Names = option(
+        (), doc="Columns of a unique index: rows update those that are there.", words=("primary_keys",)
+    )
     newest_by: str | None = option(None, doc="Which of several rows with one key stands.")
     on_missing: Literal["refuse", "create"] = option("refuse", doc="Whether the table is created.")
     commit: Literal["staged", "prepared"] = option("staged", doc="How rows wait for the decision.")
@@ -89,9 +91,13 @@ class HttpOptions(PluginOptions):
     }
 
     url: str = option(doc="https://host:port/path.")
-    headers: SecretSettings = option(SecretSettings(), doc="Sent with every request; Authorization is a reference.")
+    headers: SecretSettings = option(
+        SecretSettings(), doc="Sent with every request; Authorization is a reference."
+    )
     token_env: str | None = option(None, doc="A variable of the environment with a bearer token.")
-    body: Literal["json", "ndjson", "array"] = option("ndjson", doc="One object, lines, or an array a request.")
+    body: Literal["json", "ndjson", "array"] = option(
+        "ndjson", doc="One object, lines, or an array a request."
+    )
     method: Literal["POST", "PUT", "PATCH"] = option("POST", doc="Of HTTP.")
     timeout: Milliseconds = option(30_000, doc="Of connecting and of each pause.", unit="ms")
 
@@ -152,8 +158,12 @@ class HiveOptions(PluginOptions):
 
     table: str = option(doc="database.table.", words=("table_name",))
     metastore: str = option(doc="thrift://host:9083; several with commas.", words=("metastore_uri",))
-    on_new_columns: Literal["refuse", "add"] = option("refuse", doc="Whether the table gets columns that it lacks.")
-    overwrite: bool = option(False, doc="Whether a batch replaces the partitions that it has rows for.")
+    on_new_columns: Literal["refuse", "add"] = option(
+        "refuse", doc="Whether the table gets columns that it lacks."
+    )
+    overwrite: bool = option(
+        default=False, doc="Whether a batch replaces the partitions that it has rows for."
+    )
 
 
 class Hive(_OneTableSink):

@@ -11,7 +11,7 @@ from pydantic_core import PydanticCustomError
 
 from filesink.jobs.model.column_types import ddl, quoted
 from filesink.jobs.model.env import Mode
-from filesink.jobs.model.options import Milliseconds, Options, option
+from filesink.jobs.model.options import Options, option
 from filesink.jobs.model.schema import Schema
 from filesink.jobs.plugins.api import Frames, PluginOptions, Run, Source
 from filesink.jobs.plugins.sources.fake_columns import Made
@@ -39,10 +39,16 @@ class FakeTable(Options):
     }
 
     schema_: Schema = option(doc="Its columns.", words=("schema",))
-    rows_number: int = option(5, doc="How many rows; of a stream, in each micro-batch.", unit="rows", words=("row.num",), ge=0)
+    rows_number: int = option(
+        5, doc="How many rows; of a stream, in each micro-batch.", unit="rows", words=("row.num",), ge=0
+    )
     rows: tuple[Row, ...] = option((), doc="These rows, in place of made-up ones.")
-    string_length: int = option(5, doc="Of texts.", unit="characters", words=("string.length",), ge=0, le=10_000)
-    bytes_length: int = option(5, doc="Of binary values.", unit="bytes", words=("bytes.length",), ge=0, le=10_000)
+    string_length: int = option(
+        5, doc="Of texts.", unit="characters", words=("string.length",), ge=0, le=10_000
+    )
+    bytes_length: int = option(
+        5, doc="Of binary values.", unit="bytes", words=("bytes.length",), ge=0, le=10_000
+    )
     array_size: int = option(5, doc="Of lists.", unit="elements", words=("array.size",), ge=0, le=10_000)
     map_size: int = option(5, doc="Of maps.", unit="elements", words=("map.size",), ge=0, le=10_000)
 
@@ -84,7 +90,10 @@ class FakeSource(Source):
     def read(self, run: Run) -> Frames:
         """See ``Source.read``."""
         tables: tuple[FakeTable, ...] = self.options.tables or (self.options,)
-        names = [table.schema_.table or (f"fake-{number}" if self.options.tables else "") for number, table in enumerate(tables, 1)]
+        names = [
+            table.schema_.table or (f"fake-{number}" if self.options.tables else "")
+            for number, table in enumerate(tables, 1)
+        ]
         return {name: _frame(table, run) for name, table in zip(names, tables, strict=True)}
 
 
@@ -98,7 +107,9 @@ def _frame(table: FakeTable, run: Run) -> DataFrame:
         map_size=table.map_size,
     )
     if run.env.mode is Mode.STREAMING:
-        rate = run.spark.readStream.format("rate-micro-batch").option("rowsPerBatch", max(table.rows_number, 1))
+        rate = run.spark.readStream.format("rate-micro-batch").option(
+            "rowsPerBatch", max(table.rows_number, 1)
+        )
         numbers = rate.option("numPartitions", run.parallelism).load().selectExpr("value AS id")
     else:
         numbers = run.spark.range(0, table.rows_number, 1, run.parallelism)
@@ -114,4 +125,4 @@ def _written(table: FakeTable, run: Run) -> DataFrame:
     ]
     kind = ", ".join(f"{quoted(field.name)}: {ddl(field.type)}" for field in schema)
     text = json.dumps(objects, ensure_ascii=True)
-    return run.spark.sql(f"SELECT inline(from_json(:rows, 'array<struct<{kind}>>'))", {"rows": text})  # noqa: S608 - types of ours
+    return run.spark.sql(f"SELECT inline(from_json(:rows, 'array<struct<{kind}>>'))", {"rows": text})

@@ -10,11 +10,16 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from filesink.jobs.model.column_types import quoted
+from filesink.jobs.model.column_types import quoted, sql_text
 
 _LETTERS = 26
 _DAYS = 3_650  # back from 2026-01-01
-_WHOLE = {pa.int8(): 127, pa.int16(): 32_767, pa.int32(): 2_147_483_647, pa.int64(): 9_223_372_036_854_775_807}
+_WHOLE = {
+    pa.int8(): 127,
+    pa.int16(): 32_767,
+    pa.int32(): 2_147_483_647,
+    pa.int64(): 9_223_372_036_854_775_807,
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,8 +59,8 @@ class Made:
             return f"CAST(pmod({number}, 1000000007) / 1000.0 AS {_SQL[kind]})"
         if pa.types.is_decimal(kind):
             whole = f"CAST(pmod({number}, {10 ** min(kind.precision, 18)}) AS DECIMAL(38, 0))"
-            power = "1" + "0" * kind.scale
-            return f"CAST({whole} / CAST('{power}' AS DECIMAL(38, 0)) AS DECIMAL({kind.precision}, {kind.scale}))"
+            power = f"CAST('1{'0' * kind.scale}' AS DECIMAL(38, 0))"
+            return f"CAST({whole} / {power} AS DECIMAL({kind.precision}, {kind.scale}))"
         if pa.types.is_date(kind):
             return f"date_sub(DATE '2026-01-01', CAST(pmod({number}, {_DAYS}) AS INT))"
         if pa.types.is_timestamp(kind):
@@ -66,19 +71,19 @@ class Made:
     def _nested(self, kind: pa.DataType, seed: str) -> str:
         if pa.types.is_struct(kind):
             inner: Sequence[str] = [
-                f"'{field.name.replace(chr(39), chr(92) + chr(39))}', {self.value(field.type, f'{seed}, {number}')}"
+                f"{sql_text(field.name)}, {self.value(field.type, f'{seed}, {number}')}"
                 for number, field in enumerate(kind)
             ]
             return f"named_struct({', '.join(inner)})"
         name = f"i{seed.count(',')}"  # of the number of an element; lists may lie in one another
         if pa.types.is_list(kind):
-            return f"transform({_numbers(self.array_size)}, {name} -> {self.value(kind.value_type, f'{seed}, {name}')})"
+            element = self.value(kind.value_type, f"{seed}, {name}")
+            return f"transform({_numbers(self.array_size)}, {name} -> {element})"
         numbers = _numbers(self.map_size)
         values = self.value(kind.item_type, f"{seed}, {name}")
         keys = self._key(kind.key_type, seed, name)
-        return (
-            f"map_from_arrays(transform({numbers}, {name} -> {keys}), transform({numbers}, {name} -> {values}))"
-        )
+        keys, values = (f"transform({numbers}, {name} -> {one})" for one in (keys, values))
+        return f"map_from_arrays({keys}, {values})"
 
     def _key(self, kind: pa.DataType, seed: str, name: str) -> str:
         """Keys of a map have to differ."""

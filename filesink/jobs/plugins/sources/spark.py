@@ -97,7 +97,12 @@ class JdbcSource(Source):
         """See ``Source.read``."""
         chosen = self.options
         table = chosen.table_path or f"({chosen.query}) AS it"
-        settings: dict[str, Any] = {"url": chosen.url, "dbtable": table, "driver": chosen.driver, "user": chosen.user}
+        settings: dict[str, Any] = {
+            "url": chosen.url,
+            "dbtable": table,
+            "driver": chosen.driver,
+            "user": chosen.user,
+        }
         if chosen.partition_column:
             settings |= {
                 "partitionColumn": chosen.partition_column,
@@ -117,11 +122,14 @@ class JdbcSource(Source):
 class KafkaOptions(PluginOptions):
     """Of Kafka, by SeaTunnel's words."""
 
-    without_effect = {"commit_on_checkpoint": "offsets are in the checkpoint", "consumer.group": "Spark makes one"}
+    without_effect = {
+        "commit_on_checkpoint": "offsets are in the checkpoint",
+        "consumer.group": "Spark makes one",
+    }
 
     servers: str = option(doc="Brokers, with commas.", words=("bootstrap.servers",))
     topics: Names = option(doc="Topics.", words=("topic",))
-    pattern: bool = option(False, doc="Whether 'topic' is a regular expression.")
+    pattern: bool = option(default=False, doc="Whether 'topic' is a regular expression.")
     start_mode: Annotated[
         Literal["earliest", "latest", "group_offsets"],
         BeforeValidator(lambda given: given.lower() if isinstance(given, str) else given),
@@ -175,9 +183,7 @@ def revealed(settings: Mapping[str, Secret | str], run: Run) -> dict[str, str]:
 
 def settings_of(settings: Mapping[str, Secret | str], reveal: Callable[[Secret], str]) -> dict[str, str]:
     """The same, where there is no run yet."""
-    return {
-        name: reveal(value) if isinstance(value, Secret) else value for name, value in settings.items()
-    }
+    return {name: reveal(value) if isinstance(value, Secret) else value for name, value in settings.items()}
 
 
 def _reader(run: Run) -> Any:

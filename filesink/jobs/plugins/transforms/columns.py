@@ -10,7 +10,7 @@ from pydantic import model_validator
 from pydantic_core import PydanticCustomError
 
 from filesink.errors import JobError
-from filesink.jobs.model.column_types import quoted
+from filesink.jobs.model.column_types import quoted, sql_text
 from filesink.jobs.model.options import Names, option
 from filesink.jobs.plugins.api import OneTableTransform, PluginOptions
 from filesink.jobs.text.place import nearest
@@ -63,7 +63,9 @@ class Filter(OneTableTransform):
 class FieldMapperOptions(PluginOptions):
     """Which columns stay, and how they are called."""
 
-    mapper: dict[str, str] = option(doc="Old names to new ones; columns without one go.", words=("field_mapper",))
+    mapper: dict[str, str] = option(
+        doc="Old names to new ones; columns without one go.", words=("field_mapper",)
+    )
 
 
 class FieldMapper(OneTableTransform):
@@ -142,8 +144,8 @@ class ReplaceOptions(PluginOptions):
     field: str = option(doc="The column.", words=("replace_field",))
     pattern: str = option(doc="What is replaced.", min_length=1)
     replacement: str = option(doc="What takes its place.")
-    is_regex: bool = option(False, doc="Whether 'pattern' is a regular expression, of Java's.")
-    replace_first: bool = option(False, doc="Only the first one in each value.")
+    is_regex: bool = option(default=False, doc="Whether 'pattern' is a regular expression, of Java's.")
+    replace_first: bool = option(default=False, doc="Only the first one in each value.")
 
 
 class Replace(OneTableTransform):
@@ -158,12 +160,18 @@ class Replace(OneTableTransform):
         chosen = self.options
         check_columns(frame, [chosen.field], "transform Replace")
         pattern = chosen.pattern if chosen.is_regex else _literally(chosen.pattern)
-        new = chosen.replacement if chosen.is_regex else chosen.replacement.replace("\\", "\\\\").replace("$", "\\$")
+        new = (
+            chosen.replacement
+            if chosen.is_regex
+            else chosen.replacement.replace("\\", "\\\\").replace("$", "\\$")
+        )
         if chosen.replace_first:
             pattern, new = f"(?s)^(.*?)(?:{pattern})", "$1" + _shifted(new)
         column = quoted(chosen.field)
         value = f"regexp_replace(CAST({column} AS STRING), {sql_text(pattern)}, {sql_text(new)})"
-        return frame.selectExpr(*(f"{value} AS {column}" if name == chosen.field else quoted(name) for name in frame.columns))
+        return frame.selectExpr(
+            *(f"{value} AS {column}" if name == chosen.field else quoted(name) for name in frame.columns)
+        )
 
 
 def _literally(text: str) -> str:
@@ -174,8 +182,3 @@ def _literally(text: str) -> str:
 def _shifted(replacement: str) -> str:
     """Groups count one more, since one stands before them."""
     return re.sub(r"(?<!\\)\$(\d)", lambda found: f"${int(found[1]) + 1}", replacement)
-
-
-def sql_text(text: str) -> str:
-    """A literal of Spark's SQL."""
-    return "'" + text.replace("\\", "\\\\").replace("'", "\\'").replace("\n", "\\n") + "'"
