@@ -92,7 +92,7 @@ class DependencyError(ConfigError):
 
 
 class JobError(ConfigError):
-    """A job file says something that cannot be, or a job cannot do what it was told; see ``filesink.jobs``."""
+    """A job file says what cannot be, or a job cannot do what it was told; see ``filesink.jobs``."""
 
 
 class ShadowedError(ConfigError, ImportError):

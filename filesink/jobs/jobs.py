@@ -175,8 +175,8 @@ class Jobs:
         if changes and not accept_changes:
             shown = "; ".join(changes[:_TOLD])
             raise JobError(
-                f"the plan of job '{job}' is not the one that ran: {shown}. Checkpoints belong to the old one; "
-                "run it as a new job, or accept the changes if they touch neither sources nor keys",
+                f"the plan of job '{job}' is not the one that ran: {shown}. Checkpoints belong to the "
+                "old one; run it as a new job, or accept the changes if they touch neither sources nor keys",
                 code="JOB_PLAN",
             )
         return self._supervised(job, made, options or RunOptions())

@@ -121,9 +121,14 @@ class Site:
         env = Env(retry_times=2, retry_interval_seconds=0)
         drawn = tuple(Pipeline(number=one.number, vertices=(), edges=()) for one in self.info().pipelines)
         return Supervisor(
-            info=self.info(), pipelines=drawn, env=env, lease=lease, execution=Fake(attempts), clock=self.clock,
+            info=self.info(),
+            pipelines=drawn,
+            env=env,
+            lease=lease,
+            execution=Fake(attempts),
+            clock=self.clock,
             sentence=sentence,
-        )  # fmt: skip
+        )
 
     def ask(self, state: State) -> None:
         """What another process does."""

@@ -47,7 +47,7 @@ class Secrets:
                 found = self.environment.get(secret.name)
             case "file":
                 found = _of_file(secret.name)
-            case "hadoop":
+            case _:
                 found = self._of_hadoop(secret.name)
         if not found:
             raise JobError(f"the secret {secret} is not there, or is empty", code="JOB_SECRET")

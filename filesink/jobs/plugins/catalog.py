@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import cache
 
+from filesink.jobs.plugins.api import Plugin
 from filesink.jobs.plugins.files import connectors
 from filesink.jobs.plugins.registry import Registry, installed
 from filesink.jobs.plugins.sinks.assertion import Assert
@@ -14,7 +15,7 @@ from filesink.jobs.plugins.sources.spark import JdbcSource, KafkaSource, SparkSo
 from filesink.jobs.plugins.transforms.columns import Copy, FieldMapper, Filter, Replace, Split
 from filesink.jobs.plugins.transforms.sql import Python, Sql
 
-_OURS = (
+_OURS: tuple[type[Plugin], ...] = (
     FakeSource,
     SparkSource,
     JdbcSource,

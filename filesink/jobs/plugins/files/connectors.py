@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from copy import copy
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
-from pydantic import create_model
+from pydantic import create_model, model_validator
+from pydantic_core import PydanticCustomError
 
 from filesink.errors import JobError
-from filesink.jobs.model.options import Options, option
+from filesink.jobs.model.options import Options, option, words_of
 from filesink.jobs.plugins.api import Frames, PluginOptions, Run, Sink, Source
 from filesink.jobs.plugins.files import places
 from filesink.jobs.plugins.files.places import Place
@@ -104,33 +106,42 @@ def _merged(name: str, *kinds: type[Options]) -> dict[str, Any]:
     return found
 
 
-def _options(base: type[Options], place: type[Place], **more: Any) -> type[PluginOptions]:
+def _options(base: type[Options], place: type[Place], **more: Any) -> Any:
     """Options of a plugin, of files and of a store together."""
-    made = create_model(  # type: ignore[call-overload] # its keywords are fields
+    made = create_model(
         f"{place.__name__}{base.__name__}", __base__=(PluginOptions, base, place), __module__=__name__, **more
     )
     for name in ("refused", "harmless", "without_effect"):
         setattr(made, name, _merged(name, base, place))
-    return cast("type[PluginOptions]", made)
+    return made
 
 
 def _source(name: str, place: type[Place]) -> type[Source]:
+    """A source whose options may stand in it, or in each of ``tables_configs``."""
     table = _options(FileReading, place)
-    fields = {field: (info.annotation, info) for field, info in table.model_fields.items()}
-    lacking = {
-        field: (kind, _with_default(info)) for field, (kind, info) in fields.items() if info.is_required()
-    }
-    tables = (
-        tuple[table, ...],
-        option((), doc="Several tables, each with all of this.", words=("tables_configs",)),
-    )  # type: ignore[valid-type]
-    options = _options(FileReading, place, **lacking, tables=tables)
+    needed = {field: info for field, info in table.model_fields.items() if info.is_required()}
+    words = [next(words for name, words, _ in words_of(table) if name == field)[0] for field in needed]
+    tables = option((), doc="Several tables, each with all of this.", words=("tables_configs",))
+
+    def whole(made: Any) -> Any:
+        missing = [word for field, word in zip(needed, words, strict=True) if getattr(made, field) is None]
+        if missing and not made.tables:
+            raise PydanticCustomError("needs", "needs the option '{word}'", {"word": missing[0]})
+        return made
+
+    options = _options(
+        FileReading,
+        place,
+        **{field: (info.annotation, _with_default(info)) for field, info in needed.items()},
+        tables=(tuple.__class_getitem__((table, ...)), tables),
+        __validators__={"whole": model_validator(mode="after")(whole)},
+    )
     attributes = {"name": name, "options_type": options, "place": place, "__doc__": place.__doc__}
-    return cast("type[Source]", type(name, (_Files,), {**attributes, "_table": table}))
+    return cast("type[Source]", type(name, (_Files,), attributes))
 
 
 def _with_default(info: Any) -> Any:
-    copied = info._copy() if hasattr(info, "_copy") else info  # noqa: SLF001
+    copied = copy(info)
     copied.default = None
     return copied
 
@@ -145,7 +156,7 @@ def _sink(name: str, place: type[Place]) -> type[Sink]:
     return cast("type[Sink]", type(name, (_FilesSink,), attributes))
 
 
-CONNECTORS = {
+CONNECTORS: dict[str, type[Place]] = {
     "LocalFile": places.LocalPlace,
     "HdfsFile": places.HdfsPlace,
     "S3File": places.S3Place,

@@ -5,9 +5,10 @@ Both ways are expressions of Spark's SQL over one column of lines, so that no ro
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from io import BytesIO
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 import pyarrow as pa
 
@@ -113,7 +114,7 @@ class TextFields:
             return f"CAST(to_timestamp({text}, {sql_text(self.timestamp_format)}) AS {ddl(kind)})"
         return f"CAST({text} AS {ddl(kind)})"
 
-    def line(self, schema: pa.Schema) -> str:
+    def line(self, schema: Iterable[pa.Field[Any]]) -> str:
         """An expression for the line that holds the columns of ``schema``."""
         fields = [self._written(quoted(field.name), field.type, 0) for field in schema]
         return f"concat_ws({sql_text(self.delimiter)}, {', '.join(fields)}) AS value"

@@ -52,7 +52,7 @@ def _format(given: Any) -> Any:
 def _codec(given: Any) -> Any:
     found = _lower(given)
     if found == "lzo":
-        raise PydanticCustomError("lzo", LZO)  # type: ignore[arg-type] # a constant all the same
+        raise PydanticCustomError("lzo", LZO)
     return found
 
 

@@ -23,10 +23,11 @@ if TYPE_CHECKING:
 
 _PARTITION_DIRECTORIES = re.compile(r"\$\{k(\d+)\}=\$\{v\1\}")
 _PARQUET = ("none", "snappy", "gzip", "lz4", "brotli", "zstd")
+_AVRO = {"none": "null", "snappy": "snappy", "zstd": "zstandard"}  # to Avro's words
 _CODECS = {
     "parquet": _PARQUET,
     "orc": ("none", "snappy", "lz4", "zlib", "zstd"),
-    "avro": ("none", "snappy", "zstd"),
+    "avro": tuple(_AVRO),
 }
 _UPPER = BeforeValidator(lambda given: given.upper() if isinstance(given, str) else given)
 
@@ -159,7 +160,7 @@ def laid_out(writing: FileWriting, frame: DataFrame) -> DataFrame:
 
 
 def _flat(writing: FileWriting, frame: DataFrame) -> list[str]:
-    """Columns as formats without nested values have them: those as JSON, and times in sheets without a zone."""
+    """Columns as flat formats have them: nested ones as JSON, and times in sheets without a zone."""
     found = []
     for name, kind in frame.dtypes:
         column = quoted(name)
@@ -205,7 +206,7 @@ def _assigner(writing: FileWriting) -> Any:
 
 
 def _factory(writing: FileWriting) -> Any:
-    compression = {"compression": writing.codec} if writing.codec else {}
+    compression: dict[str, Any] = {"compression": writing.codec} if writing.codec else {}
     match writing.format:
         case "parquet":
             return filesink.ParquetWriterFactory(**compression)
@@ -230,7 +231,8 @@ def _encoder(writing: FileWriting) -> Any:
         case "json":
             return filesink.Encoder.json_lines()
         case "avro":
-            return filesink.Encoder.avro(**({"compression": writing.codec} if writing.codec else {}))
+            codec: Any = _AVRO[writing.codec or "snappy"]
+            return filesink.Encoder.avro(codec)
         case _:
             return filesink.Encoder.csv(
                 writing.delimiter or ",",

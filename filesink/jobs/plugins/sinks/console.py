@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from filesink.jobs.model.options import option
@@ -40,12 +41,15 @@ class Console(Sink):
     def start(self, frames: Frames, run: Run) -> Sequence[Any]:
         """See ``Sink.start``."""
         return [
-            frame.writeStream.foreachBatch(lambda batch, _, name=name: self._print(name, batch, run))
+            frame.writeStream.foreachBatch(partial(self._print_batch, name, run))
             .option("checkpointLocation", f"{run.directory}/checkpoint-{number}")
             .trigger(processingTime=f"{max(run.env.checkpoint_interval, 1)} milliseconds")
             .start()
             for number, (name, frame) in enumerate(frames.items())
         ]
+
+    def _print_batch(self, name: str, run: Run, batch: DataFrame, _number: int) -> None:
+        self._print(name, batch, run)
 
     def _print(self, name: str, frame: DataFrame, run: Run) -> int:
         kept = frame.persist()

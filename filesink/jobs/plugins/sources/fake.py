@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import BeforeValidator, model_validator
@@ -30,6 +30,17 @@ class Row(Options):
     fields: Any = option(doc="Values in the order of the columns, or by name.")
 
 
+def _check_rows(schema: Schema, rows: Sequence[Row]) -> None:
+    width = len(schema.arrow)
+    for number, row in enumerate(rows, start=1):
+        if isinstance(row.fields, list) and len(row.fields) != width:
+            raise PydanticCustomError(
+                "row",
+                "row {number} has {values} values, and the schema {width} columns",
+                {"number": number, "values": len(row.fields), "width": width},
+            )
+
+
 class FakeTable(Options):
     """One table of made-up rows."""
 
@@ -54,14 +65,7 @@ class FakeTable(Options):
 
     @model_validator(mode="after")
     def _as_many_values_as_columns(self) -> FakeTable:
-        width = len(self.schema_.arrow)
-        for number, row in enumerate(self.rows, start=1):
-            if isinstance(row.fields, list) and len(row.fields) != width:
-                raise PydanticCustomError(
-                    "row",
-                    "row {number} has {values} values, and the schema {width} columns",
-                    {"number": number, "values": len(row.fields), "width": width},
-                )
+        _check_rows(self.schema_, self.rows)
         return self
 
 
@@ -76,7 +80,7 @@ class FakeOptions(PluginOptions, FakeTable):
         if (self.schema_ is None or not self.schema_.has_columns) == (not self.tables):
             raise PydanticCustomError("schema", "needs 'schema' or 'tables_configs', and not both")
         if self.schema_ is not None:
-            FakeTable._as_many_values_as_columns(self)  # noqa: SLF001 - what it overrides
+            _check_rows(self.schema_, self.rows)
         return self
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import pyarrow as pa
 
@@ -80,8 +81,9 @@ class Made:
             element = self.value(kind.value_type, f"{seed}, {name}")
             return f"transform({_numbers(self.array_size)}, {name} -> {element})"
         numbers = _numbers(self.map_size)
-        values = self.value(kind.item_type, f"{seed}, {name}")
-        keys = self._key(kind.key_type, seed, name)
+        pair: Any = kind
+        values = self.value(pair.item_type, f"{seed}, {name}")
+        keys = self._key(pair.key_type, seed, name)
         keys, values = (f"transform({numbers}, {name} -> {one})" for one in (keys, values))
         return f"map_from_arrays({keys}, {values})"
 
