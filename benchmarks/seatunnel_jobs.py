@@ -123,6 +123,7 @@ def place(name: str, checkout: Path, directory: Path) -> Iterator[Mapping[str, s
                 copied = directory / "read" / target
                 copied.parent.mkdir(parents=True, exist_ok=True)
                 copied.write_bytes((data / file).read_bytes())
+        (directory / "written" / "fake_empty").mkdir(parents=True)
         yield {'"/seatunnel/read': f'"{directory}/read', '"/tmp/': f'"{directory}/written/'}
         return
     import boto3

@@ -12,6 +12,7 @@ from filesink.cli.commands.files import du, files, ls
 from filesink.cli.commands.fsck import fsck
 from filesink.cli.commands.jobs import cancel, job, list_jobs, restore, run, stop
 from filesink.cli.commands.plan import plan
+from filesink.cli.commands.plugins import plugins
 from filesink.cli.commands.publish import publish
 from filesink.cli.commands.repair import repair
 from filesink.cli.commands.status import status
@@ -42,6 +43,7 @@ for function, name in (
     (adopt, "adopt"),
     (publish, "publish"),
     (plan, "plan"),
+    (plugins, "plugins"),
     (run, "run"),
     (list_jobs, "jobs"),
     (job, "job"),

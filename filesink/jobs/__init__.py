@@ -5,6 +5,7 @@ they are made of, ``life`` runs them. Stands on top of the library: uses its pub
 line uses this room. Needs the extra ``jobs``.
 """
 
+from filesink.jobs.descriptions import OptionDescription, PluginDescription, plugins
 from filesink.jobs.jobs import Jobs, RunOptions, plan
 from filesink.jobs.life.events import JobInfo, PipelineInfo
 from filesink.jobs.life.states import State
@@ -14,12 +15,15 @@ __all__ = [
     "Edge",
     "JobInfo",
     "Jobs",
+    "OptionDescription",
     "Pipeline",
     "PipelineInfo",
     "Plan",
+    "PluginDescription",
     "RunOptions",
     "State",
     "Vertex",
     "differences",
     "plan",
+    "plugins",
 ]

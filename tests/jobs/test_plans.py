@@ -3,11 +3,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from filesink.errors import JobError
+from filesink.jobs import State, plugins
 from filesink.jobs.life.described import described, plan_of
 from filesink.jobs.plans.planned import Job, planned
 from filesink.jobs.plans.values import differences
@@ -209,3 +211,54 @@ def test_every_option_has_a_sentence() -> None:
         for name, info in plugin.options_type.model_fields.items():
             assert (info.description or "").strip(), f"{plugin.name} {name}"
             assert info.description.endswith((".", "…")), f"{plugin.name} {name}"
+
+
+@pytest.mark.parametrize(
+    ("env", "source", "word"),
+    [
+        (
+            "job.mode = STREAMING, read_limit.rows_per_second = 5",
+            f"{FAKE} }}",
+            "no counterpart for source FakeSource",
+        ),
+        ("read_limit.bytes_per_second = 5", f"{FAKE} }}", "no counterpart for a batch"),
+        (
+            "job.mode = STREAMING, read_limit.bytes_per_second = 5 kb",
+            "LocalFile { path = x, file_format_type = parquet }",
+            "",
+        ),
+        ("checkpoint.timeout = 5", f"{FAKE} }}", "nobody watches"),
+    ],
+)
+def test_limits_that_nobody_would_obey(env: str, source: str, word: str) -> None:
+    """They are refused by name, not ignored."""
+    text = f"env {{ {env} }}\nsource {{ {source} }}\nsink {{ Console {{}} }}"
+    if word:
+        assert word in failing(text).message
+    else:
+        assert job(text).env.bytes_per_second == 5 * 1024
+
+
+def test_sources_say_what_they_need() -> None:
+    """Once for a source, or in each of its tables."""
+    text = "source {{ LocalFile {{ {} }} }}\nsink {{ Console {{}} }}"
+    assert "needs the option 'path'" in failing(text.format("")).message
+    assert "needs the option 'file_format_type'" in failing(text.format("path = x")).message
+    assert "file_format_type" in failing(text.format("tables_configs = [{ path = x }]")).message
+    assert job(text.format("tables_configs = [{ path = x, file_format_type = orc }]")).plan.vertices
+
+
+def test_the_page_names_every_plugin() -> None:
+    """And every state, and nothing that there is not."""
+    page = (Path(__file__).parents[2] / "docs" / "jobs.md").read_text()
+    assert [one.name for one in plugins() if f"`{one.name}`" not in page] == []
+    assert [state for state in State if f"`{state}`" not in page] == []
+
+
+def test_options_are_described() -> None:
+    """By words, types and units; a name that is none names the nearest."""
+    (found,) = plugins("fakesource")
+    rows = next(one for one in found.options if "row.num" in one.words)
+    assert (rows.type, rows.default, rows.unit) == ("int", "5", "rows")
+    with pytest.raises(JobError, match="did you mean 'FakeSource'"):
+        plugins("FakeSorce")

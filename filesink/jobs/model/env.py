@@ -31,6 +31,8 @@ class Env(Options):
         "shade.identifier": "a secret that the file itself can undo is none; write ${env:NAME} in its place",
         "jars": "jars belong to Spark; write spark.jars",
         "tag_filter": "which machines work is Spark's: write spark.kubernetes.node.selector.… or the like",
+        "checkpoint.timeout": "nobody watches how long a micro-batch takes",
+        "execution.checkpoint.timeout": "nobody watches how long a micro-batch takes",
         "metadata_datasource": "there is no catalog of tables; write schemas into the job",
     }
     harmless = {"shade.identifier": ("", "default")}
@@ -57,12 +59,6 @@ class Env(Options):
         doc="Time between micro-batches of a stream.",
         unit="ms",
         words=("checkpoint.interval", "execution.checkpoint.interval"),
-    )
-    checkpoint_timeout: Milliseconds | None = option(
-        None,
-        doc="A micro-batch that takes longer fails its pipeline.",
-        unit="ms",
-        words=("checkpoint.timeout", "execution.checkpoint.timeout"),
     )
     retry_times: int = option(
         3,

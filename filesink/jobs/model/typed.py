@@ -116,20 +116,24 @@ def _failure(
     kind: type[Options], detail: ErrorDetails, node: Object, entries: dict[str, Entry], of: str
 ) -> tuple[int, JobError]:
     """The line and the error of what pydantic has found."""
+    place = _place(kind, detail["loc"], node, entries)
+    return place.line, _error(kind, detail, place, of)
+
+
+def _error(kind: type[Options], detail: ErrorDetails, place: Place, of: str) -> JobError:
     path = detail["loc"]
-    place = _place(kind, path, node, entries)
     shown = ".".join(str(step) for step in path)
     match detail["type"]:
         case "missing":
-            message, code = f"{of} needs the option '{shown}'", "JOB_OPTION"
+            return failure(place, f"{of} needs the option '{shown}'", code="JOB_OPTION")
         case "extra_forbidden":
-            message, code = f"{of} has no option '{shown}'{_nearest_option(kind, path)}", "JOB_OPTION"
+            near = _nearest_option(kind, path)
+            return failure(place, f"{of} has no option '{shown}'{near}", code="JOB_OPTION")
         case "inline_secret":
-            message, code = f"'{shown}' of {of} {detail['msg']}", "JOB_SECRET"
+            return failure(place, f"'{shown}' of {of} {detail['msg']}", code="JOB_SECRET")
         case _:
             where = f"'{shown}' of {of}" if shown else of
-            message, code = f"{where}: {_sentence(detail['msg'])}", "JOB_VALUE"
-    return place.line, failure(place, message, code=code)
+            return failure(place, f"{where}: {_sentence(detail['msg'])}", code="JOB_VALUE")
 
 
 def _sentence(text: str) -> str:

@@ -11,13 +11,13 @@ import pyarrow as pa
 from pydantic import BaseModel
 
 from filesink.jobs.model.column_types import ddl
-from filesink.jobs.model.env import Env
+from filesink.jobs.model.env import Env, Mode
 from filesink.jobs.model.options import words_of
 from filesink.jobs.model.secret import Secret, without_secrets
 from filesink.jobs.model.typed import Typing
 from filesink.jobs.plans.graph import Wired, edges, pipelines
 from filesink.jobs.plans.values import Pipeline, Plan, Vertex
-from filesink.jobs.plugins.api import Plugin, PluginOptions
+from filesink.jobs.plugins.api import Plugin, PluginOptions, Source
 from filesink.jobs.plugins.catalog import catalog
 from filesink.jobs.plugins.registry import Registry
 from filesink.jobs.text.place import Place, failure
@@ -62,6 +62,7 @@ def planned(sections: Sections, *, inline_secrets: bool = False, registry: Regis
         for number, block in enumerate(getattr(sections, section), start=1)
     ]
     _check_whole(sections)
+    _check_limits(env, made)
     wired = [Wired(vertex=one.vertex, inputs=one.plugin.options.input) for one in made]
     found = edges(wired)
     drawn = pipelines(wired, found)
@@ -87,6 +88,22 @@ def _check_whole(sections: Sections) -> None:
                 f"the job has no {section}; write {section} {{ … }}",
                 code="JOB_GRAPH",
             )
+
+
+def _check_limits(env: Env, made: list[_Made]) -> None:
+    """A limit that a source would not obey is refused, not ignored."""
+    wanted = [("rows", env.rows_per_second), ("bytes", env.bytes_per_second)]
+    for one in made:
+        for unit, limit in wanted:
+            if limit is None or not isinstance(one.plugin, Source):
+                continue
+            if env.mode is Mode.BATCH or unit not in one.plugin.limits:
+                where = "a batch" if env.mode is Mode.BATCH else f"source {one.plugin.name}"
+                raise failure(
+                    one.vertex.place,
+                    f"'read_limit.{unit}_per_second' has no counterpart for {where}",
+                    code="JOB_REFUSED",
+                )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

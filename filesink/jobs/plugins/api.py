@@ -78,7 +78,13 @@ class Plugin(ABC):
 
 
 class Source(Plugin):
-    """Gives tables."""
+    """Gives tables.
+
+    Attributes:
+        limits: which of ``rows`` and ``bytes`` a second its streams obey, see ``env``.
+    """
+
+    limits: ClassVar[Sequence[str]] = ()
 
     @abstractmethod
     def read(self, run: Run) -> Frames:

@@ -30,6 +30,7 @@ _MODES = {
 class _Files(Source):
     """Files of one store; each table has its own."""
 
+    limits = ("bytes",)
     place: ClassVar[type[Place]]
     options: Any
 

@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 from urllib.parse import quote
 
 from filesink.jobs.model.options import Options, option
-from filesink.jobs.model.secret import Secret, SecretSettings
+from filesink.jobs.model.secret import Secret
 from filesink.jobs.plugins.api import Run
 
 _NAMED = "names are filesink's: no file is ever replaced"
@@ -75,6 +75,8 @@ class _ObjectPlace(Place):
 class S3Place(_ObjectPlace):
     """S3, or what speaks its protocol."""
 
+    refused = {"hadoop_s3_properties": "write spark.hadoop.fs.s3a.… into env, which every path on S3 obeys"}
+    harmless = {"hadoop_s3_properties": ({},)}
     without_effect = {
         "fs.s3a.aws.credentials.provider": "keys are used if there are any; else they are found as boto3 does"
     }
@@ -82,9 +84,6 @@ class S3Place(_ObjectPlace):
     endpoint: str = option("", doc="The address of the service.", words=("fs.s3a.endpoint",))
     access_key: Secret | None = option(None, doc="A reference.")
     secret_key: Secret | None = option(None, doc="A reference.")
-    settings: SecretSettings = option(
-        SecretSettings(), doc="Hadoop's settings fs.s3a.…", words=("hadoop_s3_properties",)
-    )
 
     def storage(self, run: Run) -> dict[str, Any]:
         """See ``Place.storage``."""

@@ -76,6 +76,9 @@ class FileReading(Options):
         "filename_time_format": _OF_SINKS,
         "is_enable_transaction": _OF_SINKS,
         "csv_use_header_line": "skip_header_row_number = 1 says it",
+        "time_format": "Spark has no times of day",
+        "sheet_name": "all sheets are read",
+        "xml_root_tag": "records are found by xml_row_tag",
         "discovery_mode": "a stream always goes on with files that come",
     }
 
@@ -99,8 +102,6 @@ class FileReading(Options):
     codec: CodecOption = option("none", doc="Read off the names of files.", words=("compress_codec",))
     date_format: str = option("", doc="Of dates in text.")
     timestamp_format: str = option("", doc="Of timestamps in text.", words=("datetime_format",))
-    time_format: str = option("", doc="Spark has no times of day.")
-    sheet_name: str = option("", doc="All sheets are read.")
     xml_row_tag: str = option("RECORD", doc="The element of a record.")
     xml_use_attr_format: bool = option(default=False, doc="Whether columns are attributes.")
 
@@ -141,7 +142,9 @@ def read_files(reading: FileReading, place: Place, run: Run) -> DataFrame:
         frame = frame.select(*map(quoted, reading.schema_.arrow.names))
     if reading.wanted:
         check_columns(frame, reading.wanted, "read_columns")
-        frame = frame.select(*map(quoted, reading.wanted))
+        beside = _partitions(reading, place.address(reading.path), place.storage(run))
+        kept = [name for name in beside if name in frame.columns and name not in reading.wanted]
+        frame = frame.select(*map(quoted, (*reading.wanted, *kept)))
     return frame
 
 
@@ -157,14 +160,15 @@ def _of_lines(reading: FileReading, frame: DataFrame, schema: Schema) -> DataFra
 
 
 def _partitions(reading: FileReading, address: str, storage: Mapping[str, Any]) -> list[str]:
-    """Columns that the directories of the files have, by the first one that is found."""
-    assert reading.schema_ is not None  # noqa: S101 - only called with one
+    """Columns that directories have and the schema lacks, by the first file that is found."""
+    if not reading.partitions:
+        return []
     roots = (root_of(address, storage),)
     first = next(iter(RecursiveFileEnumerator().enumerate_files(roots)), None)
     directory = "" if first is None else parent(locate(roots, first.path)[1])
     names = [name for name, _ in partition_values(directory)]
-    known = set(reading.schema_.arrow.names)
-    return [f"{quoted(name)} STRING" for name in names if name not in known]
+    known = set(reading.schema_.arrow.names) if reading.schema_ is not None and reading.has_columns else ()
+    return [name for name in names if name not in known]
 
 
 def _source(reading: FileReading, place: Place, run: Run) -> DataFrame:
@@ -179,8 +183,12 @@ def _source(reading: FileReading, place: Place, run: Run) -> DataFrame:
         accepts = Named(pattern=reading.name_pattern)
         builder = builder.set_file_enumerator(RecursiveFileEnumerator(accepts=accepts))
     if columns := _columns(reading):
-        partitions = _partitions(reading, address, place.storage(run)) if reading.partitions else []
-        builder = builder.with_schema(", ".join([*columns, *partitions]))
+        beside = [f"{quoted(name)} STRING" for name in _partitions(reading, address, place.storage(run))]
+        builder = builder.with_schema(", ".join([*columns, *beside]))
+    if run.env.mode is Mode.BATCH and reading.format == "orc":
+        # With a column more it is read in Python: Spark's own reader refuses timestamps of Java's ORC where
+        # they are TIMESTAMP_NTZ, as Arrow has them.
+        return builder.with_metadata_columns("_file").build().read(run.spark).drop("_file")
     if run.env.mode is Mode.BATCH:
         return builder.build().read(run.spark)
     builder = builder.monitor_continuously(max(run.env.checkpoint_interval, 1))

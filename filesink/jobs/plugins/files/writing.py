@@ -57,6 +57,7 @@ class FileWriting(Options):
         "parquet_avro_write_fixed_as_int96": ([],),
     }  # fmt: skip
     without_effect = {
+        "time_format": "Spark has no times of day",
         "tmp_path": "files wait beside their final place, under hidden names",
         "custom_filename": "names are filesink's, so that no file is ever replaced",
         "filename_time_format": "names are filesink's, so that no file is ever replaced",
@@ -97,7 +98,6 @@ class FileWriting(Options):
     ] = option("minimal", doc="Of CSV.", words=("csv_string_quote_mode",))
     date_format: str = option("", doc="Of dates in text and CSV.")
     timestamp_format: str = option("", doc="Of timestamps in text and CSV.", words=("datetime_format",))
-    time_format: str = option("", doc="Spark has no times of day.")
     sheet_name: str = option("Sheet", doc="Of Excel.")
     sheet_max_rows: int = option(1_048_576, doc="Of Excel.", unit="rows", ge=2, le=1_048_576)
     xml_root_tag: str = option("RECORDS", doc="The outermost element.")

@@ -149,6 +149,7 @@ class KafkaSource(Source):
     """Topics of Kafka, by Spark's source, whose package comes by ``spark.jars.packages``."""
 
     name = "Kafka"
+    limits = ("rows",)
     options_type = KafkaOptions
     options: KafkaOptions
 
