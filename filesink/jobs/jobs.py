@@ -9,6 +9,7 @@ assert info.state == "FINISHED"
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -16,7 +17,7 @@ from pathlib import Path
 from threading import Thread
 from typing import Any
 
-from filesink.errors import JobError
+from filesink.errors import FilesinkError, JobError
 from filesink.jobs.life.described import described, plan_of
 from filesink.jobs.life.events import Event, JobInfo, PipelineInfo, after
 from filesink.jobs.life.execution import Execution
@@ -37,6 +38,7 @@ from filesink.storage.open import open_store
 from filesink.storage.retrying import RetryingStore
 from filesink.system import SystemClock, SystemIds, this_driver
 
+_LOG = logging.getLogger(__name__)
 _TOLD = 5  # changes of a plan in a message
 
 
@@ -122,28 +124,46 @@ class Jobs:
         Raises:
             JobError: nothing was run; failures of pipelines are in what is returned.
         """
-        given = dict(variables or {})
-        job = _planned(Path(file), given, inline_secrets=inline_secrets)
+        identity, job = self._created(Path(file), name, dict(variables or {}), inline_secrets=inline_secrets)
+        return self._supervised(identity, job, options or RunOptions())
+
+    def submit(
+        self,
+        file: str | os.PathLike[str],
+        *,
+        name: str | None = None,
+        variables: Mapping[str, str] | None = None,
+        inline_secrets: bool = False,
+        options: RunOptions | None = None,
+    ) -> str:
+        """Run a job in a thread of this process; returns its id. See ``run``."""
+        identity, job = self._created(Path(file), name, dict(variables or {}), inline_secrets=inline_secrets)
+
+        def supervised() -> None:
+            try:
+                self._supervised(identity, job, options or RunOptions())
+            except FilesinkError as error:
+                _LOG.error("job '%s': %s", identity, error.message)
+
+        Thread(target=supervised, name=identity).start()
+        return identity
+
+    def _created(
+        self, file: Path, name: str | None, variables: dict[str, str], *, inline_secrets: bool
+    ) -> tuple[str, Job]:
+        job = _planned(file, variables, inline_secrets=inline_secrets)
         identity = check_id(name or self._ids.uuid())
         about = {
-            "file": str(Path(file).resolve()),
-            "variables": {} if inline_secrets else given,
-            "asks_for_variables": inline_secrets and bool(given),
+            "file": str(file.resolve()),
+            "variables": {} if inline_secrets else variables,
             "inline_secrets": inline_secrets,
             "plan": described(job.plan),
             "at_ms": self._clock.now_ms(),
+            # Sinks know what they have written by this: an id may have been another job's, elsewhere.
+            "unique": self._ids.uuid(),
         }
         self._store.create(identity, about)
-        return self._supervised(identity, job, options or RunOptions())
-
-    def submit(self, file: str | os.PathLike[str], **options: Any) -> str:
-        """Run a job in a thread of this process; returns its id. Takes what ``run`` takes."""
-        identity = check_id(options.pop("name", None) or self._ids.uuid())
-        _planned(
-            Path(file), options.get("variables") or {}, inline_secrets=bool(options.get("inline_secrets"))
-        )
-        Thread(target=self.run, args=(file,), kwargs={"name": identity, **options}, name=identity).start()
-        return identity
+        return identity, job
 
     def restore(
         self,
@@ -249,7 +269,7 @@ class Jobs:
         settings = settings_of(job.env.spark, Secrets(environment=environment).reveal)
         spark = session(settings, name=job.plan.name, master=options.master)
         execution = Execution(
-            job=identity,
+            job=self._store.about(identity)["unique"],
             spark=spark,
             env=job.env,
             plugins=job.plugins,

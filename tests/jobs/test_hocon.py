@@ -132,6 +132,28 @@ def test_depth_has_an_end() -> None:
         sections("env { a = " + "[" * 100_000)
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "\n".join(f"k{number} = ${{k{number + 1}}}${{k{number + 1}}}" for number in range(60)) + "\nk60 = x",
+        "\n".join(f"k{number} = {{a = ${{k{number + 1}}}, b = ${{k{number + 1}}}}}" for number in range(60))
+        + "\nk60 = x",
+    ],
+)
+def test_references_that_multiply(text: str) -> None:
+    """Sixty lines would stand for more than there is memory: refused after some thousands."""
+    with pytest.raises(JobError, match="references are followed"):
+        sections(text + "\nenv { a = ${k0} }")
+
+
+def test_many_keys() -> None:
+    """A file of the greatest size is read in the time of its length: 50,000 keys and as many references."""
+    keys = "\n".join(f"a{number} = {number}" for number in range(50_000))
+    assert len(env(f"env {{\n{keys}\n}}")) == 50_000
+    used = "\n".join(f"b{number} = ${{env.a{number}}}" for number in range(5_000))
+    assert env(f"env {{\n{keys}\n{used}\n}}")["b4999"] == 4999
+
+
 def test_a_value_of_the_environment_is_no_text_of_the_file() -> None:
     """What a variable holds is neither read as HOCON, nor filled in again."""
     assert env("env { a = ${x} }", environment={"x": "1, b = ${y}"}) == {"a": "1, b = ${y}"}

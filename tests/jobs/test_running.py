@@ -1,3 +1,4 @@
+# ruff: noqa: E501 - job files
 """Whole jobs on Spark: from a file to files, by the Python API and by the command line."""
 
 from __future__ import annotations

@@ -39,7 +39,7 @@ class Execution:
     """Runs pipelines of one job.
 
     Args:
-        job: the id.
+        job: unique; not its id, which may be another job's elsewhere.
         directory: of the job's checkpoints and ledgers.
         say: prints a line for people.
     """

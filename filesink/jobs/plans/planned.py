@@ -21,8 +21,8 @@ from filesink.jobs.plugins.api import Plugin, PluginOptions, Source
 from filesink.jobs.plugins.catalog import catalog
 from filesink.jobs.plugins.registry import Registry
 from filesink.jobs.text.place import Place, failure
-from filesink.jobs.text.resolve import PLUGINS
 from filesink.jobs.text.tree import Block, Sections
+from filesink.jobs.text.values import PLUGINS
 
 _SHOWN = 200  # characters of a value
 _COMMON = frozenset(PluginOptions.model_fields)

@@ -36,7 +36,7 @@ class Run:
 
     Attributes:
         spark: the session.
-        job: the id of the job; a job that is restored keeps it.
+        job: unique, of the job; one that is restored keeps it.
         vertex: the id of the plugin in its plan.
         directory: of this plugin alone, in any store; kept across restarts.
         parallelism: tasks of a source.
