@@ -141,8 +141,8 @@ def test_transforms(site: Site) -> None:
         ("Copy { fields { x = idd } }", "did you mean 'id'"),
         ('Sql { query = "select idd from `source-1`" }', "idd"),
         ('Sql { query = "selec" }', "selec"),
-        ("Python { function = no.such:module }", "cannot be imported"),
-        ("Python { function = tests.jobs.functions:nothing }", "returned NoneType"),
+        ('Python { function = "no.such:module" }', "cannot be imported"),
+        ('Python { function = "tests.jobs.functions:nothing" }', "returned NoneType"),
     ],
 )
 def test_mistakes_that_show_when_a_job_runs(site: Site, transform: str, word: str) -> None:
@@ -318,8 +318,7 @@ def test_the_command_line(site: Site) -> None:
 def test_the_record_of_a_job_has_no_secret(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     """Neither of the environment, nor of the file, nor of a variable that the file lets be one."""
     monkeypatch.setenv("FILESINK_TEST_TOKEN", "hunter2")
-    text = """source { FakeSource { schema { fields { id = int } } } }
-    sink { Http { url = "http://127.0.0.1:1/x", timeout = 10, headers { Authorization = %s } } }\nenv { job.retry.times = 0 }"""
+    text = "source { Spark { format = none-such, options { password = %s } } }\nsink { Console {} }"
     site.run(text % "${FILESINK_TEST_TOKEN}", name="a", variables={"rows": "3"})
     site.run(text % "hunter2", name="b", inline_secrets=True)
     site.run(text % "${token}", name="c", inline_secrets=True, variables={"token": "hunter2"})

@@ -182,7 +182,9 @@ def _source(reading: FileReading, place: Place, run: Run) -> DataFrame:
     if reading.name_pattern:
         accepts = Named(pattern=reading.name_pattern)
         builder = builder.set_file_enumerator(RecursiveFileEnumerator(accepts=accepts))
-    if columns := _columns(reading):
+    # Lines are one column, also of a directory whose sink knows others.
+    columns = ["value STRING"] if reading.format in _LINES else _columns(reading)
+    if columns:
         beside = [f"{quoted(name)} STRING" for name in _partitions(reading, address, place.storage(run))]
         builder = builder.with_schema(", ".join([*columns, *beside]))
     if run.env.mode is Mode.BATCH and reading.format == "orc":
