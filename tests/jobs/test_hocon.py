@@ -1,3 +1,4 @@
+# ruff: noqa: E501 - files in a line each
 """HOCON as SeaTunnel writes it: what a file says, and in which line."""
 
 from __future__ import annotations

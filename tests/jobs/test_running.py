@@ -16,7 +16,7 @@ from filesink.errors import JobError
 from filesink.jobs import Jobs, State
 from tests.cli.running import run
 
-pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("spark")]
+pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.usefixtures("spark")]
 assert app
 
 SCHEMA = 'schema { fields { id = bigint, name = string, day = date, tags = "array<string>", m = "map<string, int>", r { x = int, y = "decimal(9,2)" } } }'
@@ -263,7 +263,6 @@ sink { LocalFile { path = HERE/out, file_format_type = parquet } }
 """
 
 
-@pytest.mark.slow
 def test_a_stream_is_stopped_and_restored(site: Site) -> None:
     """With a savepoint, and then cancelled: each row of each file is there once."""
     (site.path / "in").mkdir()
