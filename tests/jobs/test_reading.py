@@ -107,6 +107,14 @@ def test_sql_becomes_the_same_tree() -> None:
     assert transforms[0].place.line == 10
 
 
+def test_tables_of_a_query() -> None:
+    """By their whole names, in quotes too; not in texts, and not as parts of other names."""
+    text = """CREATE TABLE db.t WITH ('connector' = 'F'); CREATE TABLE t2 WITH ('connector' = 'F');
+    CREATE TABLE a AS SELECT db.t.id, 't2' FROM `db.t`; CREATE TABLE b AS SELECT * FROM t2x JOIN t2 USING (id)"""
+    found = read_text(text, "job.sql", Variables()).transform
+    assert [plain(one.options)["plugin_input"] for one in found] == [["db.t"], ["t2"]]
+
+
 @pytest.mark.parametrize(
     ("text", "line", "word"),
     [
@@ -122,6 +130,7 @@ def test_sql_becomes_the_same_tree() -> None:
             "'sink'",
         ),
         ("CREATE TABLE a WITH ('connector' = 'F", 1, "no end"),
+        ("\nCREATE TABLE a WITH ('connector' = 'F', 'type' = 'sink')", 2, "nothing is inserted"),
         ("\n/* a comment", 2, "no end"),
         ("CREATE TABLE a WITH (\n'connector' = 'F',\n'schema' = '{ x')", 3, "no value"),
     ],

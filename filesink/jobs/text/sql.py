@@ -89,8 +89,10 @@ class _Tables:
 
     def sections(self, place: Place) -> Iterator[Field]:
         """``source``, ``transform`` and ``sink``."""
-        sources = [self._declared(name, place) for name in self._of_type("source")]
+        sources = [self._declared(name) for name in self._of_type("source")]
         sinks = [self._sink(*insert) for insert in self.inserts]
+        for name in set(self._of_type("sink")) - {name for name, _, _ in self.inserts}:
+            raise failure(self.declared[name][0], f"nothing is inserted into '{name}'", code="JOB_GRAPH")
         for section, blocks in (("source", sources), ("transform", self.transforms), ("sink", sinks)):
             yield _field(section, WrittenObject(fields=tuple(blocks), place=place), place)
 
@@ -102,7 +104,7 @@ class _Tables:
             if _plain(options.get("type"), "sink" if name in targets else "source") == kind
         ]
 
-    def _declared(self, name: str, _place: Place, output: str = "") -> Field:
+    def _declared(self, name: str, output: str = "") -> Field:
         place, options = self.declared[name]
         connector = _plain(options.get("connector"), "")
         if not connector:
@@ -119,11 +121,11 @@ class _Tables:
                 f"INSERT INTO '{name}': there is no sink of this name{nearest(name, self._of_type('sink'))}",
                 code="JOB_GRAPH",
             )
-        return self._declared(name, place, output)
+        return self._declared(name, output)
 
     def _select(self, query: str, output: str, place: Place) -> None:
-        words = set(re.findall(r"\w+", _without_texts(query)))
-        inputs = [name for name in (*self._of_type("source"), *self.made) if name in words and name != output]
+        names = (*self._of_type("source"), *self.made)
+        inputs = [name for name in names if name != output and _holds(query, name)]
         items = tuple(_text(name, place) for name in inputs)
         written = (
             _field(
@@ -155,13 +157,13 @@ def _options(text: str, place: Place, include: Include) -> Iterator[tuple[str, W
             raise reading.error(f"'{name}' has no value; write '=' and a value in quotes behind it")
         reading.space()
         value = _in_quotes(reading)
-        is_tree = value.lstrip()[:1] in ("{", "[") and value.lstrip()[:1] != ""
+        is_tree = value.lstrip().startswith(("{", "["))
         yield name, read_value(value, here, include) if is_tree else _text(value, here)
 
 
 def _in_quotes(reading: Characters) -> str:
     quote = reading.next
-    if quote not in {"'", '"'} or not quote:
+    if quote not in {"'", '"'}:
         raise reading.error("options of a table are written 'name' = 'value'")
     reading.at += 1
     found = reading.until(quote)
@@ -173,8 +175,10 @@ def _in_quotes(reading: Characters) -> str:
     return found
 
 
-def _without_texts(query: str) -> str:
-    return re.sub(r"'(?:[^']|'')*'", "''", query)
+def _holds(query: str, name: str) -> bool:
+    """Whether a query names a table, outside of its texts."""
+    bare = re.sub(r"'(?:[^']|'')*'", "''", query).replace("`", "")
+    return re.search(rf"(?<![\w.]){re.escape(name)}(?!\w)", bare) is not None
 
 
 def _name(text: str) -> str:
