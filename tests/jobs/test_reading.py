@@ -110,7 +110,8 @@ def test_sql_becomes_the_same_tree() -> None:
 def test_tables_of_a_query() -> None:
     """By their whole names, in quotes too; not in texts, and not as parts of other names."""
     text = """CREATE TABLE db.t WITH ('connector' = 'F'); CREATE TABLE t2 WITH ('connector' = 'F');
-    CREATE TABLE a AS SELECT db.t.id, 't2' FROM `db.t`; CREATE TABLE b AS SELECT * FROM t2x JOIN t2 USING (id)"""
+    CREATE TABLE a AS SELECT db.t.id, 't2' FROM `db.t`;
+    CREATE TABLE b AS SELECT * FROM t2x JOIN t2 USING (id)"""
     found = read_text(text, "job.sql", Variables()).transform
     assert [plain(one.options)["plugin_input"] for one in found] == [["db.t"], ["t2"]]
 
