@@ -148,3 +148,25 @@ def test_what_tasks_raise() -> None:
     text = "PythonException: … \nfilesink.errors.DataError: [VALUE] 'x.json': a line is no JSON\n  at java"
     assert sentence(ValueError(text)) == ("'x.json': a line is no JSON", True)
     assert sentence(ValueError("the value hunter2")) == ("ValueError; the log of the driver has more", False)
+
+
+def test_sinks_of_two_jobs_have_two_names(tmp_path: Path) -> None:
+    """A database or a cluster knows sinks by their uids: those of two jobs of one file differ."""
+
+    class Of(Revealing):
+        vertex, directory = "sink-1", str(tmp_path)
+
+        def __init__(self, job: str) -> None:
+            self.job = job
+
+    options = {
+        "Postgres": 'server = "host=h", table = t',
+        "Http": 'url = "http://h/x"',
+        "Kafka": 'bootstrap.servers = "h:1", topic = t, kafka.config { sasl.password = ${env:P} }',
+    }
+    for sink, text in options.items():
+        made: Any = job(f"source {{ Spark {{ format = rate }} }}\nsink {{ {sink} {{ {text} }} }}").plugins[
+            "sink-1"
+        ]
+        uids = {made.made(Of(one))._sink.uid for one in ("one", "two")}
+        assert uids == {"one-sink-1", "two-sink-1"}

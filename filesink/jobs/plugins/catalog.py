@@ -9,7 +9,7 @@ from filesink.jobs.plugins.files import connectors
 from filesink.jobs.plugins.registry import Registry, installed
 from filesink.jobs.plugins.sinks.assertion import Assert
 from filesink.jobs.plugins.sinks.console import Console
-from filesink.jobs.plugins.sinks.services import Collect, Hive, Http, Postgres
+from filesink.jobs.plugins.sinks.services import Collect, Hive, Http, Kafka, Postgres
 from filesink.jobs.plugins.sources.fake import FakeSource
 from filesink.jobs.plugins.sources.spark import JdbcSource, KafkaSource, SparkSource
 from filesink.jobs.plugins.transforms.columns import Copy, FieldMapper, Filter, Replace, Split
@@ -32,6 +32,7 @@ _OURS: tuple[type[Plugin], ...] = (
     Console,
     Assert,
     Postgres,
+    Kafka,
     Http,
     Collect,
     Hive,
@@ -42,7 +43,6 @@ _REFUSED = {
     ("transform", "filterrowkind"): _NO_KINDS,
     ("transform", "rowkindextractor"): _NO_KINDS,
     ("sink", "jdbc"): "a batch that is repeated would insert its rows again; take Postgres",
-    ("sink", "kafka"): "this release has no sink for it; write files, and let a connector feed the topic",
 }
 
 

@@ -7,10 +7,12 @@ from typing import Any, Literal
 
 import filesink
 from filesink.errors import JobError
+from filesink.jobs.model.column_types import quoted
 from filesink.jobs.model.options import Bytes, Milliseconds, Names, option
 from filesink.jobs.model.secret import Secret, SecretSettings
 from filesink.jobs.plugins.api import Frames, PluginOptions, Run, Sink
 from filesink.jobs.plugins.sources.spark import revealed
+from filesink.jobs.plugins.transforms.columns import check_columns
 
 
 class _OneTableSink(Sink):
@@ -38,6 +40,11 @@ class _OneTableSink(Sink):
                 code="JOB_VALUE",
             )
         return next(iter(frames.values()))
+
+
+def _uid(run: Run) -> str:
+    """Of this sink of this job alone: a database knows sinks by it, those of other jobs as well."""
+    return f"{run.job}-{run.vertex}"
 
 
 class PostgresOptions(PluginOptions):
@@ -75,7 +82,7 @@ class Postgres(_OneTableSink):
                 commit=chosen.commit,
             ),
             ledger=f"{run.directory}/ledger",
-            uid=run.vertex,
+            uid=_uid(run),
         )
 
 
@@ -121,7 +128,53 @@ class Http(_OneTableSink):
             token_env=chosen.token_env,
             timeout=chosen.timeout,
         )
-        return filesink.HttpSink(service, ledger=f"{run.directory}/ledger", uid=run.vertex)
+        return filesink.HttpSink(service, ledger=f"{run.directory}/ledger", uid=_uid(run))
+
+
+class KafkaOptions(PluginOptions):
+    """A topic."""
+
+    without_effect = {
+        "semantics": "readers of what is committed see each row once, whatever it says",
+        "transaction_prefix": "transactions are named by the job",
+    }
+    refused = {"partition": "Kafka's partitioner chooses by the key", "assign_partitions": "as for partition"}
+
+    servers: str = option(doc="Brokers, with commas.", words=("bootstrap.servers",))
+    topic: str = option(doc="Of all rows.")
+    format: Literal["json", "text"] = option("json", doc="Of values: all columns, or the only one.")
+    key: Names = option((), doc="Columns of the key, as JSON.", words=("partition_key_fields",))
+    config: SecretSettings = option(
+        SecretSettings(), doc="Of the client, in librdkafka's words.", words=("kafka.config",)
+    )
+
+
+class Kafka(_OneTableSink):
+    """Rows to a topic, exactly once for readers of what is committed: ``KafkaSink``."""
+
+    name = "Kafka"
+    options_type = KafkaOptions
+    options: KafkaOptions
+
+    def made(self, run: Run) -> Any:
+        """See ``_OneTableSink.made``."""
+        chosen = self.options
+        cluster = filesink.KafkaCluster(chosen.servers, client=revealed(chosen.config, run))
+        return filesink.KafkaSink(cluster, chosen.topic, ledger=f"{run.directory}/ledger", uid=_uid(run))
+
+    def _only(self, frames: Frames) -> Any:
+        frame = super()._only(frames)
+        key, columns = self.options.key, frame.columns
+        check_columns(frame, key, "partition_key_fields")
+        if self.options.format == "text" and len(columns) != 1:
+            raise JobError(
+                f"sink Kafka sends one column as text, and there are {len(columns)}; take json",
+                code="JOB_VALUE",
+            )
+        everything = f"to_json(struct({', '.join(map(quoted, columns))}))"
+        value = f"CAST({quoted(columns[0])} AS STRING)" if self.options.format == "text" else everything
+        keys = [f"to_json(struct({', '.join(map(quoted, key))})) AS key"] if key else []
+        return frame.selectExpr(f"{value} AS value", *keys)
 
 
 class CollectOptions(PluginOptions):
