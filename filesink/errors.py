@@ -3,6 +3,7 @@
     FilesinkError
     ├── ConfigError               the sink was built or started in a way that cannot work
     │   ├── DependencyError       an optional package is missing
+    │   ├── JobError              a job file says what cannot be, or a job cannot do what it was told
     │   ├── ShadowedError         another package has the name of one that filesink was installed with
     │   └── VersionError          Spark is of a version that is not supported
     ├── SchemaError               columns or types do not fit the format or the buckets
@@ -89,6 +90,10 @@ class ConfigError(FilesinkError, ValueError):
 
 class DependencyError(ConfigError):
     """An optional package is missing; the message names the extra to install."""
+
+
+class JobError(ConfigError):
+    """A job file says what cannot be, or a job cannot do what it was told; see ``filesink.jobs``."""
 
 
 class ShadowedError(ConfigError, ImportError):

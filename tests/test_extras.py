@@ -21,6 +21,7 @@ IN_ALL = (
     "hdfs",
     "hive",
     "http",
+    "jobs",
     "kafka",
     "postgres",
     "s3",

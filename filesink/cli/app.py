@@ -10,6 +10,9 @@ from filesink.cli.commands.compact import compact
 from filesink.cli.commands.epochs import log, show
 from filesink.cli.commands.files import du, files, ls
 from filesink.cli.commands.fsck import fsck
+from filesink.cli.commands.jobs import cancel, job, list_jobs, restore, run, stop
+from filesink.cli.commands.plan import plan
+from filesink.cli.commands.plugins import plugins
 from filesink.cli.commands.publish import publish
 from filesink.cli.commands.repair import repair
 from filesink.cli.commands.status import status
@@ -39,6 +42,14 @@ for function, name in (
     (compact, "compact"),
     (adopt, "adopt"),
     (publish, "publish"),
+    (plan, "plan"),
+    (plugins, "plugins"),
+    (run, "run"),
+    (list_jobs, "jobs"),
+    (job, "job"),
+    (stop, "stop"),
+    (restore, "restore"),
+    (cancel, "cancel"),
 ):
     add(app, function, name=name)
 

@@ -76,7 +76,12 @@ class Call:
 
     def now(self) -> datetime:
         """In UTC."""
-        return datetime.fromtimestamp(self.clock.now_ms() / 1000, tz=UTC)
+        return self.moment(self.clock.now_ms())
+
+    @staticmethod
+    def moment(at_ms: int) -> datetime:
+        """Milliseconds since 1970 UTC as a moment."""
+        return datetime.fromtimestamp(at_ms / 1000, tz=UTC)
 
     def line(self, text: str = "", style: str = "") -> None:
         """A line for people."""

@@ -1,0 +1,29 @@
+"""Jobs: SeaTunnel's job files on Spark.
+
+``text`` reads files, ``model`` types their options, ``plans`` makes pipelines of them, ``plugins`` are what
+they are made of, ``life`` runs them. Stands on top of the library: uses its public face, and only the command
+line uses this room. Needs the extra ``jobs``.
+"""
+
+from filesink.jobs.descriptions import OptionDescription, PluginDescription, plugins
+from filesink.jobs.jobs import Jobs, RunOptions, plan
+from filesink.jobs.life.events import JobInfo, PipelineInfo
+from filesink.jobs.life.states import State
+from filesink.jobs.plans.values import Edge, Pipeline, Plan, Vertex, differences
+
+__all__ = [
+    "Edge",
+    "JobInfo",
+    "Jobs",
+    "OptionDescription",
+    "Pipeline",
+    "PipelineInfo",
+    "Plan",
+    "PluginDescription",
+    "RunOptions",
+    "State",
+    "Vertex",
+    "differences",
+    "plan",
+    "plugins",
+]

@@ -1,0 +1,124 @@
+"""What is durable about jobs: files below one path, each created once and never changed.
+
+    <path>/<job id>/job                    the job file's path, its variables, its plan as it may be shown
+    <path>/<job id>/events/<number>        what has happened, a chain without gaps
+    <path>/<job id>/leases/<number>        who runs the job, and until when
+    <path>/<job id>/requests/<number>      what somebody wants of who runs it
+    <path>/<job id>/run/                   checkpoints and ledgers of the job's sinks
+
+Rules:
+1. A number is taken by creating its file if it is absent: of two who go on with one chain, one is told.
+2. No secret is written: a job file is named, not copied, and its secrets are references.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from filesink.errors import CommitStateUnknown, JobError, StateCorruptError
+from filesink.framing import frame, from_json, to_json, unframe
+from filesink.jobs.text.place import nearest
+from filesink.storage.api import Kind, Store
+from filesink.storage.outcomes import PutResult
+
+_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
+_DIGITS = 10
+_VERSION = 1
+
+
+def check_id(job: str) -> str:
+    """``job`` if it can be an id.
+
+    Raises:
+        JobError: ``JOB_ID``.
+    """
+    if not _ID.fullmatch(job):
+        raise JobError("a job id has 1 to 64 letters, digits, '-' and '_'", code="JOB_ID")
+    return job
+
+
+class JobStore:
+    """The files of all jobs below a path. Several processes may use one path at the same time."""
+
+    def __init__(self, store: Store, path: str) -> None:
+        self._store = store
+        self.path = path
+
+    def ids(self) -> list[str]:
+        """Of all jobs, sorted."""
+        found = self._store.list("")
+        return sorted(one.name for one in found if one.kind is Kind.DIRECTORY and _ID.fullmatch(one.name))
+
+    def create(self, job: str, about: Mapping[str, Any]) -> None:
+        """Note a new job.
+
+        Raises:
+            JobError: ``JOB_ID``; there is one of this id.
+        """
+        path = f"{check_id(job)}/job"
+        self._store.prepare()
+        if not self._put(path, about):
+            raise JobError(f"there is a job '{job}' already; take another id", code="JOB_ID")
+
+    def about(self, job: str) -> dict[str, Any]:
+        """What was noted of a job.
+
+        Raises:
+            JobError: ``JOB_ID``; there is none, and the nearest is named.
+        """
+        found = self._get(f"{check_id(job)}/job")
+        if found is None:
+            raise JobError(
+                f"there is no job '{job}' at '{self.path}'{nearest(job, self.ids())}", code="JOB_ID"
+            )
+        return found
+
+    def chain(self, job: str, name: str) -> list[dict[str, Any]]:
+        """Everything in a chain, in its order."""
+        directory = f"{check_id(job)}/{name}"
+        numbers = sorted(int(one.name) for one in self._store.list(directory) if one.name.isdigit())
+        found = [self._get(f"{directory}/{number:0{_DIGITS}}") for number in numbers]
+        return [one for one in found if one is not None]
+
+    def last(self, job: str, name: str) -> tuple[int, dict[str, Any] | None]:
+        """The highest number of a chain, and what it has; ``-1`` and ``None`` if there is none."""
+        directory = f"{check_id(job)}/{name}"
+        numbers = [int(one.name) for one in self._store.list(directory) if one.name.isdigit()]
+        if not numbers:
+            return -1, None
+        return max(numbers), self._get(f"{directory}/{max(numbers):0{_DIGITS}}")
+
+    def append(self, job: str, name: str, number: int, value: Mapping[str, Any]) -> bool:
+        """Take ``number`` of a chain; whether nobody else had it."""
+        return self._put(f"{check_id(job)}/{name}/{number:0{_DIGITS}}", value)
+
+    def forget(self, job: str, name: str, below: int) -> None:
+        """Remove what a chain has before a number; only leases are forgotten."""
+        directory = f"{check_id(job)}/{name}"
+        for one in self._store.list(directory):
+            if one.name.isdigit() and int(one.name) < below:
+                self._store.delete(f"{directory}/{one.name}")
+
+    def directory(self, job: str) -> str:
+        """Where checkpoints and ledgers of a job are, as a path for sinks."""
+        return f"{self.path.rstrip('/')}/{check_id(job)}/run"
+
+    def _put(self, path: str, value: Mapping[str, Any]) -> bool:
+        data = frame("job", _VERSION, to_json(dict(value)))
+        try:
+            return self._store.put_if_absent(path, data) is PutResult.CREATED
+        except CommitStateUnknown:
+            return self._store.read(path) == data  # values hold who wrote them
+
+    def _get(self, path: str) -> dict[str, Any] | None:
+        data = self._store.read(path)
+        if data is None:
+            return None
+        where = f"{self.path}/{path}"
+        _, payload = unframe("job", _VERSION, data, where=where)
+        found = from_json(payload, where=where)
+        if not isinstance(found, dict):
+            raise StateCorruptError(f"{where} is no record of a job", code="JSON")
+        return found

@@ -1,0 +1,235 @@
+"""Runs a job: its pipelines, each in a thread with a fate of its own, and what others ask for meanwhile.
+
+Rules:
+1. Every step is in the store before it is taken; where another supervisor has gone on, this one ends.
+2. A pipeline that fails is started again as often as the job says; an error that stays fails it at once.
+3. The failure of one pipeline leaves the others alone.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from threading import Lock, Thread
+from typing import Protocol
+
+from filesink.errors import FilesinkError, JobError
+from filesink.jobs.life.events import Event, JobInfo, PipelineInfo, after
+from filesink.jobs.life.execution import Control
+from filesink.jobs.life.lease import LEASE_MS, Lease
+from filesink.jobs.life.states import ENDED, JOB, State, together
+from filesink.jobs.model.env import Env
+from filesink.jobs.plans.values import Pipeline
+from filesink.ports import Clock
+
+_LOG = logging.getLogger(__name__)
+_LOOK_S = 0.5  # how often requests are looked for
+_RENEW_MS = LEASE_MS // 4
+
+
+class Runs(Protocol):
+    """What runs a pipeline: ``Execution``, or another one in a test."""
+
+    def run(
+        self,
+        pipeline: Pipeline,
+        control: Control,
+        done: Mapping[str, int | None],
+        told: Callable[[str, int | None], None],
+    ) -> None:
+        """See ``Execution.run``."""
+
+
+@dataclass(slots=True, kw_only=True)
+class Supervisor:
+    """Runs one job once.
+
+    Args:
+        info: the job as its events leave it.
+        pipelines: of its plan.
+        lease: taken.
+        execution: runs a pipeline.
+        sentence: what may be shown of an error, and whether it stays.
+    """
+
+    info: JobInfo
+    pipelines: tuple[Pipeline, ...]
+    env: Env
+    lease: Lease
+    execution: Runs
+    clock: Clock
+    sentence: Callable[[Exception], tuple[str, bool]]
+    _lock: Lock = field(default_factory=Lock)
+    _controls: dict[int, Control] = field(default_factory=dict)
+    _asked: State | None = None
+    _requests: int = -1
+    _taken: bool = False
+
+    def run(self) -> JobInfo:
+        """Run what has not ended well; returns when nothing runs any more.
+
+        Raises:
+            JobError: ``JOB_TAKEN``; another process goes on with the job.
+        """
+        self._requests, _ = self.lease.store.last(self.info.id, "requests")  # older ones were for others
+        self._go_on()
+        open_ones = [one for one in self.pipelines if self._of(one).state is not State.FINISHED]
+        self._controls = {one.number: Control() for one in open_ones}
+        threads = [
+            Thread(target=self._run, args=(one,), name=f"pipeline-{one.number}", daemon=True)
+            for one in open_ones
+        ]
+        for thread in threads:
+            thread.start()
+        try:
+            self._watch(threads)
+        except KeyboardInterrupt:
+            _LOG.warning("interrupted: the job is cancelled")
+        finally:
+            self._end_all()
+            for thread in threads:
+                thread.join()
+        if self._taken:
+            raise self._was_taken()
+        failed = [one.error for one in self.info.pipelines if one.state is State.FAILED]
+        state = together([one.state for one in self.info.pipelines])
+        self._note(Event(at_ms=0, by="", state=state, error=failed[0] if failed else ""))
+        self.lease.give_back()
+        return replace(self.info, holder="")
+
+    def _go_on(self) -> None:
+        """Begin, also where a dead supervisor has left off in the midst of a step."""
+        gone = "the process that ran it has ended"
+        for one in self.info.pipelines:
+            if one.state in {State.INITIALIZING, State.RUNNING, State.DOING_SAVEPOINT}:
+                self._step(one.number, State.FAILING, gone)
+            elif one.state is State.CANCELING:
+                self._step(one.number, State.CANCELED, gone)
+        if self.info.state in {State.DOING_SAVEPOINT, State.CANCELING}:
+            self._note(Event(at_ms=0, by="", state=State.FAILED, error=gone))
+        if self.info.state is not State.RUNNING:
+            self._note(Event(at_ms=0, by="", state=State.RUNNING))
+
+    def _watch(self, threads: list[Thread]) -> None:
+        """Renew the lease and answer requests while pipelines run."""
+        while any(thread.is_alive() for thread in threads) and not self._taken:
+            next((one for one in threads if one.is_alive()), threads[0]).join(timeout=_LOOK_S)
+            if self.clock.now_ms() - self.lease.taken_ms >= _RENEW_MS:
+                self._keep_lease()
+            self._look_at_requests()
+
+    def _keep_lease(self) -> None:
+        try:
+            self.lease.renew()
+        except JobError:
+            self._taken = True
+
+    def _look_at_requests(self) -> None:
+        number, request = self.lease.store.last(self.info.id, "requests")
+        if number <= self._requests or request is None:
+            return
+        self._requests = number
+        wanted = State(request["state"])
+        if wanted not in JOB[self.info.state]:
+            return
+        self._asked = wanted
+        self._note(Event(at_ms=0, by="", state=wanted))
+        self._end_all()
+
+    def _end_all(self) -> None:
+        for control in self._controls.values():
+            control.end()
+
+    def _run(self, pipeline: Pipeline) -> None:
+        """All attempts of one pipeline."""
+        control = self._controls[pipeline.number]
+        try:
+            for attempt in range(self.env.retry_times + 1):
+                if self._attempt(pipeline, control, is_last=attempt == self.env.retry_times):
+                    return
+        except FilesinkError as error:  # the store, or another supervisor: nothing can be noted any more
+            _LOG.error("pipeline %d: %s", pipeline.number, error.message)
+            self._taken = True
+
+    def _attempt(self, pipeline: Pipeline, control: Control, *, is_last: bool) -> bool:
+        """One attempt; whether it was the last one."""
+        number = pipeline.number
+        if control.ends.is_set():
+            self._ended(number)
+            return True
+        if self._of(pipeline).state is not State.SCHEDULED:  # a dead supervisor came so far
+            self._step(number, State.SCHEDULED)
+        self._step(number, State.INITIALIZING)
+        self._step(number, State.RUNNING)
+        try:
+            self.execution.run(
+                pipeline,
+                control,
+                self._of(pipeline).done,
+                lambda sink, rows: self._note(Event(at_ms=0, by="", pipeline=number, sink=sink, rows=rows)),
+            )
+        except Exception as error:  # noqa: BLE001 - whatever a plugin raises fails its pipeline, and no other
+            return self._failed(number, error, control, is_last=is_last)
+        if control.ends.is_set():
+            self._ended(number)
+        else:
+            self._step(number, State.FINISHED)
+        return True
+
+    def _failed(self, number: int, error: Exception, control: Control, *, is_last: bool) -> bool:
+        if control.ends.is_set():  # whoever ends in the midst of a job hears of it as an error
+            self._ended(number)
+            return True
+        text, stays = self.sentence(error)
+        _LOG.warning("pipeline %d failed: %s", number, text)
+        _LOG.debug("pipeline %d failed", number, exc_info=error)
+        self._step(number, State.FAILING, text)
+        if is_last or stays:
+            self._step(number, State.FAILED, text)
+            return True
+        control.ends.wait(self.env.retry_interval_seconds)
+        return False
+
+    def _ended(self, number: int) -> None:
+        """It was asked to end: by a savepoint, or else it is cancelled."""
+        state = self._of_number(number).state
+        if state in ENDED:
+            return
+        if state in {State.CREATED, State.SCHEDULED}:
+            self._step(number, State.CANCELED)
+        elif self._asked is State.DOING_SAVEPOINT and state is State.RUNNING:
+            self._step(number, State.DOING_SAVEPOINT)
+            self._step(number, State.SAVEPOINT_DONE)
+        else:
+            self._step(number, State.CANCELING)
+            self._step(number, State.CANCELED)
+
+    def _step(self, number: int, state: State, error: str = "") -> None:
+        self._note(Event(at_ms=0, by="", pipeline=number, state=state, error=error))
+
+    def _note(self, event: Event) -> None:
+        """Put an event into the store, then believe it."""
+        with self._lock:
+            if self._taken:  # the chain belongs to somebody else, who may have read it already
+                raise self._was_taken()
+            event = replace(event, at_ms=self.clock.now_ms(), by=self.lease.by)
+            info = after(self.info, [event])
+            if not self.lease.store.append(info.id, "events", self.info.events, event.plain()):
+                self._taken = True
+                raise self._was_taken()
+            self.info = info
+
+    def _was_taken(self) -> JobError:
+        return JobError(f"job '{self.info.id}' was taken over by another process", code="JOB_TAKEN")
+
+    def _of(self, pipeline: Pipeline) -> PipelineInfo:
+        return self._of_number(pipeline.number)
+
+    def _of_number(self, number: int) -> PipelineInfo:
+        return next(one for one in self.info.pipelines if one.number == number)
+
+
+def has_ended(info: JobInfo) -> bool:
+    """Whether nothing of a job runs."""
+    return info.state in ENDED

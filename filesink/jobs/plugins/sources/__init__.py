@@ -1,0 +1,1 @@
+"""Sources: made-up rows, files through ``FileSource``, and what Spark itself reads."""

@@ -1,0 +1,191 @@
+"""Sources that Spark itself reads: JDBC, Kafka, tables, and any ``format``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from pydantic import BeforeValidator, model_validator
+from pydantic_core import PydanticCustomError
+
+from filesink.jobs.model.env import Mode
+from filesink.jobs.model.options import Names, option
+from filesink.jobs.model.schema import Schema
+from filesink.jobs.model.secret import Secret, SecretSettings
+from filesink.jobs.plugins.api import Frames, PluginOptions, Run, Source
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+
+class SparkOptions(PluginOptions):
+    """Of any source of Spark's."""
+
+    format: str = option("", doc="Spark's name of the source, such as parquet, delta or rate.")
+    table: str = option("", doc="A table of Spark's catalog, in place of 'format'.")
+    path: str = option("", doc="What is loaded.")
+    settings: SecretSettings = option(SecretSettings(), doc="Options of the source.", words=("options",))
+    schema_: Schema | None = option(None, doc="Its columns, if it does not know them.", words=("schema",))
+
+    @model_validator(mode="after")
+    def _one_of_both(self) -> SparkOptions:
+        if bool(self.format) == bool(self.table):
+            raise PydanticCustomError("format", "needs 'format' or 'table', and not both")
+        return self
+
+
+class SparkSource(Source):
+    """Whatever Spark reads by ``format`` or as a table."""
+
+    name = "Spark"
+    options_type = SparkOptions
+    options: SparkOptions
+
+    def read(self, run: Run) -> Frames:
+        """See ``Source.read``."""
+        chosen = self.options
+        reader = _reader(run)
+        if chosen.table:
+            return {chosen.table: reader.table(chosen.table)}
+        reader = reader.format(chosen.format).options(**revealed(chosen.settings, run))
+        if chosen.schema_ is not None:
+            reader = reader.schema(chosen.schema_.ddl)
+        return {"": reader.load(chosen.path) if chosen.path else reader.load()}
+
+
+class JdbcOptions(PluginOptions):
+    """Of a database, by SeaTunnel's words."""
+
+    without_effect = {"connection_check_timeout_sec": "Spark's JDBC source waits as the driver does"}
+    refused = {
+        "table_list": "one source reads one table; write a source for each",
+        "table_path_list": "one source reads one table; write a source for each",
+    }
+
+    url: str = option(doc="Of JDBC; user and password do not stand in it.")
+    driver: str = option("", doc="The class of the driver.")
+    user: str = option("", doc="Who logs in.", words=("user", "username"))
+    password: Secret | None = option(None, doc="A reference.")
+    query: str = option("", doc="What is read.")
+    table_path: str = option("", doc="A table, in place of 'query'.")
+    partition_column: str = option("", doc="A column of numbers or times that cuts the table.")
+    lower_bound: str = option("", doc="Of that column.", words=("partition_lower_bound",))
+    upper_bound: str = option("", doc="Of that column.", words=("partition_upper_bound",))
+    partitions: int | None = option(None, doc="In how many pieces.", words=("partition_num",), ge=1)
+    fetch_size: int = option(0, doc="Rows a round trip.", unit="rows", ge=0)
+    properties: SecretSettings = option(SecretSettings(), doc="Of the driver.")
+
+    @model_validator(mode="after")
+    def _one_of_both(self) -> JdbcOptions:
+        if bool(self.query) == bool(self.table_path):
+            raise PydanticCustomError("query", "needs 'query' or 'table_path', and not both")
+        if self.partition_column and not (self.lower_bound and self.upper_bound):
+            raise PydanticCustomError(
+                "bounds", "needs partition_lower_bound and partition_upper_bound beside partition_column"
+            )
+        return self
+
+
+class JdbcSource(Source):
+    """A table or a query of a database, by Spark's JDBC source. Its driver comes by ``spark.jars``."""
+
+    name = "Jdbc"
+    options_type = JdbcOptions
+    options: JdbcOptions
+
+    def read(self, run: Run) -> Frames:
+        """See ``Source.read``."""
+        chosen = self.options
+        table = chosen.table_path or f"({chosen.query}) AS it"
+        settings: dict[str, Any] = {
+            "url": chosen.url,
+            "dbtable": table,
+            "driver": chosen.driver,
+            "user": chosen.user,
+        }
+        if chosen.partition_column:
+            settings |= {
+                "partitionColumn": chosen.partition_column,
+                "lowerBound": chosen.lower_bound,
+                "upperBound": chosen.upper_bound,
+                "numPartitions": chosen.partitions or run.parallelism,
+            }
+        if chosen.fetch_size:
+            settings["fetchsize"] = chosen.fetch_size
+        if chosen.password is not None:
+            settings["password"] = run.reveal(chosen.password)
+        given = {name: value for name, value in settings.items() if value != ""}
+        reader = run.spark.read.format("jdbc").options(**revealed(chosen.properties, run)).options(**given)
+        return {chosen.table_path: reader.load()}
+
+
+class KafkaOptions(PluginOptions):
+    """Of Kafka, by SeaTunnel's words."""
+
+    without_effect = {
+        "commit_on_checkpoint": "offsets are in the checkpoint",
+        "consumer.group": "Spark makes one",
+    }
+
+    servers: str = option(doc="Brokers, with commas.", words=("bootstrap.servers",))
+    topics: Names = option(doc="Topics.", words=("topic",))
+    pattern: bool = option(default=False, doc="Whether 'topic' is a regular expression.")
+    start_mode: Annotated[
+        Literal["earliest", "latest", "group_offsets"],
+        BeforeValidator(lambda given: given.lower() if isinstance(given, str) else given),
+    ] = option("group_offsets", doc="Where a first run begins; group_offsets is the latest.")
+    format: Literal["json", "text"] = option("json", doc="Of values.")
+    schema_: Schema | None = option(None, doc="The columns of JSON.", words=("schema",))
+    config: SecretSettings = option(SecretSettings(), doc="Of the client.", words=("kafka.config",))
+
+    @model_validator(mode="after")
+    def _json_has_columns(self) -> KafkaOptions:
+        if self.format == "json" and self.schema_ is None:
+            raise PydanticCustomError("schema", "needs 'schema', since JSON has none")
+        return self
+
+
+class KafkaSource(Source):
+    """Topics of Kafka, by Spark's source, whose package comes by ``spark.jars.packages``."""
+
+    name = "Kafka"
+    limits = ("rows",)
+    options_type = KafkaOptions
+    options: KafkaOptions
+
+    def read(self, run: Run) -> Frames:
+        """See ``Source.read``."""
+        chosen = self.options
+        is_stream = run.env.mode is Mode.STREAMING
+        start = "earliest" if chosen.start_mode == "earliest" or not is_stream else "latest"
+        settings = {f"kafka.{name}": value for name, value in revealed(chosen.config, run).items()}
+        settings |= {
+            "kafka.bootstrap.servers": chosen.servers,
+            "subscribePattern" if chosen.pattern else "subscribe": ",".join(chosen.topics),
+            "startingOffsets": start,
+        }
+        if is_stream and run.env.rows_per_second:
+            most = run.env.rows_per_second * max(run.env.checkpoint_interval // 1000, 1)
+            settings["maxOffsetsPerTrigger"] = str(most)
+        return {"": self._columns(_reader(run).format("kafka").options(**settings).load())}
+
+    def _columns(self, frame: DataFrame) -> DataFrame:
+        text = frame.selectExpr("CAST(value AS STRING) AS content")
+        if self.options.format == "text" or self.options.schema_ is None:
+            return text
+        kind = self.options.schema_.ddl.replace("'", "\\'")
+        return text.selectExpr(f"inline(array(from_json(content, '{kind}')))")
+
+
+def revealed(settings: Mapping[str, Secret | str], run: Run) -> dict[str, str]:
+    """Settings with the values of their secrets."""
+    return settings_of(settings, run.reveal)
+
+
+def settings_of(settings: Mapping[str, Secret | str], reveal: Callable[[Secret], str]) -> dict[str, str]:
+    """The same, where there is no run yet."""
+    return {name: reveal(value) if isinstance(value, Secret) else value for name, value in settings.items()}
+
+
+def _reader(run: Run) -> Any:
+    return run.spark.readStream if run.env.mode is Mode.STREAMING else run.spark.read
