@@ -73,6 +73,9 @@ from filesink.naming import OutputFileConfig
 from filesink.operations.fsck.finding import Finding, FsckReport
 from filesink.operations.open_path import adopt, fsck
 from filesink.operations.open_path import open as open  # noqa: A004 - as gzip.open, and public for type checkers
+from filesink.operations.replacing.paths import plan_retain, retain
+from filesink.operations.replacing.retain import DroppedFiles, RetentionPlan
+from filesink.operations.replacing.retention import Retention
 from filesink.parts.dead_letters import DeadLetters
 from filesink.parts.part_file import PartFileInfo
 from filesink.parts.rolling import CheckpointRollingPolicy, RollingPolicy
@@ -148,6 +151,7 @@ __all__ = [
     "DeadLetters",
     "DeliveryError",
     "DependencyError",
+    "DroppedFiles",
     "Encoder",
     "EncoderError",
     "Epoch",
@@ -204,6 +208,8 @@ __all__ = [
     "RepeatedTxnError",
     "ReplayMismatchError",
     "ReplayTooOldError",
+    "Retention",
+    "RetentionPlan",
     "RollingPolicy",
     "Root",
     "RowEncoder",
@@ -240,5 +246,7 @@ __all__ = [
     "adopt",
     "bounded",
     "fsck",
+    "plan_retain",
     "register",
+    "retain",
 ]

@@ -12,6 +12,7 @@ from filesink.cli.commands.files import du, files, ls
 from filesink.cli.commands.fsck import fsck
 from filesink.cli.commands.publish import publish
 from filesink.cli.commands.repair import repair
+from filesink.cli.commands.replacing import retain
 from filesink.cli.commands.status import status
 from filesink.cli.commands.versions import diff, schema
 
@@ -39,6 +40,7 @@ for function, name in (
     (compact, "compact"),
     (adopt, "adopt"),
     (publish, "publish"),
+    (retain, "retain"),
 ):
     add(app, function, name=name)
 

@@ -25,7 +25,14 @@ from rich.text import Text
 
 import filesink
 from filesink.cli.text import as_json, clean
-from filesink.errors import ConfigError, DependencyError, FilesinkError, StateCorruptError, StateError
+from filesink.errors import (
+    CleanupError,
+    ConfigError,
+    DependencyError,
+    FilesinkError,
+    StateCorruptError,
+    StateError,
+)
 from filesink.system import SystemClock
 
 WIDTH = 100  # columns
@@ -49,6 +56,8 @@ def exit_of(error: FilesinkError) -> Exit:
             return Exit.USAGE
         case StateError(code="HISTORY_EXPIRED"):
             return Exit.USAGE
+        case CleanupError():
+            return Exit.FINDING
         case _:
             return Exit.COULD_NOT_LOOK
 

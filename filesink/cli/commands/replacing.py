@@ -1,0 +1,118 @@
+"""``filesink retain``."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Annotated
+
+import typer
+
+import filesink
+from filesink import EpochReport, Retention, RetentionPlan
+from filesink.cli.call import Call
+from filesink.cli.command import PathArgument
+from filesink.cli.planned import (
+    MetastoreOption,
+    Planned,
+    TableOption,
+    YesOption,
+    announcing,
+    carry_out,
+)
+from filesink.cli.text import count
+from formats.sizes import size_text
+
+_SHOWN = 3  # names in a note
+
+
+class ByChoice(StrEnum):
+    """Whose age counts."""
+
+    WRITTEN = "written"
+    PARTITION_TIME = "partition-time"
+
+
+def retain(
+    call: Call,
+    path: PathArgument,
+    max_age: Annotated[
+        str | None, typer.Option("--max-age", metavar="TIME", help="Drop what is older, such as '90 days'.")
+    ] = None,
+    by: Annotated[
+        ByChoice, typer.Option("--by", help="Whose age: each file's, or a directory's by its name.")
+    ] = ByChoice.WRITTEN,
+    max_bytes: Annotated[
+        str | None, typer.Option("--max-bytes", metavar="SIZE", help="Drop the oldest until no more is left.")
+    ] = None,
+    keep: Annotated[
+        int | None,
+        typer.Option("--keep", metavar="N", help="Keep the newest N: files, or directories by their time."),
+    ] = None,
+    extractor: Annotated[
+        str | None,
+        typer.Option("--extractor", metavar="TEXT", help="The time of a directory, as '$day $hour:00:00'."),
+    ] = None,
+    formatter: Annotated[
+        str | None,
+        typer.Option("--formatter", metavar="PATTERN", help="Of that time, or of the path of a directory."),
+    ] = None,
+    time_zone: Annotated[
+        str, typer.Option("--time-zone", metavar="ZONE", help="Of the times in names of directories.")
+    ] = "UTC",
+    partition_length: Annotated[
+        str, typer.Option("--partition-length", metavar="TIME", help="How much time a directory holds.")
+    ] = "1 day",
+    metastore: MetastoreOption = None,
+    table: TableOption = None,
+    yes: YesOption = False,
+) -> None:
+    """Drop the live files of PATH that are beyond a limit. What is beyond any limit goes.
+
+    May run beside streams and appending writes: what they hold back, and what they publish meanwhile, stays.
+    """
+    retention = Retention(
+        max_age=max_age,
+        by="partition time" if by is ByChoice.PARTITION_TIME else "written",
+        max_bytes=max_bytes,
+        keep=keep,
+        extractor=extractor,
+        formatter=formatter,
+        time_zone=time_zone,
+        partition_length=partition_length,
+    )
+    told = announcing(metastore, table, None)
+    plan = filesink.plan_retain(path, retention, call.options)
+    _note(call, plan)
+    carry_out(
+        call,
+        _retention(plan),
+        yes=yes,
+        do=lambda: filesink.retain(
+            path, retention, call.options, metastore=told.metastore, table=told.table or None
+        ),
+        told=_dropped,
+    )
+
+
+def _note(call: Call, plan: RetentionPlan) -> None:
+    for names, why in ((plan.undated, "tell no time and stay"), (plan.busy, "stay until filesink recover")):
+        if names:
+            more = f" and {len(names) - _SHOWN:,} more" if len(names) > _SHOWN else ""
+            call.note(f"{', '.join(name or '.' for name in names[:_SHOWN])}{more}: {why}")
+
+
+def _retention(plan: RetentionPlan) -> Planned:
+    return Planned(
+        title=f"{count(plan.files, 'file')} to drop, {size_text(plan.bytes)}",
+        columns=(">files", ">rows", ">size", ">stay", "directory"),
+        rows=[
+            (count(one.files), count(one.rows), size_text(one.bytes), count(one.left), one.bucket or ".")
+            for one in plan.dropped
+        ],
+        is_empty=not plan.dropped,
+        value=plan,
+    )
+
+
+def _dropped(report: EpochReport | None) -> str:
+    return "nothing was left to do" if report is None else f"{count(len(report.replaced), 'file')} dropped"

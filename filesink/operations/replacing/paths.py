@@ -1,0 +1,106 @@
+"""``filesink.retain`` and its like: operations on a path, for who knows nothing but the path."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from os import PathLike
+from typing import Any
+
+from filesink.arguments import instance_of
+from filesink.commit.outcome import Outcome
+from filesink.errors import CleanupError
+from filesink.file_sink.report import EpochReport, report_of
+from filesink.file_sink.tiers import FileTiers
+from filesink.metastore.api import Metastore
+from filesink.operations.path_tiers import Announcing, path_tiers
+from filesink.operations.replacing.retain import Retain, RetentionPlan
+from filesink.operations.replacing.retention import Retention
+from filesink.parts.committables import Committable
+from filesink.ports import Ports
+from filesink.sink_directory.opening import site_of
+from filesink.spark.input.s3a import of_active_session
+from filesink.storage.address import StoreAddress
+from filesink.storage.base_path import spelling
+from filesink.system import SystemClock, SystemIds, ThreadRunner, this_driver
+
+Path = str | PathLike[str]
+Options = Mapping[str, Any] | None
+
+
+def plan_retain(path: Path, retention: Retention, storage_options: Options = None) -> RetentionPlan:
+    """What ``retain`` would drop now. Needs no right to write.
+
+    Raises:
+        ConfigError, StateError: as ``retain``.
+    """
+    tiers, base_path = _sink(path, storage_options, Announcing())
+    return _retain(tiers, retention, base_path).plan(SystemClock())
+
+
+def retain(
+    path: Path,
+    retention: Retention,
+    storage_options: Options = None,
+    *,
+    metastore: Metastore | None = None,
+    table: str | None = None,
+) -> EpochReport | None:
+    """Drop what ``retention`` does not keep, in one epoch; ``None`` if there is nothing to drop.
+
+    May run beside a stream and beside batch writes that append. Only live files are dropped: not those of a
+    stranger, nor what a stream holds back.
+
+    Args:
+        path: the base path of the sinks.
+        retention: what is kept.
+        storage_options: see ``filesink.open``.
+        metastore: is told of directories that have lost files.
+        table: of ``metastore``, ``"database.table"``.
+
+    Raises:
+        ConfigError: as from ``filesink.open``; ``NO_REMOVAL``; ``BAD_VALUE``, no directory tells a time.
+        StateError: ``NO_INVENTORY``, call ``adopt`` first; ``ADOPTING``.
+        ConcurrentDriverError: another operation, an overwrite or a compaction came first. Nothing was
+            dropped.
+        CleanupError: ``NOT_REMOVED``; all are dropped from the inventory, and some could not be removed.
+    """
+    tiers, base_path = _sink(path, storage_options, Announcing(metastore=metastore, table=table or ""))
+    return _removed(_retain(tiers, retention, base_path).run(_ports("retain")))
+
+
+def _retain(tiers: FileTiers, retention: Retention, base_path: str) -> Retain:
+    return Retain(
+        tiers=tiers, retention=instance_of(retention, Retention, name="retention"), base_path=base_path
+    )
+
+
+def _sink(path: Path, storage_options: Options, announcing: Announcing) -> tuple[FileTiers, str]:
+    options = of_active_session(spelling(path), storage_options)
+    site = site_of(path, options)
+    address = StoreAddress(base_path=site.base_path, storage_options=options)
+    return path_tiers(address, announcing), site.base_path
+
+
+def _ports(what: str) -> Ports:
+    return Ports(
+        clock=SystemClock(), ids=SystemIds(), runner=ThreadRunner(), who=this_driver(f"filesink {what}")
+    )
+
+
+def _removed(outcome: Outcome[Committable] | None) -> EpochReport | None:
+    """The report, unless files are left that readers of directories see.
+
+    Raises:
+        CleanupError: ``NOT_REMOVED``.
+    """
+    report = None if outcome is None else report_of(outcome)
+    if report is not None and report.not_removed:
+        shown = ", ".join(f"'{path}'" for path in report.not_removed[:3])
+        raise CleanupError(
+            f"the epoch is complete, and {len(report.not_removed)} of "
+            f"{len(report.replaced) + len(report.not_removed)} files could not be removed, such as {shown}: "
+            "readers by versions see them no more, and readers of directories do. The log has the reasons. "
+            "Later operations and overwrites try again; or remove them by hand",
+            code="NOT_REMOVED",
+        )
+    return report
