@@ -73,9 +73,10 @@ from filesink.naming import OutputFileConfig
 from filesink.operations.fsck.finding import Finding, FsckReport
 from filesink.operations.open_path import adopt, fsck
 from filesink.operations.open_path import open as open  # noqa: A004 - as gzip.open, and public for type checkers
-from filesink.operations.replacing.paths import plan_retain, retain
+from filesink.operations.replacing.paths import plan_retain, plan_rollback, retain, rollback
 from filesink.operations.replacing.retain import DroppedFiles, RetentionPlan
 from filesink.operations.replacing.retention import Retention
+from filesink.operations.replacing.rollback import RollbackPlan
 from filesink.parts.dead_letters import DeadLetters
 from filesink.parts.part_file import PartFileInfo
 from filesink.parts.rolling import CheckpointRollingPolicy, RollingPolicy
@@ -210,6 +211,7 @@ __all__ = [
     "ReplayTooOldError",
     "Retention",
     "RetentionPlan",
+    "RollbackPlan",
     "RollingPolicy",
     "Root",
     "RowEncoder",
@@ -247,6 +249,8 @@ __all__ = [
     "bounded",
     "fsck",
     "plan_retain",
+    "plan_rollback",
     "register",
     "retain",
+    "rollback",
 ]

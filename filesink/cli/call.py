@@ -54,7 +54,7 @@ def exit_of(error: FilesinkError) -> Exit:
             return Exit.COULD_NOT_LOOK
         case ConfigError():
             return Exit.USAGE
-        case StateError(code="HISTORY_EXPIRED"):
+        case StateError(code="HISTORY_EXPIRED" | "FILES_GONE"):
             return Exit.USAGE
         case CleanupError():
             return Exit.FINDING

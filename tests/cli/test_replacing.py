@@ -100,3 +100,44 @@ def test_files_that_cannot_be_removed_are_a_finding(tmp_path: Path, monkeypatch:
     assert len(list(base.rglob("*.parquet"))) == 3
     done("retain", base, "--max-bytes", "1B")
     assert list(base.rglob("*.parquet")) == []
+
+
+def test_rollback_brings_a_version_back(tmp_path: Path) -> None:
+    """The plan has the epochs that are undone; readers of directories see the same."""
+    base = tmp_path / "base"
+    days(base)
+    ran = planned("rollback", base, "--to", "1")
+    assert "back to version 1 from 3: 2 files" in ran.out
+    assert ran.out.count("micro-batch") == 2
+    done("rollback", base, "--to", "1")
+    assert [path.parent.name for path in base.rglob("*.parquet")] == ["k=20260101"]
+    assert rows(base) == 1
+    assert run("fsck", base, "--deep").code == 0
+    assert "0 files (0 B) to remove" in run("rollback", base, "--to", "1", "--yes").out
+
+
+def test_rollback_brings_back_what_a_compaction_has_merged(tmp_path: Path) -> None:
+    """While its inputs stay for readers: as other files, each row once for all readers."""
+    base = tmp_path / "base"
+    whole(base)
+    version = filesink.open(base).version
+    compaction.compact(base, filesink.ParquetWriterFactory(), reader_grace="1 h")
+    result = done("rollback", base, "--to", str(version))
+    assert (len(result["replaced"]), len(result["files"])) == (11, 8)  # type: ignore[index]
+    assert sorted(compaction.files(base)) == sorted(str(path) for path in base.rglob("*.parquet"))
+    assert filesink.open(base).snapshot().dataset().to_table().num_rows == rows(base) == 14
+    assert run("fsck", base, "--deep").code == 0
+
+
+def test_rollback_names_what_is_gone(tmp_path: Path) -> None:
+    """In one sentence, and a wrong use; as is a version that is none."""
+    base = tmp_path / "base"
+    whole(base)
+    compaction.compact(base, filesink.ParquetWriterFactory())
+    version = filesink.open(base).version - 1
+    ran = run("rollback", base, "--to", str(version), "--yes")
+    assert (ran.code, "8 of the files" in ran.err, "[FILES_GONE]" in ran.err) == (2, True, True)
+    assert len(ran.err.splitlines()) == 1
+    assert run("rollback", base, "--to", "99").code == 2
+    assert run("rollback", base, "--to", "-1").code == 2
+    assert rows(base) == 14

@@ -1,4 +1,4 @@
-"""``filesink retain``."""
+"""``filesink retain`` and ``rollback``."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 import filesink
-from filesink import EpochReport, Retention, RetentionPlan
+from filesink import EpochReport, Retention, RetentionPlan, RollbackPlan
 from filesink.cli.call import Call
 from filesink.cli.command import PathArgument
 from filesink.cli.planned import (
@@ -112,6 +112,62 @@ def _retention(plan: RetentionPlan) -> Planned:
         is_empty=not plan.dropped,
         value=plan,
     )
+
+
+def rollback(
+    call: Call,
+    path: PathArgument,
+    to: Annotated[
+        int, typer.Option("--to", metavar="VERSION", help="The version that comes back; see filesink log.")
+    ],
+    metastore: MetastoreOption = None,
+    table: TableOption = None,
+    yes: YesOption = False,
+) -> None:
+    """Make the live files of PATH those of an earlier version again.
+
+    Only files go back: batches of streams, and writes with a txn_id, count as written. Stop the streams
+    before, since what they publish meanwhile stays.
+    """
+    told = announcing(metastore, table, None)
+    carry_out(
+        call,
+        _rolling_back(filesink.plan_rollback(path, to, call.options)),
+        yes=yes,
+        do=lambda: filesink.rollback(
+            path, to, call.options, metastore=told.metastore, table=told.table or None
+        ),
+        told=_rolled_back,
+    )
+
+
+def _rolling_back(plan: RollbackPlan) -> Planned:
+    size = sum(file.size for file in plan.removed)
+    return Planned(
+        title=f"back to version {plan.version:,} from {plan.newest:,}: {count(len(plan.removed), 'file')} "
+        f"({size_text(size)}) to remove, {count(len(plan.restored), 'file')} to bring back",
+        columns=(">version", "kind", "sink", ">rows", ">files", ">removed"),
+        rows=[
+            (
+                count(one.version), one.kind, one.sink or "the adoption", count(one.rows), count(one.files),
+                count(one.removed),
+            )
+            for one in plan.epochs
+        ],
+        is_empty=not plan.removed and not plan.restored,
+        value={
+            "version": plan.version,
+            "newest": plan.newest,
+            "removed": [file.path for file in plan.removed],
+            "restored": [file.path for file in plan.restored],
+        },
+    )  # fmt: skip
+
+
+def _rolled_back(report: EpochReport | None) -> str:
+    if report is None:
+        return "nothing was left to do"
+    return f"{count(len(report.replaced), 'file')} removed, {count(len(report.files), 'file')} brought back"
 
 
 def _dropped(report: EpochReport | None) -> str:

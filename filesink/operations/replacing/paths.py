@@ -8,13 +8,14 @@ from typing import Any
 
 from filesink.arguments import instance_of
 from filesink.commit.outcome import Outcome
-from filesink.errors import CleanupError
+from filesink.errors import CleanupError, ConfigError
 from filesink.file_sink.report import EpochReport, report_of
 from filesink.file_sink.tiers import FileTiers
 from filesink.metastore.api import Metastore
 from filesink.operations.path_tiers import Announcing, path_tiers
 from filesink.operations.replacing.retain import Retain, RetentionPlan
 from filesink.operations.replacing.retention import Retention
+from filesink.operations.replacing.rollback import Rollback, RollbackPlan
 from filesink.parts.committables import Committable
 from filesink.ports import Ports
 from filesink.sink_directory.opening import site_of
@@ -66,6 +67,56 @@ def retain(
     """
     tiers, base_path = _sink(path, storage_options, Announcing(metastore=metastore, table=table or ""))
     return _removed(_retain(tiers, retention, base_path).run(_ports("retain")))
+
+
+def plan_rollback(path: Path, version: int, storage_options: Options = None) -> RollbackPlan:
+    """What ``rollback`` would do now. Needs no right to write.
+
+    Raises:
+        ConfigError, StateError: as ``rollback``.
+    """
+    tiers, base_path = _sink(path, storage_options, Announcing())
+    return _rollback(tiers, version, base_path).plan(SystemClock())
+
+
+def rollback(
+    path: Path,
+    version: int,
+    storage_options: Options = None,
+    *,
+    metastore: Metastore | None = None,
+    table: str | None = None,
+) -> EpochReport | None:
+    """Make the live files those of ``version`` again, in one epoch; ``None`` if they are.
+
+    Files that became visible since are removed; those that went since come back as copies, while their bytes
+    are there, as after a compaction with ``reader_grace``. Only files go back: the batches of a stream, and
+    writes with a ``txn_id``, count as written. What is published meanwhile stays: stop the streams before.
+
+    Args:
+        path: the base path of the sinks.
+        version: see ``SinkDirectory.snapshot``.
+        storage_options: see ``filesink.open``.
+        metastore: is told of directories whose files are others.
+        table: of ``metastore``, ``"database.table"``.
+
+    Raises:
+        ConfigError: as from ``filesink.open``; ``NO_VERSION``; ``NO_REMOVAL``.
+        StateError: ``FILES_GONE``, it names files of the version that are not there any more;
+            ``HISTORY_EXPIRED``; ``AT_WORK``, call ``recover`` first; ``UNKNOWN_ROWS``; ``NO_INVENTORY``.
+        ConcurrentDriverError: another operation, an overwrite or a compaction came first. Nothing was
+            changed.
+        CleanupError: ``NOT_REMOVED``, as from ``retain``.
+    """
+    tiers, base_path = _sink(path, storage_options, Announcing(metastore=metastore, table=table or ""))
+    return _removed(_rollback(tiers, version, base_path).run(_ports("rollback")))
+
+
+def _rollback(tiers: FileTiers, version: int, base_path: str) -> Rollback:
+    given: object = version
+    if not isinstance(given, int) or isinstance(given, bool) or given < 0:
+        raise ConfigError(f"version must be 0, 1, 2 …; got {repr(given)[:40]}", code="BAD_VALUE")
+    return Rollback(tiers=tiers, version=given, base_path=base_path)
 
 
 def _retain(tiers: FileTiers, retention: Retention, base_path: str) -> Retain:
