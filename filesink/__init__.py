@@ -70,10 +70,12 @@ from filesink.metastore.policies import (
 )
 from filesink.metastore.tables_policy import MetastoreTablesPolicy
 from filesink.naming import OutputFileConfig
+from filesink.operations.changes import erase, plan_erase, plan_retain, plan_rollback, retain, rollback
+from filesink.operations.erasing.erase import Erasure, ErasurePlan, Matching
+from filesink.operations.erasing.left import Left
 from filesink.operations.fsck.finding import Finding, FsckReport
 from filesink.operations.open_path import adopt, fsck
 from filesink.operations.open_path import open as open  # noqa: A004 - as gzip.open, and public for type checkers
-from filesink.operations.replacing.paths import plan_retain, plan_rollback, retain, rollback
 from filesink.operations.replacing.retain import DroppedFiles, RetentionPlan
 from filesink.operations.replacing.retention import Retention
 from filesink.operations.replacing.rollback import RollbackPlan
@@ -157,6 +159,8 @@ __all__ = [
     "EncoderError",
     "Epoch",
     "EpochReport",
+    "Erasure",
+    "ErasurePlan",
     "ExcelWriterFactory",
     "FileEnumerator",
     "FileEnumeratorProvider",
@@ -181,10 +185,12 @@ __all__ = [
     "InternalError",
     "Kerberos",
     "LedgerSink",
+    "Left",
     "LetterError",
     "LimitError",
     "ListenerPolicy",
     "LiveFile",
+    "Matching",
     "Metastore",
     "MetastoreConflictError",
     "MetastoreError",
@@ -247,7 +253,9 @@ __all__ = [
     "XmlWriterFactory",
     "adopt",
     "bounded",
+    "erase",
     "fsck",
+    "plan_erase",
     "plan_retain",
     "plan_rollback",
     "register",

@@ -12,7 +12,7 @@ from filesink.cli.commands.files import du, files, ls
 from filesink.cli.commands.fsck import fsck
 from filesink.cli.commands.publish import publish
 from filesink.cli.commands.repair import repair
-from filesink.cli.commands.replacing import retain, rollback
+from filesink.cli.commands.replacing import erase, retain, rollback
 from filesink.cli.commands.status import status
 from filesink.cli.commands.versions import diff, schema
 
@@ -42,6 +42,7 @@ for function, name in (
     (publish, "publish"),
     (retain, "retain"),
     (rollback, "rollback"),
+    (erase, "erase"),
 ):
     add(app, function, name=name)
 

@@ -1,15 +1,16 @@
-"""``filesink retain`` and ``rollback``."""
+"""``filesink retain``, ``rollback`` and ``erase``."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from enum import StrEnum
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 import filesink
-from filesink import EpochReport, Retention, RetentionPlan, RollbackPlan
-from filesink.cli.call import Call
+from filesink import EpochReport, Erasure, ErasurePlan, Left, Retention, RetentionPlan, RollbackPlan
+from filesink.cli.call import Call, Exit
 from filesink.cli.command import PathArgument
 from filesink.cli.planned import (
     MetastoreOption,
@@ -23,6 +24,7 @@ from filesink.cli.text import count
 from formats.sizes import size_text
 
 _SHOWN = 3  # names in a note
+_LEFT_SHOWN = 20
 
 
 class ByChoice(StrEnum):
@@ -172,3 +174,87 @@ def _rolled_back(report: EpochReport | None) -> str:
 
 def _dropped(report: EpochReport | None) -> str:
     return "nothing was left to do" if report is None else f"{count(len(report.replaced), 'file')} dropped"
+
+
+def erase(
+    call: Call,
+    path: PathArgument,
+    where: Annotated[
+        str,
+        typer.Option(
+            "--where", metavar="CONDITION", help='Which rows: "customer_id = 7"; see docs/erasure.md.'
+        ),
+    ],
+    metastore: MetastoreOption = None,
+    table: TableOption = None,
+    yes: YesOption = False,
+) -> None:
+    """Take rows out of the Parquet files of PATH, and prove that they are gone.
+
+    Ends with 1 as long as some may be left, and says where; call it again. The certificate is in --json.
+    """
+    told = announcing(metastore, table, None)
+    plan = filesink.plan_erase(path, where, call.options)
+    found: list[Erasure] = []
+
+    def do() -> dict[str, Any]:
+        found.append(
+            filesink.erase(path, where, call.options, metastore=told.metastore, table=told.table or None)
+        )
+        return _erasure(found[0])
+
+    carry_out(call, _erasing(plan), yes=yes, do=do, told=_erased)
+    left = found[0].left if found else plan.left
+    if not call.json:
+        _note_left(call, left)
+    if found and left:
+        raise typer.Exit(int(Exit.FINDING))
+
+
+def _erasing(plan: ErasurePlan) -> Planned:
+    return Planned(
+        title=f"{count(plan.rows, 'row')} to erase from {count(len(plan.files), 'file')} of "
+        f"{count(plan.searched)}",
+        columns=(">rows", ">of", ">size", "file"),
+        rows=[
+            (count(one.erased), count(one.file.rows), size_text(one.file.size), one.file.path)
+            for one in plan.files
+        ],
+        # All is searched once more, and the certificate is of that search.
+        is_empty=False,
+        value={
+            "columns": plan.columns,
+            "files": [{"path": one.file.path, "rows": one.erased} for one in plan.files],
+            "searched": plan.searched,
+            "left": [_plain(one) for one in plan.left],
+        },
+    )
+
+
+def _erasure(done: Erasure) -> dict[str, Any]:
+    return {
+        "rows": done.rows,
+        "certificate": dict(done.certificate()) if done.is_clean else None,
+        "left": [_plain(one) for one in done.left],
+    }
+
+
+def _plain(left: Left) -> dict[str, Any]:
+    return {"kind": left.kind, "path": left.path, "rows": left.rows, "advice": left.advice}
+
+
+def _erased(result: dict[str, Any]) -> str:
+    certificate = result["certificate"]
+    if certificate is None:
+        return f"{count(result['rows'], 'row')} erased, and some may be left"
+    return (
+        f"{count(result['rows'], 'row')} erased; searched {count(certificate['files_searched'], 'file')} of "
+        f"version {certificate['version']:,} and all else below the path: none is left"
+    )
+
+
+def _note_left(call: Call, left: Sequence[Left]) -> None:
+    for one in left[:_LEFT_SHOWN]:
+        call.note(f"not clean: {one.kind} {one.path} ({count(one.rows, 'row')}): {one.advice}")
+    if len(left) > _LEFT_SHOWN:
+        call.note(f"and {len(left) - _LEFT_SHOWN:,} more; --json has all")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from filesink.errors import CleanupError, ConcurrentDriverError, StateError, StorageError
-from filesink.operations.replacing.paths import _removed
+from filesink.operations.changes import _removed
 from filesink.operations.replacing.retain import Retain
 from filesink.operations.replacing.retention import Retention
 from filesink.ports import Ports

@@ -1,4 +1,4 @@
-"""``filesink.retain`` and its like: operations on a path, for who knows nothing but the path."""
+"""``filesink.retain``, ``rollback`` and ``erase``: operations on a path, for who knows only that."""
 
 from __future__ import annotations
 
@@ -12,6 +12,8 @@ from filesink.errors import CleanupError, ConfigError
 from filesink.file_sink.report import EpochReport, report_of
 from filesink.file_sink.tiers import FileTiers
 from filesink.metastore.api import Metastore
+from filesink.operations.erasing.condition import parse
+from filesink.operations.erasing.erase import Erase, Erasure, ErasurePlan
 from filesink.operations.path_tiers import Announcing, path_tiers
 from filesink.operations.replacing.retain import Retain, RetentionPlan
 from filesink.operations.replacing.retention import Retention
@@ -23,6 +25,7 @@ from filesink.spark.input.s3a import of_active_session
 from filesink.storage.address import StoreAddress
 from filesink.storage.base_path import spelling
 from filesink.system import SystemClock, SystemIds, ThreadRunner, this_driver
+from formats.parquet.writer import ParquetWriterFactory
 
 Path = str | PathLike[str]
 Options = Mapping[str, Any] | None
@@ -110,6 +113,60 @@ def rollback(
     """
     tiers, base_path = _sink(path, storage_options, Announcing(metastore=metastore, table=table or ""))
     return _removed(_rollback(tiers, version, base_path).run(_ports("rollback")))
+
+
+def plan_erase(
+    path: Path, where: str, storage_options: Options = None, *, form: ParquetWriterFactory | None = None
+) -> ErasurePlan:
+    """What ``erase`` would do now. Needs no right to write, and reads what may have such rows.
+
+    Raises:
+        ConfigError, SchemaError, StateError: as ``erase``.
+    """
+    tiers, base_path = _sink(path, storage_options, Announcing())
+    return _erase(tiers, where, base_path, form).plan(SystemClock())
+
+
+def erase(
+    path: Path,
+    where: str,
+    storage_options: Options = None,
+    *,
+    form: ParquetWriterFactory | None = None,
+    metastore: Metastore | None = None,
+    table: str | None = None,
+) -> Erasure:
+    """Take the rows that ``where`` names out of all live files, in one epoch, and search all again.
+
+    For Parquet files. May run beside a stream: what it publishes meanwhile, or still holds back, is told as
+    left. Call it again until ``Erasure.certificate`` has nothing to object.
+
+    Args:
+        path: the base path of the sinks.
+        where: comparisons with ``AND`` between them: ``"customer_id = 7"``, ``"name IN ('a', 'b')"``,
+            ``"left_on IS NOT NULL"``, ``"at < '2026-01-01T00:00:00Z'"``. A comparison with null is not true.
+        storage_options: see ``filesink.open``.
+        form: how files are written anew; ``None``: each with its own codec, unencrypted.
+        metastore: is told of directories whose files are others.
+        table: of ``metastore``, ``"database.table"``.
+
+    Raises:
+        ConfigError: ``CONDITION``, it cannot be read, or a column not be compared so; ``NO_COLUMN``;
+            ``ERASE_FORMAT``, there are files of another format; ``NO_REMOVAL``; as from ``filesink.open``.
+        SchemaError: ``TWO_SCHEMAS``, one column has two types.
+        StateError: ``UNREADABLE`` or ``FILE_ROWS``, a file is damaged or encrypted; ``NO_INVENTORY``. Nothing
+            was changed.
+        ConcurrentDriverError: another operation, an overwrite or a compaction came first. Nothing was
+            changed.
+    """
+    tiers, base_path = _sink(path, storage_options, Announcing(metastore=metastore, table=table or ""))
+    return _erase(tiers, where, base_path, form).run(_ports("erase"))
+
+
+def _erase(tiers: FileTiers, where: str, base_path: str, form: ParquetWriterFactory | None) -> Erase:
+    if form is not None:
+        instance_of(form, ParquetWriterFactory, name="form")
+    return Erase(tiers=tiers, condition=parse(where), base_path=base_path, form=form)
 
 
 def _rollback(tiers: FileTiers, version: int, base_path: str) -> Rollback:
