@@ -141,3 +141,47 @@ def test_rollback_names_what_is_gone(tmp_path: Path) -> None:
     assert run("rollback", base, "--to", "99").code == 2
     assert run("rollback", base, "--to", "-1").code == 2
     assert rows(base) == 14
+
+
+def test_erase_takes_rows_out_and_certifies_it(tmp_path: Path) -> None:
+    """The plan has files and numbers of rows; the certificate has no value; then nothing is left to erase."""
+    base = tmp_path / "base"
+    written = Written(base)
+    for k in (1, 2):
+        written.write(records(k, "secret", "kept"))
+    ran = planned("erase", base, "--where", "value = 'secret'")
+    assert "2 rows to erase from 2 files of 2" in ran.out
+    result = done("erase", base, "--where", "value = 'secret'")
+    assert result["certificate"]["rows_removed"] == 2  # type: ignore[index]
+    assert "secret" not in str(result)
+    assert rows(base) == 2
+    assert run("fsck", base, "--deep").code == 0
+    ran = run("erase", base, "--where", "value = 'secret'", "--yes")
+    assert (ran.code, "0 rows erased; searched 2 files" in ran.out) == (0, True)
+    assert not any(b"secret" in path.read_bytes() for path in base.rglob("*") if path.is_file())
+
+
+def test_erase_ends_with_a_finding_as_long_as_something_is_left(tmp_path: Path) -> None:
+    """It says where, and what to do; for machines, too."""
+    base = tmp_path / "base"
+    written = Written(base)
+    written.write(records(1, "secret", "kept"))
+    (file,) = base.rglob("*.parquet")
+    (base / "_dead_letters").mkdir()
+    (base / "_dead_letters" / "copy.parquet").write_bytes(file.read_bytes())
+    ran = run("erase", base, "--where", "value = 'secret'", "--yes")
+    assert ran.code == 1
+    assert "not clean: dead letter _dead_letters/copy.parquet (1 row): " in ran.err
+    ran = run("erase", base, "--where", "value = 'secret'", "--yes", "--json")
+    assert (ran.code, ran.json["result"]["certificate"]) == (1, None)
+    assert ran.json["result"]["left"][0]["kind"] == "dead letter"
+
+
+@pytest.mark.parametrize("where", ["value = 7", "secret = 'secret'", "value = secret", "value = 'secret"])
+def test_erase_refuses_what_it_does_not_understand(tmp_path: Path, where: str) -> None:
+    """In one sentence, which has no literal in it."""
+    base = tmp_path / "base"
+    Written(base).write(records(1, "a"))
+    ran = run("erase", base, "--where", where, "--yes")
+    assert (ran.code, len(ran.err.splitlines())) == (2, 1)
+    assert "'secret" not in ran.err.replace("column 'secret'", "")

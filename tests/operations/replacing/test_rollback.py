@@ -160,6 +160,7 @@ def test_an_epoch_at_work_is_not_rolled_back():
     world.check()
 
 
+@pytest.mark.slow
 def test_killed_at_each_step_and_recovered():
     """Afterwards there are the rows of one version or those of the other, each once, and nothing is left."""
     number = 0
