@@ -70,7 +70,17 @@ from filesink.metastore.policies import (
 )
 from filesink.metastore.tables_policy import MetastoreTablesPolicy
 from filesink.naming import OutputFileConfig
-from filesink.operations.changes import erase, plan_erase, plan_retain, plan_rollback, retain, rollback
+from filesink.operations.changes import (
+    copy,
+    erase,
+    plan_copy,
+    plan_erase,
+    plan_retain,
+    plan_rollback,
+    retain,
+    rollback,
+)
+from filesink.operations.copying.copy import CopyPlan, CopyReport
 from filesink.operations.erasing.erase import Erasure, ErasurePlan, Matching
 from filesink.operations.erasing.left import Left
 from filesink.operations.fsck.finding import Finding, FsckReport
@@ -150,6 +160,8 @@ __all__ = [
     "CompressWriterFactory",
     "ConcurrentDriverError",
     "ConfigError",
+    "CopyPlan",
+    "CopyReport",
     "DataError",
     "DeadLetters",
     "DeliveryError",
@@ -253,8 +265,10 @@ __all__ = [
     "XmlWriterFactory",
     "adopt",
     "bounded",
+    "copy",
     "erase",
     "fsck",
+    "plan_copy",
     "plan_erase",
     "plan_retain",
     "plan_rollback",

@@ -7,6 +7,7 @@ import typer
 from filesink.cli.command import add
 from filesink.cli.commands.changes import adopt, finish, recover, sweep
 from filesink.cli.commands.compact import compact
+from filesink.cli.commands.copy import copy
 from filesink.cli.commands.epochs import log, show
 from filesink.cli.commands.files import du, files, ls
 from filesink.cli.commands.fsck import fsck
@@ -43,6 +44,7 @@ for function, name in (
     (retain, "retain"),
     (rollback, "rollback"),
     (erase, "erase"),
+    (copy, "copy"),
 ):
     add(app, function, name=name)
 

@@ -12,6 +12,7 @@ from filesink.errors import CleanupError, ConfigError
 from filesink.file_sink.report import EpochReport, report_of
 from filesink.file_sink.tiers import FileTiers
 from filesink.metastore.api import Metastore
+from filesink.operations.copying.copy import Copy, CopyPlan, CopyReport
 from filesink.operations.erasing.condition import parse
 from filesink.operations.erasing.erase import Erase, Erasure, ErasurePlan
 from filesink.operations.path_tiers import Announcing, path_tiers
@@ -167,6 +168,56 @@ def _erase(tiers: FileTiers, where: str, base_path: str, form: ParquetWriterFact
     if form is not None:
         instance_of(form, ParquetWriterFactory, name="form")
     return Erase(tiers=tiers, condition=parse(where), base_path=base_path, form=form)
+
+
+def plan_copy(
+    path: Path, target: Path, storage_options: Options = None, *, target_options: Options = None
+) -> CopyPlan:
+    """What ``copy`` would do now. Touches nothing.
+
+    Raises:
+        ConfigError, StateError: as ``copy``.
+    """
+    return _copy(path, target, storage_options, target_options).plan()
+
+
+def copy(
+    path: Path, target: Path, storage_options: Options = None, *, target_options: Options = None
+) -> CopyReport:
+    """Copy a path to another place or store: files, ledgers, inventory. The copy is a sink itself.
+
+    A stream goes on there with a copy of its checkpoint that was made when the stream was stopped. May be
+    called again after it was interrupted. Nothing in the target is overwritten.
+
+    Args:
+        path: the base path of the sinks. Stop its writers: the copy is of one moment, and asks up to five
+            times for one.
+        target: a place where nothing is, or an interrupted copy of ``path``.
+        storage_options: see ``filesink.open``.
+        target_options: the same for ``target``.
+
+    Raises:
+        ConfigError: ``TARGET_NOT_EMPTY``; as from ``filesink.open``; ``CONFLICT``, one path is in the other.
+        StateError: ``AT_WORK``, an epoch is decided and not complete; ``FILES_GONE``, a file is not there as
+            it was written; ``NO_INVENTORY``. Call it again when that is mended.
+        ConcurrentDriverError: the path is written to faster than it is copied.
+    """
+    return _copy(path, target, storage_options, target_options).run()
+
+
+def _copy(path: Path, target: Path, storage_options: Options, target_options: Options) -> Copy:
+    source = site_of(path, of_active_session(spelling(path), storage_options))
+    place = spelling(target)
+    address = StoreAddress(base_path=place, storage_options=of_active_session(place, target_options))
+    ends = [f"{one.rstrip('/')}/" for one in (source.base_path, place)]
+    if ends[0].startswith(ends[1]) or ends[1].startswith(ends[0]):
+        raise ConfigError(
+            f"'{source.base_path}' and '{place}': one is in the other. Nothing was copied", code="CONFLICT"
+        )
+    ports = Ports(
+        clock=source.clock, ids=SystemIds(), runner=ThreadRunner(), who=this_driver("filesink copy")
+    )
+    return Copy(source=source, open_target=address, target_path=place, ports=ports)
 
 
 def _rollback(tiers: FileTiers, version: int, base_path: str) -> Rollback:

@@ -185,3 +185,19 @@ def test_erase_refuses_what_it_does_not_understand(tmp_path: Path, where: str) -
     ran = run("erase", base, "--where", where, "--yes")
     assert (ran.code, len(ran.err.splitlines())) == (2, 1)
     assert "'secret" not in ran.err.replace("column 'secret'", "")
+
+
+def test_copy_is_a_backup(tmp_path: Path) -> None:
+    """The plan touches nothing; a second call of a copy that is done is refused."""
+    base, copy = tmp_path / "base", tmp_path / "copy"
+    whole(base)
+    ran = run("copy", base, copy)
+    assert (ran.code, copy.exists()) == (0, False)
+    assert "8 files" in ran.out
+    ran = run("copy", base, copy, "--yes", "--json")
+    assert (ran.code, ran.json["result"]["files"]) == (0, 8)
+    assert rows(copy) == rows(base)
+    assert run("fsck", copy, "--deep").code == 0
+    ran = run("copy", base, copy, "--yes")
+    assert (ran.code, "[TARGET_NOT_EMPTY]" in ran.err) == (2, True)
+    assert run("copy", base, copy, "--target-option", "nonsense").code == 2
