@@ -11,6 +11,8 @@ from filesink.commit.outcome import Outcome
 from filesink.errors import CleanupError, ConfigError
 from filesink.file_sink.report import EpochReport, report_of
 from filesink.file_sink.tiers import FileTiers
+from filesink.ledger.directory import ledger_ids
+from filesink.ledger.identity import is_collected
 from filesink.metastore.api import Metastore
 from filesink.operations.copying.copy import Copy, CopyPlan, CopyReport
 from filesink.operations.erasing.condition import parse
@@ -236,6 +238,12 @@ def _retain(tiers: FileTiers, retention: Retention, base_path: str) -> Retain:
 def _sink(path: Path, storage_options: Options, announcing: Announcing) -> tuple[FileTiers, str]:
     options = of_active_session(spelling(path), storage_options)
     site = site_of(path, options)
+    if any(is_collected(sink_id) for sink_id in ledger_ids(site.store)):
+        raise ConfigError(
+            f"'{site.base_path}' is the path of a CollectSink, whose rows go when its client has taken them. "
+            "Nothing was changed",
+            code="OTHER_SINK",
+        )
     address = StoreAddress(base_path=site.base_path, storage_options=options)
     return path_tiers(address, announcing), site.base_path
 

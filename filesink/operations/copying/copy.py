@@ -242,8 +242,8 @@ class Copy:
             return
         if not is_head:
             raise ConfigError(
-                f"'{path}' in '{self.target_path}' is another file than in '{self.source.base_path}': somebody "
-                "has written there. Nothing was overwritten. Name a place where nothing is",
+                f"'{path}' in '{self.target_path}' is another file than in '{self.source.base_path}': "
+                "somebody has written there. Nothing was overwritten. Name a place where nothing is",
                 code="TARGET_NOT_EMPTY",
             )
         # Of an interrupted call: what the chain keeps has been copied anew since.
