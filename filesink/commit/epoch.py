@@ -102,9 +102,9 @@ class EpochLoop(Generic[S, C, A]):
             return self._without_input(OfflineCompaction(), Input.GOES_ON)
 
     def operate(self, cause: Operation) -> Outcome[C] | None:
-        """As ``compact``, for whatever the stages replace or remove."""
+        """As ``compact``, for whatever the stages replace or remove; nothing is announced later."""
         with self._lock:
-            return self._without_input(cause, Input.GOES_ON)
+            return self._without_input(cause, Input.ENDED)
 
     def finish(self) -> Outcome[C] | None:
         """Close everything: the input has ended. ``None`` if nothing was open."""
