@@ -28,10 +28,16 @@ OPERATIONS = (
         "seen.directory.snapshot(max(0, self.version - 1)).files",
     ),
     Mutant(
-        "a rollback removes files of epochs at work",
-        _ROLLBACK,
-        "        self._check_idle(seen, removed)\n",
+        "what an operation has made is not durable when it is decided",
+        "filesink/operations/replacing/epochs.py",
+        "        self._store.sync()  # of the very store that has made them: it knows which are not durable yet\n",
         "",
+    ),
+    Mutant(
+        "a file that could not be removed is never tried again",
+        "filesink/operations/replacing/epochs.py",
+        "(self._change.removed or self._change.sources or left)",
+        "(self._change.removed or self._change.sources)",
     ),
     Mutant(
         "an operation puts off what it has to announce",

@@ -55,7 +55,7 @@ class Operations:
         if record.pending:
             self._fail(f"I20: slot {record.slot} keeps less, and makes {min(record.pending)}")
         files = [name for name in self._observer.decided if name in self._observer.visible]
-        data = {name for name in files if not name.startswith("_")}
+        data = {name for name in files if not name.startswith("_")} - self._observer.replacements.left
         kept = data - record.replaced
         if len(kept) < min(keep, len(data)):
             self._fail(

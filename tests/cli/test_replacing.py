@@ -98,6 +98,9 @@ def test_files_that_cannot_be_removed_are_a_finding(tmp_path: Path, monkeypatch:
     assert (ran.code, "2 of 2 files could not be removed" in ran.err) == (1, True)
     assert rows(base) == 1
     assert len(list(base.rglob("*.parquet"))) == 3
+    ran = run("retain", base, "--keep", "1", "--yes")
+    assert (ran.code, "could not be removed before" in ran.err) == (0, True)
+    assert len(list(base.rglob("*.parquet"))) == 1
     done("retain", base, "--max-bytes", "1B")
     assert list(base.rglob("*.parquet")) == []
 

@@ -97,7 +97,12 @@ def retain(
 
 
 def _note(call: Call, plan: RetentionPlan) -> None:
-    for names, why in ((plan.undated, "tell no time and stay"), (plan.busy, "stay until filesink recover")):
+    notes = (
+        (plan.undated, "tell no time and stay"),
+        (plan.busy, "stay until filesink recover"),
+        (plan.left, "could not be removed before, which would be tried again"),
+    )
+    for names, why in notes:
         if names:
             more = f" and {len(names) - _SHOWN:,} more" if len(names) > _SHOWN else ""
             call.note(f"{', '.join(name or '.' for name in names[:_SHOWN])}{more}: {why}")
@@ -111,7 +116,7 @@ def _retention(plan: RetentionPlan) -> Planned:
             (count(one.files), count(one.rows), size_text(one.bytes), count(one.left), one.bucket or ".")
             for one in plan.dropped
         ],
-        is_empty=not plan.dropped,
+        is_empty=not plan.dropped and not plan.left,
         value=plan,
     )
 

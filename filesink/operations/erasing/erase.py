@@ -28,6 +28,7 @@ from filesink.operations.replacing.epochs import Change, Seen, look, replacing
 from filesink.parts.committables import Committable, PendingFile
 from filesink.ports import Clock, Ports
 from filesink.sink_directory.live_files import LiveFile
+from filesink.storage.api import Store
 from formats.parquet.writer import ParquetWriterFactory
 
 WHAT = "erase"
@@ -179,14 +180,14 @@ class Erase:
 
         erased = {one.file.path: one.erased for one in self._done}
 
-        def make(epoch: EpochContext, file: LiveFile) -> PendingFile | None:
+        def make(epoch: EpochContext, store: Store, file: LiveFile) -> PendingFile | None:
             if erased[file.path] == file.rows:
                 return None
             made = made_of(
-                file, seen.store, epoch, write=lambda output: files.rewrite(file.path, file.bucket, output)
+                file, store, epoch, write=lambda output: files.rewrite(file.path, file.bucket, output)
             )
             if file.rows is not None and made.rows + erased[file.path] != file.rows:
-                seen.store.discard(made.staged.path)
+                store.discard(made.staged.path)
                 raise _miscounted(file, made.rows + erased[file.path])
             return made
 

@@ -43,8 +43,8 @@ from filesink.sink_directory.snapshot import Snapshot
 from filesink.storage.api import Entry, Kind, Store
 from filesink.storage.retrying import RetryingStore
 
-#: Makes a hidden file in place of one; ``None`` if nothing comes in its place.
-Make = Callable[[EpochContext, LiveFile], PendingFile | None]
+#: Makes a hidden file in place of one, in the store it is given; ``None`` if nothing comes in its place.
+Make = Callable[[EpochContext, Store, LiveFile], PendingFile | None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,7 +83,7 @@ class Change:
 
     removed: Sequence[LiveFile] = ()
     sources: Sequence[LiveFile] = ()
-    make: Make = lambda _epoch, _file: None
+    make: Make = lambda _epoch, _store, _file: None
 
 
 Choose = Callable[[Seen], Change]
@@ -99,6 +99,13 @@ def look(tiers: FileTiers, clock: Clock, base_path: str) -> Seen:
     seen = _seen(tiers, clock, base_path)
     busy = {name_of(path) for one in at_work(seen.store).values() for path in one.paths}
     return Seen(directory=seen.directory, snapshot=seen.snapshot, busy=busy, store=seen.store)
+
+
+def left_files(tiers: FileTiers) -> list[str]:
+    """Files that the epochs before could not remove, if they are complete: the next one tries again."""
+    head = tiers.open_ledger(EXCLUSIVE).history.newest()
+    left = [] if head is None or not head.left.data else head.left.decode(tiers.committable_codec)
+    return [file.path for file in left if isinstance(file, ReplacedFile)]
 
 
 def _seen(tiers: FileTiers, clock: Clock, base_path: str) -> Seen:
@@ -166,7 +173,7 @@ class ReplaceChosen(PreCommitStage[HeldFile, Committable]):
         self._change = Change()
 
     def is_due(self, epoch: EpochContext, prepared: Prepared[HeldFile, Committable]) -> bool:
-        """Whether anything is chosen."""
+        """Whether anything is chosen, or an earlier epoch could not remove something."""
         del prepared
         seen = _seen(self._tiers, epoch.clock, self._tiers.base_path)
         # After the inventory: and durable, since what they say to be complete is relied upon.
@@ -174,7 +181,8 @@ class ReplaceChosen(PreCommitStage[HeldFile, Committable]):
         self._change = self._tiers.choose(
             Seen(directory=seen.directory, snapshot=seen.snapshot, busy=busy, store=seen.store)
         )
-        return bool(self._change.removed or self._change.sources)
+        left = left_files(self._tiers)  # the epoch before this one is complete
+        return bool(self._change.removed or self._change.sources or left)
 
     def prepare(
         self, epoch: EpochContext, prepared: Prepared[HeldFile, Committable]
@@ -187,7 +195,7 @@ class ReplaceChosen(PreCommitStage[HeldFile, Committable]):
         change, made = self._change, list[PendingFile]()
         try:
             for source in change.sources:
-                file = change.make(epoch, source)
+                file = change.make(epoch, self._store, source)
                 if file is not None:
                     made.append(file)
         except BaseException:  # nothing names them, and who calls again makes others
@@ -195,7 +203,7 @@ class ReplaceChosen(PreCommitStage[HeldFile, Committable]):
                 for file in made:
                     self._store.discard(file.staged.path)
             raise
-        self._store.sync()
+        self._store.sync()  # of the very store that has made them: it knows which are not durable yet
         return made
 
     def _replaced(self) -> list[ReplacedFile]:

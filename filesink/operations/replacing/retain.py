@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from filesink.commit.outcome import Outcome
 from filesink.file_sink.tiers import FileTiers
-from filesink.operations.replacing.epochs import Change, Seen, look, replacing
+from filesink.operations.replacing.epochs import Change, Seen, left_files, look, replacing
 from filesink.operations.replacing.retention import Retention
 from filesink.parts.committables import Committable
 from filesink.ports import Clock, Ports
@@ -40,11 +40,13 @@ class RetentionPlan:
         dropped: by directory, in the order of their names.
         undated: directories whose names tell no time: they are kept.
         busy: files that stay for now, since a driver that has died may still look for them: call ``recover``.
+        left: files that earlier operations or writes could not remove: it would be tried again.
     """
 
     dropped: Sequence[DroppedFiles]
     undated: Sequence[str] = ()
     busy: Sequence[str] = ()
+    left: Sequence[str] = ()
 
     @property
     def files(self) -> int:
@@ -76,7 +78,8 @@ class Retain:
         seen = look(self.tiers, clock, self.base_path)
         files = list(seen.snapshot.files)
         gone, undated, busy = self._chosen(seen, files, clock.now_ms())
-        return RetentionPlan(dropped=_by_bucket(files, gone), undated=undated, busy=busy)
+        left = left_files(self.tiers)
+        return RetentionPlan(dropped=_by_bucket(files, gone), undated=undated, busy=busy, left=left)
 
     def run(self, ports: Ports) -> Outcome[Committable] | None:
         """Drop it; ``None`` if there is nothing to drop. Raises as ``Replacing.run``."""

@@ -86,7 +86,7 @@ class Rollback:
             # The copy has the rows of the file that was there, which some readers may still list.
             removed=[*removed, *restored],
             sources=restored,
-            make=lambda epoch, file: copy_of(file, seen.store, epoch),
+            make=lambda epoch, store, file: copy_of(file, store, epoch),
         )
 
     def _compared(self, seen: Seen) -> tuple[list[LiveFile], list[LiveFile]]:

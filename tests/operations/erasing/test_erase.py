@@ -281,7 +281,6 @@ def test_a_file_that_cannot_be_removed_is_left(tmp_path: Path) -> None:
     assert {one.kind for one in done.left} == {"replaced"}
     assert "x" not in values(base)
     found.world.fault = lambda _operation, _path: None
-    found.write(records(1, "x"))
     assert erase(found).is_clean
     assert "x" not in listed(base)
 

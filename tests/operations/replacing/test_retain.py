@@ -185,11 +185,14 @@ def test_a_file_that_cannot_be_removed_is_told_and_tried_again():
         _removed(of(world).run(world.ports()))
     assert world.live() == ["2", "3"]
     assert world.rows() == ["1", "2", "3"]
+    with pytest.raises(CleanupError):
+        _removed(of(world).run(world.ports()))
     world.fault = lambda _operation, _path: None
-    world.write(4)
-    of(world).run(world.ports())
-    assert world.live() == ["3", "4"]
+    assert of(world).plan(world.clock).left == [path for path in world.visible() if "2026-01-01" in path]
+    assert _removed(of(world).run(world.ports())) is not None
+    assert world.live() == ["2", "3"]
     world.check()
+    assert of(world).run(world.ports()) is None
 
 
 def test_a_file_that_is_gone_already_is_dropped_from_the_inventory():
