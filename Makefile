@@ -65,13 +65,13 @@ demo-hive: setup ## publish the flights as a Hive table, with a real metastore, 
 # Against the sources: no wheel is built, and no JVM started.
 check: $(VENV)/.setup ## what to run after each change: the linters and the fast tests, without Spark
 	$(LINT)
-	$(BIN)/python -m pytest -q -n $(CHECK_JOBS) --dist loadfile --no-loadscope-reorder -m "not spark and not slow" $(PYTEST_ARGS)
+	$(BIN)/python -m pytest -q -n $(CHECK_JOBS) --no-loadscope-reorder -m "not spark and not slow" $(PYTEST_ARGS)
 
 # The tests are copied away from the sources, so that only the installed wheel can be imported.
 test: setup ## run all tests against the installed wheel; PYTEST_ARGS="-m 'not spark'" for a part
 	@rm -rf $(RUN) && mkdir -p $(RUN)
 	@cp -R $(wildcard Makefile pyproject.toml conftest.py README.md CHANGELOG.md CONTRIBUTING.md LICENSE docs benchmarks tests property_tests examples) $(RUN)/
-	cd $(RUN) && $(BIN)/python -m pytest -n $(TEST_JOBS) --dist loadfile --no-loadscope-reorder $(PYTEST_ARGS)
+	cd $(RUN) && $(BIN)/python -m pytest -n $(TEST_JOBS) --no-loadscope-reorder $(PYTEST_ARGS)
 
 # What -m names is no longer left out; see conftest.py.
 nightly: ## every test at its full size, then mutants and a soak of MINUTES=60; takes a night

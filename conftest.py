@@ -6,14 +6,27 @@ import atexit
 import gc
 import os
 import re
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import settings
 
+if TYPE_CHECKING:
+    from xdist.scheduler import LoadFileScheduling
+
 # The first example of a test pays for imports, and machines differ: no test fails by the clock.
 settings.register_profile("change", deadline=None, max_examples=25)
 #: Fixtures that start one.
-_SERVERS = frozenset({"azure_connection", "hdfs_cluster", "hive", "moto_server", "postgres", "rclone_server"})
+_SERVERS = frozenset(
+    {"azure_connection", "hdfs_cluster", "hive", "kafka", "moto_server", "postgres", "rclone_server"}
+)
+#: Files that start the same server, which takes half a minute: they run in one process, one after the other.
+_TOGETHER = {
+    "tests/metastore/": "a Hive metastore",
+    "tests/sinks/kafka/": "a broker of Kafka",
+    "tests/storage/test_hdfs.py": "an HDFS cluster",
+    "tests/spark/test_other_stores.py": "an HDFS cluster",
+}
 
 settings.register_profile("nightly", deadline=None, max_examples=1_000)
 
@@ -49,6 +62,19 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             item.add_marker("slow")
     slow = {item.path for item in items if item.get_closest_marker("slow")}
     items.sort(key=lambda item: item.path not in slow)
+
+
+@pytest.hookimpl(optionalhook=True)  # of pytest-xdist
+def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> LoadFileScheduling:
+    """A process takes a file, as with ``--dist loadfile``, or all files that start the same server."""
+    from xdist.scheduler import LoadFileScheduling
+
+    class TogetherScheduling(LoadFileScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            file = nodeid.partition("::")[0]
+            return next((server for start, server in _TOGETHER.items() if file.startswith(start)), file)
+
+    return TogetherScheduling(config, log)
 
 
 def _is_night(config: pytest.Config) -> bool:

@@ -1,7 +1,7 @@
 r"""How fast are sinks other than that of files? PostgreSQL against ``psql \copy`` of the same rows.
 
 What ``CollectSink`` hands to a program is in ``collect``, a thousand tables are in ``many_tables``, letters
-of other threads in ``letters``.
+of other threads in ``letters``, a topic of Kafka in ``spark_kafka``.
 
 The server is started for it, on the loopback interface, with its own defaults but for prepared
 transactions. ``psql`` copies a CSV file that lies there, over one connection, into a table that is
@@ -31,6 +31,7 @@ from letters import compare_letters
 from many_tables import compare_tables
 from paired import Contender, compare, options, seconds
 from sessions import start_spark
+from spark_kafka import compare_kafka, spark_jars
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
@@ -48,7 +49,7 @@ _ROWS = (
     "elt(1 + id % 4, 'DELIVER IN PERSON', 'COLLECT COD', 'NONE', 'TAKE BACK RETURN') AS status",
     "concat('note of row ', id, ', which is as long as most') AS note",
 )  # fmt: skip
-_PARTS = ("letters", "collect", "tables", "postgres")
+_PARTS = ("letters", "collect", "tables", "postgres", "kafka")
 _WAYS: dict[str, dict[str, Any]] = {"staged": {}, "prepared": {"commit": "prepared"}}
 
 
@@ -102,13 +103,15 @@ def main() -> None:
     wanted = {arguments.only} if arguments.only else set(_PARTS)
     if "letters" in wanted:
         compare_letters(arguments.rounds)
-    spark = start_spark()
+    spark = start_spark(**({"spark_jars": spark_jars()} if "kafka" in wanted else {}))
     if "collect" in wanted:
         compare_collect(spark, arguments.rows, arguments.rounds)
     if "tables" in wanted:
         compare_tables(spark, arguments.rows, arguments.rounds)
     if "postgres" in wanted:
         _compare_postgres(spark, arguments)
+    if "kafka" in wanted:
+        compare_kafka(spark, rows=arguments.rows, rounds=arguments.rounds)
     spark.stop()
 
 

@@ -106,6 +106,8 @@ from filesink.sinks.collect.sink import CollectSink
 from filesink.sinks.doors import SinkReport, SparkSink
 from filesink.sinks.http.service import HttpAnswer, HttpService
 from filesink.sinks.http.sink import HttpSink
+from filesink.sinks.kafka.settings import KafkaCluster
+from filesink.sinks.kafka.sink import KafkaSink
 from filesink.sinks.postgres.settings import PostgresServer, PostgresTable
 from filesink.sinks.postgres.sink import PostgresSink
 from filesink.sinks.store_ledger import LedgerSink, StoreLedger
@@ -195,6 +197,8 @@ __all__ = [
     "HttpSink",
     "IdentityError",
     "InternalError",
+    "KafkaCluster",
+    "KafkaSink",
     "Kerberos",
     "LedgerSink",
     "Left",

@@ -59,7 +59,7 @@ def has_no_bytes(path: str) -> bool:
 
 def data_frame(df: DataFrame, where: str) -> DataFrame:
     """``df`` if it is a data frame of Spark, classic or not."""
-    if not hasattr(df, "isStreaming"):
+    if not any(hasattr(one, "isStreaming") for one in (type(df), df)):  # the frame itself would ask the JVM
         raise ConfigError(
             f"{where}() takes a DataFrame of Spark, got {arguments.kind_of(df)}; make one with "
             "spark.createDataFrame(…)",

@@ -78,6 +78,7 @@ CANON: dict[str, Scenario] = {
     ),
 }
 _SEED = 1
+_GIVEN_UP = 60  # calls; more than a caller makes before it gives up, and fewer than until the end
 #: What is called, the kind of thing it is about, and how it goes wrong.
 Point = tuple[str, str, Mode]
 
@@ -114,13 +115,20 @@ def calls(canon: str) -> tuple[tuple[str, str], ...]:
 
 
 def points() -> Iterator[tuple[Case, Point]]:
-    """Every call, every mode that applies to it; errors once, and sticky until the next restart."""
+    """Every call, every mode that applies to it; errors once, and sticky until the next restart.
+
+    After a call that is done late, the server also refuses what comes next, so that the caller gives up, and
+    only then it is done.
+    """
     for canon in CANON:
         for number, (operation, place) in enumerate(calls(canon), start=1):
             for fault in single_faults(operation):
                 yield Case(canon, number, fault), (operation, place, fault.mode)
                 if fault.mode is Mode.ERROR:
                     yield Case(canon, number, fault, sticky=True), (operation, place, fault.mode)
+                if fault.mode is Mode.LATE and fault.delay:
+                    given_up = replace(fault, delay=_GIVEN_UP, refuses=True)
+                    yield Case(canon, number, given_up), (operation, place, fault.mode)
 
 
 def singles() -> Iterator[Case]:

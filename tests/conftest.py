@@ -8,6 +8,8 @@ import pytest
 
 from tests.servers import S3Server, moto, rclone
 from tests.shared_classes import share_classes
+from tests.sinks.kafka.broker import Broker
+from tests.sinks.kafka.broker import running as running_kafka
 from tests.sinks.postgres.server import TestServer, running
 from tests.storage.azurite import azurite
 from tests.storage.mini_hdfs import MiniHdfs, mini_hdfs
@@ -53,3 +55,10 @@ def postgres() -> Iterator[TestServer]:
     """One server of PostgreSQL; each test takes a schema of its own, and starts it again if it crashes it."""
     with running() as server:
         yield server
+
+
+@pytest.fixture(scope="session")
+def kafka() -> Iterator[Broker]:
+    """One broker; each test takes topics of its own, and starts it again if it kills it."""
+    with running_kafka() as broker:
+        yield broker

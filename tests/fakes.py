@@ -184,6 +184,7 @@ class World:
     partition_commit: PartitionCommit | None = None
     on_other_layout: OnOtherLayout = OnOtherLayout.REFUSE
     emptied: Collection[str] = ()
+    reader_grace_ms: int = 0
 
     def __post_init__(self) -> None:
         self.files = MemoryFiles(now_ms=self.clock.now_ms)
@@ -208,6 +209,7 @@ class World:
             compaction=self.compaction,
             on_other_layout=self.on_other_layout,
             emptied=self.emptied,
+            reader_grace_ms=self.reader_grace_ms,
         )
 
     def ledger(self, sink_id: str | None = None) -> Ledger:

@@ -12,7 +12,20 @@ from packaging.version import Version
 
 ROOT = Path(__file__).resolve().parents[1]
 EXTRAS = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
-IN_ALL = ("avro", "azure", "cli", "excel", "glue", "hdfs", "hive", "http", "postgres", "s3", "snappy")
+IN_ALL = (
+    "avro",
+    "azure",
+    "cli",
+    "excel",
+    "glue",
+    "hdfs",
+    "hive",
+    "http",
+    "kafka",
+    "postgres",
+    "s3",
+    "snappy",
+)
 NOT_IN_ALL = ("hive-kerberos", "bench", "demo", "dev")  # needs C headers; not for users
 
 

@@ -129,6 +129,9 @@ _GOOD: Mapping[str, Any] = {
     "FileCompactStrategy.checkpoints": 2,
     "BucketAssigner.table_bucket_assigner.column": "value",
     "Tables.frames": {"t": SimpleNamespace(isStreaming=False, schema=[])},  # as much of one as is looked at
+    "KafkaCluster.bootstrap_servers": "localhost:9092",
+    "KafkaSink.cluster": "localhost:9092",
+    "KafkaSink.ledger": "ledger",
     "PostgresSink.server": "",
     "PostgresSink.table": "table",
     "PostgresSink.ledger": "ledger",

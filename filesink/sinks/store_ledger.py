@@ -49,13 +49,14 @@ class StoreLedger:
 
     def prepare(self) -> None:
         """Make the directory, and refuse a store that cannot decide; for ``Sink.prepare``."""
-        self._open().prepare()
+        self.open_store().prepare()
 
     def open(self, sink_id: str) -> Ledger:
         """The chain of ``sink_id``; for ``Sink.open_ledger``."""
-        return Ledger(self._open(), sink_id)
+        return Ledger(self.open_store(), sink_id)
 
-    def _open(self) -> Store:
+    def open_store(self) -> Store:
+        """The store of the directory, for a sink that keeps more there; made anew for each process."""
         return open_store(self.path, self.storage_options)
 
 

@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 from filesink.errors import ConfigError
 from filesink.spark.input.driver_python import drivers_python
 from filesink.spark.input.job import typed
-from filesink.spark.input.local_properties import described
+from filesink.spark.input.local_properties import local_properties
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -47,7 +47,7 @@ class SparkRunner:
             results = context.parallelize(work, len(work)).map(function)
             with drivers_python(self.session):
                 results._jrdd  # noqa: B018, SLF001 - made now; else with the job, which may take long
-            with described(context, f"{self.name}, a merge of {len(work)} items"):
+            with local_properties(context, shown_as=f"{self.name}, a merge of {len(work)} items"):
                 return results.collect()
         except (PySparkException, Py4JError) as error:
             raise typed(error) or error from error

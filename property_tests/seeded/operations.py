@@ -30,8 +30,8 @@ OPERATIONS = (
     Mutant(
         "what an operation has made is not durable when it is decided",
         "filesink/operations/replacing/epochs.py",
-        "        self._store.sync()  # of the very store that has made them: it knows which are not durable yet\n",
-        "",
+        "self._store.sync()  # of the very store",
+        "# of the very store",
     ),
     Mutant(
         "a file that could not be removed is never tried again",

@@ -1,4 +1,4 @@
-"""What the observer asks of retention and rollback (I20).
+"""What the observer asks of retention and rollback (I21).
 
 Retention drops no more than what is beyond its limit. A rollback removes what became visible since the
 version, and what it makes is a copy of what it removes. Both name only files whose epochs are complete for
@@ -42,9 +42,9 @@ class Operations:
         observer, left = self._observer, self._observer.replacements.left
         for name in record.replaced - left:
             if name not in observer.visible:
-                self._fail(f"I20: slot {record.slot} drops {name}, which no reader sees")
+                self._fail(f"I21: slot {record.slot} drops {name}, which no reader sees")
             elif not observer.replacements.is_settled(name):
-                self._fail(f"I20: slot {record.slot} drops {name}, whose epoch is not complete for good")
+                self._fail(f"I21: slot {record.slot} drops {name}, whose epoch is not complete for good")
         match self._begun[process]:
             case Retain(retention=retention):
                 self._check_retained(record, retention.keep or 0)
@@ -53,13 +53,13 @@ class Operations:
 
     def _check_retained(self, record: Record, keep: int) -> None:
         if record.pending:
-            self._fail(f"I20: slot {record.slot} keeps less, and makes {min(record.pending)}")
+            self._fail(f"I21: slot {record.slot} keeps less, and makes {min(record.pending)}")
         files = [name for name in self._observer.decided if name in self._observer.visible]
         data = {name for name in files if not name.startswith("_")} - self._observer.replacements.left
         kept = data - record.replaced
         if len(kept) < min(keep, len(data)):
             self._fail(
-                f"I20: slot {record.slot} keeps {len(kept)} files of {len(data)}, and should keep {keep}"
+                f"I21: slot {record.slot} keeps {len(kept)} files of {len(data)}, and should keep {keep}"
             )
 
     def _check_rolled_back(self, record: Record, version: int) -> None:
@@ -70,11 +70,11 @@ class Operations:
             nonce = observer.decided[name][1].nonce if name in observer.decided else ""
             is_older = observer.inventory.versions.get(nonce, version) <= version
             if is_older and not record.pending and name not in observer.replacements.ever_left:
-                self._fail(f"I20: slot {record.slot} removes {name}, which version {version} has")
+                self._fail(f"I21: slot {record.slot} removes {name}, which version {version} has")
         for target, entry in record.pending.items():
             copied = set(rows_in_segment(observer.staged_bytes(entry) or b""))
             if not copied <= rows:
-                self._fail(f"I20: slot {record.slot} makes {target} of rows that it does not remove")
+                self._fail(f"I21: slot {record.slot} makes {target} of rows that it does not remove")
         if record.pending:
             self._named |= {*record.pending, *record.replaced}
 

@@ -11,6 +11,7 @@ from pyspark import TaskContext
 from pyspark.sql import DataFrame, SparkSession
 
 from filesink.spark.input.arrow_batches import BYTES, MOST, ROWS, Crossing
+from filesink.spark.input.local_properties import local_properties
 from tests.spark import outside
 from tests.spark.drivers import Driver
 
@@ -37,7 +38,7 @@ def _limits(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 def batches_of(df: DataFrame, *, rows_before: int | None = None) -> list[tuple[int, int, list[bool]]]:
     """Rows, bytes and nullable columns of each batch, as tasks see them."""
     crossing = Crossing.of(df, rows_before=rows_before)
-    with crossing.bounded(df.sparkSession.sparkContext):
+    with local_properties(df.sparkSession.sparkContext, shown_as="rows", wanted=crossing.limits()):
         df, function = crossing.weighed(df.coalesce(1), _sizes)
         rows = df.mapInArrow(function, "rows long, bytes long, nullable array<boolean>").collect()
     return [tuple(row) for row in rows]
@@ -45,7 +46,8 @@ def batches_of(df: DataFrame, *, rows_before: int | None = None) -> list[tuple[i
 
 def limits_of(df: DataFrame, *, rows_before: int | None = None) -> list[str | None]:
     """The limits of bytes and of rows that a job's tasks see."""
-    with Crossing.of(df, rows_before=rows_before).bounded(df.sparkSession.sparkContext):
+    wanted = Crossing.of(df, rows_before=rows_before).limits()
+    with local_properties(df.sparkSession.sparkContext, shown_as="limits", wanted=wanted):
         limits: list[str | None] = df.coalesce(1).mapInArrow(_limits, "limits array<string>").collect()[0][0]
     return limits
 
@@ -72,7 +74,7 @@ def test_rows_of_all_lengths_come_through(spark: SparkSession) -> None:
         yield from batches
 
     crossing = Crossing.of(df)
-    with crossing.bounded(spark.sparkContext):
+    with local_properties(spark.sparkContext, shown_as="rows", wanted=crossing.limits()):
         more, function = crossing.weighed(df.coalesce(1), same)
         assert more.mapInArrow(function, df.schema).collect() == df.collect()
 
@@ -83,7 +85,7 @@ def test_short_rows_cross_in_batches_of_rows(spark: SparkSession) -> None:
         "id", "'x' AS s", "named_struct('c', DATE'2026-01-01', 'd', 'y') AS t"
     )
     assert [rows for rows, _, _ in batches_of(df)] == [10_000, 10_000, 5_000]
-    assert limits_of(df) == [NO_LIMIT, "10000"]
+    assert limits_of(df) == [NO_LIMIT, None]
     assert spark.sparkContext.getLocalProperty(BYTES) is None
     assert spark.sparkContext.getLocalProperty(ROWS) is None
 
@@ -91,9 +93,9 @@ def test_short_rows_cross_in_batches_of_rows(spark: SparkSession) -> None:
 def test_a_micro_batch_after_a_small_one_is_added_up(spark: SparkSession) -> None:
     """That is planned faster, and as safe: long rows after short ones still cross in small batches."""
     short = spark.range(1).selectExpr("id", "id AS other", "'x' AS s")
-    assert limits_of(short, rows_before=10_000) == [str(MOST), "10000"]
-    assert limits_of(short, rows_before=1_000_000) == [NO_LIMIT, "10000"]
-    assert limits_of(short.select("id", "other"), rows_before=10_000) == [NO_LIMIT, "10000"]
+    assert limits_of(short, rows_before=10_000) == [str(MOST), None]
+    assert limits_of(short, rows_before=1_000_000) == [NO_LIMIT, None]
+    assert limits_of(short.select("id", "other"), rows_before=10_000) == [NO_LIMIT, None]
     df = spark.range(1000).selectExpr("id", "id AS other", "repeat('x', 61440) AS s")
     found = batches_of(df, rows_before=10)
     assert sum(rows for rows, _, _ in found) == 1000
@@ -112,7 +114,7 @@ def test_many_columns_cross_in_fewer_rows(spark: SparkSession) -> None:
 )
 def test_what_is_inside_of_values_is_added_up(spark: SparkSession, column: str) -> None:
     """Where a length is not known at once, or a row has but one text, Spark looks at the buffers."""
-    assert limits_of(spark.sql(f"SELECT {column}")) == [str(MOST), "10000"]
+    assert limits_of(spark.sql(f"SELECT {column}")) == [str(MOST), None]
 
 
 @pytest.mark.parametrize("rows", ["0", "1000000"])

@@ -36,6 +36,8 @@ from filesink import (
     GlueCatalog,
     HeldPart,
     HiveMetastore,
+    KafkaCluster,
+    KafkaSink,
     Kerberos,
     ListenerPolicy,
     LiveFile,
@@ -92,6 +94,7 @@ lines = (
     .on_replay_mismatch("keep_first")
     .on_other_layout("allow")
     .with_history_retention("90 d")
+    .with_reader_grace("1 h")
     .build()
 )
 
@@ -165,6 +168,16 @@ def any_sink(sink: Sink[str, str, str], df: DataFrame) -> None:
 
 
 ledger = StoreLedger("s3://bucket/ledger", storage_options={"endpoint_url": "http://127.0.0.1:9000"})
+
+events = KafkaSink("kafka:9092", ledger="/data/events-ledger")
+kafka = KafkaCluster(
+    "kafka:9093",
+    client={"sasl.password": lambda: "from a vault", "linger.ms": 5},
+    transaction_timeout="10 min",
+    transaction_bytes="64MiB",
+)
+orders = KafkaSink(kafka, "orders", ledger=ledger, uid="orders")
+unsent: list[str] = orders.sweep("7 days")
 
 goods = PostgresSink("host=db dbname=shop", "shop.goods", ledger="/data/ledger", uid="goods")
 prices = PostgresSink(

@@ -23,7 +23,7 @@ ADVICE: Final[Mapping[str, str]] = {
     "live": "it became visible meanwhile, or its epoch is not complete: recover, then erase again",
     "held": "it waits for a later epoch: finish the sink, or wait until it is visible, then erase again",
     "hidden": "a driver is writing it, or has died: stop the writers and sweep, then erase again",
-    "replaced": "versions do without it, and it is still there: mend what the log says, then erase again",
+    "replaced": "it stays for readers of old versions, or could not be removed: wait, or see the log",
     "stranger": "it is no file of a sink: remove it, or its rows, by hand, then erase again",
     "dead letter": "records that could not be written: remove it by hand, then erase again",
     "statistics": "the inventory has values of its columns, until its history expires",

@@ -101,13 +101,6 @@ def look(tiers: FileTiers, clock: Clock, base_path: str) -> Seen:
     return Seen(directory=seen.directory, snapshot=seen.snapshot, busy=busy, store=seen.store)
 
 
-def left_files(tiers: FileTiers) -> list[str]:
-    """Files that the epochs before could not remove, if they are complete: the next one tries again."""
-    head = tiers.open_ledger(EXCLUSIVE).history.newest()
-    left = [] if head is None or not head.left.data else head.left.decode(tiers.committable_codec)
-    return [file.path for file in left if isinstance(file, ReplacedFile)]
-
-
 def _seen(tiers: FileTiers, clock: Clock, base_path: str) -> Seen:
     store = RetryingStore(tiers.address(), clock)
     directory = SinkDirectory(_site=Site(base_path=base_path, store=store, clock=clock))
@@ -181,7 +174,7 @@ class ReplaceChosen(PreCommitStage[HeldFile, Committable]):
         self._change = self._tiers.choose(
             Seen(directory=seen.directory, snapshot=seen.snapshot, busy=busy, store=seen.store)
         )
-        left = left_files(self._tiers)  # the epoch before this one is complete
+        left = any(isinstance(file, ReplacedFile) and file.is_due(epoch.now_ms) for file in epoch.left)
         return bool(self._change.removed or self._change.sources or left)
 
     def prepare(
@@ -189,7 +182,10 @@ class ReplaceChosen(PreCommitStage[HeldFile, Committable]):
     ) -> Prepared[HeldFile, Committable]:
         """See ``PreCommitStage.prepare``."""
         made = self._made(epoch)
-        return Prepared([*prepared.committables, *made, *self._replaced()], prepared.states)
+        # What is left is carried along by itself, and what readers still have time for keeps its time.
+        left = {file.path for file in epoch.left if isinstance(file, ReplacedFile)}
+        replaced = [file for file in self._replaced() if file.path not in left]
+        return Prepared([*prepared.committables, *made, *replaced], prepared.states)
 
     def _made(self, epoch: EpochContext) -> list[PendingFile]:
         change, made = self._change, list[PendingFile]()

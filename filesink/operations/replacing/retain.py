@@ -11,7 +11,9 @@ from dataclasses import dataclass
 
 from filesink.commit.outcome import Outcome
 from filesink.file_sink.tiers import FileTiers
-from filesink.operations.replacing.epochs import Change, Seen, left_files, look, replacing
+from filesink.inventory.chains import left_files
+from filesink.ledger.identity import EXCLUSIVE
+from filesink.operations.replacing.epochs import Change, Seen, look, replacing
 from filesink.operations.replacing.retention import Retention
 from filesink.parts.committables import Committable
 from filesink.ports import Clock, Ports
@@ -78,7 +80,8 @@ class Retain:
         seen = look(self.tiers, clock, self.base_path)
         files = list(seen.snapshot.files)
         gone, undated, busy = self._chosen(seen, files, clock.now_ms())
-        left = left_files(self.tiers)
+        ledger = self.tiers.open_ledger(EXCLUSIVE)
+        left = [file.path for file in left_files(ledger) if file.is_due(clock.now_ms())]
         return RetentionPlan(dropped=_by_bucket(files, gone), undated=undated, busy=busy, left=left)
 
     def run(self, ports: Ports) -> Outcome[Committable] | None:

@@ -13,7 +13,6 @@ What is inside of other values, arrays above all, cannot be measured so cheaply;
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -29,10 +28,7 @@ from pyspark.sql.types import (
     UserDefinedType,
 )
 
-from filesink.spark.input.local_properties import local_properties
-
 if TYPE_CHECKING:
-    from pyspark import SparkContext
     from pyspark.sql import DataFrame
 
     Batches = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
@@ -77,19 +73,17 @@ class Crossing:
         adds_up = (is_cheap and has_long) or _has_inside(df.schema) or not 0 < rows <= _USUAL_ROWS
         return cls(rows=rows, values=values, adds_up=adds_up)
 
-    @contextmanager
-    def bounded(self, context: SparkContext) -> Iterator[None]:
-        """Jobs that this thread runs inside have batches for these rows.
+    def limits(self) -> dict[str, str]:
+        """The properties of a job whose batches are for these rows.
 
         Tasks read the settings from the job's local properties, and what a session sets itself goes
         before them; so nobody else's jobs see a change.
         """
-        wanted = {
-            BYTES: str(MOST) if self.adds_up else _NO_LIMIT,
-            ROWS: str(min(self.rows, max(1, MOST // (_FIXED * self.values)))),
-        }
-        with local_properties(context, wanted):
-            yield
+        limits = {BYTES: str(MOST) if self.adds_up else _NO_LIMIT}
+        rows = max(1, MOST // (_FIXED * self.values))
+        if rows < self.rows:
+            limits[ROWS] = str(rows)
+        return limits
 
     def weighed(self, df: DataFrame, function: Batches) -> tuple[DataFrame, Batches]:
         """``df`` with empty rows behind the long ones, and ``function`` for its batches, which sees none.

@@ -27,7 +27,7 @@ from filesink.spark.input.arrow_batches import Crossing
 from filesink.spark.input.column_names import by_place
 from filesink.spark.input.digest import Digested
 from filesink.spark.input.driver_python import drivers_python
-from filesink.spark.input.local_properties import described
+from filesink.spark.input.local_properties import local_properties
 from filesink.spark.input.pulse import pulse_of_this_task
 from filesink.spark.input.task_number import number_of_tasks
 
@@ -114,7 +114,7 @@ class SparkWriteJob:
             with drivers_python(df.sparkSession):
                 job = df.mapInArrow(function, results)
             context = df.sparkSession.sparkContext
-            with crossing.bounded(context), described(context, self.name + what):
+            with local_properties(context, shown_as=self.name + what, wanted=crossing.limits()):
                 rows = job.collect()
         except PicklingError as error:
             raise not_picklable(error) from error

@@ -13,21 +13,22 @@ _DESCRIPTION = "spark.job.description"
 
 
 @contextmanager
-def local_properties(context: SparkContext, wanted: Mapping[str, str]) -> Iterator[None]:
-    """Jobs that this thread runs inside have these; afterwards the thread has what it had."""
-    before = {name: context.getLocalProperty(name) for name in wanted}
-    for name, value in wanted.items():
-        context.setLocalProperty(name, value)
+def local_properties(
+    context: SparkContext, *, shown_as: str, wanted: Mapping[str, str] | None = None
+) -> Iterator[None]:
+    """Jobs that this thread runs inside are shown by this name, and have these properties.
+
+    The name goes before what the user has said of them. Afterwards the thread has what it had. Each property
+    is read once, since a call into the JVM costs as much as publishing a file.
+    """
+    names = (_DESCRIPTION, *(wanted or {}))
+    before = {name: context.getLocalProperty(name) for name in names}
+    said = before[_DESCRIPTION]
+    inside = {_DESCRIPTION: f"{shown_as}; {said}" if said else shown_as, **(wanted or {})}
+    for name in names:
+        context.setLocalProperty(name, inside[name])
     try:
         yield
     finally:
-        for name in wanted:
+        for name in names:
             context.setLocalProperty(name, cast("str", before[name]))  # None takes it away
-
-
-@contextmanager
-def described(context: SparkContext, what: str) -> Iterator[None]:
-    """Jobs that this thread runs inside are shown as ``what``, and as what the user has said of them."""
-    said = context.getLocalProperty(_DESCRIPTION)
-    with local_properties(context, {_DESCRIPTION: f"{what}; {said}" if said else what}):
-        yield

@@ -1,0 +1,96 @@
+"""Staged rows as records of a producer, in their order.
+
+The client takes records one by one, so here is a loop over rows, which the interpreter runs by itself unless
+rows have headers or times. (The client's ``produce_batch`` wants a dictionary for each, which takes longer,
+and knows neither headers nor times.)
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable
+from itertools import repeat
+from operator import length_hint
+from typing import Any
+
+import pyarrow as pa
+from confluent_kafka import Producer
+
+_ANY = -1  # the partitioner chooses
+_NOW = 0  # no time of its own
+_PAUSE = 0.05  # seconds, for the queue to become shorter
+
+
+class Records:
+    """Hands rows to a producer; waits where too many are on their way.
+
+    Args:
+        producer: in a transaction.
+        topic: of all rows; ``""`` if each names its own.
+        in_time: called while it waits; raises to give up.
+    """
+
+    def __init__(self, producer: Producer, topic: str, *, in_time: Callable[[], None]) -> None:
+        self._producer = producer
+        self._topic = topic
+        self._in_time = in_time
+
+    def send(self, batch: pa.RecordBatch) -> None:
+        """Send the rows of ``batch``. Raises ``KafkaException``."""
+        topics = repeat(self._topic) if self._topic else _column(batch, "topic", None)
+        values, keys = _column(batch, "value", None), _column(batch, "key", None)
+        columns = [values, topics, keys, _column(batch, "partition", _ANY)]
+        if {"timestamp", "headers"} & set(batch.schema.names):
+            for value, topic, key, partition, extra in zip(*columns, _extras(batch), strict=False):
+                self.send_one(topic, value, key, partition, **extra)
+        else:
+            self._send_all(columns, batch.num_rows)
+
+    def send_one(
+        self, topic: str, value: bytes | None, key: bytes | None, partition: int, **extra: Any
+    ) -> None:
+        """Send one record, as soon as there is room."""
+        while True:
+            try:
+                self._producer.produce(topic, value, key, partition, **extra)
+            except BufferError:
+                self._wait()
+            else:
+                return
+
+    def _send_all(self, columns: list[list[Any] | repeat[Any]], rows: int) -> None:
+        """Send ``rows`` rows: of each its value, topic, key and partition."""
+        produce, done = self._producer.produce, 0
+        while True:
+            value, *rest = (one if isinstance(one, repeat) else iter(one[done:]) for one in columns)
+            topic, key, partition = rest
+            try:
+                deque(map(produce, topic, value, key, partition), maxlen=0)
+            except BufferError:
+                done = rows - length_hint(value) - 1  # the row that found no room is taken from the iterator
+                self._wait()
+            else:
+                return
+
+    def _wait(self) -> None:
+        self._in_time()
+        self._producer.poll(_PAUSE)
+
+
+def _column(batch: pa.RecordBatch, name: str, otherwise: int | None) -> list[Any] | repeat[Any]:
+    """The values of a column, with ``otherwise`` for nulls; the same for all rows if there is no column."""
+    place = batch.schema.get_field_index(name)
+    if place < 0:
+        return repeat(otherwise)
+    column: Any = batch.column(place)
+    values: list[Any] = (column if otherwise is None else column.fill_null(otherwise)).to_pylist()
+    return values
+
+
+def _extras(batch: pa.RecordBatch) -> Iterable[dict[str, Any]]:
+    """What few rows have."""
+    times, headers = _column(batch, "timestamp", _NOW), _column(batch, "headers", None)
+    return (
+        {"timestamp": time, "headers": [tuple(pair.values()) for pair in pairs or ()]}
+        for time, pairs in zip(times, headers, strict=False)
+    )
