@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from os import PathLike
 from typing import Any
 
 from filesink.arguments import instance_of
 from filesink.commit.outcome import Outcome
+from filesink.durations import Duration, parse_duration_ms
 from filesink.errors import CleanupError, ConfigError
 from filesink.file_sink.report import EpochReport, report_of
 from filesink.file_sink.tiers import FileTiers
@@ -49,6 +51,7 @@ def retain(
     retention: Retention,
     storage_options: Options = None,
     *,
+    reader_grace: Duration = 0,
     metastore: Metastore | None = None,
     table: str | None = None,
 ) -> EpochReport | None:
@@ -61,6 +64,7 @@ def retain(
         path: the base path of the sinks.
         retention: what is kept.
         storage_options: see ``filesink.open``.
+        reader_grace: how long dropped files stay for readers of older versions, see ``with_reader_grace``.
         metastore: is told of directories that have lost files.
         table: of ``metastore``, ``"database.table"``.
 
@@ -72,7 +76,8 @@ def retain(
         CleanupError: ``NOT_REMOVED``; all are dropped from the inventory, and some could not be removed.
     """
     tiers, base_path = _sink(path, storage_options, Announcing(metastore=metastore, table=table or ""))
-    return _removed(_retain(tiers, retention, base_path).run(_ports("retain")))
+    kept = replace(tiers, reader_grace_ms=parse_duration_ms(reader_grace, name="reader_grace", least=0))
+    return _removed(_retain(kept, retention, base_path).run(_ports("retain")))
 
 
 def plan_rollback(path: Path, version: int, storage_options: Options = None) -> RollbackPlan:

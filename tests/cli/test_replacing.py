@@ -43,6 +43,18 @@ def test_retain_drops_old_directories(tmp_path: Path) -> None:
     assert "0 files to drop" in run("retain", base, *BY_DAY, "--keep", "2", "--yes").out
 
 
+def test_retain_leaves_readers_their_time(tmp_path: Path) -> None:
+    """The version before can be read as long as it was said."""
+    base = tmp_path / "base"
+    days(base)
+    before = filesink.open(base).snapshot()
+    ran = run("retain", base, *BY_DAY, "--keep", "1", "--reader-grace", "1h", "--yes")
+    assert (ran.code, "Done: 2 files dropped, 2 of them kept until " in ran.out) == (0, True)
+    assert before.dataset().count_rows() == 3
+    assert rows(base) == 1
+    assert run("fsck", base, "--deep").code == 0
+
+
 def test_retain_says_which_directories_stay_for_ever(tmp_path: Path) -> None:
     """Since their names tell no time."""
     base = tmp_path / "base"

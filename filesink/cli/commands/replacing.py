@@ -20,7 +20,7 @@ from filesink.cli.planned import (
     announcing,
     carry_out,
 )
-from filesink.cli.text import count
+from filesink.cli.text import count, time
 from formats.sizes import size_text
 
 _SHOWN = 3  # names in a note
@@ -64,6 +64,10 @@ def retain(
     partition_length: Annotated[
         str, typer.Option("--partition-length", metavar="TIME", help="How much time a directory holds.")
     ] = "1 day",
+    reader_grace: Annotated[
+        str,
+        typer.Option("--reader-grace", metavar="TIME", help="How long dropped files stay for their readers."),
+    ] = "0 s",
     metastore: MetastoreOption = None,
     table: TableOption = None,
     yes: YesOption = False,
@@ -90,7 +94,12 @@ def retain(
         _retention(plan),
         yes=yes,
         do=lambda: filesink.retain(
-            path, retention, call.options, metastore=told.metastore, table=told.table or None
+            path,
+            retention,
+            call.options,
+            reader_grace=reader_grace,
+            metastore=told.metastore,
+            table=told.table or None,
         ),
         told=_dropped,
     )
@@ -178,7 +187,14 @@ def _rolled_back(report: EpochReport | None) -> str:
 
 
 def _dropped(report: EpochReport | None) -> str:
-    return "nothing was left to do" if report is None else f"{count(len(report.replaced), 'file')} dropped"
+    if report is None:
+        return "nothing was left to do"
+    kept = (
+        ""
+        if report.kept_until is None
+        else f", {count(len(report.kept))} of them kept until {time(report.kept_until)}"
+    )
+    return f"{count(len(report.replaced) + len(report.kept), 'file')} dropped{kept}"
 
 
 def erase(

@@ -150,6 +150,7 @@ def replacing(tiers: FileTiers, what: str, choose: Choose, *, base_path: str) ->
         plan=tiers.plan,
         publishing=tiers.publishing,
         skip=tiers.skip,
+        reader_grace_ms=tiers.reader_grace_ms,
         history_ms=tiers.history_ms,
         what=what,
         choose=choose,
@@ -209,7 +210,12 @@ class ReplaceChosen(PreCommitStage[HeldFile, Committable]):
         paths = {*gone, *standing}
         entries = _entries(self._store, {parent(path) for path in paths})
         found = {
-            path: ReplacedFile(path=path, size=entries[path].size, version=entries[path].version)
+            path: ReplacedFile(
+                path=path,
+                size=entries[path].size,
+                version=entries[path].version,
+                grace_ms=self._tiers.reader_grace_ms,
+            )
             for path in paths
             if path in entries
         }

@@ -52,3 +52,18 @@ def test_what_readers_still_have_time_for_makes_nothing_due():
     assert len(retain.plan(world.clock).left) == 2
     assert retain.run(world.ports()) is not None
     world.check()
+
+
+def test_what_retention_drops_may_stay_for_a_while():
+    """Readers of the version before have their time; the next epoch after that removes it."""
+    made = written(1, 2, 3)
+    before = made.directory().snapshot()
+    tiers = replace(made.tiers(), reader_grace_ms=GRACE_MS)
+    retain = Retain(tiers=tiers, retention=Retention(keep=1), base_path="/base")
+    assert retain.run(made.ports()) is not None
+    assert made.live() == ["3"]
+    assert {file.path for file in before.files} <= set(made.visible())
+    assert retain.run(made.ports()) is None
+    made.clock.now += GRACE_MS + 1
+    assert retain.run(made.ports()) is not None
+    made.check()
