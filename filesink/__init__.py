@@ -71,9 +71,25 @@ from filesink.metastore.policies import (
 )
 from filesink.metastore.tables_policy import MetastoreTablesPolicy
 from filesink.naming import OutputFileConfig
+from filesink.operations.changes import (
+    copy,
+    erase,
+    plan_copy,
+    plan_erase,
+    plan_retain,
+    plan_rollback,
+    retain,
+    rollback,
+)
+from filesink.operations.copying.copy import CopyPlan, CopyReport
+from filesink.operations.erasing.erase import Erasure, ErasurePlan, Matching
+from filesink.operations.erasing.left import Left
 from filesink.operations.fsck.finding import Finding, FsckReport
 from filesink.operations.open_path import adopt, fsck
 from filesink.operations.open_path import open as open  # noqa: A004 - as gzip.open, and public for type checkers
+from filesink.operations.replacing.retain import DroppedFiles, RetentionPlan
+from filesink.operations.replacing.retention import Retention
+from filesink.operations.replacing.rollback import RollbackPlan
 from filesink.parts.dead_letters import DeadLetters
 from filesink.parts.part_file import PartFileInfo
 from filesink.parts.rolling import CheckpointRollingPolicy, RollingPolicy
@@ -147,14 +163,19 @@ __all__ = [
     "CompressWriterFactory",
     "ConcurrentDriverError",
     "ConfigError",
+    "CopyPlan",
+    "CopyReport",
     "DataError",
     "DeadLetters",
     "DeliveryError",
     "DependencyError",
+    "DroppedFiles",
     "Encoder",
     "EncoderError",
     "Epoch",
     "EpochReport",
+    "Erasure",
+    "ErasurePlan",
     "ExcelWriterFactory",
     "FileEnumerator",
     "FileEnumeratorProvider",
@@ -182,10 +203,12 @@ __all__ = [
     "KafkaSink",
     "Kerberos",
     "LedgerSink",
+    "Left",
     "LetterError",
     "LimitError",
     "ListenerPolicy",
     "LiveFile",
+    "Matching",
     "Metastore",
     "MetastoreConflictError",
     "MetastoreError",
@@ -210,6 +233,9 @@ __all__ = [
     "RepeatedTxnError",
     "ReplayMismatchError",
     "ReplayTooOldError",
+    "Retention",
+    "RetentionPlan",
+    "RollbackPlan",
     "RollingPolicy",
     "Root",
     "RowEncoder",
@@ -245,6 +271,14 @@ __all__ = [
     "XmlWriterFactory",
     "adopt",
     "bounded",
+    "copy",
+    "erase",
     "fsck",
+    "plan_copy",
+    "plan_erase",
+    "plan_retain",
+    "plan_rollback",
     "register",
+    "retain",
+    "rollback",
 ]

@@ -61,6 +61,7 @@ def scenario_of(seed: int) -> Scenario:
     scenario = with_overwrites(scenario, Random(f"overwrites {seed}"))
     scenario = with_tidying(scenario, Random(f"tidying {seed}"))
     scenario = with_crowds(scenario, Random(f"crowds {seed}"))
+    scenario = with_operations(scenario, Random(f"operations {seed}"))
     scenario = with_refusals(scenario, Random(f"refusals {seed}"))
     if shape.announce_after_ms is not None:
         plan = MetastoreTrouble(announcing, scenario.plan, faults=announcing.choice((0, 1, 3, 20)))
@@ -115,6 +116,14 @@ def with_crowds(scenario: Scenario, random: Random) -> Scenario:
         return scenario
     trouble = replace(scenario.trouble, crowds=0.7)
     return replace(scenario, trouble=trouble, pace=random.choice((2, 2, 3, 10)))
+
+
+def with_operations(scenario: Scenario, random: Random) -> Scenario:
+    """In one history in eight somebody drops old files or rolls back, closely interleaved with the query."""
+    if random.random() >= 1 / 8 or scenario.shape.dead_letters:
+        return scenario
+    trouble = replace(scenario.trouble, operations=0.7)
+    return replace(scenario, trouble=trouble, pace=random.choice((0, 2, 2, 3, 10)))
 
 
 def with_refusals(scenario: Scenario, random: Random) -> Scenario:

@@ -19,6 +19,7 @@ from filesink.ledger.record import (
     Finish,
     MicroBatch,
     OfflineCompaction,
+    Operation,
     Section,
     Upkeep,
 )
@@ -62,12 +63,13 @@ COMMITTABLES = st.lists(PENDING | HELD | DISCARDS | REPLACED, max_size=5)
 SECTIONS = st.builds(Section, st.integers(0, 9), st.binary(max_size=50))
 BATCHES = st.builds(MicroBatch, query_id=NAMES, batch_id=SIZES, fingerprint=NAMES)
 WRITES = st.builds(BatchWrite, txn_id=NAMES, mode=st.sampled_from(SaveMode), remembered_in=NAMES)
+OTHERS = (Upkeep(), Finish(), OfflineCompaction(), Operation(what="retain"))
 RECORDS = st.builds(
     EpochRecord,
     slot=st.integers(0, 10**12 - 1),
     nonce=NAMES,
     sink_id=NAMES,
-    cause=st.one_of(BATCHES, WRITES, st.sampled_from([Upkeep(), Finish(), OfflineCompaction()])),
+    cause=st.one_of(BATCHES, WRITES, st.sampled_from(OTHERS)),
     last_batch=st.none() | BATCHES,
     decided_ms=SIZES,
     rows=SIZES,

@@ -48,6 +48,9 @@ NOT_HERE = {
     *("FileSink.plan_sweep", "FileSink.recover", "FileSink.sweep"),
     *("CollectSink.foreach_batch", "CollectSink.results", "CollectSink.start", "CollectSink.write"),
     *("SparkSink.foreach_batch", "SparkSink.start", "SparkSink.write"),
+    *("plan_erase", "erase"),  # of Parquet
+    *("plan_copy", "copy"),  # once
+    *("plan_rollback", "rollback"),  # to a version before ``adopt``, which comes first
     "BucketAssigner.table_bucket_assigner",  # of the only column
     *("FileSource.for_bulk_file_format", "FileSource.for_record_stream_format"),  # of no path at all
 }

@@ -10,10 +10,12 @@ from functools import partial
 
 from compaction.offline.groups import Group, check_form, merge
 from filesink.api import EpochContext, PreCommitStage, Prepared
-from filesink.errors import CompactionError, StorageError
+from filesink.errors import CompactionError, StateError, StorageError
+from filesink.inventory.reading import Reader
+from filesink.inventory.snapshots import Snapshots
 from filesink.naming import HiddenName, join, new_part_id, sink_tag
 from filesink.parts.committables import Committable, HeldFile, PendingFile, ReplacedFile, SupersededFile
-from filesink.parts.file_format import FileFormat
+from filesink.parts.file_format import FileFormat, RowFormat
 from filesink.parts.stages.merger import UNREADABLE
 from filesink.parts.stages.merging import count_merged
 from filesink.storage.api import Store
@@ -76,6 +78,7 @@ class Swap(PreCommitStage[HeldFile, Committable]):
         self._grace_ms = grace_ms
         self._refused = refused
         self._plan = CompactionPlan(groups=())
+        self._rows: dict[str, int] = {}
 
     def is_due(self, epoch: EpochContext, prepared: Prepared[HeldFile, Committable]) -> bool:
         """Whether there is anything to merge or to remove."""
@@ -95,6 +98,7 @@ class Swap(PreCommitStage[HeldFile, Committable]):
     def _merge(self, epoch: EpochContext) -> list[PendingFile]:
         """One file for each group of the plan; those that cannot be merged are taken out of it."""
         start, groups = epoch.clock.now_ms(), self._plan.groups
+        self._rows = self._rows_of_joined(epoch)
         finished: list[str] = []
         try:
             tried = epoch.runner.run(partial(self._tried, epoch, finished), groups)
@@ -111,6 +115,18 @@ class Swap(PreCommitStage[HeldFile, Committable]):
         outputs = [file.size for file in made]
         count_merged(epoch, inputs=inputs, outputs=outputs, taken_ms=epoch.clock.now_ms() - start)
         return made
+
+    def _rows_of_joined(self, epoch: EpochContext) -> dict[str, int]:
+        """Those of live files, as far as the inventory knows; what is merged unread is not counted."""
+        if not isinstance(self._form, RowFormat):
+            return {}
+        try:
+            rows = Snapshots(Reader(self._open_store(), epoch.clock), "").files_at(None).rows
+        except StateError as error:
+            log.warning("how many rows are merged is not known: %s", error)
+            return {}
+        paths, counts = (rows[name].to_pylist() for name in ("path", "rows"))
+        return {str(path): count for path, count in zip(paths, counts, strict=True) if count is not None}
 
     def _tried(self, epoch: EpochContext, finished: list[str], group: Group) -> PendingFile | CompactionError:
         try:
@@ -158,6 +174,8 @@ class Swap(PreCommitStage[HeldFile, Committable]):
         try:
             rows = merge(store, self._form, group=group, output=output)
             staged = output.close()
+            if isinstance(self._form, RowFormat) and all(file.path in self._rows for file in group.files):
+                rows = sum(self._rows[file.path] for file in group.files)
         except BaseException:  # the program may be stopped; what is left has a name of ours and is swept
             with suppress(StorageError):
                 output.discard()

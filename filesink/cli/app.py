@@ -7,6 +7,7 @@ import typer
 from filesink.cli.command import add
 from filesink.cli.commands.changes import adopt, finish, recover, sweep
 from filesink.cli.commands.compact import compact
+from filesink.cli.commands.copy import copy
 from filesink.cli.commands.epochs import log, show
 from filesink.cli.commands.files import du, files, ls
 from filesink.cli.commands.fsck import fsck
@@ -15,6 +16,7 @@ from filesink.cli.commands.plan import plan
 from filesink.cli.commands.plugins import plugins
 from filesink.cli.commands.publish import publish
 from filesink.cli.commands.repair import repair
+from filesink.cli.commands.replacing import erase, retain, rollback
 from filesink.cli.commands.status import status
 from filesink.cli.commands.versions import diff, schema
 
@@ -50,6 +52,10 @@ for function, name in (
     (stop, "stop"),
     (restore, "restore"),
     (cancel, "cancel"),
+    (retain, "retain"),
+    (rollback, "rollback"),
+    (erase, "erase"),
+    (copy, "copy"),
 ):
     add(app, function, name=name)
 

@@ -5,17 +5,20 @@ Exit codes: 0 good, 1 a finding, 2 a wrong use, 3 could not look.
 Rules:
 1. Tables and JSON go to standard output, everything else to standard error.
 2. An error is one sentence. Its traceback is there with ``--debug``.
-3. Whatever comes from a store is cleaned before it is printed, see ``text.clean``.
+3. Who reads the output may close it, as ``head`` does: then the command ends as one that dies of it would.
+4. Whatever comes from a store is cleaned before it is printed, see ``text.clean``.
 """
 
 from __future__ import annotations
 
 import logging
+import sys
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from enum import IntEnum
+from io import StringIO
 from typing import Any, NoReturn
 
 import typer
@@ -25,7 +28,14 @@ from rich.text import Text
 
 import filesink
 from filesink.cli.text import as_json, clean
-from filesink.errors import ConfigError, DependencyError, FilesinkError, StateCorruptError, StateError
+from filesink.errors import (
+    CleanupError,
+    ConfigError,
+    DependencyError,
+    FilesinkError,
+    StateCorruptError,
+    StateError,
+)
 from filesink.system import SystemClock
 
 WIDTH = 100  # columns
@@ -38,6 +48,7 @@ class Exit(IntEnum):
     FINDING = 1
     USAGE = 2
     COULD_NOT_LOOK = 3
+    NOBODY_READS = 141  # what a shell says of a program that SIGPIPE has ended
 
 
 def exit_of(error: FilesinkError) -> Exit:
@@ -47,8 +58,10 @@ def exit_of(error: FilesinkError) -> Exit:
             return Exit.COULD_NOT_LOOK
         case ConfigError():
             return Exit.USAGE
-        case StateError(code="HISTORY_EXPIRED"):
+        case StateError(code="HISTORY_EXPIRED" | "FILES_GONE"):
             return Exit.USAGE
+        case CleanupError():
+            return Exit.FINDING
         case _:
             return Exit.COULD_NOT_LOOK
 
@@ -118,13 +131,21 @@ class Steps:
         self._bar.update(self._tasks[step], completed=done, total=total)
 
 
+class _Console(Console):
+    """Leaves it to ``ending`` what becomes of a command whose output nobody reads."""
+
+    def on_broken_pipe(self) -> None:
+        """See ``rich.console.Console``."""
+        raise BrokenPipeError
+
+
 def _console(*, stderr: bool) -> Console:
-    found = Console(stderr=stderr, highlight=False, markup=False, emoji=False)
+    found = _Console(stderr=stderr, highlight=False, markup=False, emoji=False)
     return found if found.is_terminal and found.width <= WIDTH else _of_width(stderr=stderr)
 
 
 def _of_width(*, stderr: bool) -> Console:
-    return Console(stderr=stderr, highlight=False, markup=False, emoji=False, width=WIDTH)
+    return _Console(stderr=stderr, highlight=False, markup=False, emoji=False, width=WIDTH)
 
 
 @contextmanager
@@ -133,12 +154,16 @@ def ending(call: Call) -> Iterator[None]:
     with _logging(call):
         try:
             yield
+            sys.stdout.flush()  # not when the interpreter ends: then nobody hears of an error
+        except BrokenPipeError:
+            sys.stdout = StringIO()  # nor is it tried once more
+            raise typer.Exit(int(Exit.NOBODY_READS)) from None
         except FilesinkError as error:
             if call.debug:
                 raise
             hint = "; filesink fsck tells what mends it" if isinstance(error, StateCorruptError) else ""
             _fail(call, f"{error.message}{hint}", exit_of(error), word=error.code)
-        except (typer.Exit, typer.Abort, BrokenPipeError, KeyboardInterrupt):
+        except (typer.Exit, typer.Abort, KeyboardInterrupt):
             raise
         except Exception as error:  # a defect of ours; the last one to hear of it, so that it is a sentence
             if call.debug:

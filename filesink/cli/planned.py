@@ -12,7 +12,7 @@ from filesink import GlueCatalog, HiveMetastore, Metastore
 from filesink.cli.call import Call
 from filesink.cli.tables import show_table
 from filesink.cli.text import plain
-from filesink.operations.at_path import Announcing
+from filesink.operations.path_tiers import Announcing
 
 YesOption = Annotated[bool, typer.Option("--yes", "-y", help="Do it. Without it, only the plan is shown.")]
 MetastoreOption = Annotated[

@@ -39,7 +39,15 @@ from filesink.commit.task import WriteTask
 from filesink.commit.task_results import Gathered, gather, kept_by, states_of
 from filesink.errors import CommitStateUnknown
 from filesink.ledger.ledger import Ledger
-from filesink.ledger.record import BatchWrite, EpochRecord, Finish, MicroBatch, OfflineCompaction, Upkeep
+from filesink.ledger.record import (
+    BatchWrite,
+    EpochRecord,
+    Finish,
+    MicroBatch,
+    OfflineCompaction,
+    Operation,
+    Upkeep,
+)
 from filesink.ports import Ports, WriteJob
 
 S = TypeVar("S")
@@ -93,6 +101,11 @@ class EpochLoop(Generic[S, C, A]):
         with self._lock:
             return self._without_input(OfflineCompaction(), Input.GOES_ON)
 
+    def operate(self, cause: Operation) -> Outcome[C] | None:
+        """As ``compact``, for whatever the stages replace or remove; nothing is announced later."""
+        with self._lock:
+            return self._without_input(cause, Input.ENDED)
+
     def finish(self) -> Outcome[C] | None:
         """Close everything: the input has ended. ``None`` if nothing was open."""
         with self._lock:
@@ -127,7 +140,9 @@ class EpochLoop(Generic[S, C, A]):
         outcome = self._commit(epoch, self._write(epoch, job))
         return outcome if outcome is not None else self._run(cause, job, on_gap)
 
-    def _without_input(self, cause: Upkeep | Finish | OfflineCompaction, source: Input) -> Outcome[C] | None:
+    def _without_input(
+        self, cause: Upkeep | Finish | OfflineCompaction | Operation, source: Input
+    ) -> Outcome[C] | None:
         head = self._chain.settle()
         prepared: Prepared[S, C] = Prepared((), states_of(self._sink, kept_by(head)))
         epoch = self._chain.begin(head, cause, source=source, schema=schema_of(head))

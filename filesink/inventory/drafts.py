@@ -8,7 +8,7 @@ from typing import Final
 from filesink.inventory.entry import AddedFile, Cause, Draft
 from filesink.inventory.schemas import schema_id
 from filesink.ledger import record as ledger_record
-from filesink.ledger.record import BatchWrite, EpochRecord, MicroBatch, OfflineCompaction
+from filesink.ledger.record import BatchWrite, EpochRecord, MicroBatch, OfflineCompaction, Operation
 from filesink.naming import is_data, name_of, parent, parse_part
 from filesink.parts.committables import (
     Committable,
@@ -51,8 +51,8 @@ def draft_of(
         for file in files
         if isinstance(file, PendingFile) and is_data(file.bucket)
     )
-    # A merge does not say which columns its inputs had.
-    columns = b"" if isinstance(record.cause, OfflineCompaction) else record.schema.data
+    # What is made of files that were there does not say which columns these had.
+    columns = b"" if isinstance(record.cause, OfflineCompaction | Operation) else record.schema.data
     return Draft(
         sink=record.sink_id,
         slot=record.slot,
@@ -81,6 +81,8 @@ def _gone(file: Committable) -> str:
 
 
 def _cause_of(cause: ledger_record.Cause) -> Cause:
+    if isinstance(cause, Operation):
+        return Cause(kind=cause.what)
     kind = _KINDS[type(cause)]
     match cause:
         case MicroBatch(query_id=query_id, batch_id=batch_id):

@@ -20,13 +20,14 @@ from filesink.save_mode import SaveMode
 T = TypeVar("T")
 
 # 1 had neither schema nor offline compaction; up to 2 no completion said which record it is of; up to 3 there
-# were no offsets, and no inventory.
-RECORD_VERSION = 4
+# were no offsets, and no inventory; up to 4 no operations, and a record of anything else is still written so.
+RECORD_VERSION = 5
+_BEFORE_OPERATIONS = 4
 _FIELDS = {"slot": int, "nonce": str, "sink_id": str, "decided_ms": int, "rows": int}
 _SUBTASK = re.compile("-1|0|[1-9][0-9]{0,17}")  # one text for each number; -1 is ``api.OF_STAGES``
 _CAUSE_FIELDS = {
     "query_id": str, "batch_id": int, "fingerprint": str, "txn_id": str, "mode": str, "remembered_in": str,
-    "slot": int, "writer": str, "supersedes": str,
+    "slot": int, "writer": str, "supersedes": str, "what": str,
 }  # fmt: skip
 _RARE = frozenset({"writer", "supersedes"})
 
@@ -83,6 +84,17 @@ class OfflineCompaction:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Operation:
+    """An epoch of an operator's, which replaces finished files by others or only removes them.
+
+    Attributes:
+        what: its name, such as ``"retain"``; nothing depends on it but what people and readers are told.
+    """
+
+    what: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TakenBack:
     """An epoch that undoes the one before it, whose bytes were lost: the state is that before both.
 
@@ -97,13 +109,14 @@ class TakenBack:
     writer: str = ""
 
 
-Cause = MicroBatch | BatchWrite | Upkeep | Finish | OfflineCompaction | TakenBack
+Cause = MicroBatch | BatchWrite | Upkeep | Finish | OfflineCompaction | Operation | TakenBack
 _CAUSES: dict[str, type[Any]] = {
     "micro-batch": MicroBatch,
     "batch-write": BatchWrite,
     "upkeep": Upkeep,
     "finish": Finish,
     "offline-compaction": OfflineCompaction,
+    "operation": Operation,
     "taken-back": TakenBack,
 }
 _CAUSE_NAMES = {kind: name for name, kind in _CAUSES.items()}
@@ -203,7 +216,9 @@ class EpochRecord:
             "sections": [[name, section.version, len(section.data)] for name, section in sections],
         }
         body = b"".join(section.data + b"\n" for _, section in sections)
-        return frame("epoch-record", RECORD_VERSION, to_json(head) + b"\n" + body)
+        # So that earlier releases go on reading what they can, and say why they cannot read the rest.
+        version = RECORD_VERSION if isinstance(self.cause, Operation) else _BEFORE_OPERATIONS
+        return frame("epoch-record", version, to_json(head) + b"\n" + body)
 
     @staticmethod
     def from_bytes(data: bytes, *, where: str) -> EpochRecord:

@@ -14,27 +14,19 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from filesink.arguments import choice
-from filesink.buckets.assigner import BucketAssigner
 from filesink.commit.epoch import EpochLoop
 from filesink.commit.replay import EpochOptions
 from filesink.durations import Duration, parse_duration_ms
 from filesink.errors import ConfigError, FilesinkError, MetastoreError
 from filesink.file_sink.report import EpochReport, RecoveryReport, SweepPlan, report_of
-from filesink.file_sink.table_destination import assigner_of, find_table
-from filesink.file_sink.tiers import FileTiers, Publishing
+from filesink.file_sink.tiers import FileTiers
 from filesink.metastore.announcements import Announcement
-from filesink.metastore.api import Metastore
-from filesink.metastore.metastore_policy import MetastorePolicy
-from filesink.metastore.partition_commit import PartitionCommit
-from filesink.metastore.policies import CommitPolicy, SuccessFilePolicy
 from filesink.naming import OutputFileConfig, name_of, parse_hidden
 from filesink.operations.find_sinks import check_written
 from filesink.operations.maintenance import Announce, Lost, Maintenance
+from filesink.operations.path_tiers import Announcing, path_tiers
 from filesink.operations.recovery_plan import RecoveryPlan
 from filesink.parts.committables import HeldFileCodec
-from filesink.parts.file_format import RowFormat
-from filesink.parts.plan import Plan
-from filesink.parts.rolling import RollingPolicy
 from filesink.parts.stages.closed_parts import Waiting
 from filesink.ports import Ports
 from filesink.sink_directory.directory import SinkDirectory
@@ -42,26 +34,6 @@ from filesink.sink_directory.opening import site_of
 from filesink.sink_directory.sink_states import HeldPart, chain_ids, look_at
 from filesink.storage.address import StoreAddress
 from filesink.system import SystemClock, SystemIds, ThreadRunner, this_driver
-from formats.encoders import Encoder
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Announcing:
-    """Who is told of partitions.
-
-    Attributes:
-        metastore: that of ``table``; ``None`` for nobody.
-        table: ``"database.table"``.
-        success_file: its name in each directory; ``""`` for none.
-    """
-
-    metastore: Metastore | None = None
-    table: str = ""
-    success_file: str = ""
-
-    def __post_init__(self) -> None:
-        if (self.metastore is None) != (not self.table):
-            raise ConfigError("a metastore goes with the name of a table", code="CONFLICT")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -227,25 +199,7 @@ class PathOperations:
         return StoreAddress(base_path=self.path, storage_options=self.storage_options)
 
     def _tiers(self) -> FileTiers:
-        plan = Plan(
-            format=RowFormat(Encoder.simple_string_encoder()),
-            assigner=BucketAssigner.base_path_bucket_assigner(),
-            policy=RollingPolicy.on_checkpoint_rolling_policy(),
-            names=OutputFileConfig(),
-            check_interval_ms=60_000,
-        )
-        policies: list[CommitPolicy] = []
-        told = self.announcing
-        if told.metastore is not None:
-            table = find_table(told.table, told.metastore)
-            plan = replace(plan, assigner=assigner_of(table))
-            policies.append(MetastorePolicy(told.table, told.metastore))
-        if told.success_file:
-            policies.append(SuccessFilePolicy(told.success_file))
-        publishing = (
-            Publishing(commit=PartitionCommit(policies=policies), base_path=self.path) if policies else None
-        )
-        return FileTiers(address=self._address(), plan=plan, uid=self.uid, publishing=publishing)
+        return path_tiers(self._address(), self.announcing, uid=self.uid)
 
 
 def operations_at(

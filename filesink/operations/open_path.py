@@ -30,7 +30,8 @@ def open(  # noqa: A001 - as in gzip and zipfile: it is called filesink.open
 
     Raises:
         ConfigError: ``NO_PATH``, there is nothing; ``NO_SINK``, no sink has written there, and the message
-            names sinks nearby; or the path or the options cannot be used.
+            names sinks nearby; ``OTHER_SINK``, a sink that writes no files keeps its ledger
+            there; or the path or the options cannot be used.
     """
     return opening.open(path, of_active_session(spelling(path), storage_options))
 

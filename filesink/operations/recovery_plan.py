@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from filesink.file_sink.report import SweepPlan
 from filesink.ledger.record import (
@@ -13,6 +14,7 @@ from filesink.ledger.record import (
     Finish,
     MicroBatch,
     OfflineCompaction,
+    Operation,
     TakenBack,
     Upkeep,
 )
@@ -79,17 +81,22 @@ def _planned(record: EpochRecord, store: Store) -> PlannedEpoch:
     )
 
 
+_WORDS: Final[Mapping[type[Cause], str]] = {
+    Upkeep: "upkeep",
+    Finish: "finish",
+    OfflineCompaction: "offline-compaction",
+}
+
+
 def _what_for(cause: Cause) -> str:
     match cause:
         case MicroBatch(batch_id=number):
             return f"batch {number}"
         case BatchWrite(mode=mode):
             return mode.value
-        case Upkeep():
-            return "upkeep"
-        case Finish():
-            return "finish"
-        case OfflineCompaction():
-            return "offline-compaction"
+        case Upkeep() | Finish() | OfflineCompaction():
+            return _WORDS[type(cause)]
+        case Operation(what=what):
+            return what
         case TakenBack(slot=slot):
             return f"epoch {slot} taken back"

@@ -18,8 +18,9 @@ class Epoch:
         version: its place among all epochs of the path: 1, 2, 3 …
         sink: id of the chain that it belongs to, see ``SinkState``; ``""`` for an adoption.
         slot: its place in that chain, the ``epoch`` of an ``EpochReport``.
-        kind: ``micro-batch``, ``batch-write``, ``upkeep``, ``finish``, ``offline-compaction``, ``taken-back``
-            or ``adopted``.
+        kind: ``micro-batch``, ``batch-write``, ``upkeep``, ``finish``, ``offline-compaction``,
+            ``taken-back``, ``adopted``; or an operation, ``retain``,
+            ``rollback`` or ``erase``.
         query_id, batch_id: of a micro-batch; ``None`` for any other kind.
         mode, txn_id: of a batch write; ``None`` for any other kind, ``txn_id`` also if there was none.
         decided, visible: when it was decided, and when all its files were visible; in UTC.

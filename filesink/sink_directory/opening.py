@@ -11,6 +11,7 @@ from filesink.inventory.adoption.adopt import Adoption
 from filesink.ledger.directory import ledger_ids
 from filesink.ledger.nearby import nothing_at
 from filesink.sink_directory.directory import SinkDirectory
+from filesink.sink_directory.other_sinks import refuse_other_sink
 from filesink.sink_directory.site import Site
 from filesink.storage.address import StoreAddress
 from filesink.storage.base_path import spelling
@@ -47,10 +48,12 @@ def site_of(path: str | PathLike[str], storage_options: Mapping[str, Any] | None
     options = {} if storage_options is None else storage_options
     address, clock = StoreAddress(base_path=spelling(path), storage_options=options), SystemClock()
     store = RetryingStore(address(), clock)
-    if not ledger_ids(store):
+    ids = ledger_ids(store)
+    if not ids:
         if not store.list(""):
             raise ConfigError(
                 f"there is nothing at '{address.base_path}'. Pass the base path of a sink", code="NO_PATH"
             )
         raise nothing_at(address, advice="Pass the base path of the sink")
+    refuse_other_sink(store, ids, address.base_path)
     return Site(base_path=address.base_path, store=store, clock=clock)

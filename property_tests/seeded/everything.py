@@ -13,6 +13,7 @@ from property_tests.seeded.mutant import Mutant
 from property_tests.seeded.neighbours import NEIGHBOURS
 from property_tests.seeded.noting import NOTING
 from property_tests.seeded.objects import OBJECTS
+from property_tests.seeded.operations import OPERATIONS
 from property_tests.seeded.overwrites import OVERWRITES
 from property_tests.seeded.recovery import RECOVERY
 from property_tests.seeded.storage import STORAGE
@@ -31,4 +32,5 @@ MUTANTS: tuple[Mutant, ...] = (
     *RECOVERY,
     *INVENTORY,
     *NOTING,
+    *OPERATIONS,
 )

@@ -28,6 +28,7 @@ from property_tests.simulation.foreign import plant_foreign_files
 from property_tests.simulation.machine import Address, Machine, Trouble
 from property_tests.simulation.neighbours import Neighbour, Neighbours
 from property_tests.simulation.observer import Observer
+from property_tests.simulation.operating import Operating, Operator
 from property_tests.simulation.overwriter import Overwriter, Overwrites
 from property_tests.simulation.reading import all_files, is_hidden, tag_of
 from property_tests.simulation.sim_metastore import BASE, Service
@@ -104,6 +105,7 @@ class History:
         self.neighbours = Neighbours.of(self, scenario.neighbour)
         self.overwrites = Overwrites(self)
         self.tidying = Tidying(self)
+        self.operating = Operating(self)
         self._days_passed = False
         self.clones: list[Checkpoint] = []
         self.calm_after = 0
@@ -179,6 +181,7 @@ class History:
             (lambda _: self.operate("sweep"), trouble.operator),
             (lambda _: self.overwrites.beside(), trouble.overwrites),
             (lambda _: self.tidying.beside(), trouble.tidies),
+            (lambda _: self.operating.beside(), trouble.operations),
             (lambda _: Crowd(self, self.overwrites).come(), trouble.crowds),
         ):
             if self.machine.chance(probability):
@@ -239,8 +242,13 @@ class History:
         self.machine.trouble = Trouble(upkeep=0.0)
         if self.random.random() < 0.5:
             self.until(lambda: not world._actors)  # zombies end by themselves
-        processes: list[Driver | Overwriter | Tidier] = [*self.drivers, *self.neighbours.drivers]
-        for process in (*processes, *self.overwrites.processes, *self.tidying.processes):
+        processes: list[Driver | Overwriter | Tidier | Operator] = [*self.drivers, *self.neighbours.drivers]
+        for process in (
+            *processes,
+            *self.overwrites.processes,
+            *self.tidying.processes,
+            *self.operating.processes,
+        ):
             self.end_process(process, workers=True)
         world.run(lambda: True)
         if self.random.random() < 0.2:
@@ -260,6 +268,7 @@ class History:
             self.world.fail(f"I7: without faults the query fails: {type(error).__name__}: {error}")
         self.until(lambda: not world._actors)
         self.overwrites.repeat_all()
+        self.operating.finish()
         self.tidying.finish()
         self._sweep_by_age()
         self._check_end()
@@ -301,7 +310,7 @@ class History:
         if self.world.operations - start > _ENOUGH:
             self.world.fail("I7: a history that does not come to its end")
 
-    def end_process(self, driver: Driver | Overwriter | Tidier, *, workers: bool = False) -> None:
+    def end_process(self, driver: Driver | Overwriter | Tidier | Operator, *, workers: bool = False) -> None:
         """Kill a driver, and with it all of its workers or some."""
         if not driver.process.dead:
             self.world.kill(driver.process)

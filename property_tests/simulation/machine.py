@@ -31,6 +31,7 @@ class Trouble:
     overwrites: float = 0.0  # batch jobs that replace files
     crowds: float = 0.0  # three batch jobs at once, some of which append
     tidies: float = 0.0  # offline compaction
+    operations: float = 0.0  # retention and rollback
     forbids: float = 0.0  # somebody takes the right to remove files
     overwrites_end: float = 0.7  # as does offline compaction, before the query goes on
     workers_die: float = 0.5  # with their driver

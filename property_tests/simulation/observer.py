@@ -14,6 +14,7 @@ from typing import Any
 from property_tests.simulation.graces import Graces
 from property_tests.simulation.inventory_watch import InventoryWatch
 from property_tests.simulation.nodes import Inode
+from property_tests.simulation.operations import Operations
 from property_tests.simulation.power_cut import look_after_power_cut
 from property_tests.simulation.reading import (
     Chain,
@@ -63,6 +64,7 @@ class Observer:
         self.uploads: UploadWatch | None = None  # of an object store, whose objects are files here
         self.replacements = Replacements(self)
         self.superseded = Superseded(self)
+        self.operations = Operations(self)
         self.graces = Graces(self)
         self.inventory = InventoryWatch(self)
         self.looks = True
@@ -205,12 +207,16 @@ class Observer:
     def _take_rows(self, name: str, rows: list[str]) -> None:
         bucket = name.rpartition("/")[0]
         for row in rows:
-            if row in self.rows and not self.superseded.may_double(name, self.rows[row]):
+            other = self.rows.get(row)
+            if other and not self._may_double(name, other):
                 self.world.fail(f"I2: row {row} is in {self.rows[row]} and in {name}")
             right = next((at for source in self.sources if (at := source.directory(row)) is not None), None)
             if right != bucket:
                 self.world.fail(f"I3: row {row} is in bucket {bucket!r}, its own is {right!r}")
             self.rows[row] = name
+
+    def _may_double(self, one: str, other: str) -> bool:
+        return self.superseded.may_double(one, other) or self.operations.may_double(one, other)
 
     # --- the ledger
 

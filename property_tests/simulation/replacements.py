@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from property_tests.simulation.operations import CAUSE as OPERATION
 from property_tests.simulation.reading import Record, tag_of
 from property_tests.simulation.superseded import CAUSE
 
@@ -62,6 +63,9 @@ class Replacements:
             self._fail(f"I15: slot {record.slot} forgets {min(self.left - record.replaced)}, which is left")
         if record.cause["kind"] == CAUSE:
             self._observer.superseded.decided(record)
+            return
+        if record.cause["kind"] == OPERATION:
+            self._observer.operations.decided(process, record)
             return
         self._txns[record.cause["txn_id"]] = record.slot
         buckets = {target.rpartition("/")[0] for target in record.pending}

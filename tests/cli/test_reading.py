@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import shutil
+import subprocess
+import sys
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -297,3 +299,17 @@ def test_shells_complete_commands(shell: str) -> None:
     done = CliRunner().invoke(app, prog_name="filesink", env=environment)
     assert "fsck" in done.stdout
     assert "status" not in done.stdout
+
+
+@pytest.mark.parametrize("command", [("files",), ("files", "--json"), ("log", "--json"), ("ls",)])
+def test_a_reader_may_go_away(tmp_path: Path, command: tuple[str, ...]) -> None:
+    """As ``head`` does: no word about it, and the exit code that a shell knows, not that of a finding."""
+    base = tmp_path / "base"
+    whole(base)
+    program = [sys.executable, "-m", "filesink", command[0], str(base), *command[1:]]
+    with subprocess.Popen(program, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:  # noqa: S603 - ours
+        assert process.stdout is not None
+        process.stdout.close()
+        assert process.stderr is not None
+        assert process.stderr.read() == b""
+    assert process.returncode == 141

@@ -16,6 +16,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import compaction
+import filesink
 from compaction.offline import groups
 from filesink import CompactionError, ConfigError
 from filesink.commit.committer import FileCommitter
@@ -100,6 +101,8 @@ def test_text_by_bytes(tmp_path):
     compaction.compact(tmp_path, Encoder.simple_string_encoder(), bucket="x")
     (path,) = (tmp_path / "x").glob("part-*")
     assert sorted(path.read_text().split()) == ["0", "1", "2", "3", "4"]
+    (file,) = (file for file in filesink.open(tmp_path).snapshot().files if file.bucket == "x")
+    assert file.rows == 5
     world.driver().run(micro_batch(6), world.job(records("more", bucket="x")))
     assert len(names(tmp_path / "x")) == 2
 
@@ -299,7 +302,7 @@ def test_a_file_that_somebody_removes_meanwhile(tmp_path, monkeypatch, form):
     assert raised.value.code == "GONE"
     (gone,) = set(before) - set(names(tmp_path))
     assert gone in raised.value.message
-    assert [file.rows for file in compaction.compact(tmp_path, form).files] in ([4], [0])
+    assert [file.rows for file in compaction.compact(tmp_path, form).files] == [4]
     assert hidden(tmp_path) == []
 
 

@@ -19,6 +19,7 @@ from filesink.ledger.record import (
     Finish,
     MicroBatch,
     OfflineCompaction,
+    Operation,
     Section,
     TakenBack,
     Upkeep,
@@ -46,7 +47,7 @@ epoch_records = st.builds(
         writer=st.text(max_size=5),
         supersedes=st.text(max_size=5),
     )
-    | st.sampled_from([Upkeep(), Finish(), OfflineCompaction()]),
+    | st.sampled_from([Upkeep(), Finish(), OfflineCompaction(), Operation(what="erase")]),
     last_batch=st.none() | micro_batches,
     decided_ms=numbers,
     rows=numbers,
@@ -120,6 +121,15 @@ def test_a_record_of_version_4_is_written():
     assert read(NEWEST.to_bytes()) == NEWEST
 
 
+def test_a_record_of_version_5_is_written_of_an_operation_only():
+    """Earlier releases read all others, and say of this one that it is of a newer release."""
+    record = replace(NEWEST, sink_id="exclusive", cause=Operation(what="retain"))
+    assert record.to_bytes() == (GOLDEN / "epoch-record-5").read_bytes()
+    assert read(record.to_bytes()) == record
+    assert read(record.to_bytes()).version == 5
+    assert read(NEWEST.to_bytes()).version == 4
+
+
 @pytest.mark.parametrize(
     ("cause", "plain"),
     [
@@ -130,6 +140,7 @@ def test_a_record_of_version_4_is_written():
         (Upkeep(), {"kind": "upkeep"}),
         (Finish(), {"kind": "finish"}),
         (OfflineCompaction(), {"kind": "offline-compaction"}),
+        (Operation(what="retain"), {"kind": "operation", "what": "retain"}),
         (TakenBack(slot=6), {"kind": "taken-back", "slot": 6}),
     ],
 )
@@ -162,9 +173,9 @@ def test_every_flipped_byte_is_noticed():
 def test_a_newer_record_is_refused_with_a_sentence():
     """An older release does not guess what a newer one meant."""
     with pytest.raises(
-        StateVersionError, match=r"7\.record has version 5, this release reads 1 to 4; upgrade"
+        StateVersionError, match=r"7\.record has version 6, this release reads 1 to 5; upgrade"
     ):
-        read(frame("epoch-record", 5, b"{}\n"))
+        read(frame("epoch-record", 6, b"{}\n"))
 
 
 def head_and_body():

@@ -14,7 +14,8 @@ from filesink.metastore.memory import MemoryMetastore
 from filesink.metastore.metastore_policy import MetastorePolicy
 from filesink.metastore.partition_commit import PartitionCommit
 from filesink.metastore.tables.formats import HIVE_FORMATS
-from filesink.operations.at_path import Announcing, operations_at
+from filesink.operations.at_path import operations_at
+from filesink.operations.path_tiers import Announcing
 from filesink.storage.faulty import Fault, Moment
 from tests.operations.broken_paths import Killed, whole
 from tests.sink_directory.written import Written, records

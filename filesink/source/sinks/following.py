@@ -9,6 +9,7 @@ Rules:
    small files that wait were seen by nobody before.
 2. What offline compaction makes of files that were visible is no new row.
 3. An overwrite takes rows away, which a stream cannot: it is an error, or its rows are taken for new ones.
+   So does a rollback, whose rows are never new. What retention or erasure takes away was read for good.
 4. An adoption numbers files anew that may have been read: it is an error. So is what is not remembered, and a
    path that was removed and written anew.
 5. Spark keeps no initial offset. If its first batch is repeated after a restart, it asks for another one, and
@@ -35,7 +36,9 @@ from filesink.source.sinks.snapshots import SinkRoot
 from filesink.source.streams import FileStream, Limit, Offset
 
 _OVERWRITES: Final = {"overwrite", "overwrite_partitions"}
-_NO_ROWS: Final = {"offline-compaction", "taken-back"}  # whose rows were visible before, or are not
+_ROLLBACK: Final = "rollback"
+#: Whose rows were visible before, or are not.
+_NO_ROWS: Final = {"offline-compaction", "taken-back", "retain", "erase", _ROLLBACK}
 _ADOPTED: Final = "adopted"
 _ID: Final = 8  # characters of an inventory's id in an offset
 _AT_A_TIME: Final = 1_000  # epochs whose files are in memory together
@@ -268,15 +271,16 @@ class FollowedSink(FileStream):
                 "which of it this query has read: begin again with a new checkpoint",
                 code="ADOPTED",
             )
-        if epoch.kind in _NO_ROWS:
-            return False
-        if epoch.mode in _OVERWRITES and epoch.removed and self._on_overwrite is OnOverwrite.FAIL:
+        takes_back = epoch.mode in _OVERWRITES or epoch.kind == _ROLLBACK
+        if takes_back and epoch.removed and self._on_overwrite is OnOverwrite.FAIL:
             raise SourceError(
                 f"version {epoch.version} of '{self._root.root}' has replaced {epoch.removed:,} files, and "
                 "a stream cannot take back what it has read of them. Begin again with a new checkpoint, or "
                 "take its rows for new ones: on_overwrite('new_rows'), or option 'onOverwrite'",
                 code="OVERWRITTEN",
             )
+        if epoch.kind in _NO_ROWS:
+            return False
         self._check_columns(epoch)
         return True
 

@@ -1,0 +1,111 @@
+"""Where rows may still be that were erased from the live files: beside them, hidden, or not yet published."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from filesink.errors import StateError
+from filesink.ledger.ledger import Ledger
+from filesink.ledger.sweep import hidden_of, walk
+from filesink.naming import DEAD_LETTERS, is_data, join, parse_part
+from filesink.operations.erasing.parquet_files import SUFFIX, ParquetFiles
+from filesink.operations.replacing.epochs import Seen
+from filesink.parts.committables import HeldFileCodec
+from filesink.parts.recorded_paths import check_record
+from filesink.sink_directory.live_files import LiveFile
+from filesink.sink_directory.sink_states import chain_ids
+from filesink.storage.api import Entry, Kind, Store
+
+#: What is not clean, and what to do about it.
+ADVICE: Final[Mapping[str, str]] = {
+    "live": "it became visible meanwhile, or its epoch is not complete: recover, then erase again",
+    "held": "it waits for a later epoch: finish the sink, or wait until it is visible, then erase again",
+    "hidden": "a driver is writing it, or has died: stop the writers and sweep, then erase again",
+    "replaced": "it stays for readers of old versions, or could not be removed: wait, or see the log",
+    "stranger": "it is no file of a sink: remove it, or its rows, by hand, then erase again",
+    "dead letter": "records that could not be written: remove it by hand, then erase again",
+    "statistics": "the inventory has values of its columns, until its history expires",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Left:
+    """Something that is not clean yet.
+
+    Attributes:
+        kind: one of ``ADVICE``.
+        path: relative to the base path.
+        rows: how many the condition names; ``None`` if nobody knows.
+    """
+
+    kind: str
+    path: str
+    rows: int | None
+
+    @property
+    def advice(self) -> str:
+        """What to do about it."""
+        return ADVICE[self.kind]
+
+
+def left_beside(seen: Seen, files: ParquetFiles) -> Iterator[Left]:
+    """Each file with such rows that is not live: hidden, held, replaced, a dead letter or a stranger's."""
+    live = {file.path for file in seen.snapshot.files}
+    held = _held(seen.store)
+    for directory, entries in walk(seen.store):
+        for entry in entries:
+            path = join(directory, entry.name)
+            kind = "" if path in live else _kind(directory, entry, held)
+            if kind:
+                yield from _judged(kind, path, directory, files)
+
+
+def left_live(live: Sequence[LiveFile], files: ParquetFiles) -> Iterator[Left]:
+    """Live files that still have such rows. This is the proof: they are read again."""
+    for file in live:
+        yield from _judged("live", file.path, file.bucket, files)
+
+
+def left_in_inventory(erased: Sequence[LiveFile]) -> Iterator[Left]:
+    """What the inventory goes on saying of columns of files that are gone."""
+    for file in erased:
+        if file.statistics:
+            yield Left(kind="statistics", path=file.path, rows=None)
+
+
+def _judged(kind: str, path: str, directory: str, files: ParquetFiles) -> Iterator[Left]:
+    rows: int | None
+    try:
+        rows = files.matching(path, directory)
+    except FileNotFoundError:
+        return  # removed meanwhile
+    except StateError:
+        rows = None
+    if rows != 0:
+        yield Left(kind=kind, path=path, rows=rows)
+
+
+def _kind(directory: str, entry: Entry, held: set[str]) -> str:
+    """What a file is that is not live; ``""`` for what has no records."""
+    if entry.kind is not Kind.FILE:
+        return ""
+    if join(directory, entry.name) in held:
+        return "held"
+    if hidden_of(directory, entry) is not None:
+        return "hidden"
+    if not is_data(directory) or directory.startswith(DEAD_LETTERS):
+        return "dead letter" if entry.name.endswith(SUFFIX) else ""
+    if parse_part(entry.name) is not None:
+        return "replaced"
+    return "stranger" if entry.name.endswith(SUFFIX) and entry.name[0] not in "._" else ""
+
+
+def _held(store: Store) -> set[str]:
+    found: set[str] = set()
+    for sink_id in chain_ids(store):
+        head = Ledger(store, sink_id, check=check_record).history.newest()
+        states = () if head is None else head.record.states.values()
+        found |= {file.staged.path for section in states for file in section.decode(HeldFileCodec())}
+    return found

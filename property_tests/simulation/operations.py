@@ -1,0 +1,82 @@
+"""What the observer asks of retention and rollback (I21).
+
+Retention drops no more than what is beyond its limit. A rollback removes what became visible since the
+version, and what it makes is a copy of what it removes. Both name only files whose epochs are complete for
+good.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from filesink.operations.replacing.retain import Retain
+from filesink.operations.replacing.rollback import Rollback
+from property_tests.simulation.reading import Record
+from property_tests.simulation.workload import rows_in_segment
+
+if TYPE_CHECKING:
+    from property_tests.simulation.observer import Observer
+    from property_tests.simulation.world import Process
+
+CAUSE = "operation"
+
+
+class Operations:
+    """Belongs to one observer. Knows what each process of an operator is at, and its records."""
+
+    def __init__(self, observer: Observer) -> None:
+        self._observer = observer
+        self._begun: dict[Process, Retain | Rollback] = {}
+        self._named: set[str] = set()  # files of records that copy some
+
+    def begin(self, process: Process, operation: Retain | Rollback) -> None:
+        """A process begins."""
+        self._begun[process] = operation
+
+    def may_double(self, one: str, other: str) -> bool:
+        """Whether one of two files is a copy, and the other goes."""
+        return bool({one, other} & self._named)
+
+    def decided(self, process: Process, record: Record) -> None:
+        """Check what a record names."""
+        observer, left = self._observer, self._observer.replacements.left
+        for name in record.replaced - left:
+            if name not in observer.visible:
+                self._fail(f"I21: slot {record.slot} drops {name}, which no reader sees")
+            elif not observer.replacements.is_settled(name):
+                self._fail(f"I21: slot {record.slot} drops {name}, whose epoch is not complete for good")
+        match self._begun[process]:
+            case Retain(retention=retention):
+                self._check_retained(record, retention.keep or 0)
+            case Rollback(version=version):
+                self._check_rolled_back(record, version)
+
+    def _check_retained(self, record: Record, keep: int) -> None:
+        if record.pending:
+            self._fail(f"I21: slot {record.slot} keeps less, and makes {min(record.pending)}")
+        files = [name for name in self._observer.decided if name in self._observer.visible]
+        data = {name for name in files if not name.startswith("_")} - self._observer.replacements.left
+        kept = data - record.replaced
+        if len(kept) < min(keep, len(data)):
+            self._fail(
+                f"I21: slot {record.slot} keeps {len(kept)} files of {len(data)}, and should keep {keep}"
+            )
+
+    def _check_rolled_back(self, record: Record, version: int) -> None:
+        observer = self._observer
+        rows: set[str] = set()
+        for name in record.replaced & observer.visible.keys():
+            rows.update(observer.visible[name].rows)
+            nonce = observer.decided[name][1].nonce if name in observer.decided else ""
+            is_older = observer.inventory.versions.get(nonce, version) <= version
+            if is_older and not record.pending and name not in observer.replacements.ever_left:
+                self._fail(f"I21: slot {record.slot} removes {name}, which version {version} has")
+        for target, entry in record.pending.items():
+            copied = set(rows_in_segment(observer.staged_bytes(entry) or b""))
+            if not copied <= rows:
+                self._fail(f"I21: slot {record.slot} makes {target} of rows that it does not remove")
+        if record.pending:
+            self._named |= {*record.pending, *record.replaced}
+
+    def _fail(self, finding: str) -> None:
+        self._observer.world.fail(finding)
