@@ -17,6 +17,20 @@ from filesink.packages import refuse_shadows
 
 refuse_shadows("formats", "compaction")
 
+from filesink.api.events import (
+    Changes,
+    EpochBegan,
+    EpochComplete,
+    EpochDecided,
+    EpochFailed,
+    EpochVisible,
+    FinishedFile,
+    HiddenFilesSwept,
+    Listener,
+    PartsMerged,
+    PartsRolled,
+    SinkEvent,
+)
 from filesink.buckets.assigner import BucketAssigner
 from filesink.data_source.register import register
 from filesink.errors import (
@@ -54,7 +68,7 @@ from filesink.errors import (
     TaskCancelledError,
     VersionError,
 )
-from filesink.file_sink.report import EpochReport, FinishedFile, RecoveryReport, SweepPlan, TableReport
+from filesink.file_sink.report import EpochReport, RecoveryReport, SweepPlan, TableReport
 from filesink.file_source import FileSource, FileSourceBuilder, StreamFormat
 from filesink.metastore.api import Metastore, TableKind
 from filesink.metastore.glue.metastore import GlueCatalog
@@ -132,6 +146,7 @@ __all__ = [
     "BucketError",
     "BulkWriter",
     "BulkWriterFactory",
+    "Changes",
     "CheckpointMismatchError",
     "CheckpointRollingPolicy",
     "CleanupError",
@@ -153,7 +168,12 @@ __all__ = [
     "Encoder",
     "EncoderError",
     "Epoch",
+    "EpochBegan",
+    "EpochComplete",
+    "EpochDecided",
+    "EpochFailed",
     "EpochReport",
+    "EpochVisible",
     "ExcelWriterFactory",
     "FileEnumerator",
     "FileEnumeratorProvider",
@@ -170,6 +190,7 @@ __all__ = [
     "FsckReport",
     "GlueCatalog",
     "HeldPart",
+    "HiddenFilesSwept",
     "HiveMetastore",
     "HttpAnswer",
     "HttpService",
@@ -182,6 +203,7 @@ __all__ = [
     "LedgerSink",
     "LetterError",
     "LimitError",
+    "Listener",
     "ListenerPolicy",
     "LiveFile",
     "Metastore",
@@ -198,6 +220,8 @@ __all__ = [
     "PartFileInfo",
     "PartitionCommit",
     "PartitionPolicy",
+    "PartsMerged",
+    "PartsRolled",
     "PathStatus",
     "PostgresServer",
     "PostgresSink",
@@ -217,6 +241,7 @@ __all__ = [
     "SequenceFileWriterFactory",
     "ShadowedError",
     "SinkDirectory",
+    "SinkEvent",
     "SinkReport",
     "SinkState",
     "SizeSplitAssigner",

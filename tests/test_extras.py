@@ -23,6 +23,7 @@ IN_ALL = (
     "http",
     "kafka",
     "postgres",
+    "prometheus",
     "s3",
     "snappy",
 )

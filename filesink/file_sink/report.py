@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from html import escape
 
+from filesink.api.events import Changes, FinishedFile
 from filesink.buckets.table_paths import TablePath
 from filesink.commit.outcome import Outcome
 from filesink.ledger.record import MicroBatch
@@ -17,16 +18,6 @@ from formats.sizes import size_text
 
 _SHOWN = 20  # files in a notebook's table
 _FIELDS = frozenset({OPEN_ROWS, WAITING_ROWS})  # no counters: those of two epochs do not add up
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FinishedFile:
-    """A file that has become visible. ``path`` is relative to the base path; ``bytes`` is its size."""
-
-    path: str
-    bucket: str
-    rows: int
-    bytes: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -176,18 +167,26 @@ class SweepPlan:
         return f"<SweepPlan {len(self.files)} hidden files, {size_text(self.bytes)}>"
 
 
+def changes_of(committables: Sequence[Committable]) -> Changes:
+    """What readers see of ``committables``, whether or not what they replace could be removed yet."""
+    return Changes(
+        files=tuple(
+            FinishedFile(path=file.target, bucket=file.bucket, rows=file.rows, bytes=file.size)
+            for file in committables
+            if isinstance(file, PendingFile)
+        ),
+        removed=tuple(file.path for file in committables if isinstance(file, ReplacedFile)),
+    )
+
+
 def report_of(outcome: Outcome[Committable], *, tables: TablePath | None = None) -> EpochReport:
     """A user's view of an epoch's outcome; ``tables`` is where each of many tables lies."""
-    files = [
-        FinishedFile(path=file.target, bucket=file.bucket, rows=file.rows, bytes=file.size)
-        for file in outcome.committables
-        if isinstance(file, PendingFile)
-    ]
+    files = changes_of(outcome.committables).files
     return EpochReport(
         epoch=outcome.slot,
         rows=outcome.rows,
         bytes=sum(file.bytes for file in files),
-        files=tuple(files),
+        files=files,
         tables={} if tables is None else _by_table(files, tables),
         batch_id=outcome.cause.batch_id if isinstance(outcome.cause, MicroBatch) else None,
         already_committed=outcome.replayed,
