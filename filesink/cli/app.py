@@ -12,6 +12,8 @@ from filesink.cli.commands.files import du, files, ls
 from filesink.cli.commands.fsck import fsck
 from filesink.cli.commands.publish import publish
 from filesink.cli.commands.repair import repair
+from filesink.cli.commands.report import report
+from filesink.cli.commands.serve import serve
 from filesink.cli.commands.status import status
 from filesink.cli.commands.versions import diff, schema
 
@@ -32,6 +34,8 @@ for function, name in (
     (show, "show"),
     (diff, "diff"),
     (fsck, "fsck"),
+    (report, "report"),
+    (serve, "serve"),
     (repair, "repair"),
     (recover, "recover"),
     (finish, "finish"),
