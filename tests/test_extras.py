@@ -22,6 +22,7 @@ IN_ALL = (
     "hive",
     "http",
     "kafka",
+    "opentelemetry",
     "postgres",
     "prometheus",
     "s3",
