@@ -46,7 +46,8 @@ class SinkEvent:
     """What all events have.
 
     Attributes:
-        run: a UUID for each attempt to carry an epoch out; all events of the attempt have the same.
+        run: a UUID for each attempt to carry an epoch out; all events of the attempt have the same. One that
+            finds that another driver has written the very same input ends without an event.
         destination: the base path of the sink, as it was given.
         sink: id of the chain of epochs, see ``SinkState.id``.
         epoch: its slot in that chain; ``None`` of a batch write until it is decided.
@@ -96,7 +97,7 @@ class PartsMerged(SinkEvent):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EpochDecided(SinkEvent):
-    """The epoch will be published, whatever crashes.
+    """The epoch will be published, whatever crashes; unless another write has its ``txn_id``.
 
     Attributes:
         rows: records that came in.
