@@ -20,6 +20,7 @@ from filesink.ledger.identity import OnNewQuery, check_uid
 from filesink.metastore.partition_commit import PartitionCommit
 from filesink.naming import OutputFileConfig
 from filesink.parts.bucket import Closed
+from filesink.parts.committables import LONGEST_GRACE_MS
 from filesink.parts.dead_letters import DeadLetters
 from filesink.parts.file_format import BulkFormat, FileFormat, RowFormat, check_suffix
 from filesink.parts.plan import Plan
@@ -52,6 +53,7 @@ class SinkBuilder:
     partition_commit: PartitionCommit | None = None
     other_layout: OnOtherLayout = OnOtherLayout.REFUSE
     history_ms: int = HISTORY_MS
+    reader_grace_ms: int = 0
     listeners: tuple[Listener, ...] = ()
     in_order: Callable[[], Callable[[DataFrame], DataFrame]] = lambda: lambda df: df
 
@@ -124,6 +126,28 @@ class SinkBuilder:
         inventory, and the driver that folds it applies its own retention.
         """
         return replace(self, history_ms=parse_duration_ms(retention, name="history_retention"))
+
+    def with_reader_grace(self, grace: Duration) -> Self:
+        """Keep what an overwrite replaces for so long, for readers who hold a snapshot; 0 by default.
+
+        Meant are batch writes that overwrite all or some partitions, and those that replace an earlier
+        write of their ``txn_id``. ``filesink.open(path).snapshot(…)``, ``FileSource`` and Spark's
+        ``versionAsOf`` can read the version before for that long, after the new one is complete. Whoever
+        lists directories, as ``spark.read.parquet(path)`` and Hive do, sees old and new rows meanwhile.
+
+        The next write of any kind to the path removes what is due, by the clock of its driver, and so do
+        ``sweep()`` and ``recover()``. ``int`` is milliseconds.
+
+        Raises:
+            ConfigError: ``BAD_VALUE``; not a duration, or longer than a thousand years.
+        """
+        parsed = parse_duration_ms(grace, name="reader_grace", least=0)
+        if parsed > LONGEST_GRACE_MS:
+            raise ConfigError(
+                f"reader_grace must not be longer than a thousand years, got {repr(grace)[:80]}",
+                code="BAD_VALUE",
+            )
+        return replace(self, reader_grace_ms=parsed)
 
     def with_storage_options(self, **options: Any) -> Self:
         """Give options to the store, like fsspec's ``storage_options``; they are never written anywhere.
@@ -205,6 +229,7 @@ class SinkBuilder:
             compaction=self.compaction,
             on_other_layout=self.other_layout,
             history_ms=self.history_ms,
+            reader_grace_ms=self.reader_grace_ms,
         )
 
     def _plan(self) -> Plan:

@@ -253,7 +253,8 @@ class BuiltSink:
     def sweep(self, older_than: Duration = "7 days") -> SweepPlan:
         """Remove hidden files that nothing can refer to any more; returns what was removed.
 
-        Every start does so for its own sink. This method looks at all sinks below the base path.
+        Every start does so for its own sink. This method looks at all sinks below the base path. It also
+        removes what overwrites have replaced and is still there, unless ``with_reader_grace`` keeps it.
 
         Raises:
             ConfigError: as ``plan_sweep``.

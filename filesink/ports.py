@@ -101,8 +101,8 @@ class Audience(Protocol):
         """What events call the sink."""
         ...
 
-    def changes(self, committables: Sequence[Any], /) -> Any:
-        """What readers see of ``committables``."""
+    def changes(self, committables: Sequence[Any], stay: Sequence[Any], /) -> Any:
+        """What readers see of ``committables``, of which ``stay`` is for later epochs."""
         ...
 
     def tell(self, event: Any) -> None:

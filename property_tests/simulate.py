@@ -19,6 +19,7 @@ from dataclasses import dataclass, field, replace
 from random import Random
 
 from property_tests.simulation.faults import APPLICABLE, CRASHES, Mode
+from property_tests.simulation.graces import draw_grace
 from property_tests.simulation.history import History, Result, Scenario
 from property_tests.simulation.machine import Trouble
 from property_tests.simulation.neighbours import draw_neighbour
@@ -55,6 +56,7 @@ def scenario_of(seed: int) -> Scenario:
         plan=Chance(random, spacing=random.choice((20, 80, 200)), faults=random.choice((0, 1, 2, 3, 5, 8))),
         pace=random.choice((0, 0, 2, 10, 50)),
         neighbour=draw_neighbour(seed),
+        grace_ms=draw_grace(seed),
     )
     scenario = with_overwrites(scenario, Random(f"overwrites {seed}"))
     scenario = with_tidying(scenario, Random(f"tidying {seed}"))

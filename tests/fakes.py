@@ -184,6 +184,7 @@ class World:
     partition_commit: PartitionCommit | None = None
     on_other_layout: OnOtherLayout = OnOtherLayout.REFUSE
     emptied: Collection[str] = ()
+    reader_grace_ms: int = 0
     audience: Audience | None = None
 
     def __post_init__(self) -> None:
@@ -209,6 +210,7 @@ class World:
             compaction=self.compaction,
             on_other_layout=self.on_other_layout,
             emptied=self.emptied,
+            reader_grace_ms=self.reader_grace_ms,
         )
 
     def ledger(self, sink_id: str | None = None) -> Ledger:

@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import Any
 
 from compaction.offline.groups import FinishedFile, Group
-from compaction.offline.superseded import check_bucket, outstanding, written
+from compaction.offline.superseded import check_bucket, outstanding, overwritten, written
 from compaction.offline.swap import CompactionPlan, Swap
 from filesink.api import PreCommitStage
 from filesink.buckets.assigner import BucketAssigner
@@ -157,6 +157,8 @@ class FinishedTiers(FileTiers):
         check_removal(store, "compaction of finished files")
         loop = EpochLoop(self, self.open_ledger(EXCLUSIVE), ports=ports, options=EpochOptions())
         outcome = loop.compact()
+        if outcome is None:  # nothing to merge; what overwrites have left is to go all the same
+            self.create_remover()(ports.clock.now_ms())
         if self.refused:
             first, *more = self.refused
             also = f", except {len(more)} more group(s) of files that cannot be" if more else ""
@@ -191,6 +193,8 @@ def _plan(store: Store, bucket: str | None, target_size: int, now_ms: int) -> Co
     complete = complete_files(store)
     merged = outstanding(store)
     paths = {file.path for file in merged}
+    # Overwritten since, so versions may need them longer; epochs after that one remove them.
+    kept = {file.path for file in overwritten(store) if not file.is_due(now_ms)}
     groups: dict[tuple[str, str, str], list[FinishedFile]] = {}
     for directory, file, name in found:
         if file.size < target_size and file.path not in paths and complete.has(name_of(file.path), name):
@@ -202,8 +206,8 @@ def _plan(store: Store, bucket: str | None, target_size: int, now_ms: int) -> Co
     )
     return CompactionPlan(
         groups=tuple(group for group in packed if len(group.files) >= _FEWEST),
-        expired=tuple(file for file in merged if file.until_ms <= now_ms),
-        waiting=tuple(file for file in merged if file.until_ms > now_ms),
+        expired=tuple(file for file in merged if file.until_ms <= now_ms and file.path not in kept),
+        waiting=tuple(file for file in merged if file.until_ms > now_ms or file.path in kept),
     )
 
 

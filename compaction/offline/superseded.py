@@ -23,6 +23,7 @@ from typing import Any
 
 from filesink.arguments import has_no_bytes
 from filesink.errors import ConfigError
+from filesink.inventory.chains import left_files
 from filesink.ledger.directory import COMPACTION, ledger_ids
 from filesink.ledger.identity import EXCLUSIVE
 from filesink.ledger.ledger import Ledger
@@ -30,7 +31,7 @@ from filesink.ledger.nearby import nothing_at
 from filesink.ledger.record import EpochRecord, OfflineCompaction
 from filesink.ledger.sweep import visible
 from filesink.naming import LEDGER_ROOT, join, parent
-from filesink.parts.committables import CommittableCodec, SupersededFile
+from filesink.parts.committables import CommittableCodec, ReplacedFile, SupersededFile
 from filesink.parts.recorded_paths import check_record
 from filesink.spark.input.s3a import of_active_session
 from filesink.storage.address import StoreAddress
@@ -115,10 +116,17 @@ def written(address: StoreAddress, bucket: object) -> Store:
 def current(store: Store, bucket: str | None) -> list[str]:
     """Paths of the visible files that are not superseded by another visible one, in order."""
     earlier = superseded(store)  # of these, the last ones may be removed while files are listed
+    replaced = {file.path for file in overwritten(store)}
     seen = visible(store, None if bucket is None else [bucket.removesuffix("/")])
     there = {path for path, entry in seen if entry.kind is Kind.FILE}
     dropped = {file.path for file in (*earlier, *superseded(store)) if file.by in there}
-    return sorted(there - dropped)
+    replaced |= {file.path for file in overwritten(store)}
+    return sorted(there - dropped - replaced)
+
+
+def overwritten(store: Store) -> list[ReplacedFile]:
+    """What complete overwrites have replaced and left, as for readers who hold a snapshot; there or not."""
+    return left_files(Ledger(store, EXCLUSIVE, check=check_record))
 
 
 def superseded(store: Store) -> list[SupersededFile]:

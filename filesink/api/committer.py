@@ -38,6 +38,23 @@ class SinkCommitter(ABC, Generic[CommittableT]):
         del committable
         return False
 
+    def is_due(self, committable: CommittableT, now_ms: int) -> bool:
+        """Whether ``committable`` is to be carried out by now, in milliseconds since 1970 UTC.
+
+        Asked before ``commit``, which does not get the others: they are for later epochs, and their
+        waiting is no failure.
+        """
+        del committable, now_ms
+        return True
+
+    def dated(self, committable: CommittableT, now_ms: int) -> CommittableT:
+        """``committable`` as later epochs get it, if it is not due: its time begins now, unless it has.
+
+        Called when the epoch that was the first to name it is visible, announced and noted.
+        """
+        del now_ms
+        return committable
+
     def restore(self) -> None:
         """Forget everything seen so far: another driver has decided what ``commit`` gets next."""
 

@@ -47,6 +47,7 @@ class EpochContext:
         mode: the save mode of a batch write; all other epochs append.
         replaces: see ``EpochRecord``.
         supersedes: committables of an earlier write, which this one replaces.
+        left: committables of earlier epochs that are still to be carried out; the record gets them as well.
         schema: columns of the input; ``None`` for an epoch without input.
         is_wanted: whether anybody still waits for this epoch. A stage that waits asks it about once a
             second, and raises ``TaskCancelledError`` if not: a query that was stopped waits for it.
@@ -65,6 +66,7 @@ class EpochContext:
     mode: SaveMode = SaveMode.APPEND
     replaces: Mapping[str, int] = field(default_factory=dict)
     supersedes: Sequence[Any] = ()
+    left: Sequence[Any] = ()
     schema: pa.Schema | None = None
     is_wanted: Callable[[], bool] = always
 

@@ -35,7 +35,10 @@ class FinishedFile:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Changes:
-    """What readers see of an epoch: ``files`` that came, and paths of those that are ``removed``."""
+    """What readers see of an epoch: ``files`` that came, and paths of those that were ``removed`` in it.
+
+    A file that is replaced and kept for a while, for readers, is removed in a later epoch.
+    """
 
     files: Sequence[FinishedFile] = ()
     removed: Sequence[str] = ()
@@ -185,14 +188,14 @@ class Listeners:
     Args:
         destination: what events are to call the sink.
         listeners: told in this order.
-        changes: what readers see of committables.
+        changes: what readers see of committables, the second ones of which are not carried out yet.
     """
 
     def __init__(
         self,
         destination: str,
         listeners: Sequence[Listener],
-        changes: Callable[[Sequence[Any]], Changes] = lambda _: Changes(),
+        changes: Callable[[Sequence[Any], Sequence[Any]], Changes] = lambda _committables, _stay: Changes(),
     ) -> None:
         self.destination = destination
         self.changes = changes

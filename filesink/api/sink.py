@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Generic, TypeVar
 
@@ -85,6 +85,14 @@ class Sink(ABC, Generic[StateT, CommittableT, AggregatedT]):
         """Where epochs are noted for others to read, if anywhere; made once per driver."""
         del ports
         return None
+
+    def create_remover(self) -> Callable[[int], None]:
+        """What removes that for which earlier epochs have left others time; made once per driver.
+
+        Called with the driver's time, in milliseconds since 1970 UTC, after each epoch that is complete.
+        Must not raise ``FilesinkError``. By default it does nothing.
+        """
+        return lambda _now_ms: None
 
     @abstractmethod
     def open_ledger(self, sink_id: str) -> Ledger:

@@ -19,7 +19,7 @@ from filesink.commit.recorded_schema import replaced_chains
 from filesink.commit.replay import EpochOptions, History, OnGap, find_decided
 from filesink.errors import FilesinkError, StorageError
 from filesink.ledger.head import Head, next_slot
-from filesink.ledger.identity import check_return, check_tag
+from filesink.ledger.identity import EXCLUSIVE, check_return, check_tag
 from filesink.ledger.ledger import Ledger
 from filesink.ledger.record import EMPTY, BatchWrite, Cause, EpochRecord, MicroBatch, Section
 from filesink.ledger.transactions import decided_by_earlier_release, other_mode
@@ -34,6 +34,8 @@ C = TypeVar("C")
 A = TypeVar("A")
 
 log = logging.getLogger("filesink")
+
+_LOOK_EVERY = 50  # epochs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,12 +71,13 @@ class Chain(Generic[S, C, A]):
         self.ledger = ledger
         self.telling = Telling(ledger.sink_id, ports)
         self.publisher = Publisher(sink, ledger, ports, visible=self.telling.visible)
+        self._remove_due = sink.create_remover()
         self._sink = sink
         self._ports = ports
         self._runner = NotedRunner(ports.runner)  # of the epoch at work
         self._options = options
         self._head: Head | None = None
-        self._fresh = options.history is History.NONE
+        self._fresh = self._is_of_a_run = options.history is History.NONE
         self._clean = False
         self._stuck: frozenset[int] = frozenset()  # slots of an open chain, half done when the epoch began
         self._known_run: str | None = None  # was not refused when it began
@@ -119,7 +122,7 @@ class Chain(Generic[S, C, A]):
             published = self.publisher.publish(record, Decider.EARLIER_DRIVER)
             if published is None:
                 return None
-            self.telling.complete(record, published)
+            self.telling.complete(record, published, stay=(*self.publisher.failed, *self.publisher.kept))
         return later_outcome(record, published)
 
     def _see_through(self, decided: EpochRecord) -> None:
@@ -181,6 +184,7 @@ class Chain(Generic[S, C, A]):
             mode=cause.mode if isinstance(cause, BatchWrite) else SaveMode.APPEND,
             replaces=replaced_chains(cause, self.ledger),
             supersedes=self._superseded_by(cause),
+            left=self.left_by(head),
         )
 
     def _superseded_by(self, cause: Cause) -> Sequence[C]:
@@ -194,20 +198,25 @@ class Chain(Generic[S, C, A]):
         """Note that the epoch that began had nothing to do. Does not touch the store."""
         self._head = head
 
-    def advances_to(self, record: EpochRecord) -> Head:
-        """Note that the epoch of ``record`` is complete; return the new head. Does not touch the store."""
+    def advances_to(self, record: EpochRecord) -> None:
+        """Note that the epoch of ``record`` is complete. Does not touch the store."""
         head = Head(record=record, complete=True, left=self.publisher.left)
         self._head = None if self.ledger.is_open else head
-        return head
 
     def left_by(self, head: Head | None) -> list[C]:
-        """What the epoch of ``head`` could not remove; the next epoch tries again."""
+        """What the epoch of ``head`` has left to be removed; the next epoch sees to it."""
         return head.left.decode(self._sink.committable_codec) if head is not None and head.left.data else []
+
+    def failed_before(self, head: Head | None) -> list[C]:
+        """What the epoch of ``head`` has tried to remove in vain."""
+        decided_ms = 0 if head is None else head.record.decided_ms
+        return [one for one in self.left_by(head) if self.publisher.is_due(one, decided_ms)]
 
     def tidy_up(self, record: EpochRecord, committables: Sequence[C], losers: Losers) -> None:
         """Housekeeping of a complete epoch. A failure costs nothing but space, and is tried again."""
         if self._runner.used:
             losers = Losers.POSSIBLE
+        self._see_to_others(record)
         try:
             self.ledger.folding.fold(newest=record.slot, keep=self._options.keep_batches)
             if record.files_of != record.sink_id:  # nobody else has left files with this tag
@@ -225,6 +234,14 @@ class Chain(Generic[S, C, A]):
         except StorageError as error:
             self._clean = False
             log.warning("sink %s: sweeping failed, the next epoch tries again: %s", record.sink_id, error)
+
+    def _see_to_others(self, record: EpochRecord) -> None:
+        """Remove what writes of another chain have left others time for; epochs of that chain do it anyway.
+
+        A driver that is made anew for each epoch of a run remembers no time, and looks now and then.
+        """
+        if self.ledger.sink_id != EXCLUSIVE and not (self._is_of_a_run and record.slot % _LOOK_EVERY):
+            self._remove_due(self._ports.clock.now_ms())
 
     def _unstick(self) -> None:
         """Complete what was half done before and still is. Its driver is dead, or slow: that does no harm."""

@@ -8,7 +8,8 @@
 Rules:
 1. Any driver may continue where another one stopped, or is still at work. Each step looks whether it is done
    already, no final name is ever replaced, and a repeated call does nothing the second time.
-2. Nothing is removed before everything that replaces it is visible and durable.
+2. Nothing is removed before everything that replaces it is visible and durable. What has a grace is not
+   removed by the epoch that replaces it at all, but by a later one, or by ``file_sink.left_files``.
 3. If bytes are gone, nothing more of the epoch is published, so that the user can still choose. A driver that
    has completed the epoch before skips this check: ``stages.verify`` has just looked at all new files.
 """
@@ -17,11 +18,22 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
+from dataclasses import replace
+from typing import assert_never
 
 from filesink.api import SinkCommitter
-from filesink.errors import StorageError
+from filesink.errors import InternalError, StorageError
 from filesink.naming import parent
-from filesink.parts.committables import Committable, PendingFile, ReplacedFile, by_kind
+from filesink.parts.committables import (
+    Committable,
+    DiscardFile,
+    HeldFile,
+    PendingFile,
+    ReplacedFile,
+    SupersededFile,
+    UndoneFile,
+    Watermark,
+)
 from filesink.parts.lost import refuse_lost
 from filesink.parts.one_by_one import OneByOne
 from filesink.parts.part_file import Event, State, advance
@@ -76,6 +88,16 @@ class FileCommitter(SinkCommitter[Committable]):
         """Whether it is a replaced file: readers see its rows beside the new ones until it is gone."""
         return isinstance(committable, ReplacedFile)
 
+    def is_due(self, committable: Committable, now_ms: int) -> bool:
+        """Whether it is no replaced file that readers of a snapshot still have time for."""
+        return not isinstance(committable, ReplacedFile) or committable.is_due(now_ms)
+
+    def dated(self, committable: Committable, now_ms: int) -> Committable:
+        """See ``SinkCommitter.dated``; the clock of the driver counts."""
+        if not isinstance(committable, ReplacedFile) or not committable.grace_ms or committable.since_ms:
+            return committable
+        return replace(committable, since_ms=max(1, now_ms))  # 0: not begun
+
     def restore(self) -> None:
         """See ``SinkCommitter.restore``: no stage of this driver has verified those files."""
         self._seen_through = False
@@ -121,3 +143,30 @@ class FileCommitter(SinkCommitter[Committable]):
                 file.path,
             )
         return True
+
+
+def by_kind(
+    committables: Sequence[Committable],
+) -> tuple[list[PendingFile], list[UndoneFile], list[DiscardFile], list[ReplacedFile]]:
+    """The committables for which a committer has something to do, by their kinds."""
+    pending: list[PendingFile] = []
+    undone: list[UndoneFile] = []
+    discards: list[DiscardFile] = []
+    replaced: list[ReplacedFile] = []
+    for committable in committables:
+        match committable:
+            case PendingFile():
+                pending.append(committable)
+            case UndoneFile():
+                undone.append(committable)
+            case DiscardFile():
+                discards.append(committable)
+            case ReplacedFile():
+                replaced.append(committable)
+            case SupersededFile() | Watermark():
+                pass
+            case HeldFile():
+                raise InternalError("a held file cannot be committed; please report this", code="HELD")
+            case _:
+                assert_never(committable)
+    return pending, undone, discards, replaced

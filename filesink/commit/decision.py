@@ -142,12 +142,11 @@ class Decision(Generic[S, C, A]):
 
         ``carried`` is what earlier epochs could not remove: the next epoch, whichever it is, has to.
         """
-        prepared = self._beside(epoch, record, taken, carried)
         publisher = self._chain.publisher
         waiting = publisher.waiting(head.record.waiting)
-        announcement, later = publisher.combine(
-            replace(epoch, waiting=waiting), prepared, head.record.waiting
-        )
+        following = replace(epoch, waiting=waiting, left=self._chain.left_by(head))
+        prepared = self._beside(following, record, taken, carried)
+        announcement, later = publisher.combine(following, prepared, head.record.waiting)
         return replace(
             record,
             slot=next_slot(head),
@@ -162,9 +161,11 @@ class Decision(Generic[S, C, A]):
     ) -> Prepared[S, C]:
         """What ``record`` commits, after the stages have adapted it to what ``taken`` has committed."""
         codec = self._sink.committable_codec
-        # What is carried along belongs to neither, so it is no conflict if both records have it.
+        # What is carried along belongs to neither, so it is no conflict if both records have it. It is told
+        # by its bytes: with a grace there may be thousands, and not every sink can hash its committables.
+        known = {codec.encode([one]) for one in carried}
         ours, *others = (
-            [one for one in found.committables.decode(codec) if one not in carried]
+            [one for one in found.committables.decode(codec) if not known or codec.encode([one]) not in known]
             for found in (record, *taken)
         )
         prepared: Prepared[S, C] = Prepared(ours, {})
@@ -173,7 +174,7 @@ class Decision(Generic[S, C, A]):
         return prepared
 
     def _committables(self, prepared: Prepared[S, C], head: Head | None) -> Section:
-        """The committables of an epoch that follows ``head``, and what ``head`` could not remove."""
+        """The committables of an epoch that follows ``head``, and what ``head`` has left to be removed."""
         codec = self._sink.committable_codec
         return Section.of(codec, [*prepared.committables, *self._chain.left_by(head)])
 

@@ -186,8 +186,9 @@ class EpochLoop(Generic[S, C, A]):
         committables = self._chain.publisher.publish(record, Decider.THIS_DRIVER)
         if committables is None:
             return None
-        left = self._chain.left_by(self._chain.advances_to(record))
-        self._chain.telling.complete(record, committables, metrics)
+        left, kept = self._chain.publisher.failed, self._chain.publisher.kept
+        self._chain.advances_to(record)
+        self._chain.telling.complete(record, committables, metrics=metrics, stay=(*left, *kept))
         self._chain.tidy_up(record, committables, gathered.losers)
-        before = self._chain.left_by(epoch.head)
-        return first_outcome(record, committables, metrics=metrics, left=left, left_before=before)
+        before = self._chain.failed_before(epoch.head)
+        return first_outcome(record, committables, metrics=metrics, left=left, left_before=before, kept=kept)

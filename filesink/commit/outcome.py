@@ -20,6 +20,7 @@ class Outcome(Generic[C]):
         decided_ms: the driver's clock when it was decided, milliseconds since 1970 UTC.
         left: committables that should have been removed and could not be yet; later epochs try again.
         newly_left: the part of ``left`` that no earlier epoch has left.
+        kept: committables that are not due yet; later epochs remove them.
     """
 
     slot: int
@@ -31,6 +32,7 @@ class Outcome(Generic[C]):
     decided_ms: int = 0
     left: Sequence[C] = ()
     newly_left: Sequence[C] = ()
+    kept: Sequence[C] = ()
 
 
 def first_outcome(
@@ -40,6 +42,7 @@ def first_outcome(
     metrics: Mapping[str, int],
     left: Sequence[C],
     left_before: Sequence[C],
+    kept: Sequence[C],
 ) -> Outcome[C]:
     """The outcome of an epoch that this driver has written, decided and published."""
     return Outcome(
@@ -51,6 +54,7 @@ def first_outcome(
         decided_ms=record.decided_ms,
         left=left,
         newly_left=[one for one in left if one not in left_before],
+        kept=kept,
     )
 
 

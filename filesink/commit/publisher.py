@@ -66,8 +66,11 @@ class Publisher(Generic[S, C, A]):
         self._clock = ports.clock
         self._visible = visible
         self._retries = retries
-        #: What the record published last could not remove, for the next epoch.
+        #: What of the record published last is left for the next epoch.
         self.left = EMPTY
+        #: The part of it that could not be removed, and the part that is not due yet.
+        self.failed: list[C] = []
+        self.kept: list[C] = []
         self._committer = sink.create_committer()
         self._aggregated = sink.create_aggregated_committer()
         self._inventory = sink.open_inventory(ports)
@@ -105,7 +108,7 @@ class Publisher(Generic[S, C, A]):
             CommitFailedError: retries were used up.
             FilesinkError: what a committer raised. In both cases the epoch stays decided.
         """
-        self.left = EMPTY
+        self.left, self.failed, self.kept = EMPTY, [], []
         committables = record.committables.decode(self._sink.committable_codec)
         if not is_valid(record, self._ledger):
             self.discard(committables, record.announcement)
@@ -119,39 +122,67 @@ class Publisher(Generic[S, C, A]):
             # Another driver may have done all of it, and what it published been replaced since.
             if not self._ledger.history.is_complete(record):
                 raise
+            self.left = self._ledger.history.left_before(record.slot + 1)
         return committables
 
     def _carry_out(self, record: EpochRecord, committables: list[C], decider: Decider) -> None:
+        due, later = self.due(committables)
         kept = self._until_done(
-            self._committer,
-            self._committer.commit,
-            committables,
-            record.slot,
-            may_wait=self._committer.may_wait,
+            self._committer, self._committer.commit, due, record.slot, may_wait=self._committer.may_wait
         )
         if kept:
             log.warning(
                 "sink %s: %d files that are replaced could not be removed; later epochs try again: %s",
                 record.sink_id, len(kept), self._committer.failure,
             )  # fmt: skip
-            self.left = Section.of(self._sink.committable_codec, kept)
         self._visible(record)
         self.announce(record, decider)
-        self.end(record, committables, left=self.left)
+        self.end(record, committables, failed=kept, later=later)
         self._end_of_what_it_takes_back(record)
 
-    def end(self, record: EpochRecord, committables: Sequence[C], *, left: Section) -> None:
+    def due(self, committables: Sequence[C]) -> tuple[list[C], list[C]]:
+        """Those that are to be carried out now, and those that are for later epochs."""
+        due: list[C] = []
+        later: list[C] = []
+        now_ms = self._clock.now_ms()
+        for one in committables:
+            (due if self._committer.is_due(one, now_ms) else later).append(one)
+        return due, later
+
+    def is_due(self, committable: C, now_ms: int) -> bool:
+        """See ``SinkCommitter.is_due``."""
+        return self._committer.is_due(committable, now_ms)
+
+    def end(
+        self,
+        record: EpochRecord,
+        committables: Sequence[C],
+        *,
+        failed: Sequence[C] = (),
+        later: Sequence[C] = (),
+    ) -> None:
         """The end of ``publish``, when everything of the epoch is visible and announced: note and complete.
 
         Args:
             record: of the epoch.
             committables: those that took effect; all but what was given up.
-            left: those that are still to be removed.
+            failed: those that are still to be removed, though they are due.
+            later: those that are not due.
         """
         remember(record, self._ledger)
         if self._inventory is not None:
             self._inventory.note(record, committables)
-        self._ledger.complete(record, left=left)
+        now_ms = self._clock.now_ms()  # until now a reader may have begun with the version before
+        self.failed, self.kept = list(failed), [self._committer.dated(one, now_ms) for one in later]
+        left = EMPTY
+        if self.failed or self.kept:
+            left = Section.of(self._sink.committable_codec, [*self.failed, *self.kept])
+        self._complete(record, left)
+
+    def _complete(self, record: EpochRecord, left: Section) -> None:
+        """Complete ``record``. If another driver was quicker, what it says is left is what is left."""
+        created = self._ledger.complete(record, left=left)
+        self.left = left if created or not left.data else self._ledger.history.left_before(record.slot + 1)
 
     def newest_version(self) -> int:
         """The newest version of the inventory, for the record of the epoch to be decided; 0 without one."""

@@ -8,7 +8,10 @@ Rules:
    that epoch still looks for it. The ledgers are read after the files, so none is missed.
 4. Hidden files and directories, and everything below another base path inside this one, are not ours.
 5. A link that readers see is refused: it is neither followed nor removed, and its rows would stay.
-6. A write that takes the place of an earlier one of its txn_id replaces the files of that one, wherever they
+6. With a grace, old files stay that long for readers who hold a snapshot: since when, the publisher says.
+   What earlier epochs have left there is no data any more. It is not listed again, so that its time neither
+   ends early nor begins anew; the record gets it as it is.
+7. A write that takes the place of an earlier one of its txn_id replaces the files of that one, wherever they
    are, and what its mode says, as if that one had never been.
 """
 
@@ -18,6 +21,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 
 from filesink.api import EpochContext, PreCommitStage, Prepared
 from filesink.errors import ConcurrentDriverError, ConfigError, RepeatedTxnError, SecurityError
+from filesink.inventory.chains import superseded
 from filesink.ledger.ledger import Ledger
 from filesink.ledger.sweep import visible
 from filesink.naming import is_data, name_of, parent
@@ -35,19 +39,26 @@ class ReplaceFiles(PreCommitStage[HeldFile, Committable]):
         store: where the files are.
         open_ledger: of any sink below the base path.
         buckets: buckets that are replaced even if no record is for them.
+        grace_ms: see ``ReplacedFile``.
     """
 
     def __init__(
-        self, store: Store, open_ledger: Callable[[str], Ledger], *, buckets: Collection[str] = ()
+        self,
+        store: Store,
+        open_ledger: Callable[[str], Ledger],
+        *,
+        buckets: Collection[str] = (),
+        grace_ms: int = 0,
     ) -> None:
         self._store = store
         self._open_ledger = open_ledger
         self._buckets = frozenset(buckets)
+        self._grace_ms = grace_ms
 
     def begin(self, epoch: EpochContext) -> None:
         """Refuse to write where data exists, if so asked; see ``PreCommitStage.begin``."""
         if epoch.mode is SaveMode.ERROR_IF_DATA_EXISTS:
-            for path, _ in _data(self._store):
+            for path, _ in _new(epoch, _data(self._store)):
                 raise ConfigError(
                     f"mode 'error_if_data_exists': there is data below the base path, such as '{path}'. "
                     "Nothing was written. Use another path, or mode 'append' or 'overwrite'",
@@ -104,7 +115,7 @@ class ReplaceFiles(PreCommitStage[HeldFile, Committable]):
         at_work = unfinished(self._open_ledger, own=epoch.sink_id)
         # By its own name, of which there is one only: a directory has several where case makes no difference.
         replaced = [
-            ReplacedFile(path=path, size=entry.size, version=entry.version)
+            ReplacedFile(path=path, size=entry.size, version=entry.version, grace_ms=self._grace_ms)
             for path, entry in files
             if name_of(path) not in at_work
         ]
@@ -113,24 +124,26 @@ class ReplaceFiles(PreCommitStage[HeldFile, Committable]):
     def _listed(self, epoch: EpochContext, whole: Collection[str] | None) -> list[tuple[str, Entry]]:
         """All files of the buckets ``whole``, or all for ``None``; elsewhere those of the earlier write."""
         if whole is None:
-            return list(_data(self._store))
-        return [*_data(self._store, sorted(whole)), *self._superseded(epoch, whole)]
+            return list(_new(epoch, _data(self._store)))
+        return [*_new(epoch, _data(self._store, sorted(whole))), *self._superseded(epoch, whole)]
 
     def _superseded(self, epoch: EpochContext, whole: Collection[str]) -> list[tuple[str, Entry]]:
         """The files of the earlier write of this txn_id outside of the buckets ``whole``, which go anyway.
 
         Raises:
-            RepeatedTxnError: ``FILES_GONE``; some are not there, and their rows may be elsewhere.
+            RepeatedTxnError: ``FILES_GONE``; some are not there, and their rows may be elsewhere; or they are
+                there for readers alone.
         """
         parts = {
             name_of(file.target): file.bucket
             for file in epoch.supersedes
             if isinstance(file, PendingFile) and is_data(file.bucket) and file.bucket not in whole
         }
+        merged = superseded(self._store) if parts else {}
         found = [
             (path, entry)
-            for path, entry in _data(self._store, sorted(set(parts.values())))
-            if name_of(path) in parts
+            for path, entry in _new(epoch, _data(self._store, sorted(set(parts.values()))))
+            if name_of(path) in parts and path not in merged
         ]
         _check_there(parts, {name_of(path) for path, _ in found})
         return found
@@ -183,6 +196,12 @@ def _data(store: Store, directories: Iterable[str] | None = None) -> Iterator[tu
                 code="SYMLINK",
             )
         yield path, entry
+
+
+def _new(epoch: EpochContext, files: Iterable[tuple[str, Entry]]) -> Iterator[tuple[str, Entry]]:
+    """``files`` without those that earlier epochs have replaced, and left there."""
+    left = {file.identity() for file in epoch.left if isinstance(file, ReplacedFile)}
+    return ((path, entry) for path, entry in files if (path, entry.size, entry.version) not in left)
 
 
 def _written(committables: Iterable[Committable]) -> set[str]:

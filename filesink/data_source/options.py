@@ -31,7 +31,7 @@ _OWN = (
     "path", "format", "bucketColumns", "bucketColumnsInFile", "bucketTimeFormat", "bucketTimeColumn",
     "timeZone", "partSize", "maxRows", "partPrefix", "partSuffix", "uid", "txnId", "onRepeatedTxn",
     "onNewQuery", "onReplayMismatch", "onOtherLayout", "partitionOverwriteMode", "table", "metastore",
-    "createTable", "onNewColumns", "historyRetention",
+    "createTable", "onNewColumns", "historyRetention", "readerGrace",
 )  # fmt: skip
 #: Every option of ours, as users spell it.
 NAMES = (*_OWN, *FORMAT_OPTIONS)
@@ -90,6 +90,7 @@ class DataSourceOptions:
         txn_id: the user's name for the data of a batch write, or ``""``.
         on_repeated_txn: what happens if ``txn_id`` comes back with other data.
         time_zone: for buckets; ``None`` for the session's.
+        by_clock: whether the moment of writing names buckets.
         overwrite_mode: what ``.mode("overwrite")`` does; ``None`` for what the session says.
         table: the table to which partitions are announced, if any.
     """
@@ -98,6 +99,7 @@ class DataSourceOptions:
     txn_id: str
     on_repeated_txn: OnRepeatedTxn
     time_zone: str | None
+    by_clock: bool
     overwrite_mode: SaveMode | None
     table: HiveTable | None
 
@@ -128,6 +130,7 @@ def parse_options(options: Mapping[str, str]) -> DataSourceOptions:
         txn_id=txn_id or "",
         on_repeated_txn=_repeated(given),
         time_zone=zone,
+        by_clock=bool(given.get("bucketTimeFormat")) and not given.get("bucketTimeColumn"),
         overwrite_mode=_overwrite_mode(given),
         table=table_of(given, builder.base_path),
     )
@@ -170,6 +173,8 @@ def _with_identity(given: Texts, builder: FileSinkBuilder) -> FileSinkBuilder:
     uid, retention = given.get("uid"), given.get("historyRetention")
     builder = builder if uid is None else builder.with_uid(uid)
     builder = builder if retention is None else builder.with_history_retention(retention)
+    grace = given.get("readerGrace")
+    builder = builder if grace is None else builder.with_reader_grace(grace)
     builder = builder.on_new_query(cast("Any", given.get("onNewQuery", "refuse")))
     builder = builder.on_replay_mismatch(cast("Any", given.get("onReplayMismatch", "raise")))
     return builder.on_other_layout(cast("Any", given.get("onOtherLayout", "refuse")))
@@ -212,7 +217,8 @@ def _path(given: Texts) -> str:
     if not path:
         raise ConfigError(
             "option 'path' is required and missing: call .save('/data/out') or .start('/data/out'), or set "
-            ".option('path', …). Tables are not supported: saveAsTable() and toTable() name no path",
+            ".option('path', …). Tables of a catalog are not supported: Spark hands on neither their options "
+            "nor their location. In SQL, use CREATE TEMPORARY VIEW … USING filesink OPTIONS (path '…')",
             code="PATH_REQUIRED",
         )
     return path

@@ -156,5 +156,6 @@ class FileSinkDataSource(DataSource):
             schema=columns,
             epochs=epochs,
             time_zone=options.time_zone,
+            by_clock=options.by_clock,
             made_ms=self._made_ms,
         )

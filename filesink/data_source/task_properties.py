@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pyarrow as pa
 from pyspark import TaskContext
 
 from filesink.errors import ConfigError, InternalError
@@ -31,16 +32,41 @@ def micro_batch_of(context: TaskContext) -> MicroBatch:
     return MicroBatch(query_id=query_id, batch_id=int(batch_id), fingerprint="")
 
 
-def session_zone(context: TaskContext) -> str:
-    """The time zone of the session; raises ``InternalError`` (``NO_TIME_ZONE``) if the task is not told."""
-    zone = context.getLocalProperty(_ZONE)
-    if not zone:
+def session_zone(context: TaskContext, rows: pa.Schema | None, *, by_clock: bool) -> str:
+    """The time zone of the session.
+
+    Spark passes the setting on only where it is set. Where it is not, a TIMESTAMP of the input has the
+    zone in its type; and for rows without any, no zone makes a difference unless the moment of writing
+    names their buckets.
+
+    Args:
+        context: of the task.
+        rows: their columns; ``None`` if there are no rows.
+        by_clock: whether that moment names buckets.
+
+    Raises:
+        InternalError: ``NO_TIME_ZONE``; the task is not told, and it makes a difference.
+    """
+    zone = context.getLocalProperty(_ZONE) or _zone_in(rows)
+    if not zone and by_clock:
         raise InternalError(
-            f"this task does not know '{_ZONE}', which Spark passes on only where it is set. Call "
-            "filesink.register(spark), which sets it, for the session that writes, or give option 'timeZone'",
+            f"this task does not know '{_ZONE}', in which 'bucketTimeFormat' names buckets: Spark passes it "
+            "on only where it is set. Give option 'timeZone', or call filesink.register(spark), which sets "
+            "it, in the session that writes",
             code="NO_TIME_ZONE",
         )
-    return zone
+    return zone or "UTC"
+
+
+def _zone_in(rows: pa.Schema | None) -> str:
+    """The zone of the first TIMESTAMP among columns and what is inside of them; ``""`` without any."""
+    todo = [] if rows is None else [field.type for field in rows]
+    while todo:
+        kind = todo.pop(0)
+        if pa.types.is_timestamp(kind) and kind.tz:
+            return str(kind.tz)
+        todo += [kind.field(place).type for place in range(kind.num_fields)]
+    return ""
 
 
 def continuous_processing() -> ConfigError:

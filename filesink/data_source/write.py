@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from filesink.commit.external_epochs import CollectedEpochs, counted, slot_for, tag_of
@@ -23,6 +24,7 @@ from filesink.system import SystemClock, SystemIds, ThreadRunner, this_driver
 
 if TYPE_CHECKING:
     import pyarrow as pa
+    from pyspark import TaskContext
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,6 +37,7 @@ class DataSourceWrite:
         schema: of the input.
         epochs: see ``EpochOptions``.
         time_zone: the user's; ``None`` for the session's.
+        by_clock: see ``DataSourceOptions``.
         made_ms: the driver's clock when Spark made the data source.
     """
 
@@ -43,6 +46,7 @@ class DataSourceWrite:
     schema: pa.Schema
     epochs: EpochOptions
     time_zone: str | None
+    by_clock: bool
     made_ms: int
 
     def write(
@@ -57,18 +61,22 @@ class DataSourceWrite:
             rows = sum(batch.num_rows for batch in batches)
             result = counted(self.sink, rows, subtask=subtask, attempt=attempt)
         else:
+            first = next(batches, None)
             task = WriteTask(
                 sink=self.sink,
                 sink_id=tag_of(cause, sink_id),
                 slot=slot,
                 driver_ms=self.made_ms,
-                time_zone=self.time_zone or session_zone(context),
+                time_zone=self.time_zone or self._session_zone(context, first),
             )
-            result = task.run(subtask, attempt, batches)
+            result = task.run(subtask, attempt, () if first is None else chain([first], batches))
         if isinstance(cause, BatchWrite):
             return Report(mode=cause.mode.value, slot=slot, result=result).to_message()
         ids = cause.query_id, cause.batch_id
         return Report(query_id=ids[0], batch_id=ids[1], slot=slot, result=result).to_message()
+
+    def _session_zone(self, context: TaskContext, first: pa.RecordBatch | None) -> str:
+        return session_zone(context, None if first is None else first.schema, by_clock=self.by_clock)
 
     def commit(self, cause: MicroBatch | BatchWrite, sink_id: str, reports: Sequence[Report]) -> None:
         """Commit what all tasks have reported. Called on the driver."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from html import escape
 
 from filesink.api.events import Changes, FinishedFile
@@ -46,6 +47,8 @@ class EpochReport:
             meanwhile stays; a warning in the log names it.
         not_removed: visible files that should have been removed but could not be yet. Readers see their
             rows beside those of ``files`` until a later epoch removes them.
+        kept: paths that an overwrite has replaced and that stay for readers who hold a snapshot, until
+            ``kept_until``, in UTC; see ``with_reader_grace``. Whoever lists directories sees their rows.
         batch_id: Spark's number of the micro-batch; ``None`` for a batch write or an epoch of upkeep.
         already_committed: nothing was written, because an earlier call had committed this input.
         tables: what of ``files`` belongs to each table, by its name, of a sink with
@@ -65,6 +68,8 @@ class EpochReport:
     waiting_rows: int | None = None
     replaced: Sequence[str] = ()
     not_removed: Sequence[str] = ()
+    kept: Sequence[str] = ()
+    kept_until: datetime | None = None
     tables: Mapping[str, TableReport] = field(default_factory=dict)
     metrics: Mapping[str, int] = field(default_factory=dict)
 
@@ -116,7 +121,11 @@ class EpochReport:
     def _removals(self) -> str:
         done = f"; replaced {_count(len(self.replaced), 'file')}" if self.replaced else ""
         left = f"; {_count(len(self.not_removed), 'file')} not removed yet" if self.not_removed else ""
-        return done + left
+        kept = ""
+        if self.kept_until is not None:
+            until = f"{self.kept_until:%Y-%m-%d %H:%M:%S} UTC"
+            kept = f"; {_count(len(self.kept), 'replaced file')} kept until {until}"
+        return done + kept + left
 
     def _repr_html_(self) -> str:
         rows = "".join(
@@ -164,24 +173,30 @@ class SweepPlan:
         return sum(leftover.size for leftover in self.files)
 
     def __repr__(self) -> str:
-        return f"<SweepPlan {len(self.files)} hidden files, {size_text(self.bytes)}>"
+        return f"<SweepPlan {len(self.files)} files, {size_text(self.bytes)}>"
 
 
-def changes_of(committables: Sequence[Committable]) -> Changes:
-    """What readers see of ``committables``, whether or not what they replace could be removed yet."""
+def changes_of(committables: Sequence[Committable], stay: Sequence[Committable] = ()) -> Changes:
+    """What readers see of ``committables``; those of ``stay`` are not removed yet."""
+    left = {file.path for file in stay if isinstance(file, ReplacedFile)}
     return Changes(
         files=tuple(
             FinishedFile(path=file.target, bucket=file.bucket, rows=file.rows, bytes=file.size)
             for file in committables
             if isinstance(file, PendingFile)
         ),
-        removed=tuple(file.path for file in committables if isinstance(file, ReplacedFile)),
+        removed=tuple(
+            file.path for file in committables if isinstance(file, ReplacedFile) and file.path not in left
+        ),
     )
 
 
 def report_of(outcome: Outcome[Committable], *, tables: TablePath | None = None) -> EpochReport:
     """A user's view of an epoch's outcome; ``tables`` is where each of many tables lies."""
-    files = changes_of(outcome.committables).files
+    changes = changes_of(outcome.committables, (*outcome.left, *outcome.kept))
+    files = changes.files
+    replaced = [file for file in outcome.committables if isinstance(file, ReplacedFile)]
+    kept = _kept(replaced, outcome.kept)
     return EpochReport(
         epoch=outcome.slot,
         rows=outcome.rows,
@@ -190,16 +205,20 @@ def report_of(outcome: Outcome[Committable], *, tables: TablePath | None = None)
         tables={} if tables is None else _by_table(files, tables),
         batch_id=outcome.cause.batch_id if isinstance(outcome.cause, MicroBatch) else None,
         already_committed=outcome.replayed,
-        replaced=tuple(
-            file.path
-            for file in outcome.committables
-            if isinstance(file, ReplacedFile) and file not in outcome.left
-        ),
+        replaced=changes.removed,
+        kept=tuple(kept),
+        kept_until=None if not kept else datetime.fromtimestamp(max(kept.values()) / 1000, tz=UTC),
         not_removed=tuple(file.path for file in outcome.left if isinstance(file, ReplacedFile)),
         open_rows=outcome.metrics.get(OPEN_ROWS),
         waiting_rows=outcome.metrics.get(WAITING_ROWS),
         metrics={name: value for name, value in outcome.metrics.items() if name not in _FIELDS},
     )
+
+
+def _kept(replaced: Iterable[ReplacedFile], kept: Iterable[Committable]) -> dict[str, int]:
+    """Paths that the epoch itself has replaced, of those that are kept, and until when."""
+    own = {file.path for file in replaced if file.grace_ms and not file.since_ms}
+    return {file.path: file.until_ms for file in kept if isinstance(file, ReplacedFile) and file.path in own}
 
 
 def _by_table(files: Iterable[FinishedFile], tables: TablePath) -> dict[str, TableReport]:

@@ -19,10 +19,12 @@ from filesink.commit.committer import FileCommitter
 from filesink.commit.delete_permission import RequireRemoval, check_removal
 from filesink.commit.layout_guard import Guarded, GuardLayout, OnOtherLayout
 from filesink.commit.replaced_files import ReplaceFiles
+from filesink.file_sink.left_files import LeftFiles
 from filesink.inventory import sweeping
 from filesink.inventory.folding import HISTORY_MS
 from filesink.inventory.noting import FileInventory
 from filesink.ledger.directory import twins
+from filesink.ledger.identity import EXCLUSIVE
 from filesink.ledger.ledger import Ledger
 from filesink.ledger.sweep import NOT_SWEPT, Chain, hidden_files, leftovers
 from filesink.metastore.announcements import Announced, AnnouncementCodec
@@ -31,6 +33,7 @@ from filesink.metastore.partition_commit import PartitionCommit
 from filesink.metastore.partition_committer import PartitionCommitter
 from filesink.metastore.policies import Site
 from filesink.metastore.skipping_committer import SkippingCommitter
+from filesink.metastore.tables.formats import format_by_extension
 from filesink.naming import parent
 from filesink.parts import file_format
 from filesink.parts.committables import Committable, CommittableCodec, HeldFile, HeldFileCodec, PendingFile
@@ -52,8 +55,6 @@ if TYPE_CHECKING:
     from filesink.ledger.record import EpochRecord
 
 log = logging.getLogger("filesink")
-
-_HIVE_FORMATS = {"parquet": "parquet", "orc": "orc", "avro": "avro", "json": "json", "txt": "textfile"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,6 +80,7 @@ class FileTiers(Sink[HeldFile, Committable, Announced]):
             ``recover(announce="skip")``.
         on_other_layout: what happens to an epoch whose files do not fit those that are there.
         history_ms: how long the inventory remembers epochs, and files that are gone.
+        reader_grace_ms: how long replaced files stay for readers who hold a snapshot.
     """
 
     address: Callable[[], Store]
@@ -90,6 +92,7 @@ class FileTiers(Sink[HeldFile, Committable, Announced]):
     skip: Callable[[str], object] | None = None
     on_other_layout: OnOtherLayout = OnOtherLayout.REFUSE
     history_ms: int = HISTORY_MS
+    reader_grace_ms: int = 0
     save_modes: ClassVar[Collection[SaveMode]] = tuple(SaveMode)
     writers_wait: ClassVar[bool] = False
 
@@ -120,18 +123,17 @@ class FileTiers(Sink[HeldFile, Committable, Announced]):
 
     def pre_commit_stages(self) -> Sequence[PreCommitStage[HeldFile, Committable]]:
         """Close what is due, merge, name what is replaced, verify every new file, count, guard the layout."""
-        plan = self.plan
+        plan, store = self.plan, self.address()
         files = SinkFiles(
             open_store=self.address,
             format=plan.format,
             names=plan.names,
             name_for=plan.assigner.name_for,
         )
-        replace = ReplaceFiles(self.address(), self.open_ledger, buckets=self.emptied)
+        replace = ReplaceFiles(store, self.open_ledger, buckets=self.emptied, grace_ms=self.reader_grace_ms)
         first = [] if self.publishing is None else [CloseDuePartitions(self.publishing.commit)]
-        able = RequireRemoval(self.address())
-        last = (VerifyStage(self.address()), CountHeldRows(), self._guard())
-        return (able, *first, CloseParts(self.plan.policy), self._merging(files), replace, *last)
+        able, last = RequireRemoval(store), (VerifyStage(store), CountHeldRows(), self._guard())
+        return (able, *first, CloseParts(plan.policy), self._merging(files), replace, *last)
 
     def _guard(self) -> GuardLayout:
         in_path = self.plan.assigner.partition_columns()
@@ -154,6 +156,10 @@ class FileTiers(Sink[HeldFile, Committable, Announced]):
     def open_inventory(self, ports: Ports) -> FileInventory:
         """See ``Sink.open_inventory``: beside the ledgers."""
         return FileInventory(self.address(), ports, history_ms=self.history_ms)
+
+    def create_remover(self) -> Callable[[int], None]:
+        """See ``Sink.create_remover``; of what overwrites have replaced."""
+        return LeftFiles(self.address(), self.open_ledger(EXCLUSIVE)).remove_due
 
     def open_ledger(self, sink_id: str) -> Ledger:
         """See ``Sink.open_ledger``: below ``_filesink`` of the base path."""
@@ -243,7 +249,7 @@ class FileTiers(Sink[HeldFile, Committable, Announced]):
             base_path="" if self.publishing is None else self.publishing.base_path,
             partition_columns=partition_columns(self.plan.assigner),
             tables=self.plan.assigner if isinstance(self.plan.assigner, TableBucketAssigner) else None,
-            hive_format=_hive_format(code.extension),
+            hive_format=format_by_extension(code.extension),
             avro_schema=str(code.schema) if isinstance(code, AvroOptions) and code.schema else None,
         )
 
@@ -275,12 +281,6 @@ def _without(schema: pa.Schema, names: Collection[str]) -> pa.Schema:
     exact = set(names).intersection(schema.names)
     folded = {name.lower() for name in names if name not in exact}
     return pa.schema([one for one in schema if one.name not in exact and one.name.lower() not in folded])
-
-
-def _hive_format(extension: str) -> str | None:
-    """What Hive calls files that end like this; the ending of a codec may come before or after."""
-    endings = extension.split(".")
-    return next((_HIVE_FORMATS[ending] for ending in endings if ending in _HIVE_FORMATS), None)
 
 
 def check(record: EpochRecord, where: str) -> None:

@@ -14,7 +14,7 @@ from filesink.ledger.directory import COMPACTION, LedgerDirectory, ledger_ids
 from filesink.ledger.identity import EXCLUSIVE
 from filesink.ledger.ledger import Ledger
 from filesink.ledger.record import EpochRecord
-from filesink.parts.committables import CommittableCodec, PendingFile, SupersededFile
+from filesink.parts.committables import CommittableCodec, PendingFile, ReplacedFile, SupersededFile
 from filesink.parts.recorded_paths import check_record
 from filesink.storage.api import Store
 
@@ -37,10 +37,12 @@ class AtWork:
     Attributes:
         name: in messages.
         paths: of the files that it makes visible.
+        replaced: of those that it replaces; they may stay for a while.
     """
 
     name: str
     paths: frozenset[str]
+    replaced: frozenset[str] = frozenset()
 
 
 def at_work(store: Store) -> dict[str, AtWork]:
@@ -51,8 +53,12 @@ def at_work(store: Store) -> dict[str, AtWork]:
         for slot in ledger.history.half_done():
             record = ledger.read(slot)
             if record is not None:
-                paths = frozenset(file.target for file in _pending(record))
-                found[record.nonce] = AtWork(name=f"epoch {slot} of '{sink_id}'", paths=paths)
+                files = record.committables.decode(CommittableCodec())
+                found[record.nonce] = AtWork(
+                    name=f"epoch {slot} of '{sink_id}'",
+                    paths=frozenset(file.target for file in files if isinstance(file, PendingFile)),
+                    replaced=frozenset(file.path for file in files if isinstance(file, ReplacedFile)),
+                )
     return found
 
 
@@ -71,6 +77,20 @@ def superseded(store: Store) -> dict[str, set[str]]:
                     found.setdefault(file.path, set()).add(file.by)
             return found
     return {}
+
+
+def left_files(ledger: Ledger) -> list[ReplacedFile]:
+    """What the complete epochs of a chain have replaced and left to be removed; there or not.
+
+    Raises:
+        StateError, SecurityError: the chain is damaged.
+    """
+    head = ledger.history.newest()
+    if head is None:
+        return []
+    left = head.left if head.complete else ledger.history.left_before(head.finished_slot + 1)
+    files = left.decode(CommittableCodec()) if left.data else []
+    return [file for file in files if isinstance(file, ReplacedFile)]
 
 
 def kept_rows(store: Store) -> dict[str, int]:

@@ -121,10 +121,15 @@ class Ledger:
         """
         return not unbroken(self.directory).has_folded(slot)
 
-    def complete(self, record: EpochRecord, *, left: Section = EMPTY, end: End = End.DONE) -> None:
-        """Note that the epoch of ``record`` is done; the next one removes what is ``left``."""
+    def complete(self, record: EpochRecord, *, left: Section = EMPTY, end: End = End.DONE) -> bool:
+        """Note that the epoch of ``record`` is done; the next one removes what is ``left``.
+
+        Returns:
+            Whether that was noted now, and not before.
+        """
         mark = Completion(nonce=record.nonce, left=left, end=end)
-        self._store.put_if_absent(self.directory.path_of(record.slot, "complete"), mark.to_bytes())
+        path = self.directory.path_of(record.slot, "complete")
+        return self._store.put_if_absent(path, mark.to_bytes()) is PutResult.CREATED
 
     def read(self, slot: int) -> EpochRecord | None:
         """The record in ``slot``, or ``None``."""

@@ -22,7 +22,7 @@ from filesink.ledger.ledger import Ledger
 from filesink.ledger.record import EMPTY, RECORD_VERSION, EpochRecord, Section, Upkeep
 from filesink.metastore.announcements import Announcement
 from filesink.metastore.skipping_committer import refused
-from filesink.operations.retraction import replaced_and_gone
+from filesink.operations.retraction import replaced_and_gone, taken_over_by
 from filesink.operations.sink_ledgers import go_on_with
 from filesink.parts.committables import (
     Committable,
@@ -59,16 +59,17 @@ class GivingUp:
         codec = self._tiers.committable_codec
         committables = record.committables.decode(codec)
         lost = [file for file in committables if isinstance(file, PendingFile) and self._is_lost(file)]
-        stay = _still_needed(committables, {file.target for file in lost})
+        stay = self._still_needed(ledger, record, {file.target for file in lost})
         there = [file for file in committables if file not in lost and file not in stay]
-        left = committer.commit(there)
+        publisher = Publisher(self._tiers, ledger, self._ports)
+        due, later = publisher.due(there)
+        left = committer.commit(due)
         if not all(map(committer.may_wait, left)):
             raise StorageError(
                 f"{len(left)} files could not be published; call recover() again", code="RETRY"
             )
-        publisher = Publisher(self._tiers, ledger, self._ports)
         publisher.announce(record, Decider.EARLIER_DRIVER)
-        publisher.end(record, there, left=Section.of(codec, left) if left else EMPTY)
+        publisher.end(record, there, failed=left, later=later)
         publisher.close()
         outcome = Outcome(
             slot=record.slot, cause=record.cause, rows=record.rows, committables=there, replayed=True
@@ -114,6 +115,17 @@ class GivingUp:
             self._go_on_with(ledger, following, states_of(self._tiers, record.states))
         return [one.bucket for one in gone]
 
+    def _still_needed(
+        self, ledger: Ledger, record: EpochRecord, given_up: Collection[str]
+    ) -> list[ReplacedFile]:
+        """What ``record`` was to replace, and whose rows would then be nowhere.
+
+        What it has only taken over has its rows where epochs before have put them.
+        """
+        needed = _still_needed(record.committables.decode(self._tiers.committable_codec), given_up)
+        taken_over = taken_over_by(record, ledger)
+        return [file for file in needed if file.identity() not in taken_over]
+
     def _unreadable(self, part: Part) -> list[HeldFile]:
         """Segments that are gone; all of the part if the header was in one of these."""
         gone = [held for held in part if self._store.is_gone(held.staged)]
@@ -138,7 +150,9 @@ class GivingUp:
         )
         go_on_with(following, ledger)
         publisher = Publisher(self._tiers, ledger, self._ports)
-        publisher.end(following, [], left=ledger.history.left_before(following.slot))
+        left = ledger.history.left_before(following.slot)
+        codec = self._tiers.committable_codec
+        publisher.end(following, [], later=left.decode(codec) if left.data else ())
         publisher.close()
 
     def _is_lost(self, file: PendingFile) -> bool:

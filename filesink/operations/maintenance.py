@@ -18,11 +18,13 @@ from filesink.commit.replay import EpochOptions
 from filesink.errors import IdentityError, StagedDataLost
 from filesink.file_sink.report import EpochReport, RecoveryReport, SweepPlan, report_of
 from filesink.file_sink.tiers import FileTiers
+from filesink.ledger.identity import EXCLUSIVE
 from filesink.ledger.ledger import Ledger
 from filesink.ledger.record import EpochRecord, Finish, MicroBatch, TakenBack, Upkeep
 from filesink.ledger.sweep import Leftover
 from filesink.metastore.announcements import Announced
 from filesink.operations.dead_files import DeadFiles
+from filesink.operations.due_files import DueFiles
 from filesink.operations.lost_files import GivingUp
 from filesink.operations.recovery_plan import RecoveryPlan, planned_epochs
 from filesink.operations.retraction import Retraction
@@ -89,6 +91,7 @@ class Maintenance:
         self._ledgers = SinkLedgers(tiers, self._store, clock)
         self._dead = DeadFiles(tiers, self._store, self._ledgers)
         self._giving_up = GivingUp(tiers, self._store, self._ports)
+        self._left = DueFiles(self._store, tiers.open_ledger(EXCLUSIVE))
 
     def recover(self, lost: Lost, checkpoint: str | None) -> RecoveryReport:
         """See ``FileSink.recover``."""
@@ -103,6 +106,7 @@ class Maintenance:
             if self._ledgers.may_be_ours(ledger.sink_id):  # what is wrong with another does not matter
                 self._recover_chain(retraction, ledger, lost, found)
         swept = len(self._remove(self._dead.find(None, self._ports.clock.now_ms)))
+        self._left.remove(self._store_ms)
         return RecoveryReport(
             published=tuple(found.published),
             retracted=tuple(found.retracted),
@@ -135,11 +139,13 @@ class Maintenance:
 
     def plan_sweep(self, older_than_ms: int) -> SweepPlan:
         """See ``FileSink.plan_sweep``."""
-        return SweepPlan(files=tuple(self._dead.find(older_than_ms, self._ports.clock.now_ms)))
+        now_ms = self._ports.clock.now_ms
+        return SweepPlan(files=(*self._dead.find(older_than_ms, now_ms), *self._left.plan(now_ms)))
 
     def sweep(self, older_than_ms: int) -> SweepPlan:
         """See ``FileSink.sweep``."""
-        return SweepPlan(files=self._remove(self._dead.find(older_than_ms, self._store_ms)))
+        swept = self._remove(self._dead.find(older_than_ms, self._store_ms))
+        return SweepPlan(files=(*swept, *self._left.remove(self._store_ms)))
 
     def _store_ms(self) -> int:
         """The store's time, by which files are dated: a host whose clock is ahead takes new ones for old."""

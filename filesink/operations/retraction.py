@@ -30,6 +30,7 @@ from filesink.naming import join, name_of, parent, parse_hidden
 from filesink.operations.sink_ledgers import go_on_with
 from filesink.parts.committables import (
     Committable,
+    CommittableCodec,
     DiscardFile,
     HeldFile,
     PendingFile,
@@ -94,7 +95,9 @@ class Retraction:
         committables = record.committables.decode(self._tiers.committable_codec)
         held = [one for values in states.values() for one in values]
         copies = self._copied(held, committables, slot=record.slot + 1)
-        if gone := self._removed(held, committables, copies):
+        taken_over = taken_over_by(record, ledger)
+        own = [one for one in committables if not _is_of(one, taken_over)]
+        if gone := self._removed(held, own, copies):
             with suppress(StorageError):  # they are swept
                 for copy in copies.values():
                     self._store.discard(copy.path)
@@ -196,8 +199,21 @@ class Retraction:
         buckets = {file.bucket for file in files if not self._store.is_lost(file.staged, file.target)}
         merged = {one.staged.path for one in held if one.bucket in buckets} & discards - set(copies)
         begun = buckets and all(self._store.is_gone(file.staged) for file in files)
-        replaced = _replaced(committables) if begun else replaced_and_gone(self._store, committables)
+        replaced = replaced_and_gone(self._store, committables) | (
+            _removed_soon(committables) if begun else set()
+        )
         return sorted(merged | replaced)
+
+
+def taken_over_by(record: EpochRecord, ledger: Ledger) -> set[tuple[str, int, str]]:
+    """The files that epochs before ``record`` have replaced, and that it has to remove for them."""
+    left = ledger.history.left_before(record.slot)
+    files = left.decode(CommittableCodec()) if left.data else []
+    return {file.identity() for file in files if isinstance(file, ReplacedFile)}
+
+
+def _is_of(file: Committable, taken_over: Collection[tuple[str, int, str]]) -> bool:
+    return isinstance(file, ReplacedFile) and file.identity() in taken_over
 
 
 def replaced_and_gone(store: Store, committables: Sequence[Committable]) -> set[str]:
@@ -216,6 +232,11 @@ def _has_begun_to_remove(record: EpochRecord, path: str) -> IdentityError:
         "write an overwrite again",
         code="NO_REPLAY",
     )
+
+
+def _removed_soon(committables: Sequence[Committable]) -> set[str]:
+    """Of the files that the epoch replaces, those that it removes itself: the others have a grace."""
+    return {file.path for file in committables if isinstance(file, ReplacedFile) and not file.grace_ms}
 
 
 def _replaced(committables: Sequence[Committable]) -> set[str]:

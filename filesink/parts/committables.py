@@ -3,23 +3,27 @@
 A *pending* file is published by the epoch whose record names it. A *held* file stays hidden: in a
 record's state it is kept for a later epoch; among the committables of a writer it belongs to a part
 that was closed, and a stage decides what becomes of it. A file to *discard* is removed after
-publication; so is a finished one that has been *replaced*, and one that is *superseded* stays for a
-while beside the file that holds its rows. A *watermark* names no file. Codecs are versioned;
-``tests/golden`` holds old bytes.
+publication; so is a finished one that has been *replaced*, at once or after a grace. One that is
+*superseded* stays for a while beside the file that holds its rows. A *watermark* names no file. Codecs are
+versioned; ``tests/golden`` holds old bytes.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
-from typing import Any, TypeVar, assert_never
+from typing import Any, TypeVar
 
+from filesink.durations import has_passed
 from filesink.errors import InternalError, StateCorruptError
 from filesink.framing import check_field, from_json, to_json
 from filesink.naming import check_relative, shown
 from filesink.storage.staged import HiddenFile, HiddenObject, PendingUpload, Staged, UploadedPart
 
 CODEC_VERSION = 1
+#: A thousand years. What is beyond cannot be shown as a time.
+LONGEST_GRACE_MS = 31_536_000_000_000
+_LATEST_MS = 253_402_300_799_999 - LONGEST_GRACE_MS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,12 +74,36 @@ class DiscardFile:
 class ReplacedFile:
     """A visible file that goes when the pending files of the same epoch are there, if it is unchanged.
 
-    ``size`` in bytes and ``version`` are those of the listing that found it (``storage.api.Entry``).
+    Attributes:
+        size, version: those of the listing that found it (``storage.api.Entry``); ``size`` in bytes.
+        grace_ms: how long it stays all the same, for readers who hold a snapshot; milliseconds.
+        since_ms: when that began, in milliseconds since 1970 UTC: when the epoch that replaces it was
+            noted. 0 in the record of that epoch, and in all that come after it the same.
     """
 
     path: str
     size: int
     version: str
+    grace_ms: int = 0
+    since_ms: int = 0
+
+    def __post_init__(self) -> None:
+        if not (0 <= self.grace_ms <= LONGEST_GRACE_MS and 0 <= self.since_ms <= _LATEST_MS):
+            raise ValueError("grace_ms or since_ms")
+
+    @property
+    def until_ms(self) -> int:
+        """When its grace is over, in milliseconds since 1970 UTC; 0 if that has not begun, or is none."""
+        return self.since_ms + self.grace_ms if self.since_ms else 0
+
+    def is_due(self, now_ms: int) -> bool:
+        """Whether it may go now. A grace that a wrong clock began, days from now, does not last for ever."""
+        is_over = self.since_ms > 0 and has_passed(self.since_ms, now_ms, self.grace_ms)
+        return self.grace_ms == 0 or is_over
+
+    def identity(self) -> tuple[str, int, str]:
+        """Which file it is, whatever is to become of it."""
+        return self.path, self.size, self.version
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -134,36 +162,11 @@ _FIELDS: dict[type[Any], tuple[tuple[str, type[Any] | None], ...]] = {
     kind: tuple((field.name, _TYPES.get(str(field.type))) for field in fields(kind))
     for kind in (*_NAMES, *_STAGED_NAMES, UploadedPart)
 }
+#: Of these 0 is left out, so that records are as earlier releases wrote them unless there is a grace.
+_GRACES = ("grace_ms", "since_ms")
 #: A file that is replaced may have a name which is no UTF-8; what it may be else depends on the kind of file.
 _PATHS = frozenset({"path", "target", "by", "bucket"})
 _T = TypeVar("_T", bound=Committable)
-
-
-def by_kind(
-    committables: Sequence[Committable],
-) -> tuple[list[PendingFile], list[UndoneFile], list[DiscardFile], list[ReplacedFile]]:
-    """The committables for which a committer has something to do, by their kinds."""
-    pending: list[PendingFile] = []
-    undone: list[UndoneFile] = []
-    discards: list[DiscardFile] = []
-    replaced: list[ReplacedFile] = []
-    for committable in committables:
-        match committable:
-            case PendingFile():
-                pending.append(committable)
-            case UndoneFile():
-                undone.append(committable)
-            case DiscardFile():
-                discards.append(committable)
-            case ReplacedFile():
-                replaced.append(committable)
-            case SupersededFile() | Watermark():
-                pass
-            case HeldFile():
-                raise InternalError("a held file cannot be committed; please report this", code="HELD")
-            case _:
-                assert_never(committable)
-    return pending, undone, discards, replaced
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,6 +222,8 @@ def _plain_file(value: Committable) -> dict[str, Any]:
         plain["staged"] = plain_staged(value.staged)
     if isinstance(value, HeldFile):
         plain["carry_over"] = value.carry_over.hex()
+    if isinstance(value, ReplacedFile):
+        plain = {name: one for name, one in plain.items() if one or name not in _GRACES}
     return plain
 
 
@@ -242,6 +247,8 @@ def _value(number: int, entry: Any) -> Committable:
             values["staged"] = staged_of(values["staged"])
         if "carry_over" in values:
             values["carry_over"] = bytes.fromhex(values["carry_over"])
+        if kind is ReplacedFile:
+            values = {**dict.fromkeys(_GRACES, 0), **values}
         value: Committable = kind(**_checked(kind, values))
     except (TypeError, ValueError, KeyError) as error:
         raise StateCorruptError(

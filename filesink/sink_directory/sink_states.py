@@ -8,11 +8,13 @@ from datetime import datetime
 from typing import Literal
 
 from filesink.api import OF_STAGES
+from filesink.inventory.chains import left_files
 from filesink.ledger.directory import COMPACTION, ledger_ids
+from filesink.ledger.identity import EXCLUSIVE
 from filesink.ledger.ledger import Ledger
 from filesink.ledger.record import EpochRecord, Section
 from filesink.metastore.announcements import Announcement, AnnouncementCodec
-from filesink.parts.committables import HeldFile, HeldFileCodec
+from filesink.parts.committables import HeldFile, HeldFileCodec, ReplacedFile
 from filesink.parts.recorded_paths import check_record
 from filesink.parts.stages.open_parts import parts_of
 from filesink.sink_directory.epochs import moment
@@ -94,6 +96,15 @@ def sink_states(store: Store) -> list[SinkState]:
 def chain_ids(store: Store) -> list[str]:
     """The ids of chains that have begun, in order; copies of records are in another place."""
     return [sink_id for sink_id in ledger_ids(store) if sink_id != COMPACTION]
+
+
+def replaced_by_overwrites(store: Store) -> list[ReplacedFile]:
+    """The files that overwrites have replaced, and left there.
+
+    Raises:
+        StateError, SecurityError: their chain is damaged.
+    """
+    return left_files(Ledger(store, EXCLUSIVE, check=check_record))
 
 
 def look_at(store: Store, sink_id: str) -> ChainLook:

@@ -12,8 +12,16 @@ import pyarrow as pa
 from filesink.errors import SecurityError, StateError
 from filesink.inventory.rows.files import FILES
 from filesink.inventory.snapshots import Files
-from filesink.sink_directory.epochs import epochs_in
-from filesink.sink_directory.sink_states import ChainLook, HeldPart, SinkState, chain_ids, look_at
+from filesink.parts.committables import ReplacedFile
+from filesink.sink_directory.epochs import epochs_in, moment
+from filesink.sink_directory.sink_states import (
+    ChainLook,
+    HeldPart,
+    SinkState,
+    chain_ids,
+    look_at,
+    replaced_by_overwrites,
+)
 from filesink.sink_directory.site import Site
 from formats.arrow import pc
 
@@ -35,6 +43,9 @@ class PathStatus:
         small_below: in bytes.
         sinks: the state of each chain that can be read.
         held: rows that no reader sees yet, by chain and directory.
+        kept_files, kept_bytes: files that overwrites have replaced and that stay for readers who hold a
+            snapshot.
+        kept_until: when the last of them may go, in UTC; ``None`` if there are none.
         damage: a sentence about each chain that cannot be read, and about the inventory if that cannot.
     """
 
@@ -50,6 +61,9 @@ class PathStatus:
     small_below: int
     sinks: tuple[SinkState, ...]
     held: tuple[HeldPart, ...]
+    kept_files: int
+    kept_bytes: int
+    kept_until: datetime | None
     damage: tuple[str, ...]
 
     @property
@@ -65,6 +79,7 @@ def status_of(site: Site, small_below: int) -> PathStatus:
     live = _live(site, damage)
     rows = FILES.empty_table() if live is None else live.rows
     small = rows["size"].filter(pc.less(rows["size"], small_below))
+    kept = _kept(site)
     return PathStatus(
         path=site.base_path,
         version=None if live is None else live.version,
@@ -78,6 +93,9 @@ def status_of(site: Site, small_below: int) -> PathStatus:
         small_below=small_below,
         sinks=tuple(chain.state for chain in chains),
         held=tuple(sorted((held for chain in chains for held in chain.held), key=_place)),
+        kept_files=len(kept),
+        kept_bytes=sum(file.size for file in kept),
+        kept_until=max((moment(file.until_ms) for file in kept), default=None),
         damage=tuple(damage),
     )
 
@@ -88,6 +106,16 @@ def _chains(site: Site, damage: list[str]) -> Iterator[ChainLook]:
             yield look_at(site.store, sink_id)
         except (StateError, SecurityError) as error:  # told; others may be whole
             damage.append(error.message)
+
+
+def _kept(site: Site) -> list[ReplacedFile]:
+    """What is left of overwrites, and not due."""
+    try:
+        left = replaced_by_overwrites(site.store)
+    except (StateError, SecurityError):  # ``_chains`` tells
+        return []
+    now_ms = site.clock.now_ms() if left else 0
+    return [file for file in left if not file.is_due(now_ms)]
 
 
 def _live(site: Site, damage: list[str]) -> Files | None:

@@ -90,8 +90,8 @@ BATCH_WRITES = (
     Mutant(
         "what an epoch could not remove is not on record",
         _PUBLISHER,
-        "            self.left = Section.of(self._sink.committable_codec, kept)\n",
-        "",
+        "            left = Section.of(self._sink.committable_codec, [*self.failed, *self.kept])\n",
+        "            left = Section.of(self._sink.committable_codec, self.kept) if self.kept else EMPTY\n",
     ),
     Mutant(
         "what an epoch could not remove is not tried again",

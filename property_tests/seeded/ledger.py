@@ -86,7 +86,7 @@ LEDGER = (
     Mutant(
         "an epoch is not marked complete",
         "filesink/commit/publisher.py",
-        "        self._ledger.complete(record, left=left)\n",
+        "        self._complete(record, left)\n",
         "",
     ),
     Mutant(

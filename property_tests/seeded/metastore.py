@@ -22,8 +22,8 @@ METASTORE = (
     Mutant(
         "an epoch is complete before it is announced",
         _PUBLISHER,
-        "        self.announce(record, decider)\n        self.end(record, committables, left=self.left)\n",
-        "        self.end(record, committables, left=self.left)\n        self.announce(record, decider)\n",
+        "        self.announce(record, decider)\n        self.end(record, committables, failed=kept, later=later)\n",
+        "        self.end(record, committables, failed=kept, later=later)\n        self.announce(record, decider)\n",
     ),
     Mutant(
         "what an earlier driver has decided is not announced",

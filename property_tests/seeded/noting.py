@@ -9,24 +9,27 @@ _NOTING = "filesink/inventory/noting.py"
 _DRAFTS = "filesink/inventory/drafts.py"
 _LOST = "filesink/operations/lost_files.py"
 _NOTE = "        if self._inventory is not None:\n            self._inventory.note(record, committables)\n"
-_COMPLETE = "        self._ledger.complete(record, left=left)\n"
+_VOID = "            self._ledger.complete(record, left=self._ledger.history.left_before(record.slot))\n"
 
 NOTING = (
     Mutant("an epoch gets no version", _PUBLISHER, _NOTE, ""),
     Mutant(
-        "an epoch is complete before it has its version", _PUBLISHER, _NOTE + _COMPLETE, _COMPLETE + _NOTE
+        "an epoch is complete before it has its version",
+        _PUBLISHER,
+        _NOTE,
+        "        self._ledger.complete(record)\n" + _NOTE,
     ),
     Mutant(
         "an epoch has its version before it is published",
         _PUBLISHER,
-        "        kept = self._until_done(\n            self._committer,\n",
-        _NOTE + "        kept = self._until_done(\n            self._committer,\n",
+        "        kept = self._until_done(\n",
+        _NOTE + "        kept = self._until_done(\n",
     ),
     Mutant(
         "the epoch of a claim that another write has gets a version",
         _PUBLISHER,
-        "            self._ledger.complete(record, left=self._ledger.history.left_before(record.slot))\n",
-        "            self.end(record, committables, left=self._ledger.history.left_before(record.slot))\n",
+        _VOID,
+        "            self._inventory and self._inventory.note(record, committables)\n" + _VOID,
     ),
     Mutant(
         "a replay looks for its version above the newest that its driver knows",
@@ -43,8 +46,8 @@ NOTING = (
     Mutant(
         "files that were given up are in the inventory",
         _LOST,
-        "publisher.end(record, there, left=",
-        "publisher.end(record, committables, left=",
+        "publisher.end(record, there, failed=",
+        "publisher.end(record, committables, failed=",
     ),
     Mutant(
         "dead letters are in the inventory",
@@ -73,7 +76,7 @@ NOTING = (
     Mutant(
         "what follows files that were given up gets no version",
         _LOST,
-        "        publisher.end(following, [], left=ledger.history.left_before(following.slot))\n",
-        "        ledger.complete(following, left=ledger.history.left_before(following.slot))\n",
+        "        publisher.end(following, [], later=left.decode(codec) if left.data else ())\n",
+        "        ledger.complete(following, left=left)\n",
     ),
 )

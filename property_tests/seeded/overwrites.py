@@ -33,6 +33,30 @@ OVERWRITES = (
         "",
     ),
     Mutant(
+        "what has a grace is removed at once",
+        _COMMITTER,
+        "        return not isinstance(committable, ReplacedFile) or committable.is_due(now_ms)\n",
+        "        return committable is not None\n",
+    ),
+    Mutant(
+        "the time of a kept file begins with the epoch and not with its version",
+        _PUBLISHER,
+        "        now_ms = self._clock.now_ms()  # until now a reader may have begun with the version before\n",
+        "        now_ms = record.decided_ms\n",
+    ),
+    Mutant(
+        "what is kept is listed again, and its time begins anew",
+        _REPLACING,
+        "    left = {file.identity() for file in epoch.left if isinstance(file, ReplacedFile)}\n",
+        "    left = set[tuple[str, int, str]]()\n",
+    ),
+    Mutant(
+        "who writes next removes what is not due",
+        "filesink/file_sink/left_files.py",
+        "    due = [file for file in left if file.is_due(now)]\n",
+        "    due = left\n",
+    ),
+    Mutant(
         "a removal that failed counts as done",
         _COMMITTER,
         "            log.warning(\"removing '%s' failed and is tried again: %s\", file.path, error)\n            return False\n",

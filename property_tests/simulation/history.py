@@ -53,6 +53,7 @@ class Scenario:
     plan: Plan = field(default_factory=Plan)
     pace: int = 0
     neighbour: Neighbour = Neighbour.NOBODY
+    grace_ms: int = 0  # of its overwrites
 
 
 @dataclass(slots=True)
@@ -96,6 +97,7 @@ class History:
             uid="s",
             publishing=self._publishing(scenario.shape.announce_after_ms),
         )
+        self.observer.graces.clock_is_sound = not scenario.trouble.clock_jumps
         self.checkpoint = Checkpoint("q")
         self.foreign = plant_foreign_files(self.observer)
         self.drivers: list[Driver] = []

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from filesink.inventory.reading import Reader
@@ -40,13 +41,16 @@ class InventoryWatch:
 
     Attributes:
         versions: by the nonce of the record.
+        noted_ms: when they came, by the driver's clock.
     """
 
     def __init__(self, observer: Observer) -> None:
         self._observer = observer
         self.versions: dict[str, int] = {}
+        self.noted_ms: dict[str, int] = {}
         self._entries: dict[int, str] = {}  # nonces of those that are there, or were folded
         self._marks: dict[int, int] = {}  # versions by number
+        self._changes: dict[int, tuple[set[str], set[str]]] = {}  # added and removed
 
     def look(self, path: str, *, made: bool) -> bool:
         """A file was made or removed; whether it is one of an inventory."""
@@ -75,6 +79,7 @@ class InventoryWatch:
         gone = [at for at in self._entries if at > folded and f"{at:012d}.entry" not in names]
         for version in gone:
             nonce = self._entries.pop(version)
+            self._changes.pop(version, None)
             self.versions.pop(nonce, None)
             if self._is_complete(nonce):
                 self._observer.world.fail(f"I19: version {version} was complete and is gone")
@@ -148,6 +153,27 @@ class InventoryWatch:
         self._check_removed(path, nonce, set(entry["removed"]))
         self._entries[version] = nonce
         self.versions[nonce] = version
+        self.noted_ms[nonce] = SimClock(world).now_ms()
+        self._changes[version] = {name for name, *_ in entry["added"]}, set(entry["removed"])
+        self._check_rows(path)
+
+    def _check_rows(self, path: str) -> None:
+        """Who reads the newest version sees no row twice, be its file there or not."""
+        shown = self._observer.shown
+        removed = set[str]().union(*(gone for _, gone in self._changes.values()))
+        live = set[str]().union(*(added for added, _ in self._changes.values())) - removed
+        doubled = [
+            row
+            for row, times in Counter(row for name in live for row in shown.get(name, ())).items()
+            if times > 1
+        ]
+        if doubled:
+            self._observer.world.fail(f"I19: row {doubled[0]} is twice in the version of {path}")
+
+    def is_live(self, name: str) -> bool:
+        """Whether the newest version has a file."""
+        is_added = any(name in added for added, _ in self._changes.values())
+        return is_added and not any(name in gone for _, gone in self._changes.values())
 
     def _check_removed(self, path: str, nonce: str, removed: set[str]) -> None:
         """An entry removes what its record does, but for dead letters and files of strangers."""

@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable
 from typing import Any
 
+from property_tests.simulation.graces import Graces
 from property_tests.simulation.inventory_watch import InventoryWatch
 from property_tests.simulation.nodes import Inode
 from property_tests.simulation.power_cut import look_after_power_cut
@@ -23,6 +24,7 @@ from property_tests.simulation.reading import (
     read_completion,
     read_record,
     read_staged,
+    read_times,
     staged_path,
     tag_of,
     visible_files,
@@ -61,6 +63,7 @@ class Observer:
         self.uploads: UploadWatch | None = None  # of an object store, whose objects are files here
         self.replacements = Replacements(self)
         self.superseded = Superseded(self)
+        self.graces = Graces(self)
         self.inventory = InventoryWatch(self)
         self.looks = True
         world.watch = self.look
@@ -120,6 +123,7 @@ class Observer:
         if not isinstance(inode, Inode):
             if seen is not None:
                 self.replacements.check_removed(name)
+                self.graces.check_removed(name)
                 self.forget(name)
         elif seen is None:
             self._appeared(name, inode)
@@ -305,6 +309,7 @@ class Observer:
                 self._check_durable(target, self.visible[target].inode, "a published file")
         if record.path.startswith(f"_filesink/{EXCLUSIVE}/"):
             self.replacements.completed(record, left)
+            self.graces.completed(record, read_times(self.world.disk.file(path)))
         chain.complete.add(slot)
         self.on_complete(chain, slot)
 

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import re
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from random import Random
 from typing import TYPE_CHECKING
 
 from filesink.commit.epoch import EpochLoop
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from property_tests.simulation.history import History
 
 _UNFINISHED = re.compile(r"(?P<directory>_filesink/_txns/[^/]+/)\.(?P<name>[0-9]+\.[a-z]+)\.put\.")
+_BEHIND_MS = 1000  # the clock of the store, behind that of drivers, at most
 _MODES = (SaveMode.OVERWRITE, SaveMode.OVERWRITE_PARTITIONS, SaveMode.OVERWRITE_PARTITIONS)
 
 
@@ -101,6 +103,7 @@ class Overwrites:
     def __init__(self, history: History) -> None:
         self.source = Source(history.scenario.shape)
         self.processes: list[Overwriter] = []
+        self.grace_ms = history.scenario.grace_ms
         self._history = history
         self._writes: list[Write] = []
         history.observer.sources.append(self.source)
@@ -136,6 +139,7 @@ class Overwrites:
         for write in writes:
             self._finish(self.run(write))
         self._history.metastore.carry_out_late(sys.maxsize)
+        self._end_graces()
         self._finish(self.start_one())  # removes what those before it have left
         if any(write.mode is SaveMode.APPEND for write in writes):
             self._finish(self.run(self.new_write(SaveMode.APPEND)))  # sees to what is stuck
@@ -148,6 +152,19 @@ class Overwrites:
         if any(self._is_late(files, path) for path in files):
             self._history.operate("sweep")
             self._history.until(lambda: not self._history.world._actors)
+
+    def _end_graces(self) -> None:
+        """From now on there are none, and those that were are over; maybe somebody else comes first."""
+        history, grace_ms = self._history, self.grace_ms
+        if not grace_ms:
+            return
+        self.grace_ms = 0
+        history.world.now_ms += grace_ms + _BEHIND_MS
+        if Random(f"graces {history.world.operations}").random() < 0.5:
+            history.operate("recover")
+            here = sorted(history.observer.graces.until.keys() & history.observer.visible.keys())
+            if here and history.observer.graces.clock_is_sound:
+                history.world.fail(f"I20: {here[0]} is still there")
 
     def _check_statistics(self) -> None:
         record = self._history.observer.chains[EXCLUSIVE].newest()
@@ -181,7 +198,8 @@ class Overwrites:
         """A process that is at ``write``; an earlier one may have been, too."""
         history = self._history
         keep = history.scenario.shape.keep_batches
-        process = Overwriter(history.machine, history.sink, source=self.source, write=write, keep=keep)
+        sink = replace(history.sink, reader_grace_ms=self.grace_ms)
+        process = Overwriter(history.machine, sink, source=self.source, write=write, keep=keep)
         self.processes.append(process)
         return process
 

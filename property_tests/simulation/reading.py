@@ -31,6 +31,7 @@ class Record:
     held: dict[str, dict[str, Any]]  # by hidden path
     announced: frozenset[str] = frozenset()  # buckets
     superseded: frozenset[tuple[str, str]] = frozenset()  # with what stands for it
+    graces: Mapping[str, int] = field(default_factory=dict)  # of what it replaces, in milliseconds
 
 
 @dataclass(slots=True)
@@ -137,14 +138,26 @@ def read_record(path: str, inode: Inode) -> Record:
             (entry["path"], entry["by"]) for entry in entries if entry["kind"] == "superseded"
         ),
         announced=frozenset(entry["bucket"] for entry in announced if entry["kind"] == "partition"),
+        graces={
+            entry["path"]: entry["grace_ms"]
+            for entry in entries
+            if entry["kind"] == "replaced" and "grace_ms" in entry and "since_ms" not in entry
+        },
     )
 
 
 def read_completion(inode: Inode) -> tuple[str, frozenset[str]]:
     """What a completion says: the nonce of its record, and paths that are still to be removed."""
-    head, _, left = payload_of(inode).partition(b"\n")
+    head, _, _ = payload_of(inode).partition(b"\n")
     nonce: str = json.loads(head)["nonce"]
-    return nonce, frozenset(entry["path"] for entry in json.loads(left or b"[]"))
+    return nonce, frozenset(read_times(inode))
+
+
+def read_times(inode: Inode) -> dict[str, int]:
+    """For each path that is still to be removed, until when a completion promises it; else 0."""
+    _, _, left = payload_of(inode).partition(b"\n")
+    entries = json.loads(left or b"[]")
+    return {entry["path"]: entry.get("since_ms", 0) + entry.get("grace_ms", 0) for entry in entries}
 
 
 def payload_of(inode: Inode) -> bytes:

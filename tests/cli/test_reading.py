@@ -14,8 +14,13 @@ import filesink
 from filesink.cli.app import app
 from filesink.cli.call import Call
 from filesink.inventory.entry import Entry
+from filesink.ledger.identity import batch_write
+from filesink.save_mode import SaveMode
+from filesink.storage.open import open_store
 from filesink.system import SystemClock
 from tests.cli.running import run
+from tests.fakes import SettableClock, World
+from tests.fakes import records as text_records
 from tests.operations.broken_paths import U, V, entries, flip, record, unfinished, whole, with_open_parts
 from tests.operations.test_fsck import everything
 from tests.sink_directory.written import Written, records
@@ -86,6 +91,23 @@ def test_status_tells_what_waits(tmp_path: Path) -> None:
     out = run("status", tmp_path / "base").out
     assert "day=1" in out
     assert "open: " in out
+
+
+def test_status_tells_what_is_kept_for_readers(tmp_path: Path) -> None:
+    """How many files, and until when, for as long as they are kept; ``sweep`` does not take them."""
+    now = SystemClock().now_ms()
+    world = World(
+        open_store=lambda: open_store(str(tmp_path), {}), clock=SettableClock(now), reader_grace_ms=3_600_000
+    )
+    for mode in (SaveMode.APPEND, SaveMode.OVERWRITE):
+        sink_id, cause = batch_write(mode, world.uid, "", world.ids)
+        world.driver(sink_id).run(cause, world.job(text_records(mode.value)))
+    assert "replaced, and kept for readers until" in run("status", tmp_path).out
+    found = run("status", tmp_path, "--json").json
+    assert (found["files"], found["kept_files"]) == (1, 1)
+    run("sweep", tmp_path, "--yes")
+    assert run("status", tmp_path, "--json").json["kept_files"] == 1
+    assert len(world.store().list("")) == 3
 
 
 def test_status_tells_of_an_epoch_that_is_not_complete(tmp_path: Path) -> None:

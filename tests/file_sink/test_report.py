@@ -122,7 +122,7 @@ def test_a_sweep_plan_adds_up():
         files=[Leftover(path="a", size=1024, reason="r"), Leftover(path="b", size=512, reason="r")]
     )
     assert plan.bytes == 1536
-    assert repr(plan) == "<SweepPlan 2 hidden files, 1.5 KiB>"
+    assert repr(plan) == "<SweepPlan 2 files, 1.5 KiB>"
 
 
 def test_an_empty_recovery():

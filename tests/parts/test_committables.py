@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from filesink.errors import FilesinkError, InternalError, SecurityError, StateCorruptError
 from filesink.framing import to_json
 from filesink.parts.committables import (
+    LONGEST_GRACE_MS,
     CommittableCodec,
     DiscardFile,
     HeldFile,
@@ -66,8 +67,14 @@ held_files = st.builds(
     header_size=numbers,
 )
 discards = st.builds(DiscardFile, path=paths)
+graces = st.integers(0, LONGEST_GRACE_MS)
 replaced_files = st.builds(
-    ReplacedFile, path=paths, size=numbers, version=st.text(letters, max_size=5)
+    ReplacedFile,
+    path=paths,
+    size=numbers,
+    version=st.text(letters, max_size=5),
+    grace_ms=st.just(0) | graces,
+    since_ms=st.just(0) | graces,
 ) | st.builds(
     SupersededFile, path=paths, size=numbers, version=st.text(letters, max_size=5), by=paths, until_ms=numbers
 )
@@ -174,6 +181,32 @@ def test_other_kinds_are_written_as_by_every_release():
     ]
     assert json.loads(CommittableCodec().encode(values)) == plain
     assert CommittableCodec().decode(1, to_json(plain)) == values
+
+
+def test_what_is_kept_is_written_as_by_the_release_that_began_it():
+    """The grace in the record that replaces a file, and since when in those after it."""
+    values = [
+        ReplacedFile(path="a/x", size=1, version="v", grace_ms=3_600_000),
+        ReplacedFile(path="a/x", size=1, version="v", grace_ms=3_600_000, since_ms=1_700_000_000_000),
+    ]
+    data = (GOLDEN / "committables-1-kept.json").read_bytes()
+    assert CommittableCodec().encode(values) == data
+    assert CommittableCodec().decode(1, data) == values
+    assert [value.until_ms for value in values] == [0, 1_700_003_600_000]
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"grace_ms": -1}, {"grace_ms": LONGEST_GRACE_MS + 1}, {"grace_ms": "1"}, {"grace_ms": True},
+        {"since_ms": -1}, {"since_ms": 10**30}, {"since_ms": None}, {"until_ms": 1},
+    ],
+)  # fmt: skip
+def test_times_that_nobody_can_have_written_are_refused(wrong):
+    """Else a status could not be shown, or a file would stay for ever."""
+    entry = {"kind": "replaced", "path": "a/x", "size": 1, "version": "v", **wrong}
+    with pytest.raises(StateCorruptError, match="for 'a/x'"):
+        CommittableCodec().decode(1, to_json([entry]))
 
 
 def test_states_hold_held_files_only():

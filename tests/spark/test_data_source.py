@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import shutil
 from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
+from zoneinfo import ZoneInfo
 
 import duckdb
 import pytest
@@ -375,14 +377,19 @@ def test_a_missing_path_is_our_error(spark: SparkSession) -> None:
         assert "ConfigError: [PATH_REQUIRED]" in last_line(refused.value)
 
 
-def test_a_session_whose_zone_was_unset_is_told_what_to_do(spark: SparkSession, tmp_path: Path) -> None:
-    """Spark passes only settings that were set on to tasks; no zone is guessed."""
-    df = spark.range(1)
+def test_a_session_whose_zone_was_unset(spark: SparkSession, tmp_path: Path) -> None:
+    """Spark tells tasks only settings that were set. A TIMESTAMP says its zone, and none is guessed."""
+    times = spark.range(1).selectExpr("id", "timestamp'2025-12-31 23:30:00 UTC' AS t")
     spark.conf.unset("spark.sql.session.timeZone")
     try:
         with pytest.raises(PySparkException, match=r"NO_TIME_ZONE.*filesink\.register"):
-            write(df, tmp_path)
-        write(df, tmp_path, timeZone="UTC")
+            write(spark.range(1), tmp_path, bucketTimeFormat="yyyy")
+        write(spark.range(1), tmp_path / "given", bucketTimeFormat="yyyy", timeZone="UTC")
+        write(spark.range(1), tmp_path / "plain")
+        write(times, tmp_path / "times", bucketTimeFormat="yyyy", bucketTimeColumn="t")
+        zone = ZoneInfo(str(spark.conf.get("spark.sql.session.timeZone")))
     finally:
         spark.conf.set("spark.sql.session.timeZone", "UTC")
-    assert outside.parquet_ids(tmp_path) == [0]
+    assert outside.parquet_ids(tmp_path / "plain") == [0]
+    year = datetime(2025, 12, 31, 23, 30, tzinfo=UTC).astimezone(zone).year
+    assert [path.name for path in (tmp_path / "times").iterdir() if path.name[0] != "_"] == [str(year)]

@@ -203,6 +203,13 @@ def test_rolling_names_and_identity():
     assert builder.epochs.on_replay_mismatch is OnReplayMismatch.KEEP_FIRST
 
 
+def test_a_reader_grace_reaches_the_sink():
+    """Text with a unit; by default there is none."""
+    assert parsed(readerGrace="1 h").builder.tiers().reader_grace_ms == 3_600_000
+    assert parsed(readerGrace="0 ms").builder.tiers().reader_grace_ms == 0
+    assert parsed().builder.tiers().reader_grace_ms == 0
+
+
 def test_history_retention_reaches_the_sink():
     """Text with a unit; what is not given is the builder's default."""
     day_ms = 86_400_000
@@ -247,6 +254,8 @@ def test_sparks_own_options_are_known():
         ({"onNewQuery": "ignore"}, "BAD_VALUE"),
         ({"historyRetention": "90"}, "BAD_VALUE"),
         ({"historyRetention": "0 d"}, "BAD_VALUE"),
+        ({"readerGrace": "1"}, "BAD_VALUE"),
+        ({"readerGrace": "400000 d"}, "BAD_VALUE"),
         ({"onReplayMismatch": "ignore"}, "BAD_VALUE"),
         ({"partitionOverwriteMode": "all"}, "BAD_VALUE"),
         ({"timeZone": "Mars/Olympus"}, "TIME_ZONE"),

@@ -96,6 +96,7 @@ lines = (
     .on_replay_mismatch("keep_first")
     .on_other_layout("allow")
     .with_history_retention("90 d")
+    .with_reader_grace("1 h")
     .with_listener(print)
     .with_listener(LogListener(logging.getLogger("app.sink")))
     .build()

@@ -151,20 +151,23 @@ def sweep(
     ] = "7 days",
     yes: YesOption = False,
 ) -> None:
-    """Remove hidden files of all sinks of PATH that nothing can refer to any more."""
+    """Remove hidden files of all sinks of PATH that nothing can refer to any more.
+
+    And what overwrites have replaced and is still there, once its reader grace is over.
+    """
     found = operations_at(path, call.options)
     carry_out(
         call,
         _sweeping(found.plan_sweep(older_than)),
         yes=yes,
         do=lambda: found.sweep(older_than),
-        told=lambda plan: f"{count(len(plan.files), 'hidden file')} removed, {size_text(plan.bytes)}",
+        told=lambda plan: f"{count(len(plan.files), 'file')} removed, {size_text(plan.bytes)}",
     )
 
 
 def _sweeping(plan: SweepPlan) -> Planned:
     return Planned(
-        title=f"{count(len(plan.files), 'hidden file')} to remove, {size_text(plan.bytes)}",
+        title=f"{count(len(plan.files), 'file')} to remove, {size_text(plan.bytes)}",
         columns=(">size", "why", "file"),
         rows=[(size_text(one.size), one.reason, one.path) for one in plan.files],
         is_empty=not plan.files,

@@ -80,6 +80,11 @@ def _print_version(call: Call, found: PathStatus, now: datetime) -> None:
             f"smaller than {size_text(found.small_below)}: {count(found.small_files, 'file')} "
             f"({found.small_share:.0%}, {size_text(found.small_bytes)})"
         )
+    if found.kept_until is not None:
+        call.line(
+            f"replaced, and kept for readers until {time(found.kept_until)}: "
+            f"{count(found.kept_files, 'file')} ({size_text(found.kept_bytes)})"
+        )
 
 
 def _row(state: SinkState, now: datetime) -> tuple[str, ...]:

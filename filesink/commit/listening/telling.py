@@ -108,16 +108,21 @@ class Telling:
         self._tell(EpochVisible, decided_ms=self._decided_ms(record))
 
     def complete(
-        self, record: EpochRecord, committables: Sequence[Any], metrics: Mapping[str, int] | None = None
+        self,
+        record: EpochRecord,
+        committables: Sequence[Any],
+        *,
+        stay: Sequence[Any],
+        metrics: Mapping[str, int] | None = None,
     ) -> None:
-        """The epoch of ``record`` is complete."""
+        """The epoch of ``record`` is complete, but for ``stay``, which later epochs carry out."""
         if self._at is None or self._listeners is None:
             return
         decided_ms = self._decided_ms(record)
         self._tell(
             EpochComplete,
             rows=record.rows,
-            changes=self._listeners.changes(committables),
+            changes=self._listeners.changes(committables, stay),
             began_ms=self._at.began_ms,
             decided_ms=decided_ms,
             visible_ms=decided_ms if self._at.visible_ms is None else self._at.visible_ms,

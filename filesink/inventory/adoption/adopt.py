@@ -85,7 +85,11 @@ class Adoption:
         self._wait_for_epochs(before)
         entered = before.nonces()
         known = {nonce: one for nonce, one in chains.at_work(self._store).items() if nonce in entered}
-        found = finished_files(self._store, {path for one in known.values() for path in one.paths})
+        found = finished_files(
+            self._store,
+            {path for one in known.values() for path in one.paths},
+            gone={path for one in known.values() for path in one.replaced},
+        )
         adopted = self._reserve(before, self._columns())
         now = self._remains()
         if now.number != before.number:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from filesink.inventory.chains import left_files
 from filesink.ledger.directory import ledger_ids
 from filesink.ledger.ledger import Ledger
 from filesink.naming import PartName, name_of, sink_tag
-from filesink.parts.committables import CommittableCodec, PendingFile, ReplacedFile
+from filesink.parts.committables import CommittableCodec, PendingFile
 from filesink.storage.api import Store
 
 
@@ -19,7 +20,7 @@ class Complete:
     Attributes:
         slots: tag of each chain to its newest slot that is.
         publishing: names of the files of batch writes that are at work; their tags are those of no chain.
-        left: names of files that are replaced and could not be removed yet: their rows must not come back.
+        left: names of files that are replaced and not removed yet: their rows must not come back.
     """
 
     slots: Mapping[str, int]
@@ -47,8 +48,7 @@ def complete_files(store: Store) -> Complete:
             head, tag = ledger.history.newest(), sink_tag(sink_id)
             finished = -1 if head is None else head.finished_slot
             slots[tag] = min(finished, slots.get(tag, finished))
-            files = head.left.decode(codec) if head is not None and head.left.data else []
-            left |= {name_of(file.path) for file in files if isinstance(file, ReplacedFile)}
+            left |= {name_of(file.path) for file in left_files(ledger)}
         for record in ledger.history.publishing():
             files = record.committables.decode(codec)
             publishing |= {name_of(file.target) for file in files if isinstance(file, PendingFile)}

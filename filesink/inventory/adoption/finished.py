@@ -24,14 +24,15 @@ class _Found:
     name: PartName
 
 
-def finished_files(store: Store, entered: Collection[str]) -> pa.Table:
+def finished_files(store: Store, entered: Collection[str], gone: Collection[str] = ()) -> pa.Table:
     """Rows of all files that are there; ``at_version`` says since when.
 
     Args:
         store: of the base path.
         entered: paths that count although the epoch which made them visible is not complete.
+        gone: paths that do not count, although the epoch which replaces them is not complete.
     """
-    found = _there(store, entered)
+    found = [file for file in _there(store, entered) if file.path not in gone]
     sinks = {sink_tag(sink_id): sink_id for sink_id in ledger_ids(store)}
     rows = _rows(store, [file.path for file in found])
     return table_of(

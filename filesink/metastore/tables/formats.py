@@ -44,6 +44,10 @@ HIVE_FORMATS: Mapping[str, StorageFormat] = MappingProxyType(
     }
 )
 
+_BY_ENDING = MappingProxyType(
+    {**{name: name for name in ("parquet", "orc", "avro", "json")}, "txt": "textfile"}
+)
+
 
 def hive_format_of(form: StorageFormat) -> str | None:
     """The word of ``HIVE_FORMATS`` for a table's classes; ``None`` for any other.
@@ -81,3 +85,9 @@ def names_of_spark(table: Table) -> dict[str, str]:
     text = "".join(parameters.get(f"{_SCHEMA_OF_SPARK}.part.{i}", "") for i in parts)
     schema = json.loads(parameters.get(_SCHEMA_OF_SPARK) or text or '{"fields": []}')
     return {field["name"].lower(): field["name"] for field in schema["fields"]}
+
+
+def format_by_extension(extension: str) -> str | None:
+    """What Hive calls files that end like this; the ending of a codec may come before or after."""
+    endings = extension.split(".")
+    return next((_BY_ENDING[ending] for ending in endings if ending in _BY_ENDING), None)

@@ -140,7 +140,7 @@ class Check:
         drafts += not_needed(look, self.store, self.clock.now_ms())
         known = None
         if look.inventory is not None:
-            known = known_of(look, look.inventory, self.store)
+            known = known_of(look, look.inventory, self.store, now_ms=self.clock.now_ms())
             drafts += compare_versions(look, look.inventory)
             explained = known.moving | known.left
             unknown = list(without_version(look, look.inventory, explained, self._lost_claim))

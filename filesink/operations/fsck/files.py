@@ -39,7 +39,7 @@ class Known:
         live: files of the newest version.
         gone: paths that were removed, and are remembered.
         moving: paths of epochs at work, and of files that readers may still need: they may be there or not.
-        left: paths that were replaced and could not be removed yet.
+        left: paths that were replaced and should have been removed by now.
         newest: tag of each chain, its id and its newest slot; for files whose names tell their slots.
     """
 
@@ -50,8 +50,8 @@ class Known:
     newest: Mapping[str, tuple[str, int]]
 
 
-def known_of(look: Look, inventory: SeenInventory, store: Store) -> Known:
-    """What chains and inventory tell of files."""
+def known_of(look: Look, inventory: SeenInventory, store: Store, *, now_ms: int) -> Known:
+    """What chains and inventory tell of files, in milliseconds since 1970 UTC by now."""
     rows = inventory.files.select(["path", "size", "rows", "added", "removed"])
     columns = [rows[name].to_pylist() for name in rows.column_names]
     live: dict[str, LiveFile] = {}
@@ -63,7 +63,9 @@ def known_of(look: Look, inventory: SeenInventory, store: Store) -> Known:
             live[path] = LiveFile(path=path, size=size, rows=count)
     moving = {path for chain in look.chains for path in _moving(chain)}
     moving |= chain_facts.superseded(store).keys() if all(chain.is_whole for chain in look.chains) else set()
-    left = {file.path for chain in look.chains for file in chain.left if isinstance(file, ReplacedFile)}
+    replaced = [file for chain in look.chains for file in chain.left if isinstance(file, ReplacedFile)]
+    moving |= {file.path for file in replaced if not file.is_due(now_ms)}
+    left = {file.path for file in replaced} - moving
     newest = {
         sink_tag(chain.sink_id): (chain.sink_id, look.decided[chain.sink_id])
         for chain in look.chains
@@ -143,7 +145,7 @@ def _rows(file: LiveFile) -> str:
 def _not_known(path: str, entry: Entry, known: Known, copies: _Copies) -> Draft:
     """A visible file that readers by versions do not see."""
     if path in known.left:
-        return Draft("FILE_LEFT", path, "the newest epoch could not remove it")
+        return Draft("FILE_LEFT", path, "no epoch has removed it yet")
     if path in known.gone:
         return Draft("FILE_RETURNED", path, "versions have removed it")
     original = copies.original_of(path, entry.size)

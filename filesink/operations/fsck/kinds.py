@@ -205,8 +205,9 @@ KINDS: Final[Mapping[str, Kind]] = MappingProxyType(
             _BY_HAND,
         ),
         "FILE_LEFT": _note(
-            "A replaced file could not be removed yet: who lists the directory sees its rows twice.",
-            "let its user remove files there; the next epoch, or filesink recover PATH, tries again",
+            "A replaced file is still there, and no reader needs it: its removal failed, or nothing was "
+            "written since its reader grace was over. Who lists the directory sees its rows, too.",
+            "let its user remove files there; the next write, or filesink recover PATH, removes it",
             "recover",
         ),
         "BASE_NESTED": _damage(
