@@ -25,6 +25,7 @@ from filesink.ledger.record import BatchWrite
 from filesink.metastore.partition_commit import PartitionCommit
 from filesink.metastore.policies import ListenerPolicy
 from filesink.parts.stages.closed_parts import Compaction
+from filesink.save_mode import SaveMode
 from tests.fakes import World, keep_open, micro_batch, plan_of, records
 
 WHOLE = [EpochBegan, PartsRolled, EpochDecided, EpochVisible, EpochComplete]
@@ -195,3 +196,21 @@ def test_ids_and_clock_are_not_asked_where_nobody_listens():
     for world in (alone, told):
         world.driver().run(micro_batch(0), world.job(records("1")))
     assert told.ids.made == alone.ids.made + 1
+
+
+def test_a_file_that_is_kept_for_readers_is_told_when_it_goes():
+    """Once, with the epoch that removes it, and not with each that carries it on."""
+    world = World(reader_grace_ms=5000)
+    driver = world.driver()
+    driver.run(micro_batch(0), world.job(records("old")))
+    (old,) = world.visible()
+    heard = heard_in(world)
+    cause = BatchWrite(mode=SaveMode.OVERWRITE)
+    world.driver("exclusive").run(cause, world.job(records("new")))
+    for _ in range(2):
+        world.driver("exclusive").run(BatchWrite(mode=SaveMode.OVERWRITE_PARTITIONS), world.job())
+    world.clock.now += 60_000
+    world.driver("exclusive").run(BatchWrite(mode=SaveMode.OVERWRITE_PARTITIONS), world.job())
+    removed = [event.changes.removed for event in heard if isinstance(event, EpochComplete)]
+    assert [old in paths for paths in removed].count(True) == 1
+    assert old not in removed[0]
