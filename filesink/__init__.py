@@ -17,6 +17,20 @@ from filesink.packages import refuse_shadows
 
 refuse_shadows("formats", "compaction")
 
+from filesink.api.events import (
+    Changes,
+    EpochBegan,
+    EpochComplete,
+    EpochDecided,
+    EpochFailed,
+    EpochVisible,
+    FinishedFile,
+    HiddenFilesSwept,
+    Listener,
+    PartsMerged,
+    PartsRolled,
+    SinkEvent,
+)
 from filesink.buckets.assigner import BucketAssigner
 from filesink.data_source.register import register
 from filesink.errors import (
@@ -55,7 +69,7 @@ from filesink.errors import (
     TaskCancelledError,
     VersionError,
 )
-from filesink.file_sink.report import EpochReport, FinishedFile, RecoveryReport, SweepPlan, TableReport
+from filesink.file_sink.report import EpochReport, RecoveryReport, SweepPlan, TableReport
 from filesink.file_source import FileSource, FileSourceBuilder, StreamFormat
 from filesink.metastore.api import Metastore, TableKind
 from filesink.metastore.glue.metastore import GlueCatalog
@@ -149,6 +163,7 @@ __all__ = [
     "BucketError",
     "BulkWriter",
     "BulkWriterFactory",
+    "Changes",
     "CheckpointMismatchError",
     "CheckpointRollingPolicy",
     "CleanupError",
@@ -173,7 +188,12 @@ __all__ = [
     "Encoder",
     "EncoderError",
     "Epoch",
+    "EpochBegan",
+    "EpochComplete",
+    "EpochDecided",
+    "EpochFailed",
     "EpochReport",
+    "EpochVisible",
     "Erasure",
     "ErasurePlan",
     "ExcelWriterFactory",
@@ -192,6 +212,7 @@ __all__ = [
     "FsckReport",
     "GlueCatalog",
     "HeldPart",
+    "HiddenFilesSwept",
     "HiveMetastore",
     "HttpAnswer",
     "HttpService",
@@ -206,6 +227,7 @@ __all__ = [
     "Left",
     "LetterError",
     "LimitError",
+    "Listener",
     "ListenerPolicy",
     "LiveFile",
     "Matching",
@@ -223,6 +245,8 @@ __all__ = [
     "PartFileInfo",
     "PartitionCommit",
     "PartitionPolicy",
+    "PartsMerged",
+    "PartsRolled",
     "PathStatus",
     "PostgresServer",
     "PostgresSink",
@@ -245,6 +269,7 @@ __all__ = [
     "SequenceFileWriterFactory",
     "ShadowedError",
     "SinkDirectory",
+    "SinkEvent",
     "SinkReport",
     "SinkState",
     "SizeSplitAssigner",

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal, Self
 
+from filesink.api.events import Listener
 from filesink.arguments import choice, instance_of
 from filesink.buckets.assigner import BucketAssigner
 from filesink.buckets.contract import BaseBucketAssigner
@@ -53,6 +54,7 @@ class SinkBuilder:
     other_layout: OnOtherLayout = OnOtherLayout.REFUSE
     history_ms: int = HISTORY_MS
     reader_grace_ms: int = 0
+    listeners: tuple[Listener, ...] = ()
     in_order: Callable[[], Callable[[DataFrame], DataFrame]] = lambda: lambda df: df
 
     def with_bucket_assigner(self, assigner: BaseBucketAssigner) -> Self:
@@ -197,6 +199,20 @@ class SinkBuilder:
     def with_partition_commit(self, commit: PartitionCommit) -> Self:
         """Announce directories that received files: to a metastore, by success files, to a listener."""
         return replace(self, partition_commit=instance_of(commit, PartitionCommit, name="commit"))
+
+    def with_listener(self, listener: Listener) -> Self:
+        """Have ``listener`` called on the driver with every event of the epochs; any number of them.
+
+        What it raises is logged and fails nothing; see ``filesink.Listener``. ``filesink.telemetry`` has
+        some that feed Prometheus and logs.
+        """
+        if isinstance(listener, type) or not callable(listener):
+            raise ConfigError(
+                "with_listener takes a function of one event, or another object that can be called; got "
+                f"{kind_of(listener)}",
+                code="BAD_VALUE",
+            )
+        return replace(self, listeners=(*self.listeners, listener))
 
     def tiers(self) -> FileTiers:
         """The sink as an engine drives it; for engines of your own."""

@@ -8,6 +8,7 @@ from dataclasses import replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Literal
 
+from filesink.api.events import Listeners
 from filesink.arguments import checkpoint, choice, data_frame
 from filesink.buckets.named_partitions import Partition, buckets_named
 from filesink.buckets.table_assigner import TableBucketAssigner
@@ -17,7 +18,7 @@ from filesink.commit.replay import OnRepeatedTxn
 from filesink.durations import Duration, parse_duration_ms
 from filesink.errors import ConfigError
 from filesink.file_sink.complete_writes import not_removed, warn_of_gone
-from filesink.file_sink.report import EpochReport, RecoveryReport, SweepPlan, report_of
+from filesink.file_sink.report import EpochReport, RecoveryReport, SweepPlan, changes_of, report_of
 from filesink.file_sink.waiting_files import check_nothing_waits
 from filesink.ledger.identity import stream_sink_id
 from filesink.metastore.announcements import Announced
@@ -57,6 +58,7 @@ class BuiltSink:
             told=lambda outcome: report_of(outcome).line(),
             epochs=builder.epochs,
             check_interval_ms=builder.check_interval_ms,
+            audience=_audience(builder),
         )
         self._engine = SparkEngine(self._tiers, options)
 
@@ -287,3 +289,8 @@ class BuiltSink:
     def _maintenance(self, announce: Announce = Announce.RAISE) -> Maintenance:
         check_written(self._address, self._tiers.uid)
         return Maintenance(self._tiers, clock=self._engine.clock, ids=self._engine.ids, announce=announce)
+
+
+def _audience(builder: SinkBuilder) -> Listeners | None:
+    heard = builder.listeners
+    return Listeners(builder.base_path, heard, changes_of) if heard else None

@@ -6,10 +6,10 @@ under a simulated clock and scheduler. The real ones are in ``filesink.system``.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -93,14 +93,32 @@ class Who:
     host: str = ""
 
 
+class Audience(Protocol):
+    """Who is told of epochs: ``filesink.api.events.Listeners``."""
+
+    @property
+    def destination(self) -> str:
+        """What events call the sink."""
+        ...
+
+    def changes(self, committables: Sequence[Any], stay: Sequence[Any], /) -> Any:
+        """What readers see of ``committables``, of which ``stay`` is for later epochs."""
+        ...
+
+    def tell(self, event: Any) -> None:
+        """Tell all of them. Never raises."""
+        ...
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ports:
-    """The outside world of a driver, and who it is."""
+    """The outside world of a driver, who it is, and who is told; ``None`` if nobody listens."""
 
     clock: Clock
     ids: Ids
     runner: TaskRunner
     who: Who = Who()
+    audience: Audience | None = None
 
 
 class Losers(Enum):

@@ -17,6 +17,7 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 from functools import partial
+from html import escape
 from typing import Literal, NoReturn
 
 from filesink.arguments import instance_of, not_built
@@ -93,6 +94,9 @@ class FileSink(BuiltSink):
                 code="BAD_VALUE",
             )
         super().__init__(builder)
+
+    def _repr_html_(self) -> str:
+        return f"<p><b>FileSink</b> {escape(self._builder.label)}</p>"
 
     @staticmethod
     def for_row_format(

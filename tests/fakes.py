@@ -28,7 +28,7 @@ from filesink.parts.plan import Plan, WriterLimits
 from filesink.parts.rolling import RollingPolicy
 from filesink.parts.stages.closed_parts import Compaction, Waiting
 from filesink.parts.writer import FileWriter
-from filesink.ports import Losers, Ports, SerialRunner
+from filesink.ports import Audience, Losers, Ports, SerialRunner
 from filesink.storage.api import Store
 from filesink.storage.faulty import Fault, FaultyStore
 from filesink.storage.memory import MemoryFiles, MemoryStore
@@ -185,6 +185,7 @@ class World:
     on_other_layout: OnOtherLayout = OnOtherLayout.REFUSE
     emptied: Collection[str] = ()
     reader_grace_ms: int = 0
+    audience: Audience | None = None
 
     def __post_init__(self) -> None:
         self.files = MemoryFiles(now_ms=self.clock.now_ms)
@@ -227,7 +228,7 @@ class World:
 
     def ports(self) -> Ports:
         """Those of a driver."""
-        return Ports(clock=self.clock, ids=self.ids, runner=SerialRunner())
+        return Ports(clock=self.clock, ids=self.ids, runner=SerialRunner(), audience=self.audience)
 
     def maintenance(self, announce: Announce = Announce.RAISE) -> Maintenance:
         return Maintenance(self.tiers(), clock=self.clock, ids=self.ids, announce=announce)

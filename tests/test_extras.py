@@ -23,7 +23,9 @@ IN_ALL = (
     "http",
     "jobs",
     "kafka",
+    "opentelemetry",
     "postgres",
+    "prometheus",
     "s3",
     "snappy",
 )

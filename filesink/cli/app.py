@@ -17,6 +17,8 @@ from filesink.cli.commands.plugins import plugins
 from filesink.cli.commands.publish import publish
 from filesink.cli.commands.repair import repair
 from filesink.cli.commands.replacing import erase, retain, rollback
+from filesink.cli.commands.report import report
+from filesink.cli.commands.serve import serve
 from filesink.cli.commands.status import status
 from filesink.cli.commands.versions import diff, schema
 
@@ -37,6 +39,8 @@ for function, name in (
     (show, "show"),
     (diff, "diff"),
     (fsck, "fsck"),
+    (report, "report"),
+    (serve, "serve"),
     (repair, "repair"),
     (recover, "recover"),
     (finish, "finish"),

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 from filesink.api import EpochContext, Input, Sink
+from filesink.commit.listening.telling import Telling
 from filesink.commit.outcome import Outcome, later_outcome
 from filesink.commit.publisher import Decider, Publisher
 from filesink.commit.recorded_schema import replaced_chains
@@ -68,7 +69,8 @@ class Chain(Generic[S, C, A]):
 
     def __init__(self, sink: Sink[S, C, A], ledger: Ledger, *, ports: Ports, options: EpochOptions) -> None:
         self.ledger = ledger
-        self.publisher = Publisher(sink, ledger, ports)
+        self.telling = Telling(ledger.sink_id, ports)
+        self.publisher = Publisher(sink, ledger, ports, visible=self.telling.visible)
         self._remove_due = sink.create_remover()
         self._sink = sink
         self._ports = ports
@@ -116,8 +118,12 @@ class Chain(Generic[S, C, A]):
     def carry_through(self, record: EpochRecord) -> Outcome[C] | None:
         """Publish what an earlier driver has decided; ``None`` if another write has its ``txn_id``."""
         log.info("sink %s: publishing what epoch %d has decided", self.ledger.sink_id, record.slot)
-        published = self.publisher.publish(record, Decider.EARLIER_DRIVER)
-        return None if published is None else later_outcome(record, published)
+        with self.telling.resumed(record):
+            published = self.publisher.publish(record, Decider.EARLIER_DRIVER)
+            if published is None:
+                return None
+            self.telling.complete(record, published, stay=(*self.publisher.failed, *self.publisher.kept))
+        return later_outcome(record, published)
 
     def _see_through(self, decided: EpochRecord) -> None:
         """Make sure that a write which an earlier call has decided, in whatever mode, is visible."""
@@ -215,15 +221,15 @@ class Chain(Generic[S, C, A]):
             self.ledger.folding.fold(newest=record.slot, keep=self._options.keep_batches)
             if record.files_of != record.sink_id:  # nobody else has left files with this tag
                 if losers is Losers.POSSIBLE:
-                    self._sink.sweep(record, committables)
+                    self.telling.swept(self._sink.sweep(record, committables))
                 self.ledger.folding.sweep(record.slot)
                 self._unstick()
                 return
             if not self._clean:
-                self._sink.sweep(record, None)
+                self.telling.swept(self._sink.sweep(record, None))
                 self.ledger.folding.sweep(record.slot)
             elif losers is Losers.POSSIBLE:
-                self._sink.sweep(record, committables)
+                self.telling.swept(self._sink.sweep(record, committables))
             self._clean = True
         except StorageError as error:
             self._clean = False

@@ -82,7 +82,8 @@ class EpochLoop(Generic[S, C, A]):
         with self._lock:
             if isinstance(cause, MicroBatch) and self._done_here == (job.run_id, cause.batch_id):
                 raise second_call(cause)
-            outcome = self._run(cause, job, on_gap)
+            with self._chain.telling.attempt(cause):
+                outcome = self._run(cause, job, on_gap)
             if isinstance(cause, MicroBatch):
                 self._done_here = (job.run_id, cause.batch_id)
             return outcome
@@ -135,6 +136,7 @@ class EpochLoop(Generic[S, C, A]):
         schema = next_schema(self._sink, job.schema, cause=cause, head=head, ledger=self.ledger)
         source = Input.ENDED if isinstance(cause, BatchWrite) else Input.GOES_ON
         epoch = self._chain.begin(head, cause, source=source, schema=schema, job=job)
+        self._chain.telling.began(cause, epoch.context)
         for stage in self._stages:
             stage.begin(epoch.context)
         outcome = self._commit(epoch, self._write(epoch, job))
@@ -143,10 +145,17 @@ class EpochLoop(Generic[S, C, A]):
     def _without_input(
         self, cause: Upkeep | Finish | OfflineCompaction | Operation, source: Input
     ) -> Outcome[C] | None:
+        with self._chain.telling.attempt(cause):
+            return self._run_without_input(cause, source)
+
+    def _run_without_input(
+        self, cause: Upkeep | Finish | OfflineCompaction | Operation, source: Input
+    ) -> Outcome[C] | None:
         head = self._chain.settle()
         prepared: Prepared[S, C] = Prepared((), states_of(self._sink, kept_by(head)))
         epoch = self._chain.begin(head, cause, source=source, schema=schema_of(head))
         if any(stage.is_due(epoch.context, prepared) for stage in self._stages):
+            self._chain.telling.began(cause, epoch.context)
             return self._commit(epoch, Gathered(prepared=prepared))
         self._chain.stays_at(head)
         return None
@@ -187,12 +196,14 @@ class EpochLoop(Generic[S, C, A]):
 
     def _publish(self, epoch: Epoch, record: EpochRecord, gathered: Gathered[S, C]) -> Outcome[C] | None:
         """Publish, announce and complete, then tidy up; ``None`` if another write has its ``txn_id``."""
+        metrics = {**gathered.metrics, **epoch.context.metrics.values}
+        self._chain.telling.decided(record, metrics)
         committables = self._chain.publisher.publish(record, Decider.THIS_DRIVER)
         if committables is None:
             return None
         left, kept = self._chain.publisher.failed, self._chain.publisher.kept
         self._chain.advances_to(record)
+        self._chain.telling.complete(record, committables, metrics=metrics, stay=(*left, *kept))
         self._chain.tidy_up(record, committables, gathered.losers)
-        metrics = {**gathered.metrics, **epoch.context.metrics.values}
         before = self._chain.failed_before(epoch.head)
         return first_outcome(record, committables, metrics=metrics, left=left, left_before=before, kept=kept)

@@ -45,16 +45,26 @@ class Publisher(Generic[S, C, A]):
         sink: makes the committers, once each.
         ledger: where an epoch is marked complete.
         ports: of the driver; its clock waits between retries.
+        visible: called when all files of a record are visible.
         retries: further rounds without progress, for each tier.
 
     Raises:
         InternalError: ``NO_CODEC``; what the aggregated committer announces could not be put on record.
     """
 
-    def __init__(self, sink: Sink[S, C, A], ledger: Ledger, ports: Ports, *, retries: int = RETRIES) -> None:
+    def __init__(
+        self,
+        sink: Sink[S, C, A],
+        ledger: Ledger,
+        ports: Ports,
+        *,
+        visible: Callable[[EpochRecord], object] = lambda _: None,
+        retries: int = RETRIES,
+    ) -> None:
         self._sink = sink
         self._ledger = ledger
         self._clock = ports.clock
+        self._visible = visible
         self._retries = retries
         #: What of the record published last is left for the next epoch.
         self.left = EMPTY
@@ -125,6 +135,7 @@ class Publisher(Generic[S, C, A]):
                 "sink %s: %d files that are replaced could not be removed; later epochs try again: %s",
                 record.sink_id, len(kept), self._committer.failure,
             )  # fmt: skip
+        self._visible(record)
         self.announce(record, decider)
         self.end(record, committables, failed=kept, later=later)
         self._end_of_what_it_takes_back(record)

@@ -68,6 +68,7 @@ _REFUSED = {
     "compact": "compaction",
     "interval": "rolling without data",
     "rollingpolicy": "a rolling policy of your own",
+    "listener": "a listener",
     "partitioncommit": "announcing partitions by their time",
     "watermark": "announcing partitions by their time",
     "catalog": "publishing to Spark's catalog",

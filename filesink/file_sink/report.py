@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from html import escape
 
+from filesink.api.events import Changes, FinishedFile
 from filesink.buckets.table_paths import TablePath
 from filesink.commit.outcome import Outcome
 from filesink.ledger.record import MicroBatch
@@ -18,16 +19,6 @@ from formats.sizes import size_text
 
 _SHOWN = 20  # files in a notebook's table
 _FIELDS = frozenset({OPEN_ROWS, WAITING_ROWS})  # no counters: those of two epochs do not add up
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FinishedFile:
-    """A file that has become visible. ``path`` is relative to the base path; ``bytes`` is its size."""
-
-    path: str
-    bucket: str
-    rows: int
-    bytes: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -185,25 +176,36 @@ class SweepPlan:
         return f"<SweepPlan {len(self.files)} files, {size_text(self.bytes)}>"
 
 
+def changes_of(committables: Sequence[Committable], stay: Sequence[Committable] = ()) -> Changes:
+    """What readers see of ``committables``; those of ``stay`` are not removed yet."""
+    left = {file.path for file in stay if isinstance(file, ReplacedFile)}
+    return Changes(
+        files=tuple(
+            FinishedFile(path=file.target, bucket=file.bucket, rows=file.rows, bytes=file.size)
+            for file in committables
+            if isinstance(file, PendingFile)
+        ),
+        removed=tuple(
+            file.path for file in committables if isinstance(file, ReplacedFile) and file.path not in left
+        ),
+    )
+
+
 def report_of(outcome: Outcome[Committable], *, tables: TablePath | None = None) -> EpochReport:
     """A user's view of an epoch's outcome; ``tables`` is where each of many tables lies."""
-    files = [
-        FinishedFile(path=file.target, bucket=file.bucket, rows=file.rows, bytes=file.size)
-        for file in outcome.committables
-        if isinstance(file, PendingFile)
-    ]
+    changes = changes_of(outcome.committables, (*outcome.left, *outcome.kept))
+    files = changes.files
     replaced = [file for file in outcome.committables if isinstance(file, ReplacedFile)]
-    stay = {file.path for file in (*outcome.left, *outcome.kept) if isinstance(file, ReplacedFile)}
     kept = _kept(replaced, outcome.kept)
     return EpochReport(
         epoch=outcome.slot,
         rows=outcome.rows,
         bytes=sum(file.bytes for file in files),
-        files=tuple(files),
+        files=files,
         tables={} if tables is None else _by_table(files, tables),
         batch_id=outcome.cause.batch_id if isinstance(outcome.cause, MicroBatch) else None,
         already_committed=outcome.replayed,
-        replaced=tuple(file.path for file in replaced if file.path not in stay),
+        replaced=changes.removed,
         kept=tuple(kept),
         kept_until=None if not kept else datetime.fromtimestamp(max(kept.values()) / 1000, tz=UTC),
         not_removed=tuple(file.path for file in outcome.left if isinstance(file, ReplacedFile)),

@@ -122,6 +122,11 @@ _CAUSES: dict[str, type[Any]] = {
 _CAUSE_NAMES = {kind: name for name, kind in _CAUSES.items()}
 
 
+def kind_of(cause: Cause) -> str:
+    """What records call the kind of ``cause``."""
+    return _CAUSE_NAMES[type(cause)]
+
+
 @dataclass(frozen=True, slots=True)
 class Section:
     """Bytes of a sink's own codec, and the codec's version."""
@@ -288,7 +293,7 @@ def _cause_to_json(cause: Cause) -> dict[str, Any]:
     if isinstance(cause, BatchWrite):
         values["mode"] = cause.mode.value
     values = {name: value for name, value in values.items() if value or name not in _RARE}
-    return {"kind": _CAUSE_NAMES[type(cause)], **values}
+    return {"kind": kind_of(cause), **values}
 
 
 def _cause_from_json(value: dict[str, Any]) -> Any:

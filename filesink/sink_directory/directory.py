@@ -11,6 +11,7 @@ import pyarrow as pa
 from filesink.errors import ConfigError
 from filesink.sink_directory.epochs import Epoch, epochs_in
 from filesink.sink_directory.live_files import COLUMNS, LiveFiles
+from filesink.sink_directory.notebook import shown
 from filesink.sink_directory.sink_states import SinkState, sink_states
 from filesink.sink_directory.site import Site
 from filesink.sink_directory.snapshot import Snapshot, snapshot_of
@@ -131,6 +132,9 @@ class SinkDirectory:
 
     def __repr__(self) -> str:
         return f"<SinkDirectory '{self.path}'>"
+
+    def _repr_html_(self) -> str:
+        return shown(self.path, self.status)
 
 
 def _version(value: object, *, name: str) -> int | None:

@@ -29,7 +29,7 @@ from filesink.spark.input.job import SparkWriteJob, check_derived, not_picklable
 from filesink.spark.input.schema import arrow_schema, check_twins, time_zone_of
 from filesink.spark.query import AtEnd, End, RunWatch, SinkQuery
 from filesink.spark.query_internals import QueryRun, RunIds, current_ids, is_wanted, open_run, start_query
-from filesink.spark.recent_outcomes import RecentOutcomes
+from filesink.spark.recent_outcomes import RecentOutcomes, Reports
 from filesink.spark.runner import is_stopped
 
 if TYPE_CHECKING:
@@ -168,7 +168,7 @@ class SparkEngine(Generic[S, C, A]):
             finish=partial(self._end, sink_id, at_end) if ends(trigger) else None,
             release=lambda: self._loops.release(sink_id),
             ended=ended,
-            reports=lambda: [report(outcome) for outcome in self._outcomes.latest()],
+            reports=lambda: Reports(report(outcome) for outcome in self._outcomes.latest()),
         )
 
     def _begin(

@@ -12,7 +12,7 @@ from filesink.api import Sink
 from filesink.commit.epoch import EpochLoop
 from filesink.commit.outcome import Outcome
 from filesink.commit.replay import EpochOptions
-from filesink.ports import Clock, Ids, Ports, Who
+from filesink.ports import Audience, Clock, Ids, Ports, Who
 from filesink.spark.runner import SparkRunner
 from filesink.system import SystemClock, SystemIds, this_driver
 
@@ -33,6 +33,7 @@ class EngineOptions:
         name: how logs and Spark's jobs call the sink; ``""`` for the name of its class.
         told: the text of an outcome in the log.
         check_interval_ms: how often upkeep looks, in milliseconds.
+        audience: who is told of epochs, if anybody.
         compared: what a repeated ``txn_id`` is compared by beside its data, as text.
     """
 
@@ -41,6 +42,7 @@ class EngineOptions:
     epochs: EpochOptions = field(default_factory=EpochOptions)
     check_interval_ms: int = 60_000
     compared: str = ""
+    audience: Audience | None = None
     clock: Clock = field(default_factory=SystemClock)
     ids: Ids = field(default_factory=SystemIds)
 
@@ -63,6 +65,12 @@ def open_loop(
     return EpochLoop(
         sink,
         sink.open_ledger(sink_id),
-        ports=Ports(clock=options.clock, ids=options.ids, runner=runner, who=_who(session)),
+        ports=Ports(
+            clock=options.clock,
+            ids=options.ids,
+            runner=runner,
+            who=_who(session),
+            audience=options.audience,
+        ),
         options=replace(options.epochs, keep_batches=max(options.epochs.keep_batches, keep)),
     )

@@ -6,15 +6,25 @@ import logging
 import threading
 from collections import deque
 from collections.abc import Callable, Sequence
+from html import escape
 from typing import Generic, TypeVar
 
 from filesink.commit.outcome import Outcome
 
 C = TypeVar("C")
+R = TypeVar("R")
 log = logging.getLogger("filesink")
 
 _OUTCOMES = 100
 _COMMITTABLES = 20_000  # that of a file takes about 650 bytes: 13 MB
+
+
+class Reports(list[R]):
+    """Reports, oldest first. A notebook shows them as a list, the newest on top."""
+
+    def _repr_html_(self) -> str:
+        lines = "".join(f"<li>{escape(repr(report)[1:-1])}</li>" for report in reversed(self))
+        return f"<ul>{lines}</ul>" if lines else "<p>no epoch yet</p>"
 
 
 class RecentOutcomes(Generic[C]):

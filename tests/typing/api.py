@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -75,6 +76,7 @@ from filesink import (
 from filesink.api import Sink
 from filesink.buckets.contract import BaseBucketAssigner
 from filesink.errors import FilesinkError, StagedDataLost
+from filesink.telemetry.logs import LogListener
 
 # A row format with everything that can be chosen.
 lines = (
@@ -95,6 +97,8 @@ lines = (
     .on_other_layout("allow")
     .with_history_retention("90 d")
     .with_reader_grace("1 h")
+    .with_listener(print)
+    .with_listener(LogListener(logging.getLogger("app.sink")))
     .build()
 )
 

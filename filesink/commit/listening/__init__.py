@@ -1,0 +1,4 @@
+"""What the epoch tells listeners. Decides nothing, reads no store.
+
+May use ``api``, ``ledger`` and the ground.
+"""
