@@ -42,8 +42,10 @@ def check_frame(df: object) -> None:
         )
     if not hasattr(df, "_jdf"):
         raise ConfigError(
-            "Spark Connect runs the function of foreachBatch on the server, where this sink does not "
-            "exist; use a classic session (a master URL instead of .remote(…))",
+            "this sink drives Spark's classic driver, and a client of Spark Connect has none, nor has a "
+            "function of foreachBatch that its server runs. Files go through df.write.format('filesink') and "
+            "df.writeStream.format('filesink') there; for all else use a classic session, with a master URL "
+            "instead of .remote(…)",
             code="SPARK_CONNECT",
         )
     if is_stopped(df.sparkSession):
