@@ -26,6 +26,7 @@ from filesink.operations.maintenance import Announce, Lost, Maintenance
 from filesink.parts.committables import Committable, HeldFile
 from filesink.save_mode import SaveMode
 from filesink.spark.arguments import on_repeated, spark_trigger
+from filesink.spark.elsewhere import SinkElsewhere
 from filesink.spark.engine import SparkEngine
 from filesink.spark.engine_options import EngineOptions
 from filesink.spark.input.s3a import SessionOptions
@@ -59,6 +60,9 @@ class BuiltSink:
             check_interval_ms=builder.check_interval_ms,
         )
         self._engine = SparkEngine(self._tiers, options)
+
+    def __reduce__(self) -> tuple[type[SinkElsewhere], tuple[()]]:
+        return SinkElsewhere, ()  # a sink stays in its process
 
     def write(
         self,

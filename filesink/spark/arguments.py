@@ -15,6 +15,7 @@ from filesink.arguments import choice
 from filesink.commit.replay import OnRepeatedTxn
 from filesink.errors import ConfigError, VersionError
 from filesink.save_mode import SaveMode
+from filesink.spark.elsewhere import over_connect
 from filesink.spark.query import AtEnd
 from filesink.spark.runner import is_stopped
 
@@ -41,13 +42,7 @@ def check_frame(df: object) -> None:
             code="BAD_VALUE",
         )
     if not hasattr(df, "_jdf"):
-        raise ConfigError(
-            "this sink drives Spark's classic driver, and a client of Spark Connect has none, nor has a "
-            "function of foreachBatch that its server runs. Files go through df.write.format('filesink') and "
-            "df.writeStream.format('filesink') there; for all else use a classic session, with a master URL "
-            "instead of .remote(…)",
-            code="SPARK_CONNECT",
-        )
+        raise over_connect()
     if is_stopped(df.sparkSession):
         raise ConfigError(
             "the session of this DataFrame was stopped; make a new one, and the DataFrame with it",

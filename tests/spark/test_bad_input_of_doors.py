@@ -22,14 +22,19 @@ ROWS = StructType().add("id", LongType())
 Door = Callable[[dict[str, str]], object]
 
 
+def source(options: dict[str, str]) -> FileSinkDataSource:
+    """With the options as Spark hands them over."""
+    return FileSinkDataSource({name.lower(): text for name, text in options.items()})
+
+
 def batch(options: dict[str, str]) -> object:
     """``df.write.format("filesink")``, and INSERT INTO a view."""
-    return FileSinkDataSource({name.lower(): text for name, text in options.items()}).writer(ROWS, False)
+    return source(options).writer(ROWS, overwrite=False)
 
 
 def stream(options: dict[str, str]) -> object:
     """``df.writeStream.format("filesink")``, and a sink of a pipeline."""
-    return FileSinkDataSource({name.lower(): text for name, text in options.items()}).streamWriter(ROWS, False)
+    return source(options).streamWriter(ROWS, overwrite=False)
 
 
 def refusal(door: Door, options: dict[str, str]) -> FilesinkError:
@@ -65,8 +70,8 @@ def test_options(tmp_path: Path, door: Door, options: dict[str, str], code: str,
 
 def test_a_table_of_a_catalog_is_refused_when_it_is_made(tmp_path: Path) -> None:
     """And not with each row that goes into it later: Spark asks for its columns with what a table has."""
-    source = FileSinkDataSource({"path": str(tmp_path), "owner": "me"})
-    assert refusal(lambda _: source.schema(), {}).code == "CATALOG_TABLE"
+    options = {"path": str(tmp_path), "owner": "me"}
+    assert refusal(lambda given: source(given).schema(), options).code == "CATALOG_TABLE"
 
 
 @pytest.fixture
@@ -79,7 +84,8 @@ def nowhere(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
 
 
-def test_no_credentials(nowhere: None) -> None:
+@pytest.mark.usefixtures("nowhere")
+def test_no_credentials() -> None:
     """Before anything is sent."""
     path = "s3a://bucket-of-nobody/out"
     sink = FileSink.for_bulk_format(path, ParquetWriterFactory()).build()

@@ -1,4 +1,4 @@
-"""A pipeline's flow into a sink: what is new among the source's files goes to the flights, once."""
+"""What is new among the source's files goes to the sink, once."""
 
 from __future__ import annotations
 
@@ -8,8 +8,7 @@ from pathlib import Path
 from pyspark import pipelines as dp
 from pyspark.sql import DataFrame, SparkSession
 
-OUTPUT = Path(os.environ["PIPELINE_OUTPUT"])  # a pipeline has no parameters of its own
-SCHEMA = "id bigint, day date, carrier string"
+OUTPUT = Path(os.environ.get("PIPELINE_OUTPUT", "/tmp/filesink-pipeline"))  # noqa: S108 - an example's
 
 dp.create_sink(
     name="flights",
@@ -18,7 +17,7 @@ dp.create_sink(
         "path": str(OUTPUT / "flights"),
         "uid": "flights",
         "bucketColumns": "day",
-        # A full refresh starts a new query, which reads everything again.
+        # Only for a full refresh, which reads everything again; see README.md.
         "onNewQuery": os.environ.get("ON_NEW_QUERY", "refuse"),
     },
 )
@@ -27,5 +26,5 @@ dp.create_sink(
 @dp.append_flow(target="flights", name="new_flights")
 def new_flights() -> DataFrame:
     """The source, file by file."""
-    spark = SparkSession.active()
-    return spark.readStream.schema(SCHEMA).option("maxFilesPerTrigger", 1).parquet(str(OUTPUT / "source"))
+    stream = SparkSession.active().readStream.schema("id bigint, day date, carrier string")
+    return stream.option("maxFilesPerTrigger", 1).parquet(str(OUTPUT / "source"))

@@ -111,7 +111,7 @@ def _check_names(given: Texts) -> None:
     known = {name.lower(): name for name in NAMES}
     if _OF_TABLES in given.texts:
         raise ConfigError(
-            "this is a table of a catalog, and when rows are put into one, Spark hands on neither its options "
+            "this is a table of a catalog: when rows are put into one, Spark hands on neither its options "
             "nor its location. In SQL, use CREATE TEMPORARY VIEW … USING filesink OPTIONS (path '…')",
             code="CATALOG_TABLE",
         )

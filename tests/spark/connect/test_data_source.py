@@ -1,6 +1,6 @@
 """``format("filesink")`` over Spark Connect: what holds in a classic session holds here.
 
-Written anew are those tests that look into the JVM of the driver, and those of what a client does differently.
+Written anew are tests that look into the JVM of the driver, and those of what a client does differently.
 """
 
 from __future__ import annotations
@@ -40,14 +40,18 @@ def test_save_modes_that_spark_refuses(spark: SparkSession, tmp_path: Path, mode
         spark.range(1).write.format("filesink").mode(mode).save(str(tmp_path / "out"))
 
 
+DYNAMIC = {"partitionOverwriteMode": "dynamic"}
+
+
 @pytest.mark.parametrize(
     ("options", "setting", "expected"),
-    [({}, "static", [12]), ({"partitionOverwriteMode": "dynamic"}, "static", [0, 12]), ({}, "dynamic", [0, 12])],
+    [({}, "static", [12]), (DYNAMIC, "static", [0, 12]), ({}, "dynamic", [0, 12])],
 )
 def test_overwrite(spark: SparkSession, tmp_path: Path, options, setting: str, expected: list[int]) -> None:
     """Everything or the buckets that get data are replaced, as the option or the session says."""
-    write(spark.createDataFrame([(0, "low"), (11, "high")], "id long, half string"), tmp_path, bucketColumns="half")
+    columns = "id long, half string"
+    write(spark.createDataFrame([(0, "low"), (11, "high")], columns), tmp_path, bucketColumns="half")
     spark.conf.set("spark.sql.sources.partitionOverwriteMode", setting)
-    door = spark.createDataFrame([(12, "high")], "id long, half string").write.format("filesink")
+    door = spark.createDataFrame([(12, "high")], columns).write.format("filesink")
     door.option("bucketColumns", "half").options(**options).mode("overwrite").save(str(tmp_path))
     assert outside.parquet_ids(tmp_path) == expected
