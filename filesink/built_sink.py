@@ -27,6 +27,7 @@ from filesink.operations.maintenance import Announce, Lost, Maintenance
 from filesink.parts.committables import Committable, HeldFile
 from filesink.save_mode import SaveMode
 from filesink.spark.arguments import on_repeated, spark_trigger
+from filesink.spark.elsewhere import SinkElsewhere
 from filesink.spark.engine import SparkEngine
 from filesink.spark.engine_options import EngineOptions
 from filesink.spark.input.s3a import SessionOptions
@@ -61,6 +62,9 @@ class BuiltSink:
             audience=_audience(builder),
         )
         self._engine = SparkEngine(self._tiers, options)
+
+    def __reduce__(self) -> tuple[type[SinkElsewhere], tuple[()]]:
+        return SinkElsewhere, ()  # a sink stays in its process
 
     def write(
         self,

@@ -30,6 +30,7 @@ from filesink.ledger.record import MicroBatch
 from filesink.ports import Ports, SerialRunner
 from filesink.save_mode import SaveMode
 from filesink.spark.arguments import spark_trigger
+from filesink.spark.elsewhere import SinkElsewhere
 from filesink.spark.engine import SparkEngine
 from filesink.spark.engine_options import EngineOptions
 from filesink.spark.query import AtEnd, RunWatch, SinkQuery
@@ -88,6 +89,9 @@ class SparkSink(Generic[S, C, A]):
         self._sink = instance_of(sink, Sink, name="sink")
         given = EngineOptions() if options is None else options
         self._engine = SparkEngine(sink, instance_of(given, EngineOptions, name="options"))
+
+    def __reduce__(self) -> tuple[type[SinkElsewhere], tuple[()]]:
+        return SinkElsewhere, ()  # a sink stays in its process
 
     def write(
         self,

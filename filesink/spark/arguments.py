@@ -15,6 +15,7 @@ from filesink.arguments import choice
 from filesink.commit.replay import OnRepeatedTxn
 from filesink.errors import ConfigError, VersionError
 from filesink.save_mode import SaveMode
+from filesink.spark.elsewhere import over_connect
 from filesink.spark.query import AtEnd
 from filesink.spark.runner import is_stopped
 
@@ -41,11 +42,7 @@ def check_frame(df: object) -> None:
             code="BAD_VALUE",
         )
     if not hasattr(df, "_jdf"):
-        raise ConfigError(
-            "Spark Connect runs the function of foreachBatch on the server, where this sink does not "
-            "exist; use a classic session (a master URL instead of .remote(…))",
-            code="SPARK_CONNECT",
-        )
+        raise over_connect()
     if is_stopped(df.sparkSession):
         raise ConfigError(
             "the session of this DataFrame was stopped; make a new one, and the DataFrame with it",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,6 +20,10 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     with pytest.MonkeyPatch.context() as environment:
         # Else the workers are whatever python3 is first in PATH.
         environment.setenv("PYSPARK_PYTHON", sys.executable)
+        from tests.spark.programs import wheel_site
+
+        places = [*wheel_site.site(tmp_path_factory.mktemp("found")), os.environ.get("PYTHONPATH", "")]
+        environment.setenv("PYTHONPATH", os.pathsep.join(places))
         session = _start(tmp_path_factory.mktemp("warehouse"))
         yield session
         session.stop()

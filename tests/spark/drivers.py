@@ -60,6 +60,16 @@ class Driver:
                 return
         raise AssertionError(f"ended without saying {word!r}:\n{self._log.read_text()[-5000:]}")
 
+    def told(self, word: str) -> str:
+        """Wait until the program has said ``word`` and something more; what that is."""
+        assert self._process.stdout is not None
+        for line in self._process.stdout:
+            first, _, rest = line.strip().partition(" ")
+            if first == word:
+                self._look()
+                return rest
+        raise AssertionError(f"ended without saying {word!r}:\n{self._log.read_text()[-5000:]}")
+
     def ask(self) -> str:
         """Close its standard input and return what it says then."""
         output, _ = self._process.communicate()

@@ -59,6 +59,7 @@ _MEANT: Final = {
     "schemalocation": "stateLocation",
     "sourcemonitorinterval": "monitorInterval",
 }
+_OF_TABLES: Final = "owner"  # which Spark adds to the options of CREATE TABLE, and to no others
 T = TypeVar("T")
 _TRUTH: Final = {"true": True, "false": False}
 
@@ -108,6 +109,12 @@ def _refuse(options: Mapping[str, str], names: Sequence[str], why: str, instead:
 
 def _check_names(given: Texts) -> None:
     known = {name.lower(): name for name in NAMES}
+    if _OF_TABLES in given.texts:
+        raise ConfigError(
+            "this is a table of a catalog: when rows are put into one, Spark hands on neither its options "
+            "nor its location. In SQL, use CREATE TEMPORARY VIEW … USING filesink OPTIONS (path '…')",
+            code="CATALOG_TABLE",
+        )
     for name in given.texts:
         if name in known:
             continue

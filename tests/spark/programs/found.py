@@ -7,26 +7,18 @@ Says ``done`` when all is there.
 
 from __future__ import annotations
 
-import os
-import shutil
 import sys
-from importlib.util import find_spec
 from pathlib import Path
 
 from pyspark.sql import SparkSession
 
 import filesink
-from filesink.data_source import pyspark_filesink
-from tests.spark.programs import sessions
+from tests.spark.programs import sessions, wheel_site
 
 
 def main(base: Path) -> None:
     """A batch, a stream, and SQL."""
-    if find_spec("pyspark_filesink") is None:  # these are the sources: only a wheel has it where Spark looks
-        site = base / "site"
-        site.mkdir(parents=True)
-        shutil.copy(pyspark_filesink.__file__, site)
-        os.environ["PYTHONPATH"] = os.pathsep.join([str(site), os.environ["PYTHONPATH"]])
+    wheel_site.offer(base)
     spark = (
         SparkSession.builder.master("local[1]")
         .config("spark.ui.enabled", "false")

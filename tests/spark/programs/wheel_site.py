@@ -1,0 +1,25 @@
+"""``pyspark_filesink`` where Spark looks for it, though the tests may run against the sources."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from importlib.util import find_spec
+from pathlib import Path
+
+from filesink.data_source import pyspark_filesink
+
+
+def site(directory: Path) -> list[str]:
+    """A directory for ``PYTHONPATH`` that has it; none where a wheel is installed, which has it on top."""
+    if find_spec("pyspark_filesink") is not None:
+        return []
+    place = directory / "site"
+    place.mkdir(parents=True)
+    shutil.copy(pyspark_filesink.__file__, place)
+    return [str(place)]
+
+
+def offer(directory: Path) -> None:
+    """Have the workers of this process's Spark find it."""
+    os.environ["PYTHONPATH"] = os.pathsep.join([*site(directory), os.environ["PYTHONPATH"]])
