@@ -117,8 +117,8 @@ def calls(canon: str) -> tuple[tuple[str, str], ...]:
 def points() -> Iterator[tuple[Case, Point]]:
     """Every call, every mode that applies to it; errors once, and sticky until the next restart.
 
-    What is done late is sticky, too: the server refuses all that comes after it, so that the caller gives
-    up, and only then it is done.
+    After a call that is done late, the server also refuses what comes next, so that the caller gives up, and
+    only then it is done.
     """
     for canon in CANON:
         for number, (operation, place) in enumerate(calls(canon), start=1):
@@ -127,8 +127,8 @@ def points() -> Iterator[tuple[Case, Point]]:
                 if fault.mode is Mode.ERROR:
                     yield Case(canon, number, fault, sticky=True), (operation, place, fault.mode)
                 if fault.mode is Mode.LATE and fault.delay:
-                    given_up = replace(fault, delay=_GIVEN_UP)
-                    yield Case(canon, number, given_up, sticky=True), (operation, place, fault.mode)
+                    given_up = replace(fault, delay=_GIVEN_UP, refuses=True)
+                    yield Case(canon, number, given_up), (operation, place, fault.mode)
 
 
 def singles() -> Iterator[Case]:

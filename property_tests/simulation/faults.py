@@ -30,12 +30,14 @@ class Fault:
     """One call that goes wrong.
 
     ``code`` is the errno or HTTP status of modes a to d, else 0; ``delay`` the calls until a late
-    effect, 0 for any number.
+    effect, 0 for any number. ``refuses``: all later calls of its kind fail until the next restart, as on a
+    server that is overloaded.
     """
 
     mode: Mode
     code: int = 0
     delay: int = 0
+    refuses: bool = False
 
     def __str__(self) -> str:
         return f"{self.mode.name}{f' {errno.errorcode.get(self.code, self.code)}' if self.code else ''}"

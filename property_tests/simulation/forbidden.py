@@ -6,6 +6,7 @@ Refused are removals of visible files and of the inputs of merges. No epoch may 
 from __future__ import annotations
 
 import errno
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from property_tests.simulation.faults import Fault, Mode
@@ -66,11 +67,22 @@ def comes(history: History) -> None:
     world, replaced = history.world, history.observer.replacements
     world.plan = Forbidden(history)
     for _ in range(history.random.randint(1, 2)):
-        process = history.overwrites.succeed()
-        left = {getattr(one, "path", "") for one in process.left}
-        if left != replaced.left or not left <= set(history.observer.visible):
-            world.fail(f"I15: {sorted(left)} are said to be left, on record are {sorted(replaced.left)}")
+        outcome = history.overwrites.succeed()
+        left, kept = (
+            paths_of(outcome.left),
+            paths_of(outcome.kept),
+        )  # a grace may have begun late, or by a bad clock
+        if left | kept != replaced.left or not left <= set(history.observer.visible):
+            world.fail(
+                f"I15: {sorted(left | kept)} are said to be left, on record are {sorted(replaced.left)}"
+            )
     world.plan = None
-    if history.overwrites.succeed().left or replaced.left:
+    outcome = history.overwrites.succeed()
+    if outcome.left or replaced.left != paths_of(outcome.kept):
         world.fail(f"I15: everything may be removed, and {sorted(replaced.left)} are left")
     history.observer.look_at_all()
+
+
+def paths_of(committables: Sequence[object]) -> set[str]:
+    """Of files that stay."""
+    return {getattr(one, "path", "") for one in committables}

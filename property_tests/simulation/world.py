@@ -253,8 +253,9 @@ class World:
             self.kill(process)
             raise Killed
         if fault.mode in {Mode.ERROR, Mode.LATE, Mode.FULL}:
-            if fault.mode is not Mode.FULL and self.plan is not None and self.plan.is_sticky():
-                # After a late call, too: a server that is overloaded refuses what comes after it.
+            if fault.refuses or (
+                fault.mode is Mode.ERROR and self.plan is not None and self.plan.is_sticky()
+            ):
                 process.sticky[operation] = Fault(Mode.ERROR, fault.code)
             raise OSError(fault.code, "simulated")
         result = effect()
