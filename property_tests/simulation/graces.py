@@ -51,6 +51,11 @@ class Graces:
                 self._fail(f"slot {record.slot} changes the time of {name}")
         self.until = {name: until for name, until in times.items() if until}
 
+    def begin_anew(self, record: Record) -> None:
+        """A power cut has taken the completion, which said when the graces of ``record`` began."""
+        for name in record.graces:
+            self.until.pop(name, None)
+
     def check_removed(self, name: str) -> None:
         """A file that readers saw has vanished: was its time over?"""
         chain = self._observer.chains.get("exclusive")

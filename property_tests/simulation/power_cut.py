@@ -34,6 +34,9 @@ def _reread(observer: Observer, sink: str, chain: Chain) -> None:
     directory = observer.world.disk.find(f"_filesink/{sink}")
     names = directory.entries if isinstance(directory, Directory) else {}
     done = {slot for slot in chain.complete if f"{slot:012d}.complete" in names or slot <= chain.mark}
+    if sink == EXCLUSIVE:
+        for slot in chain.complete - done:
+            observer.graces.begin_anew(chain.records[slot])
     marks = [int(name[:12]) for name in names if name.endswith(".mark")]
     chain.mark = max(marks, default=-1)
     for slot in [slot for slot in chain.records if f"{slot:012d}.record" not in names]:
