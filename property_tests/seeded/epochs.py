@@ -126,13 +126,13 @@ EPOCHS = (
     Mutant(
         "nothing is ever swept",
         "filesink/commit/chain.py",
-        "                self._sink.sweep(record, None)\n",
+        "                self.telling.swept(self._sink.sweep(record, None))\n",
         "                pass\n",
     ),
     Mutant(
         "losers of good epochs are not swept",
         "filesink/commit/chain.py",
-        "            elif losers is Losers.POSSIBLE:\n                self._sink.sweep(record, committables)\n",
+        "            elif losers is Losers.POSSIBLE:\n                self.telling.swept(self._sink.sweep(record, committables))\n",
         "",
     ),
     Mutant(

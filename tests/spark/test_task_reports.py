@@ -31,7 +31,13 @@ def write_of(world):
     """What both writers do, for the sink of the world."""
     epochs = EpochOptions()
     return DataSourceWrite(
-        sink=world.tiers(), table=None, schema=SCHEMA, epochs=epochs, time_zone="UTC", made_ms=world.clock.now
+        sink=world.tiers(),
+        table=None,
+        schema=SCHEMA,
+        epochs=epochs,
+        time_zone="UTC",
+        by_clock=False,
+        made_ms=world.clock.now,
     )
 
 
