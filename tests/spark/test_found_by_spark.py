@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from filesink.data_source import pyspark_filesink
 from filesink.data_source.source import FileSinkDataSource
 from tests.spark import outside
 from tests.spark.drivers import Driver
+from tests.spark.programs.wheel_site import source
 
-HERE = Path(pyspark_filesink.__file__)
+HERE = source()
 
 
 @pytest.mark.spark

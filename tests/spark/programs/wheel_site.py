@@ -7,7 +7,15 @@ import shutil
 from importlib.util import find_spec
 from pathlib import Path
 
-from filesink.data_source import pyspark_filesink
+import filesink.data_source
+
+
+def source() -> Path:
+    """The module. A wheel has it on top and nowhere else; the sources have it beside its data source."""
+    found = find_spec("pyspark_filesink")
+    if found is not None and found.origin is not None:
+        return Path(found.origin)
+    return Path(filesink.data_source.__path__[0]) / "pyspark_filesink.py"
 
 
 def site(directory: Path) -> list[str]:
@@ -16,7 +24,7 @@ def site(directory: Path) -> list[str]:
         return []
     place = directory / "site"
     place.mkdir(parents=True)
-    shutil.copy(pyspark_filesink.__file__, place)
+    shutil.copy(source(), place)
     return [str(place)]
 
 
