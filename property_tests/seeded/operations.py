@@ -34,12 +34,6 @@ OPERATIONS = (
         "# of the very store",
     ),
     Mutant(
-        "a file that could not be removed is never tried again",
-        "filesink/operations/replacing/epochs.py",
-        "(self._change.removed or self._change.sources or left)",
-        "(self._change.removed or self._change.sources)",
-    ),
-    Mutant(
         "an operation puts off what it has to announce",
         "filesink/commit/epoch.py",
         "            return self._without_input(cause, Input.ENDED)\n",
