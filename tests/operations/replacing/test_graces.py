@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
+
 from filesink.operations.replacing.retain import Retain
 from filesink.operations.replacing.retention import Retention
 from filesink.operations.replacing.rollback import Rollback
-from tests.operations.replacing.worlds import Days, written
+from tests.operations.replacing.worlds import Days, kills, written
 
 GRACE_MS = 3_600_000
 
@@ -33,7 +35,7 @@ def test_a_version_before_an_overwrite_comes_back_and_old_readers_keep_their_tim
     """As copies; what the overwrite has left to readers is theirs until the hour is over."""
     world = overwritten()
     before = [file.path for file in world.directory().snapshot(2).files]
-    Rollback(tiers=world.tiers(), version=2, base_path="/base").run(world.ports())
+    rollback_of(world).run(world.ports())
     assert world.live() == ["1", "2"]
     assert set(before) <= set(world.visible())
     world.clock.now += GRACE_MS + 1
@@ -67,3 +69,24 @@ def test_what_retention_drops_may_stay_for_a_while():
     made.clock.now += GRACE_MS + 1
     assert retain.run(made.ports()) is not None
     made.check()
+
+
+@pytest.mark.slow
+def test_a_rollback_that_is_killed_at_each_step():
+    """Afterwards there are the rows of one version or those of the other, each once, and nothing is left."""
+    number = 0
+    for world in kills(overwritten, lambda world: rollback_of(world).run(world.ports())):
+        world.recover()
+        if world.live() == ["new"]:
+            rollback_of(world).run(world.ports())
+        assert world.live() == ["1", "2"]
+        world.clock.now += GRACE_MS + 1
+        Retain(tiers=world.tiers(), retention=Retention(keep=10), base_path="/base").run(world.ports())
+        world.check()
+        number += 1
+    assert number > 40
+
+
+def rollback_of(world: Kept) -> Rollback:
+    """To the version before the overwrite."""
+    return Rollback(tiers=world.tiers(), version=2, base_path="/base")

@@ -12,7 +12,7 @@ from filesink.operations.replacing.rollback import Rollback
 from filesink.save_mode import SaveMode
 from filesink.storage.faulty import Fault, Moment
 from tests.fakes import micro_batch, records
-from tests.operations.replacing.worlds import Days, Killed, kills, written
+from tests.operations.replacing.worlds import Days, Killed, written
 
 
 def to(world: Days, version: int) -> Rollback:
@@ -158,25 +158,6 @@ def test_an_epoch_at_work_is_not_rolled_back():
     to(world, 1).run(world.ports())
     assert world.live() == ["1"]
     world.check()
-
-
-@pytest.mark.slow
-def test_killed_at_each_step_and_recovered():
-    """Afterwards there are the rows of one version or those of the other, each once, and nothing is left."""
-    number = undecided = 0
-    for world in kills(overwritten, lambda world: to(world, 2).run(world.ports())):
-        world.recover()
-        if world.live() == ["new"]:  # and what the overwrite could not remove went with the recovery
-            undecided += 1
-            with pytest.raises(StateError) as caught:
-                to(world, 2).run(world.ports())
-            assert caught.value.code == "FILES_GONE"
-        else:
-            assert world.live() == ["1", "2"]
-        world.check()
-        number += 1
-    assert number > 40
-    assert 0 < undecided < number / 2
 
 
 def test_retention_at_the_same_time():
