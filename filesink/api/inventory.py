@@ -22,6 +22,13 @@ class EpochInventory(ABC, Generic[CommittableT]):
     def newest(self) -> int:
         """The newest version that is known. Asked before each *decide*; goes on record."""
 
+    def begin(self) -> None:
+        """Have an inventory there, if the destination is new.
+
+        Called before an epoch is completed that takes no effect and so gets no version: from then on the
+        destination looks like one that was written without an inventory.
+        """
+
     @abstractmethod
     def note(self, record: EpochRecord, committables: Sequence[CommittableT]) -> None:
         """Give the epoch of ``record`` its version, if it has none.

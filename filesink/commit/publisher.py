@@ -112,6 +112,8 @@ class Publisher(Generic[S, C, A]):
         committables = record.committables.decode(self._sink.committable_codec)
         if not is_valid(record, self._ledger):
             self.discard(committables, record.announcement)
+            if self._inventory is not None:
+                self._inventory.begin()
             self._ledger.complete(record, left=self._ledger.history.left_before(record.slot))
             return None
         if decider is Decider.EARLIER_DRIVER:

@@ -72,6 +72,11 @@ class Inventory:
             self._known = self._reader.look()
         return 0 if self._known is None else self._known.newest
 
+    def begin(self) -> None:
+        """Have an inventory there, unless the path was written without one."""
+        if self._known is None:
+            self._find_or_begin()
+
     def append(self, draft: Draft, *, floor: int) -> int | None:
         """Give an epoch its version, unless it has one; return the version. Replayable, by any driver.
 

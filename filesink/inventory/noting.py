@@ -36,6 +36,10 @@ class FileInventory(EpochInventory[Committable]):
         """See ``EpochInventory.newest``."""
         return self._inventory.newest()
 
+    def begin(self) -> None:
+        """See ``EpochInventory.begin``."""
+        self._inventory.begin()
+
     def note(self, record: EpochRecord, committables: Sequence[Committable]) -> None:
         """See ``EpochInventory.note``. Does nothing on a path that was written without an inventory."""
         now_ms = self._ports.clock.now_ms()

@@ -21,4 +21,7 @@ SEEDS: dict[int, str] = {
     300000000272: "a mark copied to the next slot is adopted, and its removal is another damage",
     300000002276: "offline compaction took files of a sink that came after its look at the ledgers",
     8835: "an append decided, died and lost its txn_id, and the simulator had nobody who would recover it",
+    26012875: "a write that lost its txn_id was complete first on a new path, which then got no inventory",
+    24003090: "a grace that began late was taken for a removal that had failed",
+    81000012: "a power cut took a completion, and its graces began anew",
 }

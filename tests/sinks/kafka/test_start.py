@@ -180,8 +180,8 @@ def test_rights_that_are_missing_and_those_that_will_do(
     site: Site, grant: Callable[..., None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Each is told before a task runs; with what the docs say the user writes."""
-    monkeypatch.setattr(topics, "_LOOKS", 0)
     site.tiers().prepare(SCHEMA)
+    monkeypatch.setattr(topics, "_LOOKS", 0)
     assert refused(site, **loader(site)).code == "KAFKA_TOPIC"  # which it may not even see
     for number, one in enumerate(GRANTS):
         assert refused(site, **loader(site)).code in {"KAFKA_TOPIC", "KAFKA_RIGHTS", "KAFKA_MARKERS"}
