@@ -28,3 +28,11 @@ SEEDS: dict[int, str] = {
     26018440: "the same, in another bucket",
     81000012: "a power cut took a completion, and its graces began anew",
 }
+
+#: The same, of histories of an inventory by itself.
+INVENTORY_SEEDS: dict[int, str] = {
+    271: "a mark that was removed was taken for a free number",
+    496: "the same, at another number",
+    936: "the first mark was removed, and with it went what says that there is an inventory",
+    900035: "a fold slept before it looked, its mark was old from the start, and those before it went too early",
+}
