@@ -34,5 +34,5 @@ INVENTORY_SEEDS: dict[int, str] = {
     271: "a mark that was removed was taken for a free number",
     496: "the same, at another number",
     936: "the first mark was removed, and with it went what says that there is an inventory",
-    900035: "a fold slept before it looked, its mark was old from the start, and those before it went too early",
+    900035: "a fold slept before it looked: its mark was old from the start, and others went too early",
 }
