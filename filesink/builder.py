@@ -14,6 +14,7 @@ from filesink.commit.layout_guard import OnOtherLayout
 from filesink.commit.replay import EpochOptions, OnReplayMismatch
 from filesink.durations import Duration, parse_duration_ms
 from filesink.errors import ConfigError
+from filesink.file_sink.file_names import now_in, prefix_of
 from filesink.file_sink.tiers import FileTiers, Publishing
 from filesink.inventory.folding import HISTORY_MS
 from filesink.ledger.identity import OnNewQuery, check_uid
@@ -29,6 +30,7 @@ from filesink.parts.stages.closed_parts import Compaction, CompactStrategy, Wait
 from filesink.parts.stages.merger import SinkFiles
 from filesink.spark.input.s3a import SessionOptions
 from filesink.storage.address import StoreAddress
+from filesink.system import SystemClock
 from formats.arguments import kind_of
 
 if TYPE_CHECKING:
@@ -87,6 +89,27 @@ class SinkBuilder:
         that readers would misread the files.
         """
         return replace(self, names=instance_of(config, OutputFileConfig, name="config"))
+
+    def with_file_name_expression(
+        self, file_names: str, *, time_format: str = "yyyy.MM.dd", time_zone: str = "UTC"
+    ) -> Self:
+        """Choose the prefix of names as SeaTunnel does: ``"sales_${now}-${transactionId}"``.
+
+        ``${transactionId}``, or ``${uuid}``, is the random id of a file, and has to be the end of the
+        expression; a number and the suffix follow. So a name is never used again.
+
+        Args:
+            file_names: the expression.
+            time_format: how ``${now}`` is written, in Java's pattern.
+            time_zone: whose clock ``${now}`` shows. It is the moment of this call, for all files of the sink.
+
+        Raises:
+            ConfigError: ``FILE_NAME``, names could meet or a variable is unknown; ``BAD_VALUE``,
+                ``TIME_ZONE``, ``TOO_LONG``.
+        """
+        now = now_in(time_zone, SystemClock().now_ms())
+        prefix = prefix_of(file_names, time_format=time_format, now=now)
+        return replace(self, names=replace(self.names, part_prefix=prefix))
 
     def enable_compact(self, strategy: CompactStrategy, compactor: Any) -> Self:
         """Hold small files back, hidden, until ``strategy`` has ``compactor`` merge them.

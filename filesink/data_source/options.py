@@ -52,6 +52,7 @@ _MEANT = {
     "rollsize": "partSize",
     "sinkrollingpolicyfilesize": "partSize",
     "filenameextension": "partSuffix",
+    "filenameexpression": "partPrefix",
     "txnappid": "uid",
     "txnversion": "txnId",
     "tablename": "table",

@@ -91,6 +91,7 @@ lines = (
     )
     .with_bucket_check_interval("1 min")
     .with_output_file_config(OutputFileConfig(part_prefix="events", part_suffix=".json"))
+    .with_file_name_expression("events_${now}-${transactionId}", time_format="yyyyMMdd", time_zone="UTC")
     .with_uid("events")
     .on_new_query("append")
     .on_replay_mismatch("keep_first")
