@@ -19,6 +19,7 @@ from filesink.inventory.reading import Look, Reader
 from filesink.inventory.rows.epochs import epochs_of, in_order
 from filesink.inventory.rows.files import FILES, between, files_of, live
 from filesink.inventory.rows.merging import merge
+from filesink.inventory.versions import Versions, versions_after
 from formats.arrow import pc
 
 T = TypeVar("T")
@@ -117,6 +118,39 @@ class Snapshots:
 
         return self._steady(ask)
 
+    def versions(self, after: int | None, until: int | None = None) -> Versions:
+        """What the next versions above ``after`` have changed, some at a time; see ``Versions``.
+
+        Args:
+            after: a version; ``None`` for all that is remembered.
+            until: no version above it is wanted.
+
+        Raises:
+            ConfigError: ``NO_VERSION``; ``after`` does not exist.
+            StateError: ``HISTORY_EXPIRED``; some of the next epoch is not remembered.
+        """
+
+        def ask(look: Look, entries: list[Entry]) -> Versions:
+            horizon = look.mark.horizon
+            first = max(horizon, 1) if after is None else after + 1
+            if first > look.newest + 1:
+                raise self._not_yet(look, first - 1)
+            last = look.newest if until is None else until
+            if first >= horizon:
+                found = versions_after(self._reader, look, entries, after=first - 1, until=last)
+                # What was removed at the horizon is forgotten with what was removed before it.
+                if first > horizon or not horizon or not pc.sum(found.epochs["removed"].slice(0, 1)).as_py():
+                    return found
+            if after is None:
+                return versions_after(self._reader, look, entries, after=horizon, until=last)
+            raise StateError(
+                f"what came after version {after} of '{self._path}' is not remembered any more. Take "
+                f"filesink.open('{self._path}').snapshot(), and follow what comes after its version",
+                code="HISTORY_EXPIRED",
+            )
+
+        return self._steady(ask, after=after or 0)
+
     def version_at(self, moment_ms: int) -> int:
         """The newest version that was visible at ``moment_ms``, milliseconds since 1970 UTC.
 
@@ -137,12 +171,15 @@ class Snapshots:
 
     def _checked(self, look: Look, version: int) -> int:
         if version > look.newest:
-            raise ConfigError(
-                f"'{self._path}' has no version {version} yet; the newest is {look.newest}", code="NO_VERSION"
-            )
+            raise self._not_yet(look, version)
         if version < look.mark.horizon:
             raise self._expired(look, version)
         return version
+
+    def _not_yet(self, look: Look, version: int) -> ConfigError:
+        return ConfigError(
+            f"'{self._path}' has no version {version} yet; the newest is {look.newest}", code="NO_VERSION"
+        )
 
     def _expired(self, look: Look, version: int) -> StateError:
         return StateError(
