@@ -99,7 +99,7 @@ from filesink.operations.copying.copy import CopyPlan, CopyReport
 from filesink.operations.erasing.erase import Erasure, ErasurePlan, Matching
 from filesink.operations.erasing.left import Left
 from filesink.operations.fsck.finding import Finding, FsckReport
-from filesink.operations.open_path import adopt, fsck
+from filesink.operations.open_path import adopt, follow, fsck
 from filesink.operations.open_path import open as open  # noqa: A004 - as gzip.open, and public for type checkers
 from filesink.operations.replacing.retain import DroppedFiles, RetentionPlan
 from filesink.operations.replacing.retention import Retention
@@ -110,6 +110,7 @@ from filesink.parts.rolling import CheckpointRollingPolicy, RollingPolicy
 from filesink.sink import FileSink, FileSinkBuilder
 from filesink.sink_directory.directory import SinkDirectory
 from filesink.sink_directory.epochs import Epoch
+from filesink.sink_directory.feed import FeedEntry
 from filesink.sink_directory.live_files import LiveFile
 from filesink.sink_directory.sink_states import HeldPart, SinkState
 from filesink.sink_directory.snapshot import Snapshot
@@ -197,6 +198,7 @@ __all__ = [
     "Erasure",
     "ErasurePlan",
     "ExcelWriterFactory",
+    "FeedEntry",
     "FileEnumerator",
     "FileEnumeratorProvider",
     "FileSink",
@@ -298,6 +300,7 @@ __all__ = [
     "bounded",
     "copy",
     "erase",
+    "follow",
     "fsck",
     "plan_copy",
     "plan_erase",

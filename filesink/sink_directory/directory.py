@@ -10,12 +10,14 @@ import pyarrow as pa
 
 from filesink.errors import ConfigError
 from filesink.sink_directory.epochs import Epoch, epochs_in
+from filesink.sink_directory.feed import FeedEntry, entries
 from filesink.sink_directory.live_files import COLUMNS, LiveFiles
 from filesink.sink_directory.notebook import shown
 from filesink.sink_directory.sink_states import SinkState, sink_states
 from filesink.sink_directory.site import Site
 from filesink.sink_directory.snapshot import Snapshot, snapshot_of
 from filesink.sink_directory.status import PathStatus, status_of
+from filesink.sink_directory.waiting import Wait, parse_wait_ms
 from formats.errors import FormatError
 from formats.sizes import parse_size
 
@@ -115,6 +117,28 @@ class SinkDirectory:
             StateError: ``HISTORY_EXPIRED``, some are not remembered any more.
         """
         return epochs_in(self._site.snapshots().epochs(_version(after, name="after")))
+
+    def follow(
+        self, after: int | None = None, *, until: int | None = None, wait: Wait = 0
+    ) -> Iterator[FeedEntry]:
+        """What each epoch above version ``after`` has changed, in the order of their versions, none left out.
+
+        To go on later, in this process or another, pass the version of the last entry that is done with.
+        The path is asked when the next entry is, and errors come then.
+
+        Args:
+            after: a version; ``None`` for all that is remembered.
+            until: the last version that is wanted; ``None`` for no end.
+            wait: how long to wait for an entry after the newest one; ``"forever"``, or a duration, counted
+                anew behind each entry.
+
+        Raises:
+            ConfigError: ``NO_VERSION``, there is no version ``after``; ``BAD_VALUE``.
+            StateError: ``HISTORY_EXPIRED``, some of what comes next is not remembered any more.
+            IdentityError: ``OTHER_INVENTORY``, the path was removed and written anew meanwhile.
+        """
+        first, last = _version(after, name="after"), _version(until, name="until")
+        return entries(self._site, first, last, parse_wait_ms(wait))
 
     def schema(self) -> pa.Schema:
         """The columns of the newest data, with the partition columns of its directories.

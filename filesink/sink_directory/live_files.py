@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from operator import eq
 from typing import Any, Final, overload
 
 import pyarrow as pa
@@ -72,6 +73,12 @@ class LiveFiles(Sequence[LiveFile]):
             columns: dict[str, list[Any]] = batch.to_pydict()
             for values in zip(*(columns[name] for name in COLUMNS), strict=True):
                 yield LiveFile(**dict(zip(COLUMNS, values, strict=True)))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, LiveFiles) and len(self) == len(other) and all(map(eq, self, other))
+
+    def __hash__(self) -> int:
+        return hash(tuple(self))
 
     def __repr__(self) -> str:
         return f"<{len(self):,} files>"
