@@ -93,7 +93,7 @@ def noted(draft: Draft) -> tuple[object, ...]:
 def test_every_follower_gets_the_same(
     place: Followed, monkeypatch: pytest.MonkeyPatch, seed: int, most: int
 ) -> None:
-    """Who reads each entry as it comes, who sleeps over folds, who comes at the end; few at a time or many."""
+    """Who reads each entry as it comes, who sleeps over folds, who comes late; few at a time or many."""
     monkeypatch.setattr(versions, "MOST", most)
     rng = random.Random(seed)  # noqa: S311 - histories to choose from
     awake: list[FeedEntry] = []
