@@ -24,6 +24,7 @@ from filesink.api.events import (
     EpochDecided,
     EpochFailed,
     EpochVisible,
+    ExportEnded,
     FinishedFile,
     HiddenFilesSwept,
     Listener,
@@ -47,6 +48,7 @@ from filesink.errors import (
     DeliveryError,
     DependencyError,
     EncoderError,
+    ExportError,
     FilesinkError,
     IdentityError,
     InternalError,
@@ -69,6 +71,8 @@ from filesink.errors import (
     TaskCancelledError,
     VersionError,
 )
+from filesink.exports.api import Exporter, ExportReport
+from filesink.exports.export import export
 from filesink.file_sink.report import EpochReport, RecoveryReport, SweepPlan, TableReport
 from filesink.file_source import FileSource, FileSourceBuilder, StreamFormat
 from filesink.metastore.api import Metastore, TableKind
@@ -111,7 +115,7 @@ from filesink.sink import FileSink, FileSinkBuilder
 from filesink.sink_directory.directory import SinkDirectory
 from filesink.sink_directory.epochs import Epoch
 from filesink.sink_directory.feed import FeedEntry
-from filesink.sink_directory.live_files import LiveFile
+from filesink.sink_directory.live_files import FileChanges, LiveFile
 from filesink.sink_directory.sink_states import HeldPart, SinkState
 from filesink.sink_directory.snapshot import Snapshot
 from filesink.sink_directory.status import PathStatus
@@ -198,7 +202,12 @@ __all__ = [
     "Erasure",
     "ErasurePlan",
     "ExcelWriterFactory",
+    "ExportEnded",
+    "ExportError",
+    "ExportReport",
+    "Exporter",
     "FeedEntry",
+    "FileChanges",
     "FileEnumerator",
     "FileEnumeratorProvider",
     "FileSink",
@@ -300,6 +309,7 @@ __all__ = [
     "bounded",
     "copy",
     "erase",
+    "export",
     "follow",
     "fsck",
     "plan_copy",

@@ -39,6 +39,7 @@ from filesink import (
 )
 from filesink.metastore.memory import MemoryMetastore
 from formats.text.line_format import TextLineFormat
+from tests.exports.lists import Names
 from tests.fakes import World, micro_batch
 from tests.formats.test_parquet import Kms
 from tests.sinks.letters import Letters
@@ -94,6 +95,9 @@ _MADE_HERE = frozenset(
         filesink.Erasure,
         filesink.ErasurePlan,
         filesink.EpochVisible,
+        filesink.ExportEnded,
+        filesink.ExportReport,
+        filesink.FileChanges,
         filesink.FileSplit,
         filesink.Finding,
         filesink.FinishedFile,
@@ -136,6 +140,7 @@ _GOOD: Mapping[str, Any] = {
     "form": ParquetWriterFactory(),
     "open_kms": Kms,
     "footer_key": "foot",
+    "exporter": Names(),
     "stream_format": TextLineFormat(),
     "bulk_format": ParquetWriterFactory(),
     "adopt.path": "base",

@@ -17,7 +17,7 @@ from filesink.inventory.entry import Entry
 from filesink.inventory.mark import MarkKind, first_mark
 from filesink.inventory.reading import Look, Reader
 from filesink.inventory.rows.epochs import epochs_of, in_order
-from filesink.inventory.rows.files import FILES, between, files_of, live
+from filesink.inventory.rows.files import FILES, between, files_of, gone, live
 from filesink.inventory.rows.merging import merge
 from filesink.inventory.versions import Versions, versions_after
 from formats.arrow import pc
@@ -35,6 +35,18 @@ class Files:
 
     version: int
     rows: pa.Table
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Change:
+    """What two versions differ in: rows of ``rows.files.FILES``, sorted by path.
+
+    ``removed`` has no more than path and version of a file whose own row is elsewhere.
+    """
+
+    version: int
+    added: pa.Table
+    removed: pa.Table
 
 
 class Snapshots:
@@ -74,8 +86,7 @@ class Snapshots:
             wanted = look.newest if version is None else self._checked(look, version)
             above = files_of([entry for entry in entries if entry.version <= wanted])
             pieces = [*self._reader.pieces(look, "files"), iter([above])]
-            rows = [live(rows, wanted) for rows in merge(pieces)]
-            return Files(version=wanted, rows=pa.concat_tables(rows) if rows else FILES.empty_table())
+            return Files(version=wanted, rows=_joined([live(rows, wanted) for rows in merge(pieces)]))
 
         return self._steady(ask)
 
@@ -94,8 +105,27 @@ class Snapshots:
             if after + 1 < look.mark.horizon:
                 raise self._expired(look, after + 1)
             pieces = [*self._reader.pieces(look, "files", after=after), iter([files_of(entries)])]
-            kept = [between(rows, after, wanted) for rows in merge(pieces)]
-            return Files(version=wanted, rows=pa.concat_tables(kept) if kept else FILES.empty_table())
+            return Files(
+                version=wanted, rows=_joined([between(rows, after, wanted) for rows in merge(pieces)])
+            )
+
+        return self._steady(ask, after=after)
+
+    def changed(self, after: int, until: int | None) -> Change:
+        """Which files are live at ``until`` and not at ``after``, and the other way round.
+
+        Reads no more than what is newer than ``after``. Raises as ``added``.
+        """
+
+        def ask(look: Look, entries: list[Entry]) -> Change:
+            wanted = look.newest if until is None else self._checked(look, until)
+            if self._checked(look, after) > wanted:
+                raise ConfigError(f"version {after} is newer than {wanted}", code="BAD_VALUE")
+            pieces = [*self._reader.pieces(look, "files", after=after), iter([files_of(entries)])]
+            rows = list(merge(pieces))
+            came = [live(between(one, after, wanted), wanted) for one in rows]
+            went = [gone(one, after, wanted) for one in rows]
+            return Change(version=wanted, added=_joined(came), removed=_joined(went))
 
         return self._steady(ask, after=after)
 
@@ -209,3 +239,7 @@ class Snapshots:
                 code="NO_INVENTORY",
             )
         return found[0]
+
+
+def _joined(pieces: list[pa.Table]) -> pa.Table:
+    return pa.concat_tables(pieces) if pieces else FILES.empty_table()

@@ -11,7 +11,7 @@ import pyarrow as pa
 from filesink.errors import ConfigError
 from filesink.sink_directory.epochs import Epoch, epochs_in
 from filesink.sink_directory.feed import FeedEntry, entries
-from filesink.sink_directory.live_files import COLUMNS, LiveFiles
+from filesink.sink_directory.live_files import COLUMNS, FileChanges, LiveFiles
 from filesink.sink_directory.notebook import shown
 from filesink.sink_directory.sink_states import SinkState, sink_states
 from filesink.sink_directory.site import Site
@@ -106,6 +106,26 @@ class SinkDirectory:
         last = _version(until, name="until")
         found = self._site.snapshots().added(_version(after, name="after") or 0, last)
         return LiveFiles(found.rows.select(list(COLUMNS)))
+
+    def changes(self, after: int, until: int | None = None) -> FileChanges:
+        """What two versions differ in: for who keeps a list of the files of his own.
+
+        Args:
+            after: the version of that list.
+            until: the version it is to have; ``None`` for the newest.
+
+        Raises:
+            ConfigError: ``NO_VERSION``, there is none such yet; ``BAD_VALUE``, ``until`` is before ``after``.
+            StateError: ``HISTORY_EXPIRED``, ``after`` is not remembered any more.
+        """
+        first = _version(after, name="after") or 0
+        found = self._site.snapshots().changed(first, _version(until, name="until"))
+        return FileChanges(
+            after=first,
+            version=found.version,
+            added=LiveFiles(found.added.select(list(COLUMNS))),
+            removed=found.removed.select(["path", "removed"]),
+        )
 
     def epochs(self, after: int | None = None) -> Iterator[Epoch]:
         """All epochs above version ``after``, in the order of their versions.

@@ -80,5 +80,32 @@ class LiveFiles(Sequence[LiveFile]):
     def __hash__(self) -> int:
         return hash(tuple(self))
 
+    def to_arrow(self) -> pa.Table:
+        """A row for each file, with the attributes of ``LiveFile`` as columns."""
+        return self._table
+
     def __repr__(self) -> str:
         return f"<{len(self):,} files>"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False, eq=False)
+class FileChanges:
+    """Which files one version has and another has not. Made by ``SinkDirectory.changes``.
+
+    Attributes:
+        after, version: the two versions.
+        added: files that are live at ``version`` and were not at ``after``.
+        removed: files of which the opposite is true: a table with the columns ``path`` and ``removed``, the
+            version that removed it.
+    """
+
+    after: int
+    version: int
+    added: LiveFiles
+    removed: pa.Table
+
+    def __repr__(self) -> str:
+        return (
+            f"<FileChanges {self.after} to {self.version}: {len(self.added):,} files added, "
+            f"{self.removed.num_rows:,} removed>"
+        )

@@ -26,6 +26,9 @@ from filesink import (
     Encoder,
     Epoch,
     EpochReport,
+    Exporter,
+    ExportReport,
+    FileChanges,
     FileEnumerator,
     FileEnumeratorProvider,
     FileSink,
@@ -78,6 +81,25 @@ from filesink.buckets.contract import BaseBucketAssigner
 from filesink.errors import FilesinkError, StagedDataLost
 from filesink.telemetry.logs import LogListener
 
+
+class FileList(Exporter):
+    """Something that is kept beside the files."""
+
+    @property
+    def name(self) -> str:
+        return "list"
+
+    def version(self, directory: SinkDirectory) -> int | None:
+        return None if directory.inventory_id else 0
+
+    def bring_to(self, directory: SinkDirectory, version: int) -> None:
+        changes: FileChanges = directory.changes(0, version)
+        print(changes.added.to_arrow().num_rows, changes.removed.num_rows)
+
+
+exported: ExportReport = filesink.export("/data/events", FileList(), {"anonymous": True})
+print(exported.before, exported.version)
+
 # A row format with everything that can be chosen.
 lines = (
     FileSink.for_row_format("/data/events", Encoder.json_lines())
@@ -98,6 +120,8 @@ lines = (
     .with_history_retention("90 d")
     .with_reader_grace("1 h")
     .with_listener(print)
+    .with_export(FileList())
+    .on_export_failure("fail")
     .with_listener(LogListener(logging.getLogger("app.sink")))
     .build()
 )
