@@ -73,6 +73,11 @@ from filesink.errors import (
 )
 from filesink.exports.api import Exporter, ExportReport
 from filesink.exports.export import export
+from filesink.exports.notifications.function import FunctionNotification
+from filesink.exports.notifications.kafka import KafkaNotification
+from filesink.exports.notifications.notification import Notification
+from filesink.exports.notifications.queues import SnsNotification, SqsNotification
+from filesink.exports.notifications.webhook import WebhookNotification
 from filesink.file_sink.report import EpochReport, RecoveryReport, SweepPlan, TableReport
 from filesink.file_source import FileSource, FileSourceBuilder, StreamFormat
 from filesink.metastore.api import Metastore, TableKind
@@ -221,6 +226,7 @@ __all__ = [
     "FinishedFile",
     "FormatError",
     "FsckReport",
+    "FunctionNotification",
     "GlueCatalog",
     "HeldPart",
     "HiddenFilesSwept",
@@ -232,6 +238,7 @@ __all__ = [
     "InternalError",
     "JobError",
     "KafkaCluster",
+    "KafkaNotification",
     "KafkaSink",
     "Kerberos",
     "LedgerSink",
@@ -247,6 +254,7 @@ __all__ = [
     "MetastoreError",
     "MetastorePolicy",
     "MetastoreTablesPolicy",
+    "Notification",
     "OrcBulkWriterFactory",
     "OrcIndexes",
     "OutputFileConfig",
@@ -285,11 +293,13 @@ __all__ = [
     "SinkState",
     "SizeSplitAssigner",
     "Snapshot",
+    "SnsNotification",
     "SourceError",
     "SourceFile",
     "SparkCatalog",
     "SparkSink",
     "SplitAssigner",
+    "SqsNotification",
     "StagedDataLost",
     "StateCorruptError",
     "StateError",
@@ -304,6 +314,7 @@ __all__ = [
     "Tables",
     "TaskCancelledError",
     "VersionError",
+    "WebhookNotification",
     "XmlWriterFactory",
     "adopt",
     "bounded",

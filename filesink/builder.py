@@ -15,6 +15,7 @@ from filesink.commit.replay import EpochOptions, OnReplayMismatch
 from filesink.durations import Duration, parse_duration_ms
 from filesink.errors import ConfigError
 from filesink.exports.api import Exporter, ExportPlan, OnExportFailure
+from filesink.exports.notifications.background import Receiver, notifying
 from filesink.file_sink.report import changes_of
 from filesink.file_sink.tiers import FileTiers, Publishing
 from filesink.inventory.folding import HISTORY_MS
@@ -228,6 +229,17 @@ class SinkBuilder:
             ConfigError: ``CONFLICT``; there is one of this name.
         """
         return replace(self, exports=self.exports.and_(exporter))
+
+    def with_notification(self, receiver: Receiver) -> Self:
+        """Tell a receiver of each epoch, such as ``WebhookNotification("https://…")`` or a function of yours.
+
+        At least once, in order, and never before the files are visible. An epoch waits two seconds for it at
+        most; what is not told by then is told in the background. Otherwise as ``with_export``.
+
+        Raises:
+            ConfigError: ``CONFLICT``; or the receiver cannot be told like this.
+        """
+        return self.with_export(notifying(receiver))
 
     def on_export_failure(self, action: Literal["lag", "fail"]) -> Self:
         """Say what becomes of an epoch whose export fails.

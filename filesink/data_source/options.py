@@ -70,6 +70,7 @@ _REFUSED = {
     "rollingpolicy": "a rolling policy of your own",
     "listener": "a listener",
     "export": "an export",
+    "notification": "a notification",
     "partitioncommit": "announcing partitions by their time",
     "watermark": "announcing partitions by their time",
     "catalog": "publishing to Spark's catalog",

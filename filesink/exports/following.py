@@ -18,7 +18,7 @@ from typing import TypeVar
 from filesink.api.events import ExportEnded
 from filesink.commit.outcome import Outcome
 from filesink.errors import ExportError, FilesinkError
-from filesink.exports.api import Exporter, ExportPlan, OnExportFailure, bring_up
+from filesink.exports.api import Exporter, ExportPlan, OnExportFailure
 from filesink.ports import Audience, Ports, SerialRunner
 from filesink.sink_directory.directory import SinkDirectory
 from filesink.sink_directory.opening import open_at
@@ -99,7 +99,10 @@ class Exports:
         try:
             directory = self._open()
             newest = directory.version
-            known.version = bring_up(exporter, directory).version
+            known.version = exporter.version(directory)
+            if known.version is None or known.version < newest:
+                exporter.bring_to(directory, newest)
+                known.version = newest
             turn = _Turn(version=known.version, newest=newest)
         except Exception as error:  # noqa: BLE001 - told, and tried again after the next epoch; a user's may raise anything
             turn = _Turn(version=known.version, newest=newest, error=error)

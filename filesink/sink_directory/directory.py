@@ -18,6 +18,7 @@ from filesink.sink_directory.site import Site
 from filesink.sink_directory.snapshot import Snapshot, snapshot_of
 from filesink.sink_directory.status import PathStatus, status_of
 from filesink.sink_directory.waiting import Wait, parse_wait_ms
+from filesink.storage.api import Store
 from formats.errors import FormatError
 from formats.sizes import parse_size
 
@@ -41,6 +42,11 @@ class SinkDirectory:
     def path(self) -> str:
         """Its base path."""
         return self._site.base_path
+
+    @property
+    def store(self) -> Store:
+        """Where it is, for exporters that keep something beside its files."""
+        return self._site.store
 
     @property
     def version(self) -> int:
