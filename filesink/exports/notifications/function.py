@@ -21,24 +21,27 @@ class FunctionNotification(Notification):
 
     Args:
         function: takes a ``FeedEntry``.
-        name: as ``Notification``; one for each receiver.
-        after: see ``Notification``.
+        name, after: see ``Notification``.
 
     Raises:
         ConfigError: ``BAD_VALUE``.
     """
 
     function: Callable[[FeedEntry], object] = field(repr=False)
-    name: str = field(default="function", kw_only=True)
 
     def __post_init__(self) -> None:
         """Check what was given."""
-        super().__post_init__()
         given: object = self.function
         if not callable(given) or isinstance(given, type):
             raise ConfigError(
                 f"a receiver must be a function of a FeedEntry, got {kind_of(given)}", code="BAD_VALUE"
             )
+
+        super().__post_init__()
+
+    def _receiver(self) -> tuple[str, str]:
+        named = self.function if hasattr(self.function, "__qualname__") else type(self.function)
+        return "function", f"{named.__module__}.{named.__qualname__}"
 
     def open(self) -> Calls:
         """See ``Notification.open``."""

@@ -27,8 +27,7 @@ class KafkaNotification(Notification):
     Args:
         cluster: ``"host:port"``, several with commas between; or a ``KafkaCluster``.
         topic: has to be there.
-        name: as ``Notification``; one for each receiver.
-        after: see ``Notification``.
+        name, after: see ``Notification``.
 
     Raises:
         ConfigError: ``BAD_VALUE``.
@@ -36,13 +35,15 @@ class KafkaNotification(Notification):
 
     cluster: str | KafkaCluster = field()
     topic: str = field()
-    name: str = field(default="kafka", kw_only=True)
 
     def __post_init__(self) -> None:
         """Check what was given."""
-        super().__post_init__()
         object.__setattr__(self, "cluster", KafkaCluster.at(self.cluster))
         check_topic(self.topic)
+        super().__post_init__()
+
+    def _receiver(self) -> tuple[str, str]:
+        return "kafka", f"{KafkaCluster.at(self.cluster).bootstrap_servers} {self.topic}"
 
     def prepare(self) -> None:
         """See ``Notification.prepare``; the cluster is not asked."""

@@ -10,6 +10,7 @@ Rules:
 
 from __future__ import annotations
 
+import hashlib
 import re
 from abc import abstractmethod
 from collections.abc import Iterator
@@ -29,6 +30,7 @@ from filesink.sinks.asynchronous import Again, Answer, Delivered, Refused, Unusa
 from filesink.system import SystemClock
 
 _NAME: Final = re.compile(r"[a-z0-9][a-z0-9_-]{0,62}")
+_TAG: Final = 8  # characters
 _NOTE_MS: Final = 1_000  # at most what is sent twice after a crash, but for one entry
 _LONGEST_MS: Final = 60_000  # that a receiver may keep us waiting
 
@@ -52,7 +54,8 @@ class Notification(Exporter):
     For ``with_notification``, and for ``filesink.export``, which tells all that was not told yet.
 
     Args:
-        name: lower-case letters, digits, ``-`` and ``_``. Below it is noted how far the receiver was told.
+        name: 1 to 63 lower-case letters, digits, ``-`` and ``_``; ``""`` for one that is made of the
+            receiver's address. Under it is noted how far the receiver was told.
         after: nothing up to this version is told; ``None`` for all that is remembered. To leave out what a
             receiver does not take, give the version of that.
 
@@ -60,12 +63,16 @@ class Notification(Exporter):
         ConfigError: ``BAD_VALUE``.
     """
 
-    name: str = field(default="notification", kw_only=True)
+    name: str = field(default="", kw_only=True)
     after: int | None = field(default=None, kw_only=True)
     clock: ClassVar[Clock] = SystemClock()
 
     def __post_init__(self) -> None:
-        """Check what was given."""
+        """Check what was given. Called when a receiver knows its address."""
+        if self.name == "":
+            kind, address = self._receiver()
+            tag = hashlib.sha256(address.encode()).hexdigest()[:_TAG]
+            object.__setattr__(self, "name", f"{kind}-{tag}")
         if not _NAME.fullmatch(instance_of(self.name, str, name="name")):
             raise ConfigError(
                 "name must be 1 to 63 lower-case letters, digits, '-' or '_', and not begin with the latter",
@@ -75,6 +82,10 @@ class Notification(Exporter):
             isinstance(self.after, bool) or instance_of(self.after, int, name="after") < 0
         ):
             raise ConfigError("after must be a version, 0, 1, 2 …, or None", code="BAD_VALUE")
+
+    @abstractmethod
+    def _receiver(self) -> tuple[str, str]:
+        """Of what kind the receiver is, and what tells it from others of this kind, without secrets."""
 
     def prepare(self) -> None:
         """Raise what is known to be wrong before anything is sent. Asks nobody. Raises as ``open``."""
@@ -128,7 +139,7 @@ class Notification(Exporter):
 
     def _failed(self, entry: FeedEntry, why: str, what_to_do: str, *, code: str) -> DeliveryError:
         return DeliveryError(
-            f"'{self.name}' was not told of version {entry.version}, nor of any after it: {why}; {what_to_do}",
+            f"'{self.name}' was not told of version {entry.version}, nor of later ones: {why}; {what_to_do}",
             code=code,
         )
 

@@ -61,21 +61,22 @@ class SqsNotification(_AwsNotification):
     Args:
         queue_url: ``"https://sqs.<region>.amazonaws.com/<account>/<name>"``.
         client: ``boto3.client("sqs")``, made as you like; by default from the environment.
-        name: as ``Notification``; one for each receiver.
-        after: see ``Notification``.
+        name, after: see ``Notification``.
 
     Raises:
         ConfigError: ``BAD_VALUE``.
     """
 
     queue_url: str = field()
-    name: str = field(default="sqs", kw_only=True)
 
     def __post_init__(self) -> None:
         """Check what was given."""
-        super().__post_init__()
         if not instance_of(self.queue_url, str, name="queue_url").startswith(("https://", "http://")):
             raise ConfigError("queue_url must be an address, 'https://sqs.…'", code="BAD_VALUE")
+        super().__post_init__()
+
+    def _receiver(self) -> tuple[str, str]:
+        return "sqs", self.queue_url
 
     @cached_property
     def _made(self) -> Any:
@@ -98,21 +99,22 @@ class SnsNotification(_AwsNotification):
     Args:
         topic_arn: ``"arn:aws:sns:<region>:<account>:<name>"``.
         client: ``boto3.client("sns")``, made as you like; by default from the environment.
-        name: as ``Notification``; one for each receiver.
-        after: see ``Notification``.
+        name, after: see ``Notification``.
 
     Raises:
         ConfigError: ``BAD_VALUE``.
     """
 
     topic_arn: str = field()
-    name: str = field(default="sns", kw_only=True)
 
     def __post_init__(self) -> None:
         """Check what was given."""
-        super().__post_init__()
         if not instance_of(self.topic_arn, str, name="topic_arn").startswith("arn:"):
             raise ConfigError("topic_arn must be like 'arn:aws:sns:…'", code="BAD_VALUE")
+        super().__post_init__()
+
+    def _receiver(self) -> tuple[str, str]:
+        return "sns", self.topic_arn
 
     @cached_property
     def _made(self) -> Any:

@@ -28,20 +28,21 @@ class WebhookNotification(Notification):
     Args:
         service: ``"https://host/path"``; or an ``HttpService``, with headers, a token from the environment,
             a timeout or certificates of your own. Its ``body`` does not matter.
-        name: as ``Notification``; one for each receiver.
-        after: see ``Notification``.
+        name, after: see ``Notification``.
 
     Raises:
         ConfigError: as from ``HttpService``.
     """
 
     service: str | HttpService = field()
-    name: str = field(default="webhook", kw_only=True)
 
     def __post_init__(self) -> None:
         """Check what was given. An address may hold a key, and must not be shown."""
-        super().__post_init__()
         object.__setattr__(self, "service", HttpService.at(self.service))
+        super().__post_init__()
+
+    def _receiver(self) -> tuple[str, str]:
+        return "webhook", HttpService.at(self.service).shown
 
     def prepare(self) -> None:
         """See ``Notification.prepare``."""
