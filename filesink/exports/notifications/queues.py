@@ -15,6 +15,7 @@ from filesink.exports.notifications.notification import Notification
 from filesink.metastore.service_errors import sentence
 from filesink.sink_directory.feed import FeedEntry
 from filesink.sinks.asynchronous import Again, Answer, Delivered, Refused, Unusable
+from formats.arguments import kind_of
 
 _ATTRIBUTES: Final = {"content-type": {"DataType": "String", "StringValue": CONTENT_TYPE}}
 _FIFO: Final = ".fifo"
@@ -73,6 +74,7 @@ class SqsNotification(_AwsNotification):
         """Check what was given."""
         if not instance_of(self.queue_url, str, name="queue_url").startswith(("https://", "http://")):
             raise ConfigError("queue_url must be an address, 'https://sqs.…'", code="BAD_VALUE")
+        _check_client(self.client, "send_message", "sqs")
         super().__post_init__()
 
     def _receiver(self) -> tuple[str, str]:
@@ -111,6 +113,7 @@ class SnsNotification(_AwsNotification):
         """Check what was given."""
         if not instance_of(self.topic_arn, str, name="topic_arn").startswith("arn:"):
             raise ConfigError("topic_arn must be like 'arn:aws:sns:…'", code="BAD_VALUE")
+        _check_client(self.client, "publish", "sns")
         super().__post_init__()
 
     def _receiver(self) -> tuple[str, str]:
@@ -166,6 +169,13 @@ def _answer(response: Any) -> Answer:
     if code in _MAY_PASS or status >= 500 or status == 429:
         return Again(why=sentence(code))
     return Refused(why=code) if code in _OF_MESSAGE else Unusable(why=sentence(code))
+
+
+def _check_client(client: Any, call: str, service: str) -> None:
+    if client is not None and not callable(getattr(client, call, None)):
+        raise ConfigError(
+            f"client must be boto3.client('{service}'), got {kind_of(client)}", code="BAD_VALUE"
+        )
 
 
 def _client(service: str) -> Any:
