@@ -28,6 +28,7 @@ from filesink import (
     EpochReport,
     Exporter,
     ExportReport,
+    FeedEntry,
     FileChanges,
     FileEnumerator,
     FileEnumeratorProvider,
@@ -37,10 +38,13 @@ from filesink import (
     FileSplitAssignerProvider,
     Finding,
     FsckReport,
+    FunctionNotification,
     GlueCatalog,
     HeldPart,
     HiveMetastore,
+    HttpService,
     KafkaCluster,
+    KafkaNotification,
     KafkaSink,
     Kerberos,
     ListenerPolicy,
@@ -64,16 +68,19 @@ from filesink import (
     SinkState,
     SizeSplitAssigner,
     Snapshot,
+    SnsNotification,
     SourceFile,
     SparkCatalog,
     SparkSink,
     SplitAssigner,
+    SqsNotification,
     StoreLedger,
     StreamFormat,
     SuccessFilePolicy,
     TableKind,
     TableReport,
     Tables,
+    WebhookNotification,
     register,
 )
 from filesink.api import Sink
@@ -97,6 +104,8 @@ class FileList(Exporter):
         print(changes.added.to_arrow().num_rows, changes.removed.num_rows)
 
 
+feed: Iterator[FeedEntry] = filesink.follow("/data/events", after=0, wait="forever")
+told: ExportReport = filesink.export("/data/events", WebhookNotification("https://example.org"))
 exported: ExportReport = filesink.export("/data/events", FileList(), {"anonymous": True})
 print(exported.before, exported.version)
 
@@ -121,6 +130,14 @@ lines = (
     .with_reader_grace("1 h")
     .with_listener(print)
     .with_export(FileList())
+    .with_notification(print)
+    .with_notification(
+        WebhookNotification(HttpService("https://example.org", token_env="HOOK_TOKEN"), after=17)
+    )
+    .with_notification(SqsNotification("https://sqs.eu-central-1.amazonaws.com/1/epochs.fifo", name="queue"))
+    .with_notification(SnsNotification("arn:aws:sns:eu-central-1:1:epochs"))
+    .with_notification(KafkaNotification(KafkaCluster("host:9092"), "epochs"))
+    .with_notification(FunctionNotification(lambda entry: print(entry.version, entry.added[0].path)))
     .on_export_failure("fail")
     .with_listener(LogListener(logging.getLogger("app.sink")))
     .build()
@@ -322,6 +339,9 @@ def read_back(yesterday: datetime) -> pa.Table:
     directory: SinkDirectory = filesink.open("s3://bucket/trips", {"endpoint_url": "http://127.0.0.1:9000"})
     states: list[SinkState] = directory.sinks()
     print(directory.version, [(state.uid, state.slot, state.complete, state.open_rows) for state in states])
+    for entry in directory.follow(17, until=20, wait=timedelta(seconds=5)):
+        rows: int | None = entry.added[0].rows
+        print(entry.id, entry.version, entry.epoch.source, entry.removed[:1], rows)
     for epoch in directory.epochs(after=17):
         one: Epoch = epoch
         print(one.version, one.kind, one.batch_id, one.visible, one.rows, one.bytes)
