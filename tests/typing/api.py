@@ -105,7 +105,7 @@ class FileList(Exporter):
 
 
 feed: Iterator[FeedEntry] = filesink.follow("/data/events", after=0, wait="forever")
-told: ExportReport = filesink.export("/data/events", WebhookNotification("https://example.org"))
+notified: ExportReport = filesink.export("/data/events", WebhookNotification("https://example.org"))
 exported: ExportReport = filesink.export("/data/events", FileList(), {"anonymous": True})
 print(exported.before, exported.version)
 
