@@ -8,7 +8,6 @@ from dataclasses import replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Literal
 
-from filesink.api.events import Listeners
 from filesink.arguments import checkpoint, choice, data_frame
 from filesink.buckets.named_partitions import Partition, buckets_named
 from filesink.buckets.table_assigner import TableBucketAssigner
@@ -17,8 +16,9 @@ from filesink.commit.checkpoints import check_checkpoint
 from filesink.commit.replay import OnRepeatedTxn
 from filesink.durations import Duration, parse_duration_ms
 from filesink.errors import ConfigError
+from filesink.exports.following import exports_of
 from filesink.file_sink.complete_writes import not_removed, warn_of_gone
-from filesink.file_sink.report import EpochReport, RecoveryReport, SweepPlan, changes_of, report_of
+from filesink.file_sink.report import EpochReport, RecoveryReport, SweepPlan, report_of
 from filesink.file_sink.waiting_files import check_nothing_waits
 from filesink.ledger.identity import stream_sink_id
 from filesink.metastore.announcements import Announced
@@ -54,12 +54,15 @@ class BuiltSink:
         assigner = builder.assigner
         tables = assigner.path if isinstance(assigner, TableBucketAssigner) else None
         self._report = partial(report_of, tables=tables)
+        audience = builder.audience()
+        self._exports = exports_of(builder.exports, self._address, audience=audience)
         options = EngineOptions(
             name=builder.base_path,
             told=lambda outcome: report_of(outcome).line(),
             epochs=builder.epochs,
             check_interval_ms=builder.check_interval_ms,
-            audience=_audience(builder),
+            audience=audience,
+            after=self._exports.after,
         )
         self._engine = SparkEngine(self._tiers, options)
 
@@ -241,7 +244,9 @@ class BuiltSink:
         """
         chosen, announced = choice(Lost, lost, "lost"), choice(Announce, announce, "announce")
         location = None if checkpoint_location is None else checkpoint(checkpoint_location)
-        return self._maintenance(announced).recover(chosen, location)
+        report = self._maintenance(announced).recover(chosen, location)
+        self._exports.run()
+        return report
 
     def plan_sweep(self, older_than: Duration = "7 days") -> SweepPlan:
         """What ``sweep`` would remove now.
@@ -293,8 +298,3 @@ class BuiltSink:
     def _maintenance(self, announce: Announce = Announce.RAISE) -> Maintenance:
         check_written(self._address, self._tiers.uid)
         return Maintenance(self._tiers, clock=self._engine.clock, ids=self._engine.ids, announce=announce)
-
-
-def _audience(builder: SinkBuilder) -> Listeners | None:
-    heard = builder.listeners
-    return Listeners(builder.base_path, heard, changes_of) if heard else None

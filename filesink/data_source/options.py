@@ -70,6 +70,8 @@ _REFUSED = {
     "interval": "rolling without data",
     "rollingpolicy": "a rolling policy of your own",
     "listener": "a listener",
+    "export": "an export",
+    "notification": "a notification",
     "partitioncommit": "announcing partitions by their time",
     "watermark": "announcing partitions by their time",
     "catalog": "publishing to Spark's catalog",

@@ -25,6 +25,10 @@ def _told(outcome: Outcome[Any]) -> str:
     return f"epoch {outcome.slot}: {outcome.rows:,} rows, {len(outcome.committables)} committables"
 
 
+def _as_it_is(outcome: Outcome[Any]) -> Outcome[Any]:
+    return outcome
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EngineOptions:
     """How a sink is driven.
@@ -34,6 +38,8 @@ class EngineOptions:
         told: the text of an outcome in the log.
         check_interval_ms: how often upkeep looks, in milliseconds.
         audience: who is told of epochs, if anybody.
+        after: called after each epoch, replays too, when it is complete and its chain free for the next one;
+            returns the outcome, with more in it if need be. What it raises goes to the caller of the epoch.
         compared: what a repeated ``txn_id`` is compared by beside its data, as text.
     """
 
@@ -43,6 +49,7 @@ class EngineOptions:
     check_interval_ms: int = 60_000
     compared: str = ""
     audience: Audience | None = None
+    after: Callable[[Outcome[Any]], Outcome[Any]] = _as_it_is
     clock: Clock = field(default_factory=SystemClock)
     ids: Ids = field(default_factory=SystemIds)
 
