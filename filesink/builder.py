@@ -14,9 +14,9 @@ from filesink.commit.layout_guard import OnOtherLayout
 from filesink.commit.replay import EpochOptions, OnReplayMismatch
 from filesink.durations import Duration, parse_duration_ms
 from filesink.errors import ConfigError
-from filesink.file_sink.file_names import now_in, prefix_of
 from filesink.exports.api import Exporter, ExportPlan, OnExportFailure
 from filesink.exports.notifications.background import Receiver, notifying
+from filesink.file_sink.file_names import now_in, prefix_of
 from filesink.file_sink.report import changes_of
 from filesink.file_sink.tiers import FileTiers, Publishing
 from filesink.inventory.folding import HISTORY_MS
