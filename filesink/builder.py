@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal, Self
 
-from filesink.api.events import Listener
+from filesink.api.events import Listener, Listeners
 from filesink.arguments import choice, instance_of
 from filesink.buckets.assigner import BucketAssigner
 from filesink.buckets.contract import BaseBucketAssigner
@@ -14,11 +14,15 @@ from filesink.commit.layout_guard import OnOtherLayout
 from filesink.commit.replay import EpochOptions, OnReplayMismatch
 from filesink.durations import Duration, parse_duration_ms
 from filesink.errors import ConfigError
+from filesink.file_sink.report import changes_of, report_of
 from filesink.file_sink.tiers import FileTiers, Publishing
 from filesink.inventory.folding import HISTORY_MS
 from filesink.ledger.identity import OnNewQuery, check_uid
 from filesink.metastore.partition_commit import PartitionCommit
 from filesink.naming import OutputFileConfig
+from filesink.operations.replacing.regular import RegularRetention
+from filesink.operations.replacing.retain import Retain
+from filesink.operations.replacing.retention import Retention
 from filesink.parts.bucket import Closed
 from filesink.parts.committables import LONGEST_GRACE_MS
 from filesink.parts.dead_letters import DeadLetters
@@ -27,6 +31,7 @@ from filesink.parts.plan import Plan
 from filesink.parts.rolling import AnsweringPolicy, CheckpointRollingPolicy, RollingPolicy
 from filesink.parts.stages.closed_parts import Compaction, CompactStrategy, Waiting
 from filesink.parts.stages.merger import SinkFiles
+from filesink.spark.engine_options import EngineOptions
 from filesink.spark.input.s3a import SessionOptions
 from filesink.storage.address import StoreAddress
 from formats.arguments import kind_of
@@ -54,6 +59,7 @@ class SinkBuilder:
     other_layout: OnOtherLayout = OnOtherLayout.REFUSE
     history_ms: int = HISTORY_MS
     reader_grace_ms: int = 0
+    retention: Retention | None = None
     listeners: tuple[Listener, ...] = ()
     in_order: Callable[[], Callable[[DataFrame], DataFrame]] = lambda: lambda df: df
 
@@ -149,6 +155,21 @@ class SinkBuilder:
             )
         return replace(self, reader_grace_ms=parsed)
 
+    def with_retention(self, retention: Retention) -> Self:
+        """Drop what is too old or too much, as ``filesink.retain`` does, without being asked.
+
+        After the first epoch that the built sink has completed, and then after the first one of each hour,
+        in an epoch of its own. It takes the thread of that epoch for as long as a listing takes, and fails
+        none: the log says what went wrong. Listeners hear of it. Dropped files stay for
+        ``with_reader_grace``, and policies of ``with_partition_commit`` are told: partitions without files
+        go from the metastore.
+
+        By partition time, directories of ``date_time_bucket_assigner`` are read by its own pattern, unless
+        ``retention`` has another one. ``build`` raises ``ConfigError`` (``BAD_VALUE``) if it is known that no
+        directory tells a time.
+        """
+        return replace(self, retention=instance_of(retention, Retention, name="retention"))
+
     def with_storage_options(self, **options: Any) -> Self:
         """Give options to the store, like fsspec's ``storage_options``; they are never written anywhere.
 
@@ -231,6 +252,22 @@ class SinkBuilder:
             history_ms=self.history_ms,
             reader_grace_ms=self.reader_grace_ms,
         )
+
+    def engine_options(self, tiers: FileTiers) -> EngineOptions:
+        """How ``tiers``, made by this builder, is driven."""
+        heard = self.listeners
+        options = EngineOptions(
+            name=self.base_path,
+            told=lambda outcome: report_of(outcome).line(),
+            epochs=self.epochs,
+            check_interval_ms=self.check_interval_ms,
+            audience=Listeners(self.base_path, heard, changes_of) if heard else None,
+        )
+        if self.retention is None:
+            return options
+        retention = self.retention.for_buckets(self.assigner)
+        retain = Retain(tiers=tiers, retention=retention, base_path=self.base_path)
+        return replace(options, afterwards=RegularRetention(retain, options.ports))
 
     def _plan(self) -> Plan:
         commit = self.partition_commit

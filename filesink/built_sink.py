@@ -8,7 +8,6 @@ from dataclasses import replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Literal
 
-from filesink.api.events import Listeners
 from filesink.arguments import checkpoint, choice, data_frame
 from filesink.buckets.named_partitions import Partition, buckets_named
 from filesink.buckets.table_assigner import TableBucketAssigner
@@ -18,7 +17,7 @@ from filesink.commit.replay import OnRepeatedTxn
 from filesink.durations import Duration, parse_duration_ms
 from filesink.errors import ConfigError
 from filesink.file_sink.complete_writes import not_removed, warn_of_gone
-from filesink.file_sink.report import EpochReport, RecoveryReport, SweepPlan, changes_of, report_of
+from filesink.file_sink.report import EpochReport, RecoveryReport, SweepPlan, report_of
 from filesink.file_sink.waiting_files import check_nothing_waits
 from filesink.ledger.identity import stream_sink_id
 from filesink.metastore.announcements import Announced
@@ -29,7 +28,6 @@ from filesink.save_mode import SaveMode
 from filesink.spark.arguments import on_repeated, spark_trigger
 from filesink.spark.elsewhere import SinkElsewhere
 from filesink.spark.engine import SparkEngine
-from filesink.spark.engine_options import EngineOptions
 from filesink.spark.input.s3a import SessionOptions
 from filesink.spark.input.schema import arrow_schema, time_zone_of
 from filesink.spark.query import AtEnd, SinkQuery
@@ -54,14 +52,7 @@ class BuiltSink:
         assigner = builder.assigner
         tables = assigner.path if isinstance(assigner, TableBucketAssigner) else None
         self._report = partial(report_of, tables=tables)
-        options = EngineOptions(
-            name=builder.base_path,
-            told=lambda outcome: report_of(outcome).line(),
-            epochs=builder.epochs,
-            check_interval_ms=builder.check_interval_ms,
-            audience=_audience(builder),
-        )
-        self._engine = SparkEngine(self._tiers, options)
+        self._engine = SparkEngine(self._tiers, builder.engine_options(self._tiers))
 
     def __reduce__(self) -> tuple[type[SinkElsewhere], tuple[()]]:
         return SinkElsewhere, ()  # a sink stays in its process
@@ -293,8 +284,3 @@ class BuiltSink:
     def _maintenance(self, announce: Announce = Announce.RAISE) -> Maintenance:
         check_written(self._address, self._tiers.uid)
         return Maintenance(self._tiers, clock=self._engine.clock, ids=self._engine.ids, announce=announce)
-
-
-def _audience(builder: SinkBuilder) -> Listeners | None:
-    heard = builder.listeners
-    return Listeners(builder.base_path, heard, changes_of) if heard else None

@@ -69,6 +69,7 @@ _REFUSED = {
     "interval": "rolling without data",
     "rollingpolicy": "a rolling policy of your own",
     "listener": "a listener",
+    "retention": "retention",
     "partitioncommit": "announcing partitions by their time",
     "watermark": "announcing partitions by their time",
     "catalog": "publishing to Spark's catalog",

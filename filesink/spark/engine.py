@@ -56,7 +56,9 @@ class SparkEngine(Generic[S, C, A]):
         self._run: tuple[QueryRun, SparkWriteJob] | None = None  # with the job of the last batch
         self._streams: dict[str, SparkSession] = {}  # every stream of this process, also one that ended
         self._name = name_of(sink, self._options)
-        self._outcomes: RecentOutcomes[C] = RecentOutcomes(partial(_line, self._name, self._options.told))
+        self._outcomes: RecentOutcomes[C] = RecentOutcomes(
+            partial(_line, self._name, self._options.told), self._options.afterwards
+        )
         self._loops = EpochLoops(
             partial(open_loop, sink, self._options),
             note=self._outcomes.append,

@@ -14,7 +14,7 @@ from filesink.commit.outcome import Outcome
 from filesink.commit.replay import EpochOptions
 from filesink.ports import Audience, Clock, Ids, Ports, Who
 from filesink.spark.runner import SparkRunner
-from filesink.system import SystemClock, SystemIds, this_driver
+from filesink.system import SystemClock, SystemIds, ThreadRunner, this_driver
 
 S = TypeVar("S")
 C = TypeVar("C")
@@ -34,6 +34,7 @@ class EngineOptions:
         told: the text of an outcome in the log.
         check_interval_ms: how often upkeep looks, in milliseconds.
         audience: who is told of epochs, if anybody.
+        afterwards: called after each epoch, when its chain is free again; raises nothing.
         compared: what a repeated ``txn_id`` is compared by beside its data, as text.
     """
 
@@ -43,8 +44,20 @@ class EngineOptions:
     check_interval_ms: int = 60_000
     compared: str = ""
     audience: Audience | None = None
+    afterwards: Callable[[], object] = lambda: None
     clock: Clock = field(default_factory=SystemClock)
     ids: Ids = field(default_factory=SystemIds)
+
+    @property
+    def ports(self) -> Ports:
+        """For work without a job of Spark's, in this process."""
+        return Ports(
+            clock=self.clock,
+            ids=self.ids,
+            runner=ThreadRunner(),
+            who=this_driver(),
+            audience=self.audience,
+        )
 
 
 def name_of(sink: Sink[S, C, A], options: EngineOptions) -> str:

@@ -34,10 +34,14 @@ class RecentOutcomes(Generic[C]):
 
     Args:
         told: makes the line in the log for an outcome.
+        afterwards: called when an outcome is remembered.
     """
 
-    def __init__(self, told: Callable[[Outcome[C]], str] = str) -> None:
+    def __init__(
+        self, told: Callable[[Outcome[C]], str] = str, afterwards: Callable[[], object] = lambda: None
+    ) -> None:
         self._told = told
+        self._afterwards = afterwards
         self._lock = threading.Lock()
         self._outcomes: deque[Outcome[C]] = deque(maxlen=_OUTCOMES)
 
@@ -49,6 +53,7 @@ class RecentOutcomes(Generic[C]):
             committables = sum(len(one.committables) for one in self._outcomes)
             while committables > _COMMITTABLES and len(self._outcomes) > 1:
                 committables -= len(self._outcomes.popleft().committables)
+        self._afterwards()
 
     def latest(self) -> Sequence[Outcome[C]]:
         """All of them, oldest first."""
