@@ -12,10 +12,14 @@ from tests.cli.running import run
 _READING = (
     ("status",), ("log",), ("ls",), ("files",), ("du",), ("schema",), ("schema", "--history"), ("show", "1"),
     ("diff", "0", "1"), ("fsck", "--deep"), ("recover",), ("finish",), ("sweep",), ("compact",), ("adopt",),
-    ("repair",), ("report", "--html", "/dev/null"),
+    ("repair",), ("report", "--html", "/dev/null"), ("publish", "--success-file", "_SUCCESS"),
+    ("retain", "--keep", "1"),
+    ("retain", "--by", "partition-time", "--extractor", "$day", "--max-age", "1 d"), ("rollback", "--to", "1"), ("erase", "--where", "value = '7'"), ("copy", "{copy}"),
 )  # fmt: skip
 #: What may be found after a kill: what waits to be completed or removed, and files of others.
 _HARMLESS = {"EPOCH_UNFINISHED", "FILE_FOREIGN", "FILE_LEFT", "GARBAGE", "HIDDEN_OLD"}
+#: What an operation may object to, when it has changed nothing.
+_REFUSED = {"FILES_GONE", "NO_INVENTORY", "NO_VERSION", "HISTORY_EXPIRED", "UNKNOWN_ROWS"}
 
 
 def _files(base: Path) -> dict[str, tuple[bytes, int]]:
@@ -28,7 +32,8 @@ def _meet(seed: int, base: Path) -> None:
         return
     before = _files(base)
     for name, *arguments in _READING:
-        ran = run(name, base, *arguments, "--json")  # raises whatever a command may not raise
+        given = [one.format(copy=base.with_name(f"{base.name}-copy")) for one in arguments]
+        ran = run(name, base, *given, "--json")  # raises whatever a command may not raise
         assert ran.code in {0, 1, 2, 3}, (seed, name)
         assert ran.code < 2 or ran.json["code"] != "INTERNAL", (seed, name, ran.out)
         if name == "fsck" and ran.code < 2:
@@ -37,6 +42,7 @@ def _meet(seed: int, base: Path) -> None:
     assert _files(base) == before, seed
     if run("fsck", base, "--json").code < 2:
         _recover(seed, base)
+        _go_on(seed, base)
 
 
 def _recover(seed: int, base: Path) -> None:
@@ -46,6 +52,26 @@ def _recover(seed: int, base: Path) -> None:
     codes = {finding["code"] for finding in run("fsck", base, "--deep", "--json").json["findings"]}
     # Files of a copy are other files than those that the record of an overwrite names: they stay.
     assert codes <= _HARMLESS - {"EPOCH_UNFINISHED"} | {"FILE_RETURNED"}, (seed, codes)
+
+
+def _go_on(seed: int, base: Path) -> None:
+    """What was completed can be copied, thinned out and rolled back; each path is as good as before."""
+    if run("status", base, "--json").json.get("version", 0) < 1:
+        return
+    copied = base.with_name(f"{base.name}-copy")
+    for command, path, *arguments in (
+        ("copy", base, str(copied)),
+        ("retain", copied, "--keep", "1"),
+        ("rollback", base, "--to", "0"),
+        ("retain", base, "--keep", "1"),
+    ):
+        ran = run(command, path, *arguments, "--yes", "--json")
+        # Bytes of old versions are gone, or somebody has removed a file, or it holds what no copy can hold.
+        assert ran.code == 0 or ran.json["code"] in _REFUSED, (seed, command, ran.out)
+        if not path.exists():
+            continue
+        codes = {finding["code"] for finding in run("fsck", path, "--deep", "--json").json["findings"]}
+        assert codes <= _HARMLESS - {"EPOCH_UNFINISHED"} | {"FILE_RETURNED"}, (seed, command, codes)
 
 
 @pytest.mark.slow

@@ -103,16 +103,21 @@ class Retention:
         """
         if self._times is None:
             return self
-        dated = isinstance(assigner, DateTimeBucketAssigner)
         if self.extractor is not None:
             check_readable(self._times.trigger(), assigner)
-        elif dated and self.formatter is None:
+        elif isinstance(assigner, DateTimeBucketAssigner):
+            return self._for_pattern(assigner, self._times)
+        elif self.formatter is None and (columns := partition_columns(assigner)) is not None:
+            raise self._times.unreadable("/".join(f"{name}=…" for name in columns))
+        return self
+
+    def _for_pattern(self, assigner: DateTimeBucketAssigner, times: Times) -> Retention:
+        if self.formatter is None:
             zone = assigner.timezone_id or self.time_zone
             return replace(self, formatter=assigner.format_str, time_zone=zone)
-        elif dated and DateReader(pattern=self.formatter or "").read(example := example_of(assigner)) is None:
-            raise self._times.unreadable(example)
-        elif not dated and self.formatter is None and partition_columns(assigner) is not None:
-            raise self._times.unreadable("/".join(f"{one}=…" for one in partition_columns(assigner) or ()))
+        example = example_of(assigner)
+        if DateReader(pattern=self.formatter).read(example) is None:
+            raise times.unreadable(example)
         return self
 
     @property
