@@ -14,7 +14,8 @@ _READING = (
     ("diff", "0", "1"), ("fsck", "--deep"), ("recover",), ("finish",), ("sweep",), ("compact",), ("adopt",),
     ("repair",), ("report", "--html", "/dev/null"), ("publish", "--success-file", "_SUCCESS"),
     ("retain", "--keep", "1"),
-    ("retain", "--by", "partition-time", "--extractor", "$day", "--max-age", "1 d"), ("rollback", "--to", "1"), ("erase", "--where", "value = '7'"), ("copy", "{copy}"),
+    ("retain", "--by", "partition-time", "--extractor", "$day", "--max-age", "1 d"),
+    ("rollback", "--to", "1"), ("erase", "--where", "value = '7'"), ("copy", "{copy}"),
 )  # fmt: skip
 #: What may be found after a kill: what waits to be completed or removed, and files of others.
 _HARMLESS = {"EPOCH_UNFINISHED", "FILE_FOREIGN", "FILE_LEFT", "GARBAGE", "HIDDEN_OLD"}
