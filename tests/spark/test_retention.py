@@ -30,5 +30,5 @@ def test_a_batch_and_a_stream_drop_by_themselves(spark, tmp_path):
     query.awaitTermination()
     assert len(outside.visible(tmp_path / "out")) == 2  # of the second batch, within the same hour
     kinds = [event.kind for event in events if isinstance(event, EpochComplete)]
-    assert kinds == ["batch-write", "retain", "micro-batch", "retain", "micro-batch"]
+    assert kinds == ["batch-write", "operation", "micro-batch", "operation", "micro-batch"]
     assert filesink.fsck(tmp_path / "out").is_good
