@@ -232,7 +232,9 @@ class Copy:
         ledger = Ledger(self.source.store, EXCLUSIVE, check=check_record)
         for directory in sorted({parent(file.path) for file in left_files(ledger)}):
             name = HiddenName(target="copy", tag=_TAG, slot=0, attempt=self.ports.ids.uuid())
-            self.target.create(join(directory, str(name)), target=None).discard()
+            path = join(directory, str(name))
+            self.target.create(path, target=None).close()
+            self.target.discard(path)
 
     def _ledgers(self, contents: Contents, staged: dict[str, Staged]) -> None:
         for path in _below(self.target, LEDGER_ROOT):
