@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal, Self
 
-from filesink.api.events import Listener, Listeners
+from filesink.api.events import Listener, Listeners, check_listener
 from filesink.arguments import choice, instance_of
 from filesink.buckets.assigner import BucketAssigner
 from filesink.buckets.contract import BaseBucketAssigner
@@ -227,13 +227,7 @@ class SinkBuilder:
         What it raises is logged and fails nothing; see ``filesink.Listener``. ``filesink.telemetry`` has
         some that feed Prometheus and logs.
         """
-        if isinstance(listener, type) or not callable(listener):
-            raise ConfigError(
-                "with_listener takes a function of one event, or another object that can be called; got "
-                f"{kind_of(listener)}",
-                code="BAD_VALUE",
-            )
-        return replace(self, listeners=(*self.listeners, listener))
+        return replace(self, listeners=(*self.listeners, check_listener(listener)))
 
     def tiers(self) -> FileTiers:
         """The sink as an engine drives it; for engines of your own."""

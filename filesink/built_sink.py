@@ -283,4 +283,6 @@ class BuiltSink:
 
     def _maintenance(self, announce: Announce = Announce.RAISE) -> Maintenance:
         check_written(self._address, self._tiers.uid)
-        return Maintenance(self._tiers, clock=self._engine.clock, ids=self._engine.ids, announce=announce)
+        engine = self._engine
+        heard = engine.options.audience
+        return Maintenance(self._tiers, clock=engine.clock, ids=engine.ids, announce=announce, audience=heard)
