@@ -6,23 +6,27 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal, Self
 
-from filesink.api.events import Listener, Listeners
+from filesink.api.events import Listener, Listeners, check_listener
 from filesink.arguments import choice, instance_of
 from filesink.buckets.assigner import BucketAssigner
 from filesink.buckets.contract import BaseBucketAssigner
 from filesink.commit.layout_guard import OnOtherLayout
+from filesink.commit.outcome import Outcome
 from filesink.commit.replay import EpochOptions, OnReplayMismatch
 from filesink.durations import Duration, parse_duration_ms
 from filesink.errors import ConfigError
 from filesink.exports.api import Exporter, ExportPlan, OnExportFailure
 from filesink.exports.notifications.background import Receiver, notifying
 from filesink.file_sink.file_names import now_in, prefix_of
-from filesink.file_sink.report import changes_of
+from filesink.file_sink.report import changes_of, report_of
 from filesink.file_sink.tiers import FileTiers, Publishing
 from filesink.inventory.folding import HISTORY_MS
 from filesink.ledger.identity import OnNewQuery, check_uid
 from filesink.metastore.partition_commit import PartitionCommit
 from filesink.naming import OutputFileConfig
+from filesink.operations.replacing.regular import RegularRetention
+from filesink.operations.replacing.retain import Retain
+from filesink.operations.replacing.retention import Retention
 from filesink.parts.bucket import Closed
 from filesink.parts.committables import LONGEST_GRACE_MS
 from filesink.parts.dead_letters import DeadLetters
@@ -31,6 +35,7 @@ from filesink.parts.plan import Plan
 from filesink.parts.rolling import AnsweringPolicy, CheckpointRollingPolicy, RollingPolicy
 from filesink.parts.stages.closed_parts import Compaction, CompactStrategy, Waiting
 from filesink.parts.stages.merger import SinkFiles
+from filesink.spark.engine_options import EngineOptions
 from filesink.spark.input.s3a import SessionOptions
 from filesink.storage.address import StoreAddress
 from filesink.system import SystemClock
@@ -59,6 +64,7 @@ class SinkBuilder:
     other_layout: OnOtherLayout = OnOtherLayout.REFUSE
     history_ms: int = HISTORY_MS
     reader_grace_ms: int = 0
+    retention: Retention | None = None
     listeners: tuple[Listener, ...] = ()
     exports: ExportPlan = field(default_factory=ExportPlan)
     in_order: Callable[[], Callable[[DataFrame], DataFrame]] = lambda: lambda df: df
@@ -176,6 +182,21 @@ class SinkBuilder:
             )
         return replace(self, reader_grace_ms=parsed)
 
+    def with_retention(self, retention: Retention) -> Self:
+        """Drop what is too old or too much, as ``filesink.retain`` does, without being asked.
+
+        After the first epoch that the built sink has completed, and then after the first one of each hour,
+        in an epoch of its own. It takes the thread of that epoch for as long as a listing takes, and fails
+        none: the log says what went wrong. Listeners hear of it. Dropped files stay for
+        ``with_reader_grace``, and policies of ``with_partition_commit`` are told: partitions without files
+        go from the metastore.
+
+        By partition time, directories of ``date_time_bucket_assigner`` are read by its own pattern, unless
+        ``retention`` has another one. ``build`` raises ``ConfigError`` (``BAD_VALUE``) if it is known that no
+        directory tells a time.
+        """
+        return replace(self, retention=instance_of(retention, Retention, name="retention"))
+
     def with_storage_options(self, **options: Any) -> Self:
         """Give options to the store, like fsspec's ``storage_options``; they are never written anywhere.
 
@@ -233,13 +254,7 @@ class SinkBuilder:
         What it raises is logged and fails nothing; see ``filesink.Listener``. ``filesink.telemetry`` has
         some that feed Prometheus and logs.
         """
-        if isinstance(listener, type) or not callable(listener):
-            raise ConfigError(
-                "with_listener takes a function of one event, or another object that can be called; got "
-                f"{kind_of(listener)}",
-                code="BAD_VALUE",
-            )
-        return replace(self, listeners=(*self.listeners, listener))
+        return replace(self, listeners=(*self.listeners, check_listener(listener)))
 
     def with_export(self, exporter: Exporter) -> Self:
         """Keep something beside the files, such as the log of a table: ``DeltaExport()``; any number of them.
@@ -295,6 +310,30 @@ class SinkBuilder:
             history_ms=self.history_ms,
             reader_grace_ms=self.reader_grace_ms,
         )
+
+    def engine_options(
+        self, tiers: FileTiers, *, after: Callable[[Outcome[Any]], Outcome[Any]]
+    ) -> EngineOptions:
+        """How ``tiers``, made by this builder, is driven; ``after`` is called after each epoch."""
+        options = EngineOptions(
+            name=self.base_path,
+            told=lambda outcome: report_of(outcome).line(),
+            epochs=self.epochs,
+            check_interval_ms=self.check_interval_ms,
+            audience=self.audience(),
+            after=after,
+        )
+        if self.retention is None:
+            return options
+        retention = self.retention.for_buckets(self.assigner)
+        retain = Retain(tiers=tiers, retention=retention, base_path=self.base_path)
+        regular = RegularRetention(retain, options.ports)
+
+        def retained(outcome: Outcome[Any]) -> Outcome[Any]:
+            regular()
+            return after(outcome)  # exports have what was dropped, too
+
+        return replace(options, after=retained)
 
     def _plan(self) -> Plan:
         commit = self.partition_commit

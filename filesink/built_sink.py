@@ -29,7 +29,6 @@ from filesink.save_mode import SaveMode
 from filesink.spark.arguments import on_repeated, spark_trigger
 from filesink.spark.elsewhere import SinkElsewhere
 from filesink.spark.engine import SparkEngine
-from filesink.spark.engine_options import EngineOptions
 from filesink.spark.input.s3a import SessionOptions
 from filesink.spark.input.schema import arrow_schema, time_zone_of
 from filesink.spark.query import AtEnd, SinkQuery
@@ -54,16 +53,8 @@ class BuiltSink:
         assigner = builder.assigner
         tables = assigner.path if isinstance(assigner, TableBucketAssigner) else None
         self._report = partial(report_of, tables=tables)
-        audience = builder.audience()
-        self._exports = exports_of(builder.exports, self._address, audience=audience)
-        options = EngineOptions(
-            name=builder.base_path,
-            told=lambda outcome: report_of(outcome).line(),
-            epochs=builder.epochs,
-            check_interval_ms=builder.check_interval_ms,
-            audience=audience,
-            after=self._exports.after,
-        )
+        self._exports = exports_of(builder.exports, self._address, audience=builder.audience())
+        options = builder.engine_options(self._tiers, after=self._exports.after)
         self._engine = SparkEngine(self._tiers, options)
 
     def __reduce__(self) -> tuple[type[SinkElsewhere], tuple[()]]:
@@ -297,4 +288,6 @@ class BuiltSink:
 
     def _maintenance(self, announce: Announce = Announce.RAISE) -> Maintenance:
         check_written(self._address, self._tiers.uid)
-        return Maintenance(self._tiers, clock=self._engine.clock, ids=self._engine.ids, announce=announce)
+        engine = self._engine
+        heard = engine.options.audience
+        return Maintenance(self._tiers, clock=engine.clock, ids=engine.ids, announce=announce, audience=heard)

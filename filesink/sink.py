@@ -72,6 +72,8 @@ class FileSinkBuilder(SinkBuilder):
         """The sink. Nothing is written or created before its first use."""
         if self.partition_commit is not None:
             self.partition_commit.check_buckets(self.assigner)
+        if self.retention is not None:
+            self.retention.for_buckets(self.assigner)
         return FileSink(self)
 
     def __repr__(self) -> str:

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import errno
+import json
+import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from property_tests.end_states import end_state
+from property_tests.reading_commands import READING
 from tests.cli.running import run
+from tests.operations.broken_paths import unfinished, whole, with_open_parts
 
-_READING = (
-    ("status",), ("log",), ("ls",), ("files",), ("du",), ("schema",), ("schema", "--history"), ("show", "1"),
-    ("diff", "0", "1"), ("fsck", "--deep"), ("recover",), ("finish",), ("sweep",), ("compact",), ("adopt",),
-    ("repair",), ("report", "--html", "/dev/null"),
-)  # fmt: skip
 #: What may be found after a kill: what waits to be completed or removed, and files of others.
 _HARMLESS = {"EPOCH_UNFINISHED", "FILE_FOREIGN", "FILE_LEFT", "GARBAGE", "HIDDEN_OLD"}
+#: What an operation may object to, when it has changed nothing.
+_REFUSED = {"FILES_GONE", "NO_INVENTORY", "NO_VERSION", "HISTORY_EXPIRED", "UNKNOWN_ROWS"}
 
 
 def _files(base: Path) -> dict[str, tuple[bytes, int]]:
@@ -27,8 +31,9 @@ def _meet(seed: int, base: Path) -> None:
     if not end_state(seed, base):
         return
     before = _files(base)
-    for name, *arguments in _READING:
-        ran = run(name, base, *arguments, "--json")  # raises whatever a command may not raise
+    for name, *arguments in READING:
+        given = [one.format(copy=base.with_name(f"{base.name}-copy")) for one in arguments]
+        ran = run(name, base, *given, "--json")  # raises whatever a command may not raise
         assert ran.code in {0, 1, 2, 3}, (seed, name)
         assert ran.code < 2 or ran.json["code"] != "INTERNAL", (seed, name, ran.out)
         if name == "fsck" and ran.code < 2:
@@ -37,6 +42,7 @@ def _meet(seed: int, base: Path) -> None:
     assert _files(base) == before, seed
     if run("fsck", base, "--json").code < 2:
         _recover(seed, base)
+        _go_on(seed, base)
 
 
 def _recover(seed: int, base: Path) -> None:
@@ -48,11 +54,64 @@ def _recover(seed: int, base: Path) -> None:
     assert codes <= _HARMLESS - {"EPOCH_UNFINISHED"} | {"FILE_RETURNED"}, (seed, codes)
 
 
+def _go_on(seed: int, base: Path) -> None:
+    """What was completed can be copied, thinned out and rolled back; each path is as good as before."""
+    if run("status", base, "--json").json.get("version", 0) < 1:
+        return
+    copied = base.with_name(f"{base.name}-copy")
+    for command, path, *arguments in (
+        ("copy", base, str(copied)),
+        ("retain", copied, "--keep", "1"),
+        ("rollback", base, "--to", "0"),
+        ("retain", base, "--keep", "1"),
+    ):
+        ran = run(command, path, *arguments, "--yes", "--json")
+        # Bytes of old versions are gone, or somebody has removed a file, or it holds what no copy can hold.
+        assert ran.code == 0 or ran.json["code"] in _REFUSED, (seed, command, ran.out)
+        if not path.exists():
+            continue
+        codes = {finding["code"] for finding in run("fsck", path, "--deep", "--json").json["findings"]}
+        assert codes <= _HARMLESS - {"EPOCH_UNFINISHED"} | {"FILE_RETURNED"}, (seed, command, codes)
+
+
 @pytest.mark.slow
 def test_commands_meet_what_kills_leave(tmp_path: Path) -> None:
     """No traceback, nothing changed by reading, no damage seen where none is; recovery completes all."""
     for seed in range(12):
         _meet(seed, tmp_path / str(seed))
+
+
+#: A mount that nobody else sees, and that goes with the program.
+_READ_ONLY = 'mount --bind "$1" "$1" && mount -o remount,ro,bind "$1" && exec "$2" -m "$3" "$1" "$4"'
+
+
+def _on_a_read_only_mount(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
+    program = ["unshare", "-m", "sh", "-c", _READ_ONLY, "sh", *map(str, arguments)]
+    return subprocess.run(program, capture_output=True, text=True, check=False)  # noqa: S603 - ours
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("make", [whole, unfinished, with_open_parts])
+def test_commands_that_read_need_no_right_to_write(tmp_path: Path, make) -> None:
+    """On a file system that is mounted read-only they say what they say elsewhere; root is no way around."""
+    if shutil.which("unshare") is None:
+        pytest.skip("there is no unshare(1), which gives a program mounts of its own")
+    base, copy = tmp_path / "base", tmp_path / "copy"
+    make(base)
+    tried = _on_a_read_only_mount(base, shutil.which("true"), "", "")
+    if tried.returncode:
+        pytest.skip(f"this user may mount nothing: {tried.stderr.strip()}")
+    module = "property_tests.reading_commands"
+    ran = _on_a_read_only_mount(base, sys.executable, module, copy)
+    assert ran.returncode == 0, ran.stderr
+    *commands, touched = map(json.loads, ran.stdout.splitlines())
+    assert touched == ["touch", errno.EROFS, "OSError"]
+    program = [sys.executable, "-m", module, base, copy]
+    elsewhere = subprocess.run(program, capture_output=True, text=True, check=True)  # noqa: S603 - ours
+    assert commands == [json.loads(line) for line in elsewhere.stdout.splitlines()]
+    assert len(commands) == len(READING)
+    # What is decided and not complete cannot be copied.
+    assert {error for _, code, error in commands if code > 2} <= {"AT_WORK"}
 
 
 @pytest.mark.nightly

@@ -23,6 +23,7 @@ IN_ALL = (
     "http",
     "jobs",
     "kafka",
+    "openlineage",
     "opentelemetry",
     "postgres",
     "prometheus",

@@ -18,6 +18,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
+from filesink.errors import ConfigError
+from formats.arguments import kind_of
+
 if TYPE_CHECKING:
     import pyarrow as pa
 
@@ -203,6 +206,17 @@ class Listener(Protocol):
     def __call__(self, event: SinkEvent, /) -> object:
         """Take notice of ``event``."""
         ...
+
+
+def check_listener(listener: Listener) -> Listener:
+    """Raise ``ConfigError`` (``BAD_VALUE``) unless it can be called with an event."""
+    if isinstance(listener, type) or not callable(listener):
+        raise ConfigError(
+            "with_listener takes a function of one event, or another object that can be called; got "
+            f"{kind_of(listener)}",
+            code="BAD_VALUE",
+        )
+    return listener
 
 
 class Listeners:

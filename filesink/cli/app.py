@@ -20,6 +20,7 @@ from filesink.cli.commands.replacing import erase, retain, rollback
 from filesink.cli.commands.report import report
 from filesink.cli.commands.serve import serve
 from filesink.cli.commands.status import status
+from filesink.cli.commands.torture import torture
 from filesink.cli.commands.versions import diff, schema
 
 app = typer.Typer(
@@ -60,6 +61,7 @@ for function, name in (
     (rollback, "rollback"),
     (erase, "erase"),
     (copy, "copy"),
+    (torture, "torture"),
 ):
     add(app, function, name=name)
 

@@ -72,6 +72,7 @@ _REFUSED = {
     "listener": "a listener",
     "export": "an export",
     "notification": "a notification",
+    "retention": "retention",
     "partitioncommit": "announcing partitions by their time",
     "watermark": "announcing partitions by their time",
     "catalog": "publishing to Spark's catalog",

@@ -29,6 +29,8 @@ class Announcement:
         slot: the epoch that this value was recorded in.
         files, rows, size: since it was announced last; ``size`` in bytes.
         paths: of the files that this very epoch makes visible.
+        may_go: whether the partition is dropped if no file is left in it: retention, erasure and rollback
+            say so, and an overwrite does not.
     """
 
     bucket: str
@@ -38,6 +40,7 @@ class Announcement:
     rows: int = 0
     size: int = 0
     paths: tuple[str, ...] = field(default=(), repr=False)
+    may_go: bool = False
 
     def with_files(self, new: Sequence[PendingFile]) -> Announcement:
         """The same partition with the files that this epoch makes visible."""
@@ -51,7 +54,7 @@ class Announcement:
 
     def put_off(self) -> Announcement:
         """The same partition as it waits for a later epoch."""
-        return replace(self, paths=())
+        return replace(self, paths=(), may_go=False)
 
 
 Announced = Announcement | Watermark
@@ -117,7 +120,10 @@ class AnnouncementCodec:
 
 def _plain(value: Announced) -> dict[str, Any]:
     kind = "watermark" if isinstance(value, Watermark) else "partition"
-    return {"kind": kind, **asdict(value)}
+    plain = {"kind": kind, **asdict(value)}
+    if not plain.get("may_go"):  # as earlier releases have written all of them
+        plain.pop("may_go", None)
+    return plain
 
 
 def _value(entry: dict[str, Any]) -> Announced:
@@ -132,7 +138,7 @@ def _value(entry: dict[str, Any]) -> Announced:
         _check_seen(path)
         if parent(path) != bucket:
             raise ValueError("paths")
-    return Announcement(**_checked(Announcement, {**entry, "paths": tuple(paths)}))
+    return Announcement(**_checked(Announcement, {"may_go": False, **entry, "paths": tuple(paths)}))
 
 
 def _check_seen(path: str) -> None:
@@ -141,7 +147,7 @@ def _check_seen(path: str) -> None:
 
 
 def _checked(kind: type[Any], values: dict[str, Any]) -> dict[str, Any]:
-    types = {"str": str, "int": int, "tuple[str, ...]": tuple}
+    types = {"str": str, "int": int, "bool": bool, "tuple[str, ...]": tuple}
     for one in fields(kind):
         if one.name != "bucket":  # checked; that of replaced files may have a name which is no UTF-8
             check_field(one.name, values[one.name], types[str(one.type)])

@@ -204,6 +204,13 @@ class Metastore(ABC):
         if the table does not. May take effect in part if it raises.
         """
 
+    def drop_partitions(self, table: Table, values: Sequence[Values]) -> None:  # noqa: B027 - see below
+        """Forget partitions; files stay, also those of a managed table. One that does not exist is no error.
+
+        May take effect in part if it raises. A table that does not exist is a conflict. A metastore of yours
+        that has no such call keeps them: it is told that they have no files.
+        """
+
     def close(self) -> None:  # noqa: B027 - most have nothing to let go of
         """Close the connection. The next call opens a new one."""
 

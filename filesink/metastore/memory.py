@@ -95,6 +95,12 @@ class MemoryMetastore(Metastore):
                 old, location=partition.location, parameters=parameters
             )
 
+    def drop_partitions(self, table: Table, values: Sequence[Values]) -> None:
+        """See ``Metastore.drop_partitions``."""
+        partitions = self._same(table).partitions
+        for one in values:
+            partitions.pop(one, None)
+
     def _same(self, table: Table) -> MemoryTable:
         found = self.tables.find(table.name)
         check_keys(table, [key.name for key in found.table.partition_keys])

@@ -201,6 +201,8 @@ class MetastorePolicy(CommitPolicy):
         changed = list(_changed(known.values(), wanted, site))
         if changed:
             self.metastore.alter_partitions(table, changed)
+        if dropped := [values for values in known if wanted[values].is_dropped]:
+            self.metastore.drop_partitions(table, dropped)
 
     def _add(
         self, table: Table, missing: Mapping[Values, CommittedPartition], site: Site

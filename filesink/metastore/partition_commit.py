@@ -96,11 +96,7 @@ class PartitionCommit:
 
     def check_buckets(self, assigner: BaseBucketAssigner) -> None:
         """Raise ``ConfigError`` if it is known that the trigger cannot read directories of ``assigner``."""
-        columns = partition_columns(assigner)
-        if columns is not None:
-            self.trigger.check_partitions(columns)
-        if isinstance(assigner, DateTimeBucketAssigner):
-            self.trigger.check_example(DatePattern(pattern=assigner.format_str).format(_SOME_TIME))
+        check_readable(self.trigger, assigner)
 
     @property
     def watermark_column(self) -> str | None:
@@ -111,3 +107,17 @@ class PartitionCommit:
     def watermark_zone(self) -> str | None:
         """The zone of that column's times if they have none of their own; ``None`` for the session's."""
         return self.trigger.zone if isinstance(self.trigger, PartitionTime) else None
+
+
+def check_readable(trigger: Trigger, assigner: BaseBucketAssigner) -> None:
+    """Raise ``ConfigError`` if it is known that ``trigger`` cannot read directories of ``assigner``."""
+    columns = partition_columns(assigner)
+    if columns is not None:
+        trigger.check_partitions(columns)
+    if isinstance(assigner, DateTimeBucketAssigner):
+        trigger.check_example(example_of(assigner))
+
+
+def example_of(assigner: DateTimeBucketAssigner) -> str:
+    """A directory of ``assigner``."""
+    return DatePattern(pattern=assigner.format_str).format(_SOME_TIME)

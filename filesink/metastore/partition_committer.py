@@ -11,17 +11,20 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from typing import Any
 
 from filesink.api import Announcements, EpochContext, Prepared, SinkAggregatedCommitter
 from filesink.buckets.partition_paths import partition_values
 from filesink.errors import MetastoreConflictError, MetastoreError, StorageError
 from filesink.metastore.announcements import Announced, Announcement
+from filesink.metastore.dropped_partitions import as_left, refilled
 from filesink.metastore.due_partitions import DuePartitions
 from filesink.metastore.locations import bucket_location
 from filesink.metastore.partition_commit import PartitionCommit
 from filesink.metastore.policies import CommittedPartition, Site
-from filesink.parts.committables import Committable
+from filesink.naming import parent
+from filesink.parts.committables import Committable, ReplacedFile
 
 log = logging.getLogger("filesink")
 
@@ -98,7 +101,15 @@ class PartitionCommitter(SinkAggregatedCommitter[Committable, Announced]):
     def _announce(self, aggregated: Sequence[Announced], repeated: bool) -> list[Announced]:  # noqa: FBT001 - ours
         site = self._site()
         values = {one.bucket: one for one in _partitions(aggregated)}
-        going_on = [committed(one, site, repeated=repeated) for one in values.values()]
+        told = [committed(one, site, repeated=repeated) for one in values.values()]
+        told = as_left(told, list(values.values()), site.store)
+        left = self._tell_policies(told, site)
+        failed = {one.bucket for one in left}
+        dropped = [one for one in told if one.is_dropped and one.bucket not in failed]
+        left += self._tell_policies(refilled(dropped, site.store), site)
+        return [values[one.bucket] for one in left]
+
+    def _tell_policies(self, going_on: list[CommittedPartition], site: Site) -> list[CommittedPartition]:
         left: list[CommittedPartition] = []
         for policy in self._commit.policies:
             failed = policy.commit_all(going_on, site) if going_on else []
@@ -107,7 +118,21 @@ class PartitionCommitter(SinkAggregatedCommitter[Committable, Announced]):
             buckets = {one.bucket for one in failed}
             going_on = [one for one in going_on if one.bucket not in buckets]
             left += failed
-        return [values[one.bucket] for one in left]
+        return left
+
+
+class DroppingCommitter(PartitionCommitter):
+    """For epochs that remove files for good: partitions without any are dropped."""
+
+    def combine(self, epoch: EpochContext, prepared: Prepared[Any, Committable]) -> Announcements[Announced]:
+        """See ``SinkAggregatedCommitter.combine``."""
+        found = super().combine(epoch, prepared)
+        emptied = {parent(one.path) for one in prepared.committables if isinstance(one, ReplacedFile)}
+        now = [
+            replace(one, may_go=True) if isinstance(one, Announcement) and one.bucket in emptied else one
+            for one in found.now
+        ]
+        return Announcements(now, found.later)
 
 
 def _partitions(values: Iterable[Announced]) -> list[Announcement]:

@@ -44,6 +44,7 @@ class CommittedPartition:
         file_count, rows, bytes: what was added since it was last announced. ``0`` if an overwrite emptied the
             directory; any directory below the base path that had files can be reported in this way.
         may_be_repeated: whether this announcement may have been made before, in part or as a whole.
+        is_dropped: whether the partition is to go, since retention, erasure or rollback has left it no file.
     """
 
     bucket: str
@@ -55,6 +56,7 @@ class CommittedPartition:
     rows: int
     bytes: int
     may_be_repeated: bool
+    is_dropped: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -162,8 +162,8 @@ def erase(
         ConfigError: ``CONDITION``, it cannot be read, or a column not be compared so; ``NO_COLUMN``;
             ``ERASE_FORMAT``, there are files of another format; ``NO_REMOVAL``; as from ``filesink.open``.
         SchemaError: ``TWO_SCHEMAS``, one column has two types.
-        StateError: ``UNREADABLE`` or ``FILE_ROWS``, a file is damaged or encrypted; ``NO_INVENTORY``. Nothing
-            was changed.
+        StateError: ``UNREADABLE`` or ``FILE_ROWS``, a file is damaged or encrypted; ``FILES_GONE``, another
+            operation has removed one meanwhile; ``NO_INVENTORY``. Nothing was changed.
         ConcurrentDriverError: another operation, an overwrite or a compaction came first. Nothing was
             changed.
     """

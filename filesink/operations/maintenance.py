@@ -30,7 +30,7 @@ from filesink.operations.recovery_plan import RecoveryPlan, planned_epochs
 from filesink.operations.retraction import Retraction
 from filesink.operations.sink_ledgers import SinkLedgers
 from filesink.parts.committables import Committable, HeldFile
-from filesink.ports import Clock, Ids, Ports, SerialRunner
+from filesink.ports import Audience, Clock, Ids, Ports, SerialRunner
 from filesink.storage.probes import store_ms
 
 
@@ -76,10 +76,17 @@ class Maintenance:
         clock: tells which chains have not moved for long.
         ids: needed by the committers' ports.
         announce: see ``FileSink.recover``.
+        audience: is told of epochs that are completed.
     """
 
     def __init__(
-        self, tiers: FileTiers, *, clock: Clock, ids: Ids, announce: Announce = Announce.RAISE
+        self,
+        tiers: FileTiers,
+        *,
+        clock: Clock,
+        ids: Ids,
+        announce: Announce = Announce.RAISE,
+        audience: Audience | None = None,
     ) -> None:
         self._unannounced: list[str] = []
         self._announce = announce
@@ -87,7 +94,7 @@ class Maintenance:
             tiers = replace(tiers, skip=self._unannounced.append)
         self._tiers = tiers
         self._store = tiers.address()
-        self._ports = Ports(clock=clock, ids=ids, runner=SerialRunner())
+        self._ports = Ports(clock=clock, ids=ids, runner=SerialRunner(), audience=audience)
         self._ledgers = SinkLedgers(tiers, self._store, clock)
         self._dead = DeadFiles(tiers, self._store, self._ledgers)
         self._giving_up = GivingUp(tiers, self._store, self._ports)

@@ -16,10 +16,11 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from contextlib import closing
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Generic, Literal, Self, TypeVar
 
 from filesink.api import Sink
+from filesink.api.events import Listener, Listeners, check_listener
 from filesink.arguments import checkpoint, choice, data_frame, instance_of
 from filesink.commit.epoch import EpochLoop
 from filesink.commit.outcome import Outcome
@@ -83,6 +84,7 @@ class SparkSink(Generic[S, C, A]):
         options: how it is driven; see ``engine_options``.
     """
 
+    _listeners: tuple[Listener, ...] = ()
     _watch: RunWatch | None = None  # a sink of ours may want to know when its queries begin and end
 
     def __init__(self, sink: Sink[S, C, A], *, options: EngineOptions | None = None) -> None:
@@ -92,6 +94,21 @@ class SparkSink(Generic[S, C, A]):
 
     def __reduce__(self) -> tuple[type[SinkElsewhere], tuple[()]]:
         return SinkElsewhere, ()  # a sink stays in its process
+
+    def with_listener(self, listener: Listener) -> Self:
+        """Have ``listener`` told how far each epoch is; call it before the first write. Returns this sink.
+
+        What it raises is logged and fails nothing; see ``filesink.Listener``. Its events name no files:
+        rows, times and offsets are those of any sink.
+
+        Raises:
+            ConfigError: ``BAD_VALUE``; it is nothing that can be called.
+        """
+        self._listeners = (*self._listeners, check_listener(listener))
+        given = self._engine.options
+        name = given.name or type(self._sink).__name__
+        self._engine = SparkEngine(self._sink, replace(given, audience=Listeners(name, self._listeners)))
+        return self
 
     def write(
         self,

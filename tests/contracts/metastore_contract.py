@@ -245,12 +245,32 @@ class MetastoreContract:
         assert found is not None
         assert (found.location, found.columns) == (f"{plain.location}_v2", plain.columns)
 
-    @pytest.mark.parametrize("call", ["add_partitions", "alter_partitions"])
+    def test_partitions_are_dropped(self, site: MetastoreSite, metastore: Metastore, table: Table) -> None:
+        """Those that are named and exist, whatever their text; a second call is as good; others stay."""
+        texts = ["a/b=c%d", "é 日本", DEFAULT_PARTITION, "x"]
+        metastore.add_partitions(table, [partition(table, "d", text) for text in texts])
+        for _ in range(2):
+            metastore.drop_partitions(table, [*(("d", text) for text in texts[:3]), ("never", "there")])
+            assert set(site.partitions(table.name)) == {("d", "x")}
+        metastore.add_partitions(table, [partition(table, "d", texts[0])])
+        assert len(site.partitions(table.name)) == 2
+
+    def test_many_partitions_are_dropped_in_one_call(
+        self, site: MetastoreSite, metastore: Metastore, table: Table
+    ) -> None:
+        """More than fit into one request of the client."""
+        many = [partition(table, f"d{i}") for i in range(30)]
+        metastore.add_partitions(table, many)
+        metastore.drop_partitions(table, [one.values for one in many[1:]])
+        assert set(site.partitions(table.name)) == {many[0].values}
+
+    @pytest.mark.parametrize("call", ["add_partitions", "alter_partitions", "drop_partitions"])
     def test_a_table_that_does_not_exist(self, site: MetastoreSite, metastore: Metastore, call: str) -> None:
         """Partitions of no table are a conflict: it was dropped, and trying again cannot help."""
         ghost = site.fresh_table()
+        wanted = ("d", "x") if call == "drop_partitions" else partition(ghost, "d")
         with pytest.raises(MetastoreConflictError) as caught:
-            getattr(metastore, call)(ghost, [partition(ghost, "d")])
+            getattr(metastore, call)(ghost, [wanted])
         assert caught.value.code == "TABLE_NOT_FOUND"
 
     def test_a_table_that_does_not_exist_has_no_partitions(
@@ -350,6 +370,7 @@ class MetastoreContract:
         """Empty lists are no calls."""
         metastore.add_partitions(table, [])
         metastore.alter_partitions(table, [])
+        metastore.drop_partitions(table, [])
         assert metastore.get_partitions(table, []) == []
 
     def test_a_closed_client_opens_again(self, metastore: Metastore, table: Table) -> None:

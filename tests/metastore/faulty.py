@@ -46,6 +46,11 @@ class FaultyMetastore(Metastore):
         operation = "alter_partitions", str(table.name)
         perform(self._plan, operation, lambda: self._metastore.alter_partitions(table, partitions))
 
+    def drop_partitions(self, table: Table, values: Sequence[Values]) -> None:
+        """See ``Metastore.drop_partitions``."""
+        operation = "drop_partitions", str(table.name)
+        perform(self._plan, operation, lambda: self._metastore.drop_partitions(table, values))
+
     def close(self) -> None:
         """See ``Metastore.close``."""
         self._metastore.close()

@@ -12,6 +12,7 @@ from functools import partial
 import pytest
 
 from filesink import FileSink
+from filesink.api.events import Listeners
 from filesink.errors import (
     CommitFailedError,
     ConcurrentDriverError,
@@ -28,7 +29,7 @@ from filesink.ledger.transactions import find_write
 from filesink.metastore.partition_commit import PartitionCommit
 from filesink.metastore.policies import ListenerPolicy
 from filesink.naming import HiddenName, name_of, parse_hidden, sink_tag
-from filesink.operations.maintenance import Lost
+from filesink.operations.maintenance import Lost, Maintenance
 from filesink.parts.committables import CommittableCodec
 from filesink.save_mode import SaveMode
 from filesink.storage.address import StoreAddress
@@ -1224,3 +1225,21 @@ def test_a_sink_that_was_begun_anew_beside_old_data_is_told_of_them(caplog):
     world.maintenance().recover(Lost.RAISE, None)
     assert "its newest records may be lost" in caplog.text
     assert world.rows() == ["0", "1", "2", "new"]
+
+
+def test_listeners_hear_of_what_is_recovered():
+    """As of any epoch that a later driver completes."""
+    told = []
+    audience = Listeners("/base", [told.append])
+    world = World()
+    world.fault = lambda operation, _path: (
+        Fault(moment=Moment.BEFORE, error=KeyboardInterrupt()) if operation == "publish" else None
+    )
+    with pytest.raises(KeyboardInterrupt):
+        world.driver().run(micro_batch(0), world.job(records("a")))
+    world.fault = lambda _operation, _path: None
+    Maintenance(world.tiers(), clock=world.clock, ids=world.ids, audience=audience).recover(Lost.RAISE, None)
+    assert [(type(event).__name__, event.recovered) for event in told] == [
+        ("EpochVisible", True),
+        ("EpochComplete", True),
+    ]

@@ -56,3 +56,16 @@ def test_a_sink_is_a_sink() -> None:
 def test_options_of_a_ledger_are_shown_to_nobody() -> None:
     """They may hold credentials."""
     assert "hush" not in repr(StoreLedger("s3://bucket/ledger", storage_options={"secret": "hush"}))
+
+
+def test_each_listener_of_a_sink_is_told(letters: Letters) -> None:
+    """Of any kind of sink; nothing else is taken for one."""
+    one: list[object] = []
+    other: list[object] = []
+    sink = SparkSink(letters).with_listener(one.append).with_listener(other.append)
+    audience = sink._engine.options.audience
+    assert audience is not None
+    audience.tell("event")
+    assert (one, other, audience.destination) == (["event"], ["event"], "Letters")
+    with pytest.raises(ConfigError):
+        sink.with_listener(7)  # type: ignore[arg-type]

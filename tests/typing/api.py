@@ -60,6 +60,7 @@ from filesink import (
     PostgresSink,
     PostgresTable,
     RecursiveFileEnumerator,
+    Retention,
     RollingPolicy,
     Root,
     RowEncoder,
@@ -129,6 +130,7 @@ lines = (
     .on_other_layout("allow")
     .with_history_retention("90 d")
     .with_reader_grace("1 h")
+    .with_retention(Retention(max_age="90 days", max_bytes="10 TiB"))
     .with_listener(print)
     .with_export(FileList())
     .with_notification(print)

@@ -27,6 +27,7 @@ from filesink.system import SystemClock
 
 _RETRIES = 5  # of a request of which nothing was done; whoever asks may be patient, too
 _BATCH = 100  # what one request of Glue takes; it reads up to 1,000
+_DROPPED = 25  # what one request drops
 # Codes of Glue, and of AWS about who asks: the same answer comes again.
 _REFUSED = {
     *("AccessDeniedException", "InvalidInputException", "EntityNotFoundException", "ValidationException"),
@@ -135,6 +136,16 @@ class GlueCatalog(Metastore):
             answer = self._call(self._request("batch_update_partition", name, Entries=entries))
             _raise_errors(answer, name, accepted="")
 
+    def drop_partitions(self, table: Table, values: Sequence[Values]) -> None:
+        """See ``Metastore.drop_partitions``."""
+        if not values:
+            return
+        self._same(table)
+        for batch in batches(values, _DROPPED):
+            keys = [{"Values": list(one)} for one in batch]
+            answer = self._call(self._request("batch_delete_partition", table.name, PartitionsToDelete=keys))
+            _raise_errors(answer, table.name, accepted="EntityNotFoundException")
+
     def _partitions(self, name: TableName, values: Sequence[Values]) -> Iterator[dict[str, Any]]:
         for batch in batches(list(dict.fromkeys(values)), _BATCH):
             left = [{"Values": list(one)} for one in batch]
@@ -230,10 +241,11 @@ def _raise_errors(answer: dict[str, Any], name: TableName, *, accepted: str) -> 
     for error in answer.get("Errors", ()):
         detail = error.get("ErrorDetail") or error.get("PartitionError", {}).get("ErrorDetail", {})
         code = detail.get("ErrorCode", "unknown")
+        if code == accepted:
+            continue
         if code == "EntityNotFoundException":
             raise no_partition(name)
-        if code != accepted:
-            raise _error(code, detail.get("ErrorMessage", ""), f"change partitions of {name}")
+        raise _error(code, detail.get("ErrorMessage", ""), f"change partitions of {name}")
 
 
 def _default_client() -> Any:

@@ -143,6 +143,15 @@ class HiveMetastore(Metastore):
             if news:
                 self._tell(_alter(name, news), f"change partitions of {name}")
 
+    def drop_partitions(self, table: Table, values: Sequence[Values]) -> None:
+        """See ``Metastore.drop_partitions``."""
+        if not values:
+            return
+        self._same(table)
+        for batch in batches(values, _BATCH):
+            names = [partition_name(table, one) for one in batch]
+            self._tell(_drop(table.name, names), f"drop partitions of {table.name}")
+
     def close(self) -> None:
         """See ``Metastore.close``."""
         self._connections.close()
@@ -241,6 +250,21 @@ def _add(table: Any, partitions: Sequence[Partition]) -> Callable[[Any], list[An
         needResult=True,
     )
     return lambda client: client.add_partitions_req(request).partitions or []
+
+
+def _drop(name: TableName, names: list[str]) -> Callable[[Any], Any]:
+    """Drops those that are there, and no files."""
+    from pymetastore.hive_metastore.ttypes import DropPartitionsRequest, RequestPartsSpec
+
+    request = DropPartitionsRequest(
+        dbName=name.database,
+        tblName=name.table,
+        parts=RequestPartsSpec(names=names),
+        deleteData=False,
+        ifExists=True,
+        needResult=False,
+    )
+    return lambda client: client.drop_partitions_req(request)
 
 
 def _alter(name: TableName, changed: list[Any]) -> Callable[[Any], Any]:

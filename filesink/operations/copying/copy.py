@@ -21,10 +21,14 @@ from dataclasses import dataclass
 from typing import Final
 
 from filesink.errors import ConcurrentDriverError, ConfigError, StateError, StorageError
+from filesink.inventory.chains import left_files
+from filesink.ledger.identity import EXCLUSIVE
+from filesink.ledger.ledger import Ledger
 from filesink.ledger.sweep import walk
 from filesink.naming import LEDGER_ROOT, HiddenName, join, name_of, parent, sink_tag, slot_of
 from filesink.operations.copying.contents import Contents, contents_of, with_held
 from filesink.operations.copying.notes import Note
+from filesink.parts.recorded_paths import check_record
 from filesink.ports import Ports
 from filesink.sink_directory.site import Site
 from filesink.storage.api import Kind, Output, Store
@@ -101,6 +105,7 @@ class Copy:
         staged: dict[str, Staged] = {}
         contents, found = self._data(contents, staged)
         self._remove_others(contents)
+        self._directories()
         self._ledgers(contents, staged)
         self._note.remove()
         return CopyReport(
@@ -206,6 +211,15 @@ class Copy:
                 self._note.check()
                 remove = self.target.discard if slot_of(path) is not None else self.target.delete
                 remove(path)
+
+    def _directories(self) -> None:
+        """Make those of files that were replaced and are still to be removed: who goes on looks there."""
+        ledger = Ledger(self.source.store, EXCLUSIVE, check=check_record)
+        for directory in sorted({parent(file.path) for file in left_files(ledger)}):
+            name = HiddenName(target="copy", tag=_TAG, slot=0, attempt=self.ports.ids.uuid())
+            path = join(directory, str(name))
+            self.target.create(path, target=None).close()
+            self.target.discard(path)
 
     def _ledgers(self, contents: Contents, staged: dict[str, Staged]) -> None:
         for path in _below(self.target, LEDGER_ROOT):

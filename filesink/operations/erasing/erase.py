@@ -10,7 +10,8 @@ Rule: a certificate comes only if nothing is left anywhere. No value of a record
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
@@ -185,9 +186,10 @@ class Erase:
         def make(epoch: EpochContext, store: Store, file: LiveFile) -> PendingFile | None:
             if erased[file.path] == file.rows:
                 return None
-            made = made_of(
-                file, store, epoch, write=lambda output: files.rewrite(file.path, file.bucket, output)
-            )
+            with _there():
+                made = made_of(
+                    file, store, epoch, write=lambda output: files.rewrite(file.path, file.bucket, output)
+                )
             if file.rows is not None and made.rows + erased[file.path] != file.rows:
                 store.discard(made.staged.path)
                 raise _miscounted(file, made.rows + erased[file.path])
@@ -197,7 +199,8 @@ class Erase:
 
     def _found(self, seen: Seen, live: Sequence[LiveFile], files: ParquetFiles) -> list[Matching]:
         idle = [file for file in live if not seen.is_busy(file)]
-        counts = seen.store.runner.run(lambda file: files.matching(file.path, file.bucket), idle)
+        with _there():
+            counts = seen.store.runner.run(lambda file: files.matching(file.path, file.bucket), idle)
         return [Matching(file=file, erased=count) for file, count in zip(idle, counts, strict=True) if count]
 
     def _files(self, seen: Seen) -> ParquetFiles:
@@ -219,6 +222,20 @@ class Erase:
         condition = self.condition.named_as_in(schema)
         condition.on(schema)
         return ParquetFiles(store=seen.store, condition=condition, schema=schema, form=self.form)
+
+
+@contextmanager
+def _there() -> Iterator[None]:
+    """Around reading live files: another operation may remove one meanwhile."""
+    try:
+        yield
+    except FileNotFoundError as error:
+        raise StateError(
+            f"'{error.filename or 'a file'}' was removed while it was searched: another operation came in "
+            "between, or it is lost. Nothing was changed. Call it again; if it says so again, filesink fsck "
+            "tells more",
+            code="FILES_GONE",
+        ) from error
 
 
 def _miscounted(file: LiveFile, rows: int) -> StateError:

@@ -32,6 +32,7 @@ from filesink.inventory.chains import at_work, superseded
 from filesink.ledger.identity import EXCLUSIVE
 from filesink.ledger.record import Operation
 from filesink.ledger.sweep import visible
+from filesink.metastore.partition_committer import DroppingCommitter, PartitionCommitter
 from filesink.naming import name_of, parent
 from filesink.parts.committables import Committable, HeldFile, PendingFile, ReplacedFile
 from filesink.parts.stages.verify import VerifyStage
@@ -137,6 +138,11 @@ class Replacing(FileTiers):
             EpochLoop(self, self.open_ledger(EXCLUSIVE), ports=ports, options=EpochOptions())
         ) as loop:
             return loop.operate(Operation(what=self.what))
+
+    def partition_committer(self) -> PartitionCommitter | None:
+        """Partitions that have no file any more are dropped."""
+        told = self.publishing
+        return None if told is None else DroppingCommitter(told.commit, self._site)
 
     def pre_commit_stages(self) -> tuple[PreCommitStage[HeldFile, Committable], ...]:
         """Replace, then look at every new file."""

@@ -10,16 +10,20 @@ Rules:
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Final, Literal
 
 from filesink.arguments import instance_of, one_of
+from filesink.buckets.contract import BaseBucketAssigner
 from filesink.buckets.date_reading import DateReader
+from filesink.buckets.date_time_assigner import DateTimeBucketAssigner
 from filesink.buckets.event_time import latest_instant_ms
+from filesink.buckets.recorded_partitions import partition_columns
 from filesink.durations import Duration, parse_duration_ms
 from filesink.errors import ConfigError
 from filesink.local_time import time_zone as zone_of
+from filesink.metastore.partition_commit import check_readable, example_of
 from filesink.metastore.triggers import PartitionTime
 from filesink.sink_directory.live_files import LiveFile
 from formats.errors import FormatError
@@ -90,6 +94,31 @@ class Retention:
         return Times(
             extractor=self.extractor, formatter=self.formatter, zone=self.time_zone, length_ms=length_ms
         )
+
+    def for_buckets(self, assigner: BaseBucketAssigner) -> Retention:
+        """This rule for the directories of ``assigner``, whose date pattern is the default of ``formatter``.
+
+        Raises:
+            ConfigError: ``BAD_VALUE``; it is known that none of them tells a time.
+        """
+        if self._times is None:
+            return self
+        if self.extractor is not None:
+            check_readable(self._times.trigger(), assigner)
+        elif isinstance(assigner, DateTimeBucketAssigner):
+            return self._for_pattern(assigner, self._times)
+        elif self.formatter is None and (columns := partition_columns(assigner)) is not None:
+            raise self._times.unreadable("/".join(f"{name}=…" for name in columns))
+        return self
+
+    def _for_pattern(self, assigner: DateTimeBucketAssigner, times: Times) -> Retention:
+        if self.formatter is None:
+            zone = assigner.timezone_id or self.time_zone
+            return replace(self, formatter=assigner.format_str, time_zone=zone)
+        example = example_of(assigner)
+        if DateReader(pattern=self.formatter).read(example) is None:
+            raise times.unreadable(example)
+        return self
 
     @property
     def reads_times(self) -> bool:
@@ -166,9 +195,14 @@ class Times:
             reader = DateReader(pattern=self.formatter or _DEFAULT_PATTERN)
             yield from ((bucket, reader.read(bucket)) for bucket in buckets)
             return
-        # A watermark is not asked for here.
-        times = PartitionTime(extractor=self.extractor, formatter=self.formatter, watermark_column="none")
+        times = self.trigger()
         yield from ((bucket, times.time_of(bucket)) for bucket in buckets)
+
+    def trigger(self) -> PartitionTime:
+        """What reads times from the values of partition columns; a watermark is not asked for here."""
+        return PartitionTime(
+            extractor=self.extractor or "", formatter=self.formatter, watermark_column="none"
+        )
 
     def _end(self, wall: datetime | None) -> int | None:
         if wall is None:

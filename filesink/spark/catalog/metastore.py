@@ -121,6 +121,20 @@ class SparkCatalog(Metastore):
             [one for one in partitions if not one.parameters.items() <= found[one.values].parameters.items()],
         )
 
+    def drop_partitions(self, table: Table, values: Sequence[Values]) -> None:
+        """See ``Metastore.drop_partitions``. Not in SQL, which removes the files of a managed table."""
+        if not values:
+            return
+        check_keys(table, [key.name for key in self.existing_table(table.name).partition_keys])
+        jvm: Any = self._session._jvm  # noqa: SLF001
+        specs = jvm.PythonUtils.toSeq([self._spec(table, one) for one in values])
+        identifier, if_exists, purge, keep_files = self._identifier(table.name), True, False, True
+        _translated(
+            lambda: self._catalog.dropPartitions(identifier, specs, if_exists, purge, keep_files),
+            f"drop partitions of {table.name}",
+        )
+        self._sql(f"REFRESH TABLE {sql.quoted(table.name)}", f"refresh table {table.name}")
+
     @property
     def _session(self) -> SparkSession:
         return self._given or SparkSession.active()
@@ -152,12 +166,13 @@ class SparkCatalog(Metastore):
         return {tuple(values[key.name.lower()] for key in table.partition_keys) for values in found}
 
     def _partition(self, table: Table, values: Values) -> Any:
-        keys = [key.name for key in table.partition_keys]
-        spec = self._map(dict(zip(keys, values, strict=True)))
-        identifier = self._identifier(table.name)
+        spec, identifier = self._spec(table, values), self._identifier(table.name)
         return _translated(
             lambda: self._catalog.getPartition(identifier, spec), f"read a partition of {table.name}"
         )
+
+    def _spec(self, table: Table, values: Values) -> Any:
+        return self._map(dict(zip((key.name for key in table.partition_keys), values, strict=True)))
 
     def _set_parameters(self, table: Table, partitions: Sequence[Partition]) -> None:
         """Written back as they are but for the parameters."""

@@ -304,3 +304,17 @@ def test_what_is_not_whole_is_not_copied(tmp_path: Path, damage: Any, code: str)
         filesink.copy(base, tmp_path / "copy")
     assert caught.value.code == code
     assert not (tmp_path / "copy").exists()
+
+
+def test_files_that_are_still_to_be_removed_stop_nobody(tmp_path: Path) -> None:
+    """An overwrite has left them to readers, in a directory without others: the copy goes on without."""
+    base, copy = tmp_path / "base", tmp_path / "copy"
+    written = Written(base)
+    written.write(records(1, "old"))
+    written.world.reader_grace_ms = 1
+    written.overwrite(records(2, "new"))
+    filesink.copy(base, copy)
+    assert list((copy / "k=1").iterdir()) == []
+    assert filesink.retain(copy, filesink.Retention(keep=1)) is not None
+    assert filesink.retain(copy, filesink.Retention(keep=1)) is None
+    assert filesink.fsck(copy, depth="deep").is_good

@@ -471,3 +471,23 @@ def test_encrypted_files_need_their_keys(tmp_path: Path) -> None:
     assert filesink.erase(base, "value = 'x'", form=form).rows == 0
     with pytest.raises(ConfigError, match="form"):
         filesink.erase(base, "value = 'x'", form="zstd")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("times", [1, 6])
+def test_a_file_that_another_operation_removes_meanwhile(tmp_path: Path, times: int) -> None:
+    """While it is searched, or written anew: it says so, and has changed nothing; the next call does it."""
+    found = written(tmp_path / "base")
+    before = values(found.base)
+    left = [times]
+
+    def fault(operation: str, _path: str) -> Fault | None:
+        left[0] -= operation == "open_input"
+        gone = FileNotFoundError(2, "No such file or directory", "k=1/part")
+        return Fault(moment=Moment.BEFORE, error=gone) if not left[0] else None
+
+    found.world.fault = fault
+    with pytest.raises(StateError, match="was removed while it was searched") as raised:
+        erase(found)
+    assert raised.value.code == "FILES_GONE"
+    assert values(found.base) == before
+    assert erase(found).is_clean
