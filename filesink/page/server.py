@@ -64,9 +64,12 @@ class Page:
         try:
             return HTTPStatus.OK, self.make()
         except FilesinkError as error:  # told; the next look may be better
-            return HTTPStatus.SERVICE_UNAVAILABLE, plain_page(
-                self.name, tag("p", error.message, class_="bad")
-            )
+            return self._failed(error.message)
+        except Exception as error:  # noqa: BLE001 - told by its type: its text may be anybody's
+            return self._failed(f"{type(error).__name__} while this was looked at; try fsck")
+
+    def _failed(self, why: str) -> tuple[HTTPStatus, str]:
+        return HTTPStatus.SERVICE_UNAVAILABLE, plain_page(self.name, tag("p", why, class_="bad"))
 
 
 class PageServer(ThreadingHTTPServer):

@@ -169,6 +169,18 @@ def test_what_cannot_be_looked_at_is_told(served: Served) -> None:
     assert headers["Refresh"] == "5"
 
 
+def test_an_error_that_is_not_ours_is_told_too(served: Served) -> None:
+    """By its type: nobody waits for an answer that never comes, and its text may be a secret."""
+
+    def fail() -> str:
+        raise RuntimeError("hunter2")
+
+    page = Page(name="/data/gone", make=fail, clock=served.clock, every_ms=5000)
+    served.server.pages["/2"] = page.now
+    status, _, text = served.get("/2")
+    assert (status, "RuntimeError" in text, "hunter2" in text) == (503, True, False)
+
+
 def test_nonsense_ends_no_server(served: Served) -> None:
     """Bytes that are no request, and a client that hangs up."""
     for nonsense in (

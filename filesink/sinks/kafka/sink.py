@@ -15,11 +15,13 @@ from typing import Literal
 from filesink.durations import Duration, parse_duration_ms
 from filesink.ledger.identity import check_uid
 from filesink.sinks.doors import SparkSink, engine_options
-from filesink.sinks.kafka.committables import Committable
+from filesink.sinks.kafka.committables import STAGED, Committable
 from filesink.sinks.kafka.settings import KafkaCluster, check_topic
 from filesink.sinks.kafka.sweeping import sweep_older
 from filesink.sinks.kafka.tiers import KafkaTiers
 from filesink.sinks.store_ledger import StoreLedger
+from filesink.storage.probes import store_ms
+from filesink.system import SystemIds
 
 
 class KafkaSink(SparkSink[None, Committable, None]):
@@ -71,7 +73,9 @@ class KafkaSink(SparkSink[None, Committable, None]):
         Raises:
             StorageError: the store does not answer, or refuses.
         """
-        age = parse_duration_ms(older_than, name="older_than")
+        age, store = parse_duration_ms(older_than, name="older_than"), self._tiers.ledger.open_store()
+        if not store.list(STAGED):
+            return []
         codec = self._tiers.committable_codec
         ledgers = self._ledgers()
         unfinished = [record for ledger in ledgers for record in ledger.history.unfinished()]
@@ -82,8 +86,8 @@ class KafkaSink(SparkSink[None, Committable, None]):
             for file in one.files
         }
         return sweep_older(
-            self._tiers.ledger.open_store(),
-            self._tiers.clock.now_ms() - age,
+            store,
+            store_ms(store, SystemIds().uuid()) - age,  # files have the store's time, and this host another
             of_streams=[ledger.sink_id for ledger in ledgers],
             decided=decided,
         )

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import os
 import pickle
+import time
+from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import pytest
 from pyspark import cloudpickle
 
 from filesink import ConfigError, KafkaCluster, KafkaSink, StoreLedger
+from filesink.naming import HiddenName
+from filesink.system import SystemClock
 
 SECRET = "hunter2"  # noqa: S105 - of nobody
 
@@ -91,3 +97,22 @@ def test_sinks_with_one_uid_for_two_topics_have_two_names() -> None:
 
     assert transactional_id("uid-u", "a") != transactional_id("uid-u", "b")
     assert transactional_id("uid-u", "a").startswith("filesink-uid-u-")
+
+
+def test_a_clock_that_is_ahead_sweeps_no_file_that_is_young(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A batch write is about to decide what it has staged a minute ago; the store dates its files."""
+    sink = KafkaSink("host:9092", "orders", ledger=str(tmp_path))
+    assert sink.sweep("30 min") == []
+    staged = tmp_path / "staged"
+    for directory in (staged, tmp_path / "_filesink"):
+        directory.mkdir()
+    names = [str(HiddenName(target="rows-0", tag="0" * 8, slot=0, attempt=str(uuid4()))) for _ in range(2)]
+    for name in names:
+        (staged / name).write_bytes(b"rows")
+    now = time.time()
+    os.utime(staged / names[0], (now - 60, now - 60))
+    os.utime(staged / names[1], (now - 3600, now - 3600))
+    monkeypatch.setattr(SystemClock, "now_ms", lambda _self: int(now + 3600) * 1000)
+    assert sink.sweep("30 min") == [f"staged/{names[1]}"]
