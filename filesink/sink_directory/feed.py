@@ -57,7 +57,7 @@ def entries(site: Site, after: int | None, until: int | None, wait_ms: int | Non
     """See ``SinkDirectory.follow``."""
     snapshots, waiting = site.snapshots(), Waiting(site, wait_ms)
     place, base_id = after, ""
-    while until is None or place is None or place < until:
+    while not _is_over(place, until):
         looked_ms = site.clock.now_ms()
         found = snapshots.versions(place, until)
         base_id = _same(base_id, found, site)
@@ -67,8 +67,13 @@ def entries(site: Site, after: int | None, until: int | None, wait_ms: int | Non
         if found.epochs.num_rows:
             waiting.begin()
         place = found.newest if place is None else place
-        if place >= found.newest and not waiting.wait(found.newest, found.mark, looked_ms=looked_ms):
+        is_at_end = place >= found.newest and not _is_over(place, until)
+        if is_at_end and not waiting.wait(found.newest, found.mark, looked_ms=looked_ms):
             return
+
+
+def _is_over(place: int | None, until: int | None) -> bool:
+    return place is not None and until is not None and place >= until
 
 
 def _same(base_id: str, found: Versions, site: Site) -> str:

@@ -199,6 +199,16 @@ def test_a_follower_that_waits(place: Followed) -> None:
     assert place.feed(7, wait=0) == []
 
 
+def test_the_last_version_that_is_wanted_is_not_followed_by_a_pause(place: Followed) -> None:
+    """It was waited for, and nothing after it is."""
+    place.append("part-0")
+    place.clock.meanwhile = lambda: place.append(f"part-{len(place.drafts)}")
+    assert [entry.version for entry in place.feed(until=3, wait="forever")] == [1, 2, 3]
+    assert len(place.clock.pauses) == 2
+    assert len(place.feed(until=1, wait="forever")) == 1
+    assert len(place.clock.pauses) == 2
+
+
 def test_pauses_grow_where_a_look_costs_something(place: Followed) -> None:
     """Up to ten seconds on an object store, and never on a local disk."""
     place.append("part-0")
