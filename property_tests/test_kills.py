@@ -10,13 +10,11 @@ import traceback
 from collections import Counter
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from random import Random
 from typing import Any
 
 import pyarrow as pa
 import pytest
 
-from compaction import FileCompactor, FileCompactStrategy
 from filesink.commit.epoch import EpochLoop
 from filesink.commit.replay import EpochOptions
 from filesink.errors import ConfigError
@@ -30,7 +28,6 @@ from filesink.storage.address import StoreAddress
 from filesink.storage.local.posix import PosixFs
 from filesink.storage.local.store import LocalStore
 from filesink.system import SystemClock, SystemIds
-from property_tests.simulation.compacting import Compacting
 from property_tests.simulation.workload import SCHEMA, Shape, plan_of, rows_in
 
 BATCHES = [[f"{batch:02d}-{n:04d}" for n in range(6)] for batch in range(4)]
@@ -102,12 +99,9 @@ def killing_sink(base: Path, deadline: int, shape: Shape) -> FileTiers:
     )
 
 
-def run_query(base: Path, batches: list[list[str]], *, deadline: int = 0, shape: Shape | None = None) -> None:
+def run_query(base: Path, batches: list[list[str]], *, deadline: int = 0) -> None:
     """The query from its checkpoint to its end, as one driver process would."""
-    shape = shape or Shape()
-    sink = killing_sink(base, deadline, shape)
-    if shape.compacting is not None:
-        sink = shape.compacting.choose(sink, Random(deadline))
+    sink = killing_sink(base, deadline, Shape())
     sink.prepare(SCHEMA)
     ports = Ports(clock=SystemClock(), ids=SystemIds(), runner=SerialRunner())
     loop = EpochLoop(sink, sink.open_ledger("uid-s"), ports=ports, options=EpochOptions())
@@ -162,44 +156,14 @@ def test_a_kill_at_any_call_loses_and_doubles_nothing(tmp_path: Path, every: int
     assert deadline > 60
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("kills", [4, pytest.param(50, marks=pytest.mark.nightly)])
-@pytest.mark.parametrize(
-    ("format_", "compactor"),
-    [
-        ("lines", FileCompactor.concat_file_compactor()),
-        ("parquet", FileCompactor.record_wise_file_compactor()),
-    ],
-)
-def test_kills_while_small_files_are_merged(
-    format_: str, compactor: FileCompactor, kills: int, tmp_path: Path
-) -> None:
-    """Random moments for each of two formats, of a stream that merges at every second batch."""
-    seed = time.time_ns()
-    moments, killed = Random(seed), 0
-    strategy = FileCompactStrategy(checkpoints=2)
-    shape = Shape(
-        format=format_,
-        rolls=format_ == "parquet",
-        part_size=1000,
-        compacting=Compacting(strategies=(strategy,), compactor=compactor),
-    )
-    while killed < kills:
-        number = sum(1 for _ in tmp_path.iterdir())
-        print(f"seed {seed}, history {number}")  # shown if an assertion fails
-        killed += survives_a_kill(tmp_path / str(number), moments.randint(10, 110), shape=shape)
-    published = [path for path in (tmp_path / "0" / "out").rglob("part-*") if path.is_file()]
-    assert len(published) <= 6
-
-
-def survives_a_kill(base: Path, deadline: int, *, shape: Shape | None = None) -> bool:
+def survives_a_kill(base: Path, deadline: int) -> bool:
     """One kill and one restart; false if the query came to its end before."""
     base.mkdir()
-    first = in_a_process(lambda: run_query(base, BATCHES[:3], deadline=deadline, shape=shape))
+    first = in_a_process(lambda: run_query(base, BATCHES[:3], deadline=deadline))
     killed = first == signal.SIGKILL
     expected = Counter(row for rows in BATCHES for row in rows)
     assert visible_rows(base / "out") <= expected
-    in_a_process(lambda: run_query(base, BATCHES, shape=shape))  # one more: garbage lives until a good epoch
+    in_a_process(lambda: run_query(base, BATCHES))  # one more: garbage lives until a good epoch
     assert visible_rows(base / "out") == expected
     assert left_over(base / "out") == []
     return killed

@@ -1,4 +1,7 @@
-"""Which entries travel together: those that come one after the other, up to a number and a size. Pure."""
+"""Which entries travel together: those that come one after the other, up to a number and a size. Pure.
+
+Entries that were sent before travel as they did then, whatever the limits are by now.
+"""
 
 from __future__ import annotations
 
@@ -35,13 +38,16 @@ class Batches:
 
     def add(self, entry: Entry) -> None:
         """Append an entry."""
-        size = len(entry.payload)
-        if self._open and (self._size + size > self._limit or entry.origin != self._open[0].origin):
+        size, sent_before = len(entry.payload), entry.sent_with is not None
+        if self._open and (_of(entry) != _of(self._open[0]) or self._is_over(size, sent_before=sent_before)):
             self.close()
         self._open.append(entry)
         self._size += size
-        if len(self._open) >= self._records or self._size >= self._limit:
+        if not sent_before and (len(self._open) >= self._records or self._size >= self._limit):
             self.close()
+
+    def _is_over(self, size: int, *, sent_before: bool) -> bool:
+        return not sent_before and self._size + size > self._limit
 
     def close(self) -> None:
         """No other entry comes to the open batch, if there is one."""
@@ -57,3 +63,8 @@ class Batches:
         for batch in self._ready:
             yield from batch
         yield from self._open
+
+
+def _of(entry: Entry) -> tuple[str, int | None]:
+    """What entries of one batch have in common."""
+    return entry.origin, entry.sent_with

@@ -4,9 +4,10 @@ Rules:
 1. The key of an entry says where it came from: ``<sink id>/<slot>/<task>/<n>``, n from 0 in its task.
    It is the same however often the entry is sent, also by the next attempt of its task, as far as that gets
    the same rows in the same order.
-2. A request is never filled up again, nor joined with another; it gets smaller only if the service has said
-   that it has taken the rest, or nothing. So what is sent twice comes under the same key, and who has
-   taken it once can tell.
+2. A request is never filled up again, nor joined with another, also not by the next epoch, for which each
+   entry is kept with the mark of its request; it gets smaller only if the service has said that it has
+   taken the rest, or nothing. So what is sent twice comes under the same key, and who has taken it once
+   can tell.
 """
 
 from __future__ import annotations
@@ -22,11 +23,18 @@ from filesink.framing import check_field, from_json, to_json
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One thing to be sent. ``origin``: ``<sink id>/<slot>/<task>``; ``number``: n, in that task."""
+    """One thing to be sent.
+
+    Attributes:
+        origin: ``<sink id>/<slot>/<task>``.
+        number: n, in that task.
+        sent_with: the first number of the request that it was sent in; ``None`` if it was not sent yet.
+    """
 
     origin: str
     number: int
     payload: bytes
+    sent_with: int | None = None
 
     @property
     def key(self) -> str:
@@ -68,9 +76,7 @@ class EntryCodec:
 
     def encode(self, values: Sequence[Entry]) -> bytes:
         """See ``Codec``."""
-        return to_json(
-            [[entry.origin, entry.number, base64.b64encode(entry.payload).decode()] for entry in values]
-        )
+        return to_json([_fields(entry) for entry in values])
 
     def decode(self, version: int, data: bytes) -> list[Entry]:
         """See ``Codec``."""
@@ -81,8 +87,15 @@ class EntryCodec:
             raise StateCorruptError("unsent entries are malformed", code="JSON") from error
 
 
-def _entry(origin: str, number: int, payload: str) -> Entry:
+def _fields(entry: Entry) -> list[str | int]:
+    fields: list[str | int] = [entry.origin, entry.number, base64.b64encode(entry.payload).decode()]
+    return fields if entry.sent_with is None else [*fields, entry.sent_with]
+
+
+def _entry(origin: str, number: int, payload: str, sent_with: int | None = None) -> Entry:
     check_field("origin", origin, str)
     check_field("number", number, int)
     check_field("payload", payload, str)
-    return Entry(origin, number, base64.b64decode(payload, validate=True))
+    if sent_with is not None:
+        check_field("sent_with", sent_with, int)
+    return Entry(origin, number, base64.b64decode(payload, validate=True), sent_with)

@@ -165,10 +165,10 @@ class Outbox:
 
     def unsent(self) -> Iterator[Entry]:
         """What is not delivered, in the order in which it came first; what is in flight as well."""
-        for request in self._in_flight.values():
-            yield from request.entries
-        for *_, request in sorted(self._again, key=lambda one: one[1:3]):
-            yield from request.entries
+        again = (request for *_, request in sorted(self._again, key=lambda one: one[1:3]))
+        for request in (*self._in_flight.values(), *again):
+            first = request.entries[0].number
+            yield from (replace(entry, sent_with=first) for entry in request.entries)
         yield from self._batches
 
     def _oldest(self) -> Request:

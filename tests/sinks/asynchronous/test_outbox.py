@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from filesink.errors import DeliveryError
 from filesink.sinks.asynchronous.answers import Again, Answer, Delivered, Refused, Unusable
-from filesink.sinks.asynchronous.entries import Entry, Request
+from filesink.sinks.asynchronous.entries import Entry, EntryCodec, Request
 from filesink.sinks.asynchronous.outbox import Outbox
 from filesink.sinks.asynchronous.sending import Sending
 
@@ -175,6 +175,32 @@ def test_a_service_that_takes_nothing_ends_it_at_once() -> None:
         outbox.answered(request, Unusable(why="HTTP 401"), 0)
     assert (raised.value.code, raised.value.is_permanent) == ("UNUSABLE", True)
     assert len(list(outbox.unsent())) == 2
+
+
+def test_the_next_epoch_repeats_requests_as_they_were() -> None:
+    """Also one that is not full and went before others; else what has arrived would come under other keys."""
+    outbox = filled(5)
+    first = sent(outbox)
+    for request in first:
+        outbox.answered(request, Again(why="503"), 0)
+    again, now_ms = sent(outbox, 1_000), 1_000
+    assert numbers(first) == [[0, 1], [2, 3], [4]]
+    for request in again:
+        if 4 not in [entry.number for entry in request.entries]:
+            outbox.answered(request, Again(why="503"), now_ms)
+    codec = EntryCodec()
+    kept = codec.decode(codec.version, codec.encode(list(outbox.unsent())))
+    restored = sent(Outbox(sending(in_flight=9, records=3), unsent=kept))
+    assert {request.key for request in restored} == {request.key for request in first}
+
+
+def test_what_is_left_of_requests_is_never_joined() -> None:
+    """Of two from which the service has taken some."""
+    outbox = filled(4)
+    for request in sent(outbox):
+        outbox.answered(request, Again(why="207", numbers=[request.entries[0].number]), 0)
+    restored = sent(Outbox(sending(), unsent=list(outbox.unsent())))
+    assert sorted(numbers(restored)) == [[0], [2]]
 
 
 def test_entries_of_earlier_epochs_go_first_and_by_themselves() -> None:
