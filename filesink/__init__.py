@@ -6,10 +6,10 @@ this package and is imported by its own name.
 ``open`` is not in ``__all__``: ``from filesink import *`` would hide Python's own.
 
 Beside the rooms there are single modules. On top are ``sink``, ``built_sink`` and ``builder``, which put the
-pieces together; ``changes`` is the door to functions of ``spark``. *The ground*, which every room may use, is ``errors``,
-``ports``, ``row_kind``, ``save_mode``, ``system``, ``arguments``, ``durations``, ``framing``, ``naming``,
-``packages``, ``retry`` and ``local_time``; every room may also use ``formats``, except where its ``__init__``
-says otherwise.
+pieces together, and ``changes``, the door to functions of ``spark``. *The ground*, for each room, is
+``errors``, ``ports``, ``row_kind``, ``save_mode``, ``system``, ``arguments``, ``durations``, ``framing``,
+``naming``, ``packages``, ``retry`` and ``local_time``; every room may also use ``formats``, except where its
+``__init__`` says otherwise.
 """
 
 # ruff: noqa: E402 - nothing below can be imported where a stranger's package has the name of one of ours

@@ -42,7 +42,8 @@ _CATALOG = {
     "boolean": ("bool", 16), "bytea": ("bytea", 17), "bigint": ("int8", 20), "smallint": ("int2", 21),
     "integer": ("int4", 23), "text": ("text", 25), "real": ("float4", 700),
     "double precision": ("float8", 701), "date": ("date", 1082), "time": ("time", 1083),
-    "timestamp": ("timestamp", 1114), "timestamptz": ("timestamptz", 1184), "interval": ("interval", 1186), "numeric": ("numeric", 1700),
+    "timestamp": ("timestamp", 1114), "timestamptz": ("timestamptz", 1184), "interval": ("interval", 1186),
+    "numeric": ("numeric", 1700),
 }  # fmt: skip
 #: What has every value of another type, whole numbers in ``numeric`` apart.
 _WIDER: Mapping[str, frozenset[str]] = {
