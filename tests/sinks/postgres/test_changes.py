@@ -91,7 +91,7 @@ def test_an_epoch_follows_another(site: Site) -> None:
 
 
 def test_a_late_change_does_nothing(ordered: Site) -> None:
-    """Wherever and in whatever order they come; and another key is left alone."""
+    """If the table has the order: neither a row nor a delete older than the row; an equal one does."""
     ordered.run(0, changes(("+I", 1, "a", 5), ("+I", 2, "b", 5), ("+I", 3, "c", 5)))
     ordered.run(1, changes(("+U", 1, "late", 4), ("-D", 2, None, 4), ("-U", 3, "c", 4), ("+U", 4, "c", 4)))
     assert content(ordered) == {1: "a", 2: "b", 3: "c", 4: "c"}
