@@ -33,7 +33,6 @@ from filesink.arguments import choice, column_name, data_frame
 from filesink.errors import ConfigError, SchemaError
 from filesink.row_kind import RowKind
 from filesink.spark.changes.values import Rows, any_of
-from formats.arguments import kind_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -107,7 +106,7 @@ def columns_of(schema: StructType | str) -> StructType:
     if not isinstance(given, StructType) or not given.fields:
         raise ConfigError(
             "schema must be a StructType, or text such as 'id BIGINT, name STRING', with at least a column; "
-            f"got {kind_of(schema)}",
+            f"got {type(schema).__name__}",
             code="BAD_VALUE",
         )
     taken = next((name for name in given.names if name.lower() in {KIND, ORDER, RESCUED}), None)
@@ -167,7 +166,7 @@ def _orders(df: DataFrame, order: Sequence[str | Column]) -> list[Column]:
     given: object = order
     if isinstance(given, str) or not isinstance(given, Sequence):  # text is a sequence of letters
         raise ConfigError(
-            f"order must be a list of names of columns, or of expressions, got {kind_of(given)}",
+            f"order must be a list of names of columns, or of expressions, got {type(given).__name__}",
             code="BAD_VALUE",
         )
     return [_order(df, one) for one in order]
@@ -175,8 +174,8 @@ def _orders(df: DataFrame, order: Sequence[str | Column]) -> list[Column]:
 
 def _order(df: DataFrame, given: str | Column) -> Column:
     """``given`` as a whole number."""
-    is_column = isinstance(given, Column)
-    column = given if is_column else F.col(quoted(column_name(given, name="order")))
+    name = "" if isinstance(given, Column) else column_name(given, name="order")
+    column = given if isinstance(given, Column) else F.col(quoted(name))
     try:
         kind = df.select(column).schema[0].dataType
     except AnalysisException as error:

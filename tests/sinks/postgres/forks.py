@@ -5,11 +5,13 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import psycopg
+import pyarrow as pa
 
 from filesink import FilesinkError, PostgresServer, PostgresTable, StoreLedger
 from filesink.commit.epoch import EpochLoop
@@ -19,7 +21,7 @@ from filesink.sinks.postgres.tiers import PostgresTiers
 from filesink.system import SystemClock, SystemIds
 from tests.fakes import FakeJob, micro_batch
 from tests.sinks.forks import serve
-from tests.sinks.postgres.site import SCHEMA, rows
+from tests.sinks.postgres.site import rows
 
 BATCHES = 2
 IN_BATCH = 6
@@ -97,13 +99,29 @@ def run_stream(run: Run) -> None:
         ledger=StoreLedger(Path(run.directory) / "ledger"),
         uid="u",
     )
-    sink.prepare(SCHEMA)
     ports = Ports(clock=SystemClock(), ids=SystemIds(), runner=SerialRunner())
     driver = EpochLoop(sink, sink.open_ledger("uid-u"), ports=ports, options=EpochOptions())
     for batch in range(run.batches):
         ids = range(batch * IN_BATCH, (batch + 1) * IN_BATCH)
-        tasks = [[rows(*ids[task :: run.tasks])] for task in range(run.tasks)]
-        driver.run(micro_batch(batch), FakeJob(tasks, ports.clock, ports.ids, schema=SCHEMA))
+        given = changes(batch, ids) if "row_kind" in run.options else rows(*ids)
+        tasks = [[given.take(list(range(task, given.num_rows, run.tasks)))] for task in range(run.tasks)]
+        sink.prepare(given.schema)
+        driver.run(micro_batch(batch), FakeJob(tasks, ports.clock, ports.ids, schema=given.schema))
+
+
+def changes(batch: int, ids: Iterable[int]) -> pa.RecordBatch:
+    """Changes that leave the same rows as ``rows(*ids)``; from the second batch on with a further column.
+
+    The first batch also brings a row that all later ones take away.
+    """
+    found = [("+I", one, f"first{one}", 0) for one in ids]
+    found += [("+U", one, f"n{one}", 2) for one in ids] + [("-U", one, f"first{one}", 2) for one in ids]
+    found.append(("+I", -1, "goes", 1) if batch == 0 else ("-D", -1, None, 1))
+    kinds, keys, names, orders = (list(column) for column in zip(*found, strict=True))
+    columns: dict[str, Any] = {"kind": kinds, "id": keys, "name": names, "at": orders}
+    if batch:
+        columns["more"] = keys
+    return pa.RecordBatch.from_pydict(columns)
 
 
 if __name__ == "__main__":

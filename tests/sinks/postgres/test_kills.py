@@ -18,7 +18,7 @@ from tests.sinks.postgres.server import TestServer
 from tests.sinks.postgres.site import DDL, Site
 
 Drive = Callable[[Run], str]
-FEW, MANY = 1, 60  # kills of each test and kind; there are ten of these
+FEW, MANY = 1, 60  # kills of each test and kind; there are twelve of these
 KILLS = pytest.mark.parametrize("kills", [FEW, pytest.param(MANY, marks=pytest.mark.nightly)])
 
 KINDS: dict[str, tuple[str, dict[str, Any]]] = {
@@ -27,6 +27,10 @@ KINDS: dict[str, tuple[str, dict[str, Any]]] = {
     "prepared": (DDL, {"commit": "prepared"}),
     "keys": ("id bigint PRIMARY KEY, name text", {"keys": ["id"]}),
     "newest": ("id bigint PRIMARY KEY, name text", {"keys": ["id"], "newest_by": "name"}),
+    "changes": (
+        "id bigint PRIMARY KEY, name text",
+        {"keys": ["id"], "row_kind": "kind", "newest_by": "at", "on_schema_change": "apply"},
+    ),
 }
 
 

@@ -92,18 +92,20 @@ def altered(table: Table, alterations: Iterable[Alteration]) -> Table:
 
 def statement(target: Target, alteration: Alteration) -> sql.Composed:
     """``alteration`` in SQL."""
-    alter = sql.SQL("ALTER TABLE {} {}")
+    return sql.SQL("ALTER TABLE {} {}").format(table_of(target), _action(alteration))
+
+
+def _action(alteration: Alteration) -> sql.Composed:
     match alteration:
         case AddColumn(column=column):
             # As in a list of columns: what needs it has been quoted, and it takes nulls.
-            kind = sql.SQL("ADD COLUMN {} {}").format(sql.Identifier(column.name), sql.SQL(column.type.text))
+            return sql.SQL("ADD COLUMN {} {}").format(sql.Identifier(column.name), sql.SQL(column.type.text))
         case WidenColumn(name=name, type=wider):
-            kind = sql.SQL("ALTER COLUMN {} TYPE {}").format(sql.Identifier(name), sql.SQL(wider.text))
+            return sql.SQL("ALTER COLUMN {} TYPE {}").format(sql.Identifier(name), sql.SQL(wider.text))
         case RenameColumn(name=name, new=new):
-            kind = sql.SQL("RENAME COLUMN {} TO {}").format(sql.Identifier(name), sql.Identifier(new))
+            return sql.SQL("RENAME COLUMN {} TO {}").format(sql.Identifier(name), sql.Identifier(new))
         case DropColumn(name=name):
-            kind = sql.SQL("DROP COLUMN {}").format(sql.Identifier(name))
-    return alter.format(table_of(target), kind)
+            return sql.SQL("DROP COLUMN {}").format(sql.Identifier(name))
 
 
 def check_gone(old: pa.Schema, new: pa.Schema, named: Named) -> None:
