@@ -30,7 +30,7 @@ from pyspark.sql.types import (
 )
 
 from filesink.arguments import choice, column_name, data_frame
-from filesink.errors import ConfigError, SchemaError
+from filesink.errors import ConfigError, DataError, FilesinkError, SchemaError
 from filesink.row_kind import RowKind
 from filesink.spark.changes.values import Rows, any_of
 
@@ -198,7 +198,7 @@ def _changes(envelope: Envelope, on_malformed: OnMalformed) -> Column:
     found, kind = F.col("found"), ArrayType(change_type(envelope.rows))
     fits = F.forall(found, lambda one: envelope.rows.fits(one.getField("row")))
     rescued = F.array(F.lit(None).cast(kind.elementType))
-    refused = F.raise_error(F.lit(_sentence(envelope.name))).cast(kind)
+    refused = raising(_malformed(envelope.name)).cast(kind)
     otherwise = rescued if on_malformed is OnMalformed.RESCUE else refused
     nothing = F.array().cast(kind)
     return F.when(F.col("text").isNull(), nothing).when(found.isNotNull() & fits, found).otherwise(otherwise)
@@ -215,21 +215,27 @@ def _output(rows: Rows, orders: Sequence[str], on_malformed: OnMalformed) -> lis
     return found
 
 
-def _sentence(name: str) -> str:
-    """What a task raises; in the form in which the driver finds our own errors again."""
-    return (
-        f"\nfilesink.errors.DataError: [MALFORMED_CHANGE] a message is no change of a row from {name}: it is "
-        "no JSON object, lacks a row, has a value that its column cannot have, or changes no row, such as a "
-        "truncate or DDL. Nothing became visible. Take such messages out before, or use "
-        "on_malformed='rescue' and look at the column 'rescued'\n"
+def _malformed(name: str) -> DataError:
+    return DataError(
+        f"a message is no change of a row from {name}: it is no JSON object, lacks a row, has a value that "
+        "its column cannot have, or changes no row, such as a truncate or DDL. Nothing became visible. Take such "
+        "messages out before, or use on_malformed='rescue' and look at the column 'rescued'",
+        code="MALFORMED_CHANGE",
     )
+
+
+def raising(error: FilesinkError) -> Column:
+    """An expression that raises in the task; the driver finds ``error`` again in Spark's text."""
+    kind = type(error)
+    return F.raise_error(F.lit(f"\n{kind.__module__}.{kind.__qualname__}: {error}\n"))
 
 
 def kinds_of(words: Mapping[str, RowKind], column: Column) -> Column:
     """The kind for the word in ``column``; raises in the task for a word that is none."""
     known = F.create_map(*(F.lit(one) for word, kind in words.items() for one in (word, kind.value)))
-    sentence = (
-        "\nfilesink.errors.DataError: [ROW_KIND] a word says what a row does to a table, and is none of "
-        f"{', '.join(words)}. Nothing became visible. Correct it, or take the row out\n"
+    error = DataError(
+        "a word, or a null, says what a row does to a table, and is none of "
+        f"{', '.join(words)}. Nothing became visible. Correct it, or take the row out",
+        code="ROW_KIND",
     )
-    return F.coalesce(F.try_element_at(known, column), F.raise_error(F.lit(sentence)).cast("string"))
+    return F.coalesce(F.try_element_at(known, column), raising(error).cast("string"))
