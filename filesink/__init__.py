@@ -6,9 +6,10 @@ this package and is imported by its own name.
 ``open`` is not in ``__all__``: ``from filesink import *`` would hide Python's own.
 
 Beside the rooms there are single modules. On top are ``sink``, ``built_sink`` and ``builder``, which put the
-pieces together. *The ground*, which every room may use, are ``errors``, ``ports``, ``save_mode``, ``system``,
-``arguments``, ``durations``, ``framing``, ``naming``, ``packages``, ``retry`` and ``local_time``; every room
-may also use ``formats``, except where its ``__init__`` says otherwise.
+pieces together, and ``changes``, the door to functions of ``spark``. *The ground*, for each room, is
+``errors``, ``ports``, ``row_kind``, ``save_mode``, ``system``, ``arguments``, ``durations``, ``framing``,
+``naming``, ``packages``, ``retry`` and ``local_time``; every room may also use ``formats``, except where its
+``__init__`` says otherwise.
 """
 
 # ruff: noqa: E402 - nothing below can be imported where a stranger's package has the name of one of ours
@@ -116,6 +117,7 @@ from filesink.operations.replacing.rollback import RollbackPlan
 from filesink.parts.dead_letters import DeadLetters
 from filesink.parts.part_file import PartFileInfo
 from filesink.parts.rolling import CheckpointRollingPolicy, RollingPolicy
+from filesink.row_kind import RowKind
 from filesink.sink import FileSink, FileSinkBuilder
 from filesink.sink_directory.directory import SinkDirectory
 from filesink.sink_directory.epochs import Epoch
@@ -282,6 +284,7 @@ __all__ = [
     "RollingPolicy",
     "Root",
     "RowEncoder",
+    "RowKind",
     "SchemaError",
     "SecurityError",
     "Sending",

@@ -64,6 +64,7 @@ from filesink import (
     RollingPolicy,
     Root,
     RowEncoder,
+    RowKind,
     SinkDirectory,
     SinkReport,
     SinkState,
@@ -82,6 +83,7 @@ from filesink import (
     TableReport,
     Tables,
     WebhookNotification,
+    changes,
     register,
 )
 from filesink.api import Sink
@@ -235,6 +237,20 @@ prices = PostgresSink(
     on_new_query="append",
 )
 PostgresTable("prices", commit="prepared", staging_schema="loading")
+PostgresTable("prices", keys=["id"], row_kind="kind", newest_by="at")
+PostgresTable("prices", on_schema_change="apply", renamed={"price": "net"}, dropped=["note"])
+
+
+def read_changes(kafka: DataFrame) -> DataFrame:
+    """Messages as rows, and back."""
+    rows: DataFrame = changes.debezium(kafka, "id BIGINT", order=["offset", kafka["timestamp"]])
+    rows = rows.unionByName(changes.canal(kafka, "id BIGINT", value="body", on_malformed="raise"))
+    rows = rows.unionByName(changes.maxwell(kafka, rows.schema, on_malformed="rescue"))
+    rows = rows.withColumn("kind", changes.row_kind(rows["op"])).where(f"kind <> '{RowKind.DELETE.value}'")
+    changes.to_canal(changes.to_maxwell(rows, kind="kind"))
+    return changes.to_debezium(rows)
+
+
 removed: list[str] = prices.sweep("7 days")
 
 collected = CollectSink(Path("/data/collected"), max_buffered_bytes="64MiB", client_timeout="1 min")

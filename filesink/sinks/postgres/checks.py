@@ -14,6 +14,7 @@ from filesink.sinks.postgres.connection import Connection, ask, transaction
 from filesink.sinks.postgres.settings import PostgresServer, PostgresTable, Rehearsal
 from filesink.sinks.postgres.staging import rehearse, sources
 from filesink.sinks.postgres.target import epochs
+from filesink.sinks.postgres.target.changing import has_ties
 from filesink.sinks.postgres.target.inserting import has_twins
 from filesink.sinks.postgres.target.table import read_table
 
@@ -74,18 +75,26 @@ class CheckEpoch(PreCommitStage[None, Committable]):
         return prepared
 
     def _check(self, connection: Connection, epoch: EpochKey, staged: Sequence[StagedRows]) -> None:
-        if epoch.target.keys and not epoch.target.newest_by:
-            with transaction(connection):
-                found = has_twins(connection, epoch.target, sources(connection, epoch, staged))
-            if found:
-                keys = ", ".join(epoch.target.keys)
-                raise DataError(
-                    f"two rows of one epoch have the same key ({keys}), and nothing says which one stands. "
-                    "Nothing became visible. Give newest_by, the column that tells, or use dropDuplicates",
-                    code="DUPLICATE_KEY",
-                )
+        self._check_twins(connection, epoch, staged)
         if self._may_refuse(connection):
             rehearse(connection, epoch, staged)
+
+    def _check_twins(self, connection: Connection, epoch: EpochKey, staged: Sequence[StagedRows]) -> None:
+        target = epoch.target
+        if not target.keys or (target.newest_by and not target.row_kind):
+            return  # of equal ones any stands
+        look = has_ties if target.row_kind else has_twins
+        with transaction(connection):
+            found = look(connection, target, sources(connection, epoch, staged))
+        if found:
+            what = "changes of one epoch differ and" if target.row_kind else "rows of one epoch"
+            order = " and the same order" if target.row_kind and target.newest_by else ""
+            raise DataError(
+                f"two {what} have the same key ({', '.join(target.keys)}){order}, and nothing says "
+                "which one stands. Nothing became visible. "
+                "Give newest_by, the column that tells, or use dropDuplicates",
+                code="DUPLICATE_KEY",
+            )
 
     def _may_refuse(self, connection: Connection) -> bool:
         """Whether the table has more that could refuse a row than the key that rows are merged by."""

@@ -31,12 +31,13 @@ _OF_BATCH = "batch-"  # how the ids of batch writes begin
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Target:
-    """The table that rows go to. ``newest_by`` is ``""`` for none; see ``PostgresTable``."""
+    """The table that rows go to; see ``PostgresTable``. ``""`` is no ``newest_by``, or no ``row_kind``."""
 
     schema: str
     table: str
     keys: tuple[str, ...] = ()
     newest_by: str = ""
+    row_kind: str = ""
 
     def __str__(self) -> str:
         return f"{self.schema}.{self.table}"
@@ -153,7 +154,10 @@ def _digest(text: str) -> str:
 
 def _plain(epoch: EpochKey, found: Sequence[Committable]) -> dict[str, Any]:
     tasks = [[_kind(one), one.name, one.rows] for one in found]
-    return {**asdict(epoch), "tasks": tasks}
+    entry = asdict(epoch)
+    if not epoch.target.row_kind:  # the first release knew none
+        del entry["target"]["row_kind"]
+    return {**entry, "tasks": tasks}
 
 
 def _kind(committable: Committable) -> str:
@@ -166,6 +170,7 @@ def _values(entry: dict[str, Any]) -> list[Committable]:
     check_field("keys", keys, list)
     for key in keys:
         check_field("keys", key, str)
+    target.setdefault("row_kind", "")
     _check(Target, target, without="keys")
     _check(EpochKey, entry, without="target")
     epoch = EpochKey(**entry, target=Target(**target, keys=tuple(keys)))

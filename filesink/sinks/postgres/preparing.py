@@ -1,4 +1,8 @@
-"""What is looked at on the driver before anything is written, and created if it may be."""
+"""What is looked at on the driver before anything is written, and created if it may be.
+
+Rules: columns are altered by ``fitting``, when all earlier epochs are in the table, since they have the
+columns that it had. So what is compared here is the table as it will be.
+"""
 
 from __future__ import annotations
 
@@ -11,10 +15,11 @@ from filesink.sinks.postgres.committables import Target
 from filesink.sinks.postgres.connection import Connection, ask, transaction
 from filesink.sinks.postgres.copy.types import new_type
 from filesink.sinks.postgres.prepared import check_enabled
-from filesink.sinks.postgres.settings import Commit, Missing, PostgresServer, PostgresTable
+from filesink.sinks.postgres.settings import Commit, Missing, OnSchemaChange, PostgresServer, PostgresTable
 from filesink.sinks.postgres.target import epochs
+from filesink.sinks.postgres.target.altering import Named, altered, plan
 from filesink.sinks.postgres.target.matching import check_keys, match
-from filesink.sinks.postgres.target.table import Table, may_create, read_table
+from filesink.sinks.postgres.target.table import Table, is_same, may_create, read_table
 
 _OLDEST = 13  # version of the server
 
@@ -43,9 +48,33 @@ def _prepare(connection: Connection, table: PostgresTable, target: Target, schem
         if Commit(table.commit) is Commit.PREPARED:
             check_enabled(connection)
         _check_schema(connection, table.staging)
-        found = _found(connection, table, target, schema)
+        found = will_be(_found(connection, table, target, schema), table, target, schema)
         check_keys(match(schema, found, target), found, target)
         epochs.create(connection, table.staging)
+
+
+def will_be(found: Table, table: PostgresTable, target: Target, schema: pa.Schema) -> Table:
+    """The table as it is before the first epoch with ``schema``.
+
+    Raises:
+        SchemaError: see ``altering.plan``.
+        ConfigError: ``POSTGRES_RIGHTS``; it would have to be altered, and is somebody else's.
+    """
+    if OnSchemaChange(table.on_schema_change) is OnSchemaChange.REFUSE:
+        return found
+    alterations = plan(schema, found, target, named_by(table))
+    if alterations and not found.may_alter:
+        raise ConfigError(
+            f"{target} has to be altered for the columns of the DataFrame, which only its owner may: make a "
+            "role that the user of PostgreSQL is in its owner, or alter it yourself",
+            code="POSTGRES_RIGHTS",
+        )
+    return altered(found, alterations)
+
+
+def named_by(table: PostgresTable) -> Named:
+    """What the user has said of columns."""
+    return Named(renamed=table.renamed, dropped=table.dropped)
 
 
 def _found(connection: Connection, table: PostgresTable, target: Target, schema: pa.Schema) -> Table:
@@ -64,7 +93,9 @@ def _found(connection: Connection, table: PostgresTable, target: Target, schema:
 
 def _create(target: Target, schema: pa.Schema) -> sql.Composed:
     columns: list[sql.Composable] = [
-        sql.SQL("{} {}").format(sql.Identifier(one.name), sql.SQL(new_type(one))) for one in schema
+        sql.SQL("{} {}").format(sql.Identifier(one.name), sql.SQL(new_type(one)))
+        for one in schema
+        if not (target.row_kind and is_same(one.name, target.row_kind))
     ]
     if target.keys:
         keys = sql.SQL(", ").join(map(sql.Identifier, target.keys))

@@ -7,7 +7,7 @@ addresses are shown.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Literal
@@ -33,6 +33,13 @@ class Commit(Enum):
 
     STAGED = "staged"
     PREPARED = "prepared"
+
+
+class OnSchemaChange(Enum):
+    """What happens if the columns of the DataFrame are no longer those of the table."""
+
+    REFUSE = "refuse"
+    APPLY = "apply"
 
 
 class Rehearsal(Enum):
@@ -88,7 +95,14 @@ class PostgresTable:
         newest_by: the column that tells which of several rows with the same key is the newest. The row
             with the greatest value stands, whenever it came. Without it, a key must not come twice
             in an epoch.
+        row_kind: the column with the kind of each change (``+I -U +U -D``, see ``RowKind``), which is not
+            written itself. Rows are inserted, updated and deleted by their keys, and ``newest_by`` may be a
+            column that the table does not have.
         on_missing: ``"create"`` creates the table, with the DataFrame's columns.
+        on_schema_change: ``"apply"`` adds columns to the table that the DataFrame has got, and widens types
+            that have grown, before the first epoch that needs it; ``"refuse"`` leaves the table as it is.
+        renamed: names that columns had, and those that they have now. With ``"apply"``.
+        dropped: columns that the DataFrame no longer has, to be dropped with their values. With ``"apply"``.
         commit: ``"staged"`` commits an epoch in one transaction. ``"prepared"`` writes once instead of twice,
             but commits each task by itself: needs ``max_prepared_transactions``, and has no keys.
         staging_schema: of the tables of attempts and of ``filesink_epochs``; that of the table by default.
@@ -102,22 +116,32 @@ class PostgresTable:
     name: str
     keys: Sequence[str] = field(default=(), kw_only=True)
     newest_by: str | None = field(default=None, kw_only=True)
+    row_kind: str | None = field(default=None, kw_only=True)
     on_missing: Literal["refuse", "create"] = field(default="refuse", kw_only=True)
     commit: Literal["staged", "prepared"] = field(default="staged", kw_only=True)
     staging_schema: str | None = field(default=None, kw_only=True)
     rehearsal: Literal["if_needed", "never"] = field(default="if_needed", kw_only=True)
+    on_schema_change: Literal["refuse", "apply"] = field(default="refuse", kw_only=True)
+    renamed: Mapping[str, str] = field(default_factory=dict, kw_only=True)
+    dropped: Sequence[str] = field(default=(), kw_only=True)
 
     def __post_init__(self) -> None:
         _parts(self.name)
-        object.__setattr__(self, "keys", _columns(self.keys))
+        object.__setattr__(self, "keys", _columns(self.keys, "keys"))
+        object.__setattr__(self, "dropped", _columns(self.dropped, "dropped"))
+        object.__setattr__(self, "renamed", _pairs(self.renamed))
         if self.newest_by is not None:
             column_name(self.newest_by, name="newest_by")
+        if self.row_kind is not None:
+            _check_name(column_name(self.row_kind, name="row_kind"), "row_kind")
         choice(Missing, self.on_missing, "on_missing")
         choice(Commit, self.commit, "commit")
         choice(Rehearsal, self.rehearsal, "rehearsal")
+        choice(OnSchemaChange, self.on_schema_change, "on_schema_change")
         if self.staging_schema is not None:
             _check_name(instance_of(self.staging_schema, str, name="staging_schema"), "staging_schema")
         self._check_together()
+        self._check_changes()
 
     def _check_together(self) -> None:
         if len(set(self.keys)) != len(self.keys) or self.newest_by in self.keys:
@@ -128,6 +152,30 @@ class PostgresTable:
             raise ConfigError(
                 "commit='prepared' has no keys: a task that updates a row would wait for another task, which "
                 "holds that row until all tasks are done. Use commit='staged'",
+                code="CONFLICT",
+            )
+
+    def _check_changes(self) -> None:
+        applies = OnSchemaChange(self.on_schema_change) is OnSchemaChange.APPLY
+        named = {*self.renamed, *self.dropped}
+        if self.row_kind is not None and not self.keys:
+            raise ConfigError(
+                "row_kind says what a row does to the row with the same key: give keys, too", code="CONFLICT"
+            )
+        if self.row_kind is not None and self.row_kind in {*self.keys, self.newest_by}:
+            raise ConfigError("row_kind must be another column than keys and newest_by", code="CONFLICT")
+        if named and not applies:
+            raise ConfigError("renamed and dropped need on_schema_change='apply'", code="CONFLICT")
+        if applies and self.commit == Commit.PREPARED.value:
+            raise ConfigError(
+                "commit='prepared' cannot go with on_schema_change='apply': prepared transactions of a dead "
+                "driver would lock the table against it. Use commit='staged'",
+                code="CONFLICT",
+            )
+        if named & {*self.keys, self.newest_by, *self.renamed.values()} or {*self.renamed} & {*self.dropped}:
+            raise ConfigError(
+                "a column that is dropped, or has another name now, cannot be named in keys, newest_by or as "
+                "a new name: give the names that columns have now",
                 code="CONFLICT",
             )
 
@@ -165,11 +213,21 @@ def _parts(name: str) -> tuple[str, str]:
     return (names[0], names[1]) if len(names) == 2 else ("public", names[0])
 
 
-def _columns(keys: Sequence[str]) -> tuple[str, ...]:
-    given: object = keys
+def _columns(columns: Sequence[str], name: str) -> tuple[str, ...]:
+    given: object = columns
     if isinstance(given, str) or not isinstance(given, Sequence):  # text is a sequence of letters
-        raise _bad_value(f"keys must be a list of names of columns, got {kind_of(given)}")
-    return tuple(column_name(one, name="keys") for one in given)
+        raise _bad_value(f"{name} must be a list of names of columns, got {kind_of(given)}")
+    return tuple(column_name(one, name=name) for one in given)
+
+
+def _pairs(renamed: Mapping[str, str]) -> dict[str, str]:
+    given: object = renamed
+    if not isinstance(given, Mapping):
+        raise _bad_value(f"renamed must be a dict of old and new names of columns, got {kind_of(given)}")
+    pairs = {column_name(old, name="renamed"): column_name(new, name="renamed") for old, new in given.items()}
+    if len(set(pairs.values())) != len(pairs):
+        raise _bad_value("renamed gives two columns the same name")
+    return pairs
 
 
 def _check_name(text: str, name: str) -> None:

@@ -2,7 +2,7 @@
 
     task       CREATE TABLE, COPY, COMMIT        rolled back by the server if the attempt dies before
     driver     *decide*
-    committer  BEGIN, epoch row, INSERT … SELECT, DROP TABLE, COMMIT
+    committer  BEGIN, epoch row, INSERT … SELECT or changes, DROP TABLE, COMMIT
 
 Rules:
 1. The tables are logged ones: an unlogged one is emptied by a crash of the server after *decide*.
@@ -15,12 +15,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+import pyarrow as pa
 from psycopg import sql
 
+from filesink.api import WriterContext
 from filesink.errors import StagedDataLost
 from filesink.sinks.postgres.committables import EpochKey, StagedRows
 from filesink.sinks.postgres.connection import Connection, settle, transaction
-from filesink.sinks.postgres.target import epochs
+from filesink.sinks.postgres.target import changing, epochs
 from filesink.sinks.postgres.target.inserting import Source, insert
 from filesink.sinks.postgres.target.matching import Matched
 from filesink.sinks.postgres.target.table import create_like
@@ -42,9 +44,18 @@ _BY_PREFIX = """
 class StagingWriter(RowWriter):
     """Copies into a table of the attempt's own; the arguments are those of ``RowWriter``."""
 
+    def write(self, batch: pa.RecordBatch, context: WriterContext) -> None:
+        """See ``SinkWriter.write``."""
+        if self._epoch.target.row_kind:
+            changing.check_kinds(batch, self._epoch.target)
+        super().write(batch, context)
+
     def _begin(self, connection: Connection, matched: list[Matched]) -> CopyIn:
         table = sql.Identifier(self._epoch.schema, self._name)
-        connection.execute(create_like(table, [one.column for one in matched]))
+        columns, checks = [one.column for one in matched], list[sql.Composable]()
+        if self._epoch.target.row_kind:
+            columns, checks = changing.checks_of(self._epoch.target, columns)
+        connection.execute(create_like(table, columns, checks))
         # Nobody sees the table before it is committed, so its rows need no marks for later readers.
         return CopyIn(connection, table, matched, option=sql.SQL(", FREEZE"))
 
@@ -68,7 +79,7 @@ def move(connection: Connection, epoch: EpochKey, staged: Sequence[StagedRows]) 
         if not epochs.note(connection, epoch, staged):
             return
         epochs.forget(connection, epoch)
-        insert(connection, epoch.target, sources(connection, epoch, staged))
+        _fill(connection, epoch, staged)
         drop(connection, epoch.schema, [one.name for one in staged])
 
 
@@ -76,8 +87,18 @@ def rehearse(connection: Connection, epoch: EpochKey, staged: Sequence[StagedRow
     """Do what ``move`` will do with the target, and take it back. Raises what ``move`` would."""
     with connection.transaction(force_rollback=True):
         settle(connection)
-        insert(connection, epoch.target, sources(connection, epoch, staged))
+        _fill(connection, epoch, staged)
         connection.execute("SET CONSTRAINTS ALL IMMEDIATE")
+
+
+def _fill(connection: Connection, epoch: EpochKey, staged: Sequence[StagedRows]) -> None:
+    found = sources(connection, epoch, staged)
+    if epoch.target.row_kind:
+        # Like the name of a table of this epoch, and of nothing else.
+        last = sql.Identifier(epoch.schema, staged[0].name.replace("filesink", "lastsink", 1))
+        changing.apply(connection, epoch.target, found, last=last)
+    else:
+        insert(connection, epoch.target, found)
 
 
 def drop(connection: Connection, schema: str, names: Sequence[str]) -> None:

@@ -13,7 +13,7 @@ from filesink.api import PreCommitStage, Sink, SinkCommitter, SinkWriter, Writer
 from filesink.ledger.ledger import Ledger
 from filesink.ports import Clock
 from filesink.sinks.postgres.committables import Committable, CommittableCodec, EpochKey, Target
-from filesink.sinks.postgres.settings import Commit, PostgresServer, PostgresTable
+from filesink.sinks.postgres.settings import Commit, OnSchemaChange, PostgresServer, PostgresTable
 from filesink.sinks.store_ledger import StoreLedger
 from filesink.system import SystemClock
 
@@ -46,7 +46,11 @@ class PostgresTiers(Sink[None, Committable, None]):
         """The table, as it goes on record."""
         table = self.table
         return Target(
-            schema=table.schema, table=table.table, keys=tuple(table.keys), newest_by=table.newest_by or ""
+            schema=table.schema,
+            table=table.table,
+            keys=tuple(table.keys),
+            newest_by=table.newest_by or "",
+            row_kind=table.row_kind or "",
         )
 
     @property
@@ -86,8 +90,23 @@ class PostgresTiers(Sink[None, Committable, None]):
     def pre_commit_stages(self) -> Sequence[PreCommitStage[None, Committable]]:
         """See ``Sink.pre_commit_stages``."""
         from filesink.sinks.postgres.checks import CheckEpoch
+        from filesink.sinks.postgres.fitting import FitTable
 
-        return (CheckEpoch(self.server, self.table, self.target, clock=self.clock),)
+        arguments = self.server, self.table, self.target
+        check = CheckEpoch(*arguments, clock=self.clock)
+        return (check, FitTable(*arguments, clock=self.clock)) if self._follows_columns else (check,)
+
+    def check_continues(self, old: pa.Schema, new: pa.Schema) -> None:
+        """See ``Sink.check_continues``; where the table follows the DataFrame, no column goes in silence."""
+        from filesink.sinks.postgres.preparing import named_by
+        from filesink.sinks.postgres.target.altering import check_gone
+
+        if self._follows_columns:
+            check_gone(old, new, named_by(self.table))
+
+    @property
+    def _follows_columns(self) -> bool:
+        return OnSchemaChange(self.table.on_schema_change) is OnSchemaChange.APPLY
 
     def open_ledger(self, sink_id: str) -> Ledger:
         """See ``Sink.open_ledger``."""

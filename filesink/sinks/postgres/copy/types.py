@@ -37,6 +37,22 @@ _NEW = {
     "large_binary": "bytea",
     "date32[day]": "date",
 }
+#: By the word that SQL begins a type with: its name in ``pg_catalog``, and its number, which never changes.
+_CATALOG = {
+    "boolean": ("bool", 16), "bytea": ("bytea", 17), "bigint": ("int8", 20), "smallint": ("int2", 21),
+    "integer": ("int4", 23), "text": ("text", 25), "real": ("float4", 700),
+    "double precision": ("float8", 701), "date": ("date", 1082), "time": ("time", 1083),
+    "timestamp": ("timestamp", 1114), "timestamptz": ("timestamptz", 1184), "interval": ("interval", 1186),
+    "numeric": ("numeric", 1700),
+}  # fmt: skip
+#: What has every value of another type, whole numbers in ``numeric`` apart.
+_WIDER: Mapping[str, frozenset[str]] = {
+    "int2": frozenset({"int4", "int8", "float4", "float8"}),
+    "int4": frozenset({"int8", "float8"}),
+    "float4": frozenset({"float8"}),
+    "date": frozenset({"timestamp"}),
+}
+_DIGITS_OF = {"int2": 5, "int4": 10, "int8": 19}
 #: How Spark calls types that have another name here, in messages.
 _OF_SPARK = {
     "bool": "BOOLEAN", "int8": "TINYINT", "int16": "SMALLINT", "int32": "INT", "int64": "BIGINT",
@@ -89,6 +105,32 @@ def new_type(column: pa.Field[pa.DataType]) -> str:
             code="TYPE",
         )
     return found
+
+
+def new_sql_type(column: pa.Field[pa.DataType]) -> SqlType:
+    """``new_type`` as the server's catalog will have it.
+
+    Raises:
+        SchemaError: ``TYPE``, as ``new_type``.
+    """
+    text = new_type(column)
+    base, number = _CATALOG[_word(text)]
+    kind: Any = column.type.value_type if text.endswith("[]") else column.type  # type: ignore[attr-defined]
+    modifier = (kind.precision << 16 | kind.scale) + 4 if base == "numeric" else _NO_MODIFIER
+    return SqlType(text=text, base=base, modifier=modifier, element=number if text.endswith("[]") else 0)
+
+
+def is_wider(new: SqlType, old: SqlType) -> bool:
+    """Whether a column of type ``old`` may become ``new`` with every value that it can have."""
+    if bool(new.element) != bool(old.element) or _word(old.text) not in _CATALOG:  # a domain has more to say
+        return False
+    if new.base != "numeric":
+        return new.base in _WIDER.get(old.base, ())
+    before, after = _digits(new.modifier)
+    if old.base == "numeric":
+        old_before, old_after = _digits(old.modifier)
+        return old.modifier != _NO_MODIFIER and old_before <= before and old_after <= after
+    return old.base in _DIGITS_OF and _DIGITS_OF[old.base] <= before
 
 
 def advice(kind: pa.DataType) -> str:
@@ -153,8 +195,19 @@ def _numeric(kind: pa.DataType, modifier: int) -> ToField | None:
         return None
     if modifier == _NO_MODIFIER:
         return field
+    has_before, has_after = _digits(modifier)
+    return field if has_after >= after and has_before >= before else None
+
+
+def _digits(modifier: int) -> tuple[int, int]:
+    """How many a ``numeric`` has before and after the point."""
     precision, scale = (modifier - 4) >> 16 & 0xFFFF, ((modifier - 4 & 0x7FF) ^ 1024) - 1024
-    return field if scale >= after and precision - scale >= before else None
+    return precision - scale, scale
+
+
+def _word(text: str) -> str:
+    """A type as SQL writes it without what is in brackets behind it."""
+    return text.removesuffix("[]").partition("(")[0]
 
 
 def _is_zoned(kind: pa.DataType) -> bool:

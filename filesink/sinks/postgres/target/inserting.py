@@ -1,4 +1,4 @@
-"""The statements that put rows which wait into the target: plainly, or by keys."""
+"""The statements that put rows which wait into the target: plainly, or by keys. Changes: see ``changing``."""
 
 from __future__ import annotations
 
@@ -31,45 +31,46 @@ def insert(connection: Connection, target: Target, sources: Sequence[Source]) ->
     """
     if target.newest_by:
         for source in sources:
-            _check_rows(connection, source, target)
+            check_rows(connection, source, target)
         connection.execute(_newest(target, sources))
         return
     for source in sources:
         done = connection.execute(_plain(target, source)).rowcount
         if done != source.rows:  # a trigger may have left some out
-            _check_rows(connection, source, target)
+            check_rows(connection, source, target)
 
 
 def has_twins(connection: Connection, target: Target, sources: Sequence[Source]) -> bool:
     """Whether two rows of ``sources`` have the same keys."""
     query = sql.SQL("SELECT EXISTS (SELECT FROM ({}) AS s GROUP BY {} HAVING count(*) > 1)")
-    found = connection.execute(query.format(_union(sources), _names(target.keys))).fetchone()
+    found = connection.execute(query.format(union(sources), names(target.keys))).fetchone()
     return found is not None and bool(found[0])
 
 
 def _plain(target: Target, source: Source) -> sql.Composed:
-    names = _names(source.columns)
+    columns = names(source.columns)
     return sql.SQL("INSERT INTO {} AS t ({}) SELECT {} FROM {}{}").format(
-        _table(target), names, names, source.table, _on_conflict(target, source.columns)
+        table_of(target), columns, columns, source.table, on_conflict(target, source.columns)
     )
 
 
 def _newest(target: Target, sources: Sequence[Source]) -> sql.Composed:
-    columns, keys, newest = sources[0].columns, _names(target.keys), sql.Identifier(target.newest_by)
+    columns, keys, newest = sources[0].columns, names(target.keys), sql.Identifier(target.newest_by)
     return sql.SQL(
         "INSERT INTO {target} AS t ({names}) SELECT DISTINCT ON ({keys}) {names} FROM ({union}) AS s "
         "ORDER BY {keys}, {newest} DESC NULLS LAST{conflict}"
     ).format(
-        target=_table(target),
-        names=_names(columns),
+        target=table_of(target),
+        names=names(columns),
         keys=keys,
-        union=_union(sources),
+        union=union(sources),
         newest=newest,
-        conflict=_on_conflict(target, columns),
+        conflict=on_conflict(target, columns),
     )
 
 
-def _on_conflict(target: Target, columns: Iterable[str]) -> sql.Composable:
+def on_conflict(target: Target, columns: Iterable[str]) -> sql.Composable:
+    """What an INSERT of ``columns`` does with a row of the target that has the same keys."""
     if not target.keys:
         return sql.SQL("")
     changed = [name for name in columns if name not in target.keys]
@@ -78,7 +79,7 @@ def _on_conflict(target: Target, columns: Iterable[str]) -> sql.Composable:
         one = sql.SQL("{} = excluded.{}")
         pairs = _COMMA.join(one.format(sql.Identifier(name), sql.Identifier(name)) for name in changed)
         action = sql.SQL("UPDATE SET {}{}").format(pairs, _if_newer(target))
-    return sql.SQL(" ON CONFLICT ({}) DO {}").format(_names(target.keys), action)
+    return sql.SQL(" ON CONFLICT ({}) DO {}").format(names(target.keys), action)
 
 
 def _if_newer(target: Target) -> sql.Composable:
@@ -88,7 +89,8 @@ def _if_newer(target: Target) -> sql.Composable:
     return sql.SQL(" WHERE t.{} IS NULL OR excluded.{} >= t.{}").format(name, name, name)
 
 
-def _check_rows(connection: Connection, source: Source, target: Target) -> None:
+def check_rows(connection: Connection, source: Source, target: Target) -> None:
+    """Raise ``StagedDataLost`` (``POSTGRES_ROWS``) unless ``source`` has the rows that it had."""
     found = connection.execute(sql.SQL("SELECT count(*) FROM {}").format(source.table)).fetchone()
     if found is None or found[0] != source.rows:
         raise StagedDataLost(
@@ -98,15 +100,18 @@ def _check_rows(connection: Connection, source: Source, target: Target) -> None:
         )
 
 
-def _union(sources: Sequence[Source]) -> sql.Composed:
+def union(sources: Sequence[Source]) -> sql.Composed:
+    """A query of the rows of all ``sources``."""
     one = sql.SQL("SELECT {} FROM {}")
-    names = _names(sources[0].columns)
-    return sql.SQL(" UNION ALL ").join(one.format(names, source.table) for source in sources)
+    columns = names(sources[0].columns)
+    return sql.SQL(" UNION ALL ").join(one.format(columns, source.table) for source in sources)
 
 
-def _names(names: Iterable[str]) -> sql.Composed:
-    return _COMMA.join(map(sql.Identifier, names))
+def names(columns: Iterable[str]) -> sql.Composed:
+    """``columns`` in SQL, with commas."""
+    return _COMMA.join(map(sql.Identifier, columns))
 
 
-def _table(target: Target) -> sql.Identifier:
+def table_of(target: Target) -> sql.Identifier:
+    """The table in SQL."""
     return sql.Identifier(target.schema, target.table)

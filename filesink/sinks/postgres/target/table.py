@@ -18,7 +18,10 @@ _TABLE = """
            c.relhastriggers OR c.relhasrules OR c.relrowsecurity OR c.relkind = 'p' OR c.relispartition
            OR EXISTS (SELECT FROM pg_catalog.pg_constraint k
                       WHERE k.conrelid = c.oid AND k.contype NOT IN ('n', 'p', 'u')) AS guarded,
-           (SELECT count(*) FROM pg_catalog.pg_index i WHERE i.indrelid = c.oid AND i.indisunique) AS indexes
+           (SELECT count(*) FROM pg_catalog.pg_index i WHERE i.indrelid = c.oid AND i.indisunique) AS indexes,
+           pg_catalog.has_table_privilege(c.oid, 'DELETE')
+           AND pg_catalog.has_table_privilege(c.oid, 'SELECT'),
+           pg_catalog.pg_has_role(c.relowner, 'USAGE')
     FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
     WHERE n.nspname = %s AND c.relname = %s
 """
@@ -89,12 +92,16 @@ class Table:
         indexes: how many unique indexes it has.
         is_guarded: whether it has anything else that could refuse a row of the right types: a constraint,
             a trigger, a rule, a policy, partitions.
+        may_delete: whether we may look for rows and remove them.
+        may_alter: whether it is ours, or that of a role of ours.
     """
 
     columns: tuple[Column, ...]
     unique: tuple[frozenset[str], ...]
     indexes: int
     is_guarded: bool
+    may_delete: bool
+    may_alter: bool
 
 
 def read_table(connection: Connection, schema: str, table: str) -> Table | None:
@@ -102,14 +109,28 @@ def read_table(connection: Connection, schema: str, table: str) -> Table | None:
     found = connection.execute(_TABLE, [schema, table]).fetchone()
     if found is None or found[1] not in _KINDS:
         return None
-    oid, _, is_guarded, indexes = found
+    oid, _, is_guarded, indexes, may_delete, may_alter = found
     columns = connection.cursor(row_factory=dict_row).execute(_COLUMNS, [oid])
     return Table(
         columns=tuple(map(_column, columns)),
         unique=tuple(frozenset(names) for (names,) in connection.execute(_KEYS, [oid])),
         indexes=indexes,
         is_guarded=is_guarded,
+        may_delete=may_delete,
+        may_alter=may_alter,
     )
+
+
+def find(name: str, table: Table) -> Column | None:
+    """The column that ``name`` means: exactly, else by Spark's rule regardless of case."""
+    exact = [column for column in table.columns if column.name == name]
+    found = exact or [column for column in table.columns if is_same(column.name, name)]
+    return found[0] if len(found) == 1 else None
+
+
+def is_same(one: str, other: str) -> bool:
+    """Whether Spark takes both for the name of one column."""
+    return one.lower() == other.lower()
 
 
 def may_create(connection: Connection, schema: str) -> bool:
@@ -118,11 +139,13 @@ def may_create(connection: Connection, schema: str) -> bool:
     return found is not None and bool(found[0])
 
 
-def create_like(name: sql.Identifier, columns: Sequence[Column]) -> sql.Composed:
+def create_like(
+    name: sql.Identifier, columns: Sequence[Column], checks: Sequence[sql.Composable] = ()
+) -> sql.Composed:
     """The statement that creates a table with ``columns`` of the target, for rows on their way to it."""
     # Nobody reads it but the one move that ends it.
     return sql.SQL("CREATE TABLE {} ({}) WITH (autovacuum_enabled = false)").format(
-        name, sql.SQL(", ").join(map(_definition, columns))
+        name, sql.SQL(", ").join([*map(_definition, columns), *checks])
     )
 
 

@@ -1,0 +1,67 @@
+"""Canal's envelope: ``{"type": "UPDATE", "data": [{…}, …], "old": [{…}, …], …}``, every value a text or null.
+
+A message has the rows of one statement; ``old`` has, for each of them, what was changed, no more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from pyspark.sql import functions as F  # noqa: N812 - as all PySpark code does
+from pyspark.sql.types import ArrayType, BooleanType, MapType, StringType, StructField, StructType
+
+from filesink.row_kind import RowKind
+from filesink.spark.changes.envelope import change
+from filesink.spark.changes.values import Rows
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Canal:
+    """See ``Envelope``."""
+
+    rows: Rows
+    name: str = "Canal"
+
+    @property
+    def json_type(self) -> StructType:
+        """See ``Envelope.json_type``."""
+        return StructType(
+            [
+                StructField("type", StringType()),
+                StructField("isDdl", BooleanType()),
+                StructField("data", ArrayType(self.rows.json_type)),
+                StructField("old", ArrayType(MapType(StringType(), StringType()))),
+            ]
+        )
+
+    def steps(self) -> Sequence[Mapping[str, Column]]:
+        """See ``Envelope.steps``."""
+        kind, data, old = F.col("message.type"), F.col("message.data"), F.col("message.old")
+        is_ddl = F.col("message.isDdl").eqNullSafe(True)  # noqa: FBT003 - a value
+        pairs = F.transform(data, lambda row, place: self._pair(row, F.get(old, place)))
+        is_row = F.col("is_row")
+        found = (
+            F.when((kind == "INSERT") & is_row, F.transform(data, lambda row: change(RowKind.INSERT, row)))
+            .when((kind == "DELETE") & is_row, F.transform(data, lambda row: change(RowKind.DELETE, row)))
+            .when(
+                (kind == "UPDATE") & is_row & _is_full(old) & (F.size(old) == F.size(data)), F.flatten(pairs)
+            )
+        )
+        return {"is_row": ~is_ddl & _is_full(data)}, {"found": found}
+
+    def _pair(self, row: Column, changed: Column) -> Column:
+        before = self.rows.made(
+            lambda name: F.when(
+                F.map_contains_key(changed, name), F.try_element_at(changed, F.lit(name))
+            ).otherwise(row.getField(name))
+        )
+        return F.array(change(RowKind.UPDATE_BEFORE, before), change(RowKind.UPDATE_AFTER, row))
+
+
+def _is_full(rows: Column) -> Column:
+    return (F.size(rows) > 0) & ~F.exists(rows, lambda one: one.isNull())

@@ -1,0 +1,83 @@
+"""Debezium's envelope: ``{"before": …, "after": …, "op": "u"}``, bare or in ``{"schema": …, "payload": …}``.
+
+PostgreSQL does not log long values that an update leaves alone. Debezium then writes a word in their place,
+which would be taken for the value: it is looked for in ``before``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from pyspark.sql import functions as F  # noqa: N812 - as all PySpark code does
+from pyspark.sql.types import StringType, StructField, StructType
+
+from filesink.row_kind import RowKind
+from filesink.spark.changes.envelope import change
+from filesink.spark.changes.values import Rows, any_of
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column
+
+_UNAVAILABLE = "__debezium_unavailable_value"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Debezium:
+    """See ``Envelope``."""
+
+    rows: Rows
+    name: str = "Debezium"
+
+    @property
+    def json_type(self) -> StructType:
+        """See ``Envelope.json_type``."""
+        row = self.rows.json_type
+        body = [StructField("before", row), StructField("after", row), StructField("op", StringType())]
+        return StructType([*body, StructField("payload", StructType(body))])
+
+    def steps(self) -> Sequence[Mapping[str, Column]]:
+        """See ``Envelope.steps``."""
+        message = F.col("message")
+        bare = F.struct(*(message.getField(name).alias(name) for name in ("before", "after", "op")))
+        old, new, op = F.col("old"), F.col("new"), F.col("body.op")
+        no_old, is_whole = F.col("body.before").isNull(), F.col("is_whole")
+        found = (
+            F.when(op.isin("c", "r") & is_whole, F.array(change(RowKind.INSERT, new)))
+            .when((op == "u") & is_whole & no_old, F.array(change(RowKind.UPDATE_AFTER, new)))
+            .when(
+                (op == "u") & is_whole,
+                F.array(change(RowKind.UPDATE_BEFORE, old), change(RowKind.UPDATE_AFTER, new)),
+            )
+            .when((op == "d") & ~no_old, F.array(change(RowKind.DELETE, old)))
+        )
+        return (
+            {"body": F.coalesce(message.getField("payload"), bare)},
+            {
+                "old": self.rows.made(self._old),
+                "new": self.rows.made(self._new),
+                "is_whole": self._is_whole(),
+            },
+            {"found": found},
+        )
+
+    def _old(self, name: str) -> Column:
+        value = F.col("body.before").getField(name)
+        return F.nullif(value, F.lit(_UNAVAILABLE)) if name in self.rows.texts else value
+
+    def _new(self, name: str) -> Column:
+        value = F.col("body.after").getField(name)
+        if name not in self.rows.texts:
+            return value
+        return F.when(value == _UNAVAILABLE, F.col("body.before").getField(name)).otherwise(value)
+
+    def _is_whole(self) -> Column:
+        """Whether there is a row of after, and no value of it is unknown."""
+        before, after = F.col("body.before"), F.col("body.after")
+        unknown = [
+            after.getField(name).eqNullSafe(_UNAVAILABLE)
+            & F.coalesce(before.getField(name), F.lit(_UNAVAILABLE)).eqNullSafe(_UNAVAILABLE)
+            for name in self.rows.texts
+        ]
+        return after.isNotNull() & ~any_of(unknown)
