@@ -14,7 +14,8 @@ from filesink.jobs.model.options import Options, option, words_of
 from filesink.jobs.plugins.api import Frames, PluginOptions, Run, Sink, Source
 from filesink.jobs.plugins.files import places
 from filesink.jobs.plugins.files.places import Place
-from filesink.jobs.plugins.files.reading import FileReading, read_files
+from filesink.jobs.plugins.files.reading import read_files
+from filesink.jobs.plugins.files.reading_options import FileReading
 from filesink.jobs.plugins.files.writing import FileWriting, file_sink, laid_out
 
 if TYPE_CHECKING:
