@@ -93,7 +93,8 @@ class FileSource:
         Raises:
             ConfigError: there is no path, or one that cannot be read.
         """
-        if not isinstance(stream_format, ReadableFormat) or isinstance(stream_format, BulkWriterFactory):
+        given: object = stream_format
+        if not isinstance(given, ReadableFormat) or isinstance(given, BulkWriterFactory):
             raise _no_format("for_record_stream_format", "StreamFormat.text_line_format()", stream_format)
         return _builder(stream_format, paths)
 

@@ -227,7 +227,9 @@ def test_every_option_has_a_sentence() -> None:
             "LocalFile { path = x, file_format_type = parquet }",
             "",
         ),
-        ("checkpoint.timeout = 5", f"{FAKE} }}", "nobody watches"),
+        ("job.batch.resumable = true", f"{FAKE} }}", "always begins again"),
+        ("job.mode = STREAMING, job.batch.resumable = true", f"{FAKE} }}", "for job.mode = BATCH"),
+        ("checkpoint.timeout = 5", f"{FAKE} }}", ""),
     ],
 )
 def test_limits_that_nobody_would_obey(env: str, source: str, word: str) -> None:

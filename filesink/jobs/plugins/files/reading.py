@@ -11,7 +11,6 @@ import filesink
 from filesink.buckets.partition_paths import partition_values
 from filesink.errors import JobError, StorageError
 from filesink.jobs.model.column_types import ddl, quoted, sql_text
-from filesink.jobs.model.env import Mode
 from filesink.jobs.model.schema import Schema
 from filesink.jobs.plugins.api import Run
 from filesink.jobs.plugins.files.archives import Archived
@@ -38,7 +37,7 @@ def read_files(reading: FileReading, place: Place, run: Run) -> DataFrame:
     Raises:
         JobError: ``JOB_VALUE``; there are files, and the schema that their format needs has no columns.
     """
-    if run.env.mode is Mode.BATCH and _is_empty(root_of(place.address(reading.path), place.storage(run))):
+    if not run.env.is_stream and _is_empty(root_of(place.address(reading.path), place.storage(run))):
         run.say(f"'{shown(reading.path)}' is an empty directory: no rows")
         columns = reading.schema_.ddl if reading.schema_ is not None and reading.has_columns else "STRUCT<>"
         return run.spark.createDataFrame([], columns)
@@ -109,11 +108,11 @@ def _source(reading: FileReading, place: Place, run: Run) -> DataFrame:
     if columns:
         beside = [f"{quoted(name)} STRING" for name in _partitions(reading, address, place.storage(run))]
         builder = builder.with_schema(", ".join([*columns, *beside]))
-    if run.env.mode is Mode.BATCH and reading.format == "orc" and reading.archive == "none":
+    if not run.env.is_stream and reading.format == "orc" and reading.archive == "none":
         # With a column more it is read in Python: Spark's own reader refuses timestamps of Java's ORC where
         # they are TIMESTAMP_NTZ, as Arrow has them.
         return builder.with_metadata_columns("_file").build().read(run.spark).drop("_file")
-    if run.env.mode is Mode.BATCH:
+    if not run.env.is_stream:
         return builder.build().read(run.spark)
     builder = builder.monitor_continuously(max(run.env.checkpoint_interval, 1))
     builder = builder.with_state_location(f"{run.directory}/found")

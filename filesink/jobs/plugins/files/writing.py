@@ -189,9 +189,14 @@ def _flat(writing: FileWriting, frame: DataFrame) -> list[str]:
     return found
 
 
+def address_of(writing: FileWriting, place: Place, table: str) -> str:
+    """The base path of a table."""
+    return place.address(writing.path.replace("${table_name}", table))
+
+
 def file_sink(writing: FileWriting, place: Place, run: Run, table: str) -> Any:
     """The builder of the sink."""
-    path = place.address(writing.path.replace("${table_name}", table))
+    path = address_of(writing, place, table)
     if writing.format in {"parquet", "orc", "excel", "xml"}:
         builder = filesink.FileSink.for_bulk_format(path, _factory(writing))
     else:
