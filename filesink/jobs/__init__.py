@@ -6,16 +6,19 @@ line uses this room. Needs the extra ``jobs``.
 """
 
 from filesink.jobs.descriptions import OptionDescription, PluginDescription, plugins
-from filesink.jobs.jobs import Jobs, plan
+from filesink.jobs.dry_run import CheckedTable
+from filesink.jobs.jobs import Jobs
 from filesink.jobs.life.events import JobInfo, PipelineInfo
 from filesink.jobs.life.running import Back, RunOptions
 from filesink.jobs.life.savepoints import Saved, Savepoint
 from filesink.jobs.life.states import State
 from filesink.jobs.life.watching import Figures
+from filesink.jobs.looking import dry_run, plan
 from filesink.jobs.plans.values import Edge, Pipeline, Plan, Vertex, differences
 
 __all__ = [
     "Back",
+    "CheckedTable",
     "Edge",
     "Figures",
     "JobInfo",
@@ -31,6 +34,7 @@ __all__ = [
     "State",
     "Vertex",
     "differences",
+    "dry_run",
     "plan",
     "plugins",
 ]

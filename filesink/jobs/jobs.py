@@ -23,15 +23,13 @@ from filesink.jobs.life.lease import holder
 from filesink.jobs.life.log import lines_of
 from filesink.jobs.life.running import Back, Runner, RunOptions
 from filesink.jobs.life.savepoints import Savepoint, Savepoints
-from filesink.jobs.life.secrets import process_environment
 from filesink.jobs.life.states import ENDED, JOB, State
 from filesink.jobs.life.store import JobStore, check_id
 from filesink.jobs.life.supervisor import RETRY
 from filesink.jobs.life.watching import Figures
-from filesink.jobs.plans.planned import Job, planned
+from filesink.jobs.looking import job_of
+from filesink.jobs.plans.planned import Job
 from filesink.jobs.plans.values import Plan, differences
-from filesink.jobs.text.read import read
-from filesink.jobs.text.variables import Variables
 from filesink.ports import Clock, Ids
 from filesink.storage.base_path import spelling
 from filesink.storage.open import open_store
@@ -40,30 +38,6 @@ from filesink.system import SystemClock, SystemIds
 
 _LOG = logging.getLogger(__name__)
 _TOLD = 5  # changes of a plan in a message
-
-
-def plan(
-    file: str | os.PathLike[str],
-    *,
-    variables: Mapping[str, str] | None = None,
-    inline_secrets: bool = False,
-) -> Plan:
-    """What a job file would run. Nothing is opened, listed or written.
-
-    Args:
-        file: HOCON (``.conf``), YAML or SQL.
-        variables: values of ``${name}``; they come before those of the file and of the environment.
-        inline_secrets: whether secrets may stand in the file, as SeaTunnel has them.
-
-    Raises:
-        JobError: one sentence with file and line.
-    """
-    return _planned(Path(file), variables or {}, inline_secrets=inline_secrets).plan
-
-
-def _planned(file: Path, variables: Mapping[str, str], *, inline_secrets: bool) -> Job:
-    known = Variables(given=variables, environment=process_environment())
-    return planned(read(file, known), inline_secrets=inline_secrets)
 
 
 class Jobs:
@@ -138,7 +112,7 @@ class Jobs:
     def _created(
         self, file: Path, name: str | None, variables: dict[str, str], *, inline_secrets: bool
     ) -> tuple[str, Job]:
-        job = _planned(file, variables, inline_secrets=inline_secrets)
+        job = job_of(file, variables, inline_secrets=inline_secrets)
         identity = check_id(name or self._ids.uuid())
         about = {
             "file": str(file.resolve()),
@@ -181,7 +155,7 @@ class Jobs:
         if self.info(job).state is State.FINISHED:
             raise JobError(f"job '{job}' has finished; run the file again as a new job", code="JOB_FINISHED")
         given = {**about["variables"], **(variables or {})}
-        made = _planned(Path(about["file"]), given, inline_secrets=about["inline_secrets"])
+        made = job_of(Path(about["file"]), given, inline_secrets=about["inline_secrets"])
         changes = list(differences(plan_of(about["plan"]), made.plan))
         if changes and not accept_changes:
             shown = "; ".join(changes[:_TOLD])

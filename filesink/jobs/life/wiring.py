@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -63,7 +63,7 @@ class Wiring:
 
     def written(self, sink: Vertex) -> int | None:
         """Write a batch into a sink; see ``Sink.write``."""
-        return self._sink(sink).write(self.inputs(sink), self._run(sink))
+        return self._sink(sink).write(self.inputs(sink), self.run_of(sink))
 
     def started(self, sinks: Sequence[Vertex]) -> dict[str, Sequence[Started]]:
         """The queries of streams into ``sinks``, by their ids; none is left if one cannot be started."""
@@ -79,7 +79,7 @@ class Wiring:
 
     def _start(self, sink: Vertex) -> Sequence[Started]:
         try:
-            return self._sink(sink).start(self.inputs(sink), self._run(sink))
+            return self._sink(sink).start(self.inputs(sink), self.run_of(sink))
         except NotImplementedError:
             raise JobError(
                 f"{sink.place}: sink {sink.plugin} takes batches only", code="JOB_REFUSED"
@@ -89,12 +89,9 @@ class Wiring:
         """The tables that a vertex takes, lazy."""
         return self._inputs(vertex, {})
 
-    def frames(self) -> Iterator[tuple[Vertex, Frames]]:
-        """What each vertex makes, or takes if it is a sink; lazy, each built once."""
-        made: dict[str, Frames] = {}
-        for vertex in self.pipeline.vertices:
-            is_sink = vertex.kind == "sink"
-            yield vertex, self._inputs(vertex, made) if is_sink else self._frames(vertex, made)
+    def frames_of(self, vertex: Vertex) -> Frames:
+        """What a vertex makes, or takes if it is a sink; lazy."""
+        return self.inputs(vertex) if vertex.kind == "sink" else self._frames(vertex, {})
 
     def _sink(self, vertex: Vertex) -> Sink:
         plugin = self.given.plugins[vertex.id]
@@ -120,7 +117,7 @@ class Wiring:
     def _frames(self, vertex: Vertex, made: dict[str, Frames]) -> Frames:
         if vertex.id not in made:
             plugin = self.given.plugins[vertex.id]
-            run = self._run(vertex)
+            run = self.run_of(vertex)
             if isinstance(plugin, Source):
                 frames = plugin.read(run)
             else:
@@ -130,7 +127,8 @@ class Wiring:
             made[vertex.id] = {name: _cut(frame, tasks) for name, frame in frames.items()}
         return made[vertex.id]
 
-    def _run(self, vertex: Vertex) -> Run:
+    def run_of(self, vertex: Vertex) -> Run:
+        """What its plugin is told."""
         return self.given.run(vertex, self.spark)
 
 

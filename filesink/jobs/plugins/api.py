@@ -142,6 +142,10 @@ class Sink(Plugin):
         ``None`` where nobody has counted them.
         """
 
+    def check(self, frames: Frames, run: Run) -> None:
+        """Raise what ``write`` or ``start`` would raise of such columns; for dry runs, writes nothing."""
+        del frames, run
+
     def start(self, frames: Frames, run: Run) -> Sequence[Started]:
         """Start streaming queries; returns them. By default this kind of sink takes no streams."""
         del frames, run

@@ -77,6 +77,12 @@ class _FilesSink(Sink):
             rows += report.rows
         return rows
 
+    def check(self, frames: Frames, run: Run) -> None:
+        """See ``Sink.check``."""
+        for name, frame in self._checked(frames):
+            file_sink(self.options, self.options, run, name).build()
+            laid_out(self.options, frame)
+
     def start(self, frames: Frames, run: Run) -> Sequence[Started]:
         """See ``Sink.start``."""
         if self.options.data_save_mode != "APPEND_DATA":

@@ -111,15 +111,18 @@ def _source(reading: FileReading, place: Place, run: Run) -> DataFrame:
     if not run.env.is_stream and reading.format == "orc" and reading.archive == "none":
         # With a column more it is read in Python: Spark's own reader refuses timestamps of Java's ORC where
         # they are TIMESTAMP_NTZ, as Arrow has them.
-        return builder.with_metadata_columns("_file").build().read(run.spark).drop("_file")
+        found: DataFrame = builder.with_metadata_columns("_file").build().read(run.spark)
+        return found.drop("_file")
     if not run.env.is_stream:
-        return builder.build().read(run.spark)
+        batch: DataFrame = builder.build().read(run.spark)
+        return batch
     builder = builder.monitor_continuously(max(run.env.checkpoint_interval, 1))
     builder = builder.with_state_location(f"{run.directory}/found")
     if run.env.bytes_per_second:
         seconds = max(run.env.checkpoint_interval // 1000, 1)
         builder = builder.with_max_bytes_per_trigger(run.env.bytes_per_second * seconds)
-    return builder.build().read_stream(run.spark)
+    stream: DataFrame = builder.build().read_stream(run.spark)
+    return stream
 
 
 def _begun(reading: FileReading, address: str) -> Any:

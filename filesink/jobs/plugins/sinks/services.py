@@ -23,6 +23,11 @@ class _OneTableSink(Sink):
         report = self.made(run).write(self._only(frames), txn_id=f"{run.job}-{run.vertex}")
         return int(report.rows)
 
+    def check(self, frames: Frames, run: Run) -> None:
+        """See ``Sink.check``."""
+        del run
+        self._only(frames)
+
     def start(self, frames: Frames, run: Run) -> Sequence[Started]:
         """See ``Sink.start``."""
         location = f"{run.directory}/checkpoint"
