@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from pathlib import Path
-from tempfile import gettempdir
 from typing import TYPE_CHECKING, Any
 
 from filesink.errors import FilesinkError, JobError
@@ -53,7 +51,7 @@ def checked(job: Job, *, master: str | None = None) -> list[CheckedTable]:
         job="dry-run",
         env=job.env,
         plugins=job.plugins,
-        directory=str(Path(gettempdir()) / f"filesink-dry-run-{SystemIds().uuid()}"),  # never made
+        directory=f"/filesink-dry-run-{SystemIds().uuid()}",  # streams are not started, so it is never made
         directories={},
         secrets=Secrets(environment=environment, spark=spark),
         clock=SystemClock(),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from typing import Annotated
-from uuid import uuid4
 
 import typer
 
@@ -26,6 +25,7 @@ from filesink.cli.jobs import (
 )
 from filesink.cli.tables import show_table
 from filesink.cli.text import time
+from filesink.system import SystemIds
 
 _LOOK_S = 1.0
 _ENDED = ("FINISHED", "FAILED", "CANCELED", "SAVEPOINT_DONE")
@@ -50,7 +50,7 @@ def run(
     here = jobs_at(call, jobs)
     if detach:
         rooms().plan(job_file, variables=given(variables), inline_secrets=inline_secrets)
-        started(call, here, name or str(uuid4()), jobs=jobs)
+        started(call, here, name or SystemIds().uuid(), jobs=jobs)
         return
     options = rooms().RunOptions(master=master, say=call.note if call.json else call.line)
     found = here.run(

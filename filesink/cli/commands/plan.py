@@ -61,7 +61,7 @@ def plan(
 
 
 def _draw(found: Plan, svg: Path) -> None:
-    from filesink.jobs.drawn import svg as drawn
+    from filesink.cli.job_page import svg as drawn
 
     try:
         svg.write_text(f"{drawn(found)}\n", encoding="utf-8")

@@ -61,7 +61,7 @@ def serve(
 
 
 def _of_jobs(call: Call, jobs: Jobs, path: str) -> str:
-    from filesink.jobs.drawn import page
+    from filesink.cli.job_page import page
 
     return page(jobs, path, call.now())
 

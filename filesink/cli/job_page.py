@@ -5,11 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 
-from filesink.jobs.jobs import Jobs
-from filesink.jobs.life.events import JobInfo, PipelineInfo
-from filesink.jobs.life.savepoints import Savepoint
-from filesink.jobs.life.states import State
-from filesink.jobs.plans.values import Pipeline, Plan, Vertex
+from filesink.jobs import JobInfo, Jobs, Pipeline, PipelineInfo, Plan, Savepoint, State, Vertex
 from filesink.page.charts import Row, table
 from filesink.page.document import plain_page
 from filesink.page.graph import Box, graph
