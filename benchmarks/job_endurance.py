@@ -37,7 +37,7 @@ from sessions import start_spark
 
 _PATIENCE_S = 240
 _ENV = """env {
-  job.mode = STREAMING, checkpoint.interval = 100, job.retry.times = 1000, job.retry.interval.seconds = 0
+  job.mode = STREAMING, checkpoint.interval = 500, job.retry.times = 1000, job.retry.interval.seconds = 0
 }"""
 _SOURCE = """LocalFile {{
   plugin_output = s{n}, path = {here}/in{n}, file_format_type = json, schema {{ fields {{ id = bigint }} }}
@@ -126,6 +126,12 @@ class Site:
         until(lambda: self.found() == self.put)
 
 
+def step(number: int, count: int) -> None:
+    """Say how far it is."""
+    if sys.stderr.isatty() or number % 10 == 9:
+        print(f"{number + 1} of {count}, {time.strftime('%H:%M:%S')}", file=sys.stderr, flush=True)
+
+
 def until(holds: Callable[[], bool]) -> None:
     """Wait until something holds.
 
@@ -163,6 +169,7 @@ def kills(path: Path, pipelines: int, count: int) -> str:
                 site.add(pipeline, number)
             until(lambda: not (site.path / "kill0").exists())
             until(lambda number=number: site.jobs.info("kills").pipelines[0].starts >= number + 2)
+            step(number, count)
         site.there()
         site.jobs.savepoint("kills")
     starts = [one.starts for one in site.jobs.info("kills").pipelines]
@@ -181,6 +188,7 @@ def savepoints(path: Path, count: int) -> str:
             site.there()
             site.jobs.savepoint("saved")
         check(site.jobs.info("saved").state is State.SAVEPOINT_DONE, site.jobs.info("saved").error)
+        step(number, count)
     return f"{count} restores from savepoints: {len(site.jobs.savepoints('saved'))} savepoints, {same(site)}"
 
 
@@ -196,6 +204,7 @@ def cancels(path: Path, count: int) -> str:
             time.sleep(0.1 * (number % 10))
             site.jobs.cancel("gone")
         left += len(site.hidden())
+        step(number, count)
     with run(site.jobs.restore, "gone"):
         site.there()
         site.jobs.savepoint("gone")
@@ -262,7 +271,7 @@ def main() -> None:
     os.environ["PYTHONPATH"] = os.pathsep.join([str(here), str(here.parent)])
     with tempfile.TemporaryDirectory() as directory:
         place = Path(directory)
-        if given.crashes:
+        if given.crashes:  # before there is a session here
             print(crashes(place / "crashes", given.crashes), flush=True)
         spark = start_spark(spark_scheduler_mode="FAIR")
         if given.savepoints:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 
+from filesink.cli.text import count
 from filesink.jobs import JobInfo, Jobs, Pipeline, PipelineInfo, Plan, Savepoint, State, Vertex
 from filesink.page.charts import Row, table
 from filesink.page.document import plain_page
@@ -28,7 +29,7 @@ def page(jobs: Jobs, path: str, now: datetime) -> str:
     """All jobs of a path; the newest ones with plan, pipelines, figures, savepoints and log."""
     found = sorted(jobs.list(), key=lambda info: info.changed_ms, reverse=True)
     parts = [part for info in found[:_SHOWN] for part in _job(jobs, info)]
-    looked = f"{len(found):,} jobs, looked at {now:%Y-%m-%d %H:%M:%S} UTC by filesink"
+    looked = f"{count(len(found), 'job')}, looked at {now:%Y-%m-%d %H:%M:%S} UTC by filesink"
     return plain_page(path, tag("p", looked), tag("div", *_tiles(found), class_="tiles"), _all(found), *parts)
 
 

@@ -107,4 +107,7 @@ def _box(box: Box, place: tuple[int, int]) -> Markup:
 
 
 def _cut(text: str) -> str:
-    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
+    """At most a line; of paths and addresses the end says more."""
+    if len(text) <= _LONGEST:
+        return text
+    return f"…{text[1 - _LONGEST :]}" if "/" in text else f"{text[: _LONGEST - 1]}…"
