@@ -29,7 +29,7 @@ def site(tmp_path: Path) -> Site:
 
 
 STREAM = """
-env { job.mode = STREAMING, checkpoint.interval = 100, job.retry.times = 0 }
+env { job.mode = STREAMING, checkpoint.interval = 100, job.retry.times = 5, job.retry.interval.seconds = 0 }
 source { LocalFile { path = HERE/in, file_format_type = json, schema { fields { id = int } } } }
 sink { LocalFile { path = HERE/out, file_format_type = %s } }
 """
@@ -182,8 +182,8 @@ def test_a_micro_batch_that_takes_too_long(site: Site) -> None:
     put(site, 1)
     info = site.run(
         STREAM.replace(
-            "job.retry.times = 0",
-            "job.retry.times = 1, job.retry.interval.seconds = 0, checkpoint.timeout = 1000",
+            "job.retry.times = 5",
+            "job.retry.times = 1, checkpoint.timeout = 1000",
         ).replace("sink {", 'transform { Python { function = "tests.jobs.functions:slowly" } }\nsink {')
         % "parquet",
         name="slow",
