@@ -271,8 +271,6 @@ def main() -> None:
     os.environ["PYTHONPATH"] = os.pathsep.join([str(here), str(here.parent)])
     with tempfile.TemporaryDirectory() as directory:
         place = Path(directory)
-        if given.crashes:  # before there is a session here
-            print(crashes(place / "crashes", given.crashes), flush=True)
         spark = start_spark(spark_scheduler_mode="FAIR")
         if given.savepoints:
             print(savepoints(place / "savepoints", given.savepoints), flush=True)
@@ -281,6 +279,8 @@ def main() -> None:
         if given.kills:
             print(kills(place / "kills", given.pipelines, given.kills), flush=True)
         spark.stop()
+        if given.crashes:
+            print(crashes(place / "crashes", given.crashes), flush=True)
 
 
 if __name__ == "__main__":

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +12,7 @@ from filesink.jobs.life.secrets import Secrets
 from filesink.jobs.model.env import Env
 from filesink.jobs.plans.values import Pipeline, Vertex
 from filesink.jobs.plugins.api import Frames, Plugin, Run, Sink, Source, Started, Transform
+from filesink.jobs.text.place import failure
 from filesink.ports import Clock
 
 if TYPE_CHECKING:
@@ -63,7 +65,9 @@ class Wiring:
 
     def written(self, sink: Vertex) -> int | None:
         """Write a batch into a sink; see ``Sink.write``."""
-        return self._sink(sink).write(self.inputs(sink), self.run_of(sink))
+        frames = self.inputs(sink)
+        with _placed(sink):
+            return self._sink(sink).write(frames, self.run_of(sink))
 
     def started(self, sinks: Sequence[Vertex]) -> dict[str, Sequence[Started]]:
         """The queries of streams into ``sinks``, by their ids; none is left if one cannot be started."""
@@ -78,8 +82,10 @@ class Wiring:
         return found
 
     def _start(self, sink: Vertex) -> Sequence[Started]:
+        frames = self.inputs(sink)
         try:
-            return self._sink(sink).start(self.inputs(sink), self.run_of(sink))
+            with _placed(sink):
+                return self._sink(sink).start(frames, self.run_of(sink))
         except NotImplementedError:
             raise JobError(
                 f"{sink.place}: sink {sink.plugin} takes batches only", code="JOB_REFUSED"
@@ -118,11 +124,9 @@ class Wiring:
         if vertex.id not in made:
             plugin = self.given.plugins[vertex.id]
             run = self.run_of(vertex)
-            if isinstance(plugin, Source):
-                frames = plugin.read(run)
-            else:
-                assert isinstance(plugin, Transform)  # noqa: S101 - sinks feed nobody
-                frames = plugin.apply(self._inputs(vertex, made), run)
+            given = self._inputs(vertex, made)
+            with _placed(vertex):
+                frames = plugin.read(run) if isinstance(plugin, Source) else _applied(plugin, given, run)
             tasks = plugin.options.parallelism
             made[vertex.id] = {name: _cut(frame, tasks) for name, frame in frames.items()}
         return made[vertex.id]
@@ -130,6 +134,22 @@ class Wiring:
     def run_of(self, vertex: Vertex) -> Run:
         """What its plugin is told."""
         return self.given.run(vertex, self.spark)
+
+
+def _applied(plugin: Plugin, given: Frames, run: Run) -> Frames:
+    assert isinstance(plugin, Transform)  # noqa: S101 - sinks feed nobody
+    return plugin.apply(given, run)
+
+
+@contextmanager
+def _placed(vertex: Vertex) -> Iterator[None]:
+    """What a plugin finds wrong with the job is said with its line."""
+    try:
+        yield
+    except JobError as error:
+        if error.message.startswith(f"{vertex.place}: "):
+            raise
+        raise failure(vertex.place, error.message, code=error.code) from error
 
 
 def _cut(frame: DataFrame, tasks: int | None) -> DataFrame:
