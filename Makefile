@@ -18,7 +18,7 @@ CHECK_JOBS ?= 2
 export PYSPARK_PYTHON := $(BIN)/python
 
 .DEFAULT_GOAL := help
-.PHONY: help setup java demo demo-s3 demo-hive check test nightly lint bench bench-full clean
+.PHONY: help setup java demo demo-s3 demo-hive demo-job check test nightly lint bench bench-full clean
 
 help: ## what there is to make
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -61,6 +61,10 @@ demo-s3: setup ## the same onto S3, with a server of its own
 
 demo-hive: setup ## publish the flights as a Hive table, with a real metastore, and query it in SQL
 	$(BIN)/python examples/hive_demo.py
+
+demo-job: setup ## run a job file into partitioned Parquet, and make a page about it
+	$(BIN)/filesink run examples/trips.conf -i output=demo-output --jobs demo-output/jobs
+	$(BIN)/filesink report demo-output/trips --html demo-output/trips.html
 
 # Against the sources: no wheel is built, and no JVM started.
 check: $(VENV)/.setup ## what to run after each change: the linters and the fast tests, without Spark

@@ -12,10 +12,13 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import io
 import re
 import sys
+import tarfile
 import tempfile
 import time
+import zipfile
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -44,6 +47,21 @@ DATA = {
     "orc/e2e.orc": ("orc/name=tyrantlucifer/hobby=coding/e2e.orc",),
     "orc/orc_for_cast.orc": ("orc_cast/e2e.orc",),
     "parquet/e2e.parquet": ("parquet/name=tyrantlucifer/hobby=coding/e2e.parquet",),
+}
+#: Archives that its tests make: which file lies in them, and how often.
+ARCHIVES = {
+    "zip/txt/single/e2e-txt.zip": ("text/e2e.txt", 1),
+    "zip/txt/multifile/multiZip.zip": ("text/e2e.txt", 2),
+    "tar/txt/single/e2e-txt.tar": ("text/e2e.txt", 1),
+    "tar/txt/multifile/multiTar.tar": ("text/e2e.txt", 2),
+    "tar_gz/txt/single/e2e-txt.tar.gz": ("text/e2e.txt", 1),
+    "tar_gz/txt/multifile/multiTarGz.tar.gz": ("text/e2e.txt", 2),
+    "zip/json/single/e2e-json.zip": ("json/e2e.json", 1),
+    "zip/json/multifile/multiJson.zip": ("json/e2e.json", 2),
+    "zip/xml/single/e2e-xml.zip": ("xml/e2e.xml", 1),
+    "zip/excel/single/e2e-xlsx.zip": ("excel/e2e.xlsx", 1),
+    "zip/excel/multifile/multiZip.zip": ("excel/e2e.xlsx", 2),
+    "text_zip/e2e-text.zip": ("text/e2e.txt", 1),
 }
 
 
@@ -123,6 +141,10 @@ def place(name: str, checkout: Path, directory: Path) -> Iterator[Mapping[str, s
                 copied = directory / "read" / target
                 copied.parent.mkdir(parents=True, exist_ok=True)
                 copied.write_bytes((data / file).read_bytes())
+        for target, (file, times) in ARCHIVES.items():
+            archived = directory / "read" / target
+            archived.parent.mkdir(parents=True, exist_ok=True)
+            archived.write_bytes(archive(target, (data / file).read_bytes(), times))
         (directory / "written" / "fake_empty").mkdir(parents=True)
         yield {'"/seatunnel/read': f'"{directory}/read', '"/tmp/': f'"{directory}/written/'}
         return
@@ -146,9 +168,30 @@ def place(name: str, checkout: Path, directory: Path) -> Iterator[Mapping[str, s
             for target in targets:
                 key = f"test/seatunnel/read/{target}"
                 client.put_object(Bucket="ws-package", Key=key, Body=(data / file).read_bytes())
+        for target, (file, times) in ARCHIVES.items():
+            body = archive(target, (data / file).read_bytes(), times)
+            client.put_object(Bucket="ws-package", Key=f"test/seatunnel/read/{target}", Body=body)
+        client.put_object(Bucket="ws-package", Key="tmp/fake_empty/", Body=b"")
         yield {"s3.cn-north-1.amazonaws.com.cn": address}
     finally:
         server.stop()
+
+
+def archive(name: str, content: bytes, times: int) -> bytes:
+    """An archive, of the kind that its name says, that holds a file so many times."""
+    made = io.BytesIO()
+    names = [f"{number}/e2e.txt" for number in range(times)]
+    if name.endswith(".zip"):
+        with zipfile.ZipFile(made, "w") as zipped:
+            for one in names:
+                zipped.writestr(one, content)
+        return made.getvalue()
+    with tarfile.open(fileobj=made, mode="w:gz" if name.endswith(".gz") else "w") as tarred:
+        for one in names:
+            member = tarfile.TarInfo(one)
+            member.size = len(content)
+            tarred.addfile(member, io.BytesIO(content))
+    return made.getvalue()
 
 
 def show(results: list[Result]) -> None:

@@ -96,6 +96,11 @@ class DependencyError(ConfigError):
 class JobError(ConfigError):
     """A job file says what cannot be, or a job cannot do what it was told; see ``filesink.jobs``."""
 
+    @property
+    def is_permanent(self) -> bool:
+        """All but ``JOB_TIMEOUT``: a slow micro-batch may be fast the next time."""
+        return self.code != "JOB_TIMEOUT"
+
 
 class ShadowedError(ConfigError, ImportError):
     """Python finds another package under the name of one that filesink was installed with.

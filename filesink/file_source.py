@@ -31,7 +31,7 @@ from filesink.source.directories import root_of
 from filesink.source.reading.plan import METADATA, RESCUED, BadRecords, Reading
 from filesink.source.source_plan import Following, SourcePlan
 from filesink.spark.input.s3a import SessionOptions
-from formats.api import BaseEncoder, BulkWriterFactory, ReadableFormat
+from formats.api import BulkWriterFactory, ReadableFormat
 from formats.text.line_format import TextLineFormat
 
 if TYPE_CHECKING:
@@ -86,13 +86,15 @@ class FileSource:
 
         Args:
             stream_format: ``StreamFormat.text_line_format()``, or an encoder: ``Encoder.json_lines()``,
-                ``.csv(…)``, ``.avro()``. Lines may be compressed, as the ending of a file says.
+                ``.csv(…)``, ``.avro()``. Lines may be compressed, as the ending of a file says. A
+                ``ReadableFormat`` of your own is one as well.
             *paths: directories, files or patterns, on any store or file system of fsspec.
 
         Raises:
             ConfigError: there is no path, or one that cannot be read.
         """
-        if not isinstance(stream_format, TextLineFormat | BaseEncoder):
+        given: object = stream_format
+        if not isinstance(given, ReadableFormat) or isinstance(given, BulkWriterFactory):
             raise _no_format("for_record_stream_format", "StreamFormat.text_line_format()", stream_format)
         return _builder(stream_format, paths)
 

@@ -11,7 +11,7 @@ from filesink.cli.commands.copy import copy
 from filesink.cli.commands.epochs import log, show
 from filesink.cli.commands.files import du, files, ls
 from filesink.cli.commands.fsck import fsck
-from filesink.cli.commands.jobs import cancel, job, list_jobs, restore, run, stop
+from filesink.cli.commands.jobs import cancel, job, list_jobs, logs, restore, retry, run, stop
 from filesink.cli.commands.plan import plan
 from filesink.cli.commands.plugins import plugins
 from filesink.cli.commands.publish import publish
@@ -54,6 +54,8 @@ for function, name in (
     (run, "run"),
     (list_jobs, "jobs"),
     (job, "job"),
+    (logs, "logs"),
+    (retry, "retry"),
     (stop, "stop"),
     (restore, "restore"),
     (cancel, "cancel"),

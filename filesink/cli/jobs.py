@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Sequence
 from pathlib import Path
+from subprocess import DEVNULL, Popen
+from tempfile import mkdtemp
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -10,10 +14,10 @@ import typer
 from filesink.cli.call import Call, Exit
 from filesink.cli.tables import show_table
 from filesink.cli.text import time
-from filesink.errors import DependencyError
+from filesink.errors import DependencyError, FilesinkError
 
 if TYPE_CHECKING:
-    from filesink.jobs import JobInfo, Jobs
+    from filesink.jobs import JobInfo, Jobs, PipelineInfo, Savepoint
 
 FileArgument = Annotated[
     Path, typer.Argument(metavar="FILE", help="A job file: HOCON (.conf), YAML or SQL.", show_default=False)
@@ -40,7 +44,12 @@ MasterOption = Annotated[
     str | None,
     typer.Option("--master", metavar="URL", help="Spark's; comes before spark.master of the file."),
 ]
+DetachOption = Annotated[
+    bool,
+    typer.Option("--detach", "-d", help="Leave it to a process of its own, and return once that has begun."),
+]
 DEFAULT = "filesink-jobs"
+_LOOK_S = 0.2
 
 
 def rooms() -> Any:
@@ -83,14 +92,72 @@ def show_job(call: Call, info: JobInfo) -> None:
         call.line(f"{info.file}, {info.mode}, submitted {time(call.moment(info.submitted_ms))}")
         show_table(
             call,
-            ("pipeline", "state", ">starts", ">rows", "last error"),
-            (
-                (str(one.number), one.state.value, str(one.starts), _rows(one.done.values()), one.error)
-                for one in info.pipelines
-            ),
+            ("pipeline", "state", ">starts", ">epochs", ">rows", ">rows/s", "newest epoch", "last error"),
+            (_pipeline(one) for one in info.pipelines),
         )
     if info.state.value == "FAILED":
         raise typer.Exit(int(Exit.FINDING))
+
+
+def _pipeline(one: PipelineInfo) -> tuple[str, ...]:
+    found = one.figures
+    rows = _rows(one.done.values()) or ("" if found is None else f"{found.rows:,}")
+    streams = (
+        ("", rows, "", "")
+        if found is None
+        else (f"{found.epochs:,}", rows, f"{found.rows_per_second:,.0f}", found.newest)
+    )
+    return str(one.number), one.state.value, str(one.starts), *streams, one.error
+
+
+def show_savepoints(call: Call, found: Sequence[Savepoint]) -> None:
+    """Where a job can go back to."""
+    for one in found:
+        versions = ", ".join(
+            f"{stream.sink} at version {stream.version}"
+            for stream in one.streams
+            if stream.version is not None
+        )
+        call.line(f"savepoint {one.number} of {time(call.moment(one.at_ms))} {versions}".rstrip())
+
+
+def started(call: Call, here: Jobs, identity: str, *, jobs: str) -> None:
+    """Run this very command in a process of its own, without ``--detach``, and wait until it has begun.
+
+    Raises:
+        JobError: ``JOB_DETACH``; it has ended before, and its file says why.
+    """
+    from filesink.errors import JobError
+
+    file = Path(mkdtemp(prefix="filesink-job-")) / "output.txt"  # for this user alone
+    given = [one for one in sys.argv[1:] if one not in {"--detach", "-d"}]
+    named = [] if sys.argv[1:2] == ["restore"] or "--name" in given else ["--name", identity]
+    with file.open("wb") as output:
+        process = Popen(  # noqa: S603 - our own command
+            [sys.executable, "-m", "filesink", *given, *named],
+            stdin=DEVNULL,
+            stdout=output,
+            stderr=output,
+            start_new_session=True,
+        )
+    while not _has_begun(here, identity):
+        if process.poll() is not None:
+            raise JobError(f"the job has ended before it began; '{file}' says why", code="JOB_DETACH")
+        call.clock.sleep(_LOOK_S)
+    value = {"job": identity, "pid": process.pid, "output": str(file), "jobs": jobs}
+    if call.json:
+        call.show(value)
+    else:
+        call.line(f"job '{identity}' runs in process {process.pid}, which writes to {file}")
+
+
+def _has_begun(here: Jobs, identity: str) -> bool:
+    try:
+        return bool(here.info(identity).holder)
+    except FilesinkError as error:
+        if error.code != "JOB_ID":
+            raise
+        return False
 
 
 def _rows(found: Any) -> str:

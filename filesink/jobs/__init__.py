@@ -6,13 +6,21 @@ line uses this room. Needs the extra ``jobs``.
 """
 
 from filesink.jobs.descriptions import OptionDescription, PluginDescription, plugins
-from filesink.jobs.jobs import Jobs, RunOptions, plan
+from filesink.jobs.dry_run import CheckedTable
+from filesink.jobs.jobs import Jobs
 from filesink.jobs.life.events import JobInfo, PipelineInfo
+from filesink.jobs.life.running import Back, RunOptions
+from filesink.jobs.life.savepoints import Saved, Savepoint
 from filesink.jobs.life.states import State
+from filesink.jobs.life.watching import Figures
+from filesink.jobs.looking import dry_run, plan
 from filesink.jobs.plans.values import Edge, Pipeline, Plan, Vertex, differences
 
 __all__ = [
+    "Back",
+    "CheckedTable",
     "Edge",
+    "Figures",
     "JobInfo",
     "Jobs",
     "OptionDescription",
@@ -21,9 +29,12 @@ __all__ = [
     "Plan",
     "PluginDescription",
     "RunOptions",
+    "Saved",
+    "Savepoint",
     "State",
     "Vertex",
     "differences",
+    "dry_run",
     "plan",
     "plugins",
 ]

@@ -11,8 +11,7 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from threading import Thread
 from typing import Any
@@ -20,63 +19,25 @@ from typing import Any
 from filesink.errors import FilesinkError, JobError
 from filesink.jobs.life.described import described, plan_of
 from filesink.jobs.life.events import Event, JobInfo, PipelineInfo, after
-from filesink.jobs.life.execution import Execution
-from filesink.jobs.life.lease import Lease, holder
-from filesink.jobs.life.secrets import Secrets, process_environment
-from filesink.jobs.life.session import sentence, session
-from filesink.jobs.life.states import JOB, State
+from filesink.jobs.life.lease import holder
+from filesink.jobs.life.log import lines_of
+from filesink.jobs.life.running import Back, Runner, RunOptions
+from filesink.jobs.life.savepoints import Savepoint, Savepoints
+from filesink.jobs.life.states import ENDED, JOB, State
 from filesink.jobs.life.store import JobStore, check_id
-from filesink.jobs.life.supervisor import Supervisor, has_ended
-from filesink.jobs.plans.planned import Job, planned
+from filesink.jobs.life.supervisor import RETRY
+from filesink.jobs.life.watching import Figures
+from filesink.jobs.looking import job_of
+from filesink.jobs.plans.planned import Job
 from filesink.jobs.plans.values import Plan, differences
-from filesink.jobs.plugins.sources.spark import settings_of
-from filesink.jobs.text.read import read
-from filesink.jobs.text.variables import Variables
 from filesink.ports import Clock, Ids
 from filesink.storage.base_path import spelling
 from filesink.storage.open import open_store
 from filesink.storage.retrying import RetryingStore
-from filesink.system import SystemClock, SystemIds, this_driver
+from filesink.system import SystemClock, SystemIds
 
 _LOG = logging.getLogger(__name__)
 _TOLD = 5  # changes of a plan in a message
-
-
-def plan(
-    file: str | os.PathLike[str],
-    *,
-    variables: Mapping[str, str] | None = None,
-    inline_secrets: bool = False,
-) -> Plan:
-    """What a job file would run. Nothing is opened, listed or written.
-
-    Args:
-        file: HOCON (``.conf``), YAML or SQL.
-        variables: values of ``${name}``; they come before those of the file and of the environment.
-        inline_secrets: whether secrets may stand in the file, as SeaTunnel has them.
-
-    Raises:
-        JobError: one sentence with file and line.
-    """
-    return _planned(Path(file), variables or {}, inline_secrets=inline_secrets).plan
-
-
-def _planned(file: Path, variables: Mapping[str, str], *, inline_secrets: bool) -> Job:
-    known = Variables(given=variables, environment=process_environment())
-    return planned(read(file, known), inline_secrets=inline_secrets)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunOptions:
-    """How a job is run.
-
-    Args:
-        master: Spark's; comes before that of the file.
-        say: prints what ``Console`` shows.
-    """
-
-    master: str | None = None
-    say: Callable[[str], None] = print
 
 
 class Jobs:
@@ -151,7 +112,7 @@ class Jobs:
     def _created(
         self, file: Path, name: str | None, variables: dict[str, str], *, inline_secrets: bool
     ) -> tuple[str, Job]:
-        job = _planned(file, variables, inline_secrets=inline_secrets)
+        job = job_of(file, variables, inline_secrets=inline_secrets)
         identity = check_id(name or self._ids.uuid())
         about = {
             "file": str(file.resolve()),
@@ -171,6 +132,7 @@ class Jobs:
         *,
         variables: Mapping[str, str] | None = None,
         accept_changes: bool = False,
+        back: Back | None = None,
         options: RunOptions | None = None,
     ) -> JobInfo:
         """Go on with a job that failed, was stopped or cancelled, or whose process is gone.
@@ -181,16 +143,19 @@ class Jobs:
             job: the id.
             variables: those that have changed, and all if the record has none.
             accept_changes: whether another plan than the one that ran may go on.
+            back: to a savepoint, and what becomes of what was written since; by default the job goes on
+                where it is.
             options: how it is run.
 
         Raises:
-            JobError: ``JOB_RUNNING``, ``JOB_FINISHED``, ``JOB_PLAN``; or the job file is gone or wrong.
+            JobError: ``JOB_RUNNING``, ``JOB_FINISHED``, ``JOB_PLAN``, ``JOB_SAVEPOINT``; or the job file is
+                gone or wrong.
         """
         about = self._store.about(job)
         if self.info(job).state is State.FINISHED:
             raise JobError(f"job '{job}' has finished; run the file again as a new job", code="JOB_FINISHED")
         given = {**about["variables"], **(variables or {})}
-        made = _planned(Path(about["file"]), given, inline_secrets=about["inline_secrets"])
+        made = job_of(Path(about["file"]), given, inline_secrets=about["inline_secrets"])
         changes = list(differences(plan_of(about["plan"]), made.plan))
         if changes and not accept_changes:
             shown = "; ".join(changes[:_TOLD])
@@ -199,7 +164,7 @@ class Jobs:
                 "old one; run it as a new job, or accept the changes if they touch neither sources nor keys",
                 code="JOB_PLAN",
             )
-        return self._supervised(job, made, options or RunOptions())
+        return self._supervised(job, made, options or RunOptions(), back)
 
     def list(self) -> list[JobInfo]:
         """All jobs, by their ids."""
@@ -218,12 +183,35 @@ class Jobs:
             name=drawn.name,
             file=about["file"],
             mode=drawn.mode,
-            pipelines=tuple(PipelineInfo(number=one.number) for one in drawn.pipelines),
+            pipelines=tuple(
+                PipelineInfo(number=one.number, figures=self._figures(job, one.number))
+                for one in drawn.pipelines
+            ),
             holder=holder(self._store, job, self._clock.now_ms()),
             submitted_ms=about["at_ms"],
             changed_ms=about["at_ms"],
         )
         return after(begin, map(Event.of, self._store.chain(job, "events")))
+
+    def _figures(self, job: str, pipeline: int) -> Figures | None:
+        _, found = self._store.last(job, f"figures-{pipeline}")
+        return None if found is None else Figures.of(found)
+
+    def savepoints(self, job: str) -> Sequence[Savepoint]:
+        """Where a job can go back to, the oldest first."""
+        self._store.about(job)
+        return Savepoints(store=self._store, job=job).list()
+
+    def logs(self, job: str) -> Sequence[tuple[int, str]]:
+        """What has happened to a job, and what filesink has warned of meanwhile.
+
+        Moments, in milliseconds since 1970 UTC, and lines, in their order. What Spark logs is where Spark
+        logs, and what ``Console`` prints is kept nowhere.
+        """
+        self._store.about(job)
+        happened = (Event.of(one) for one in self._store.chain(job, "events"))
+        lines = [(one.at_ms, str(one)) for one in happened]
+        return sorted([*lines, *lines_of(self._store, job)], key=lambda line: line[0])
 
     def plan_of(self, job: str) -> Plan:
         """The plan that a job ran with at first."""
@@ -241,49 +229,46 @@ class Jobs:
         """Ask for an end at once. What was not decided is not there; ``restore`` may begin again."""
         return self._ask(job, State.CANCELING)
 
-    def _ask(self, job: str, state: State) -> JobInfo:
+    def retry(self, job: str) -> JobInfo:
+        """Have failed pipelines of a job that runs started again, while the others go on.
+
+        Raises:
+            JobError: ``JOB_STATE``; none has failed, or nobody runs the job, and ``restore`` does it.
+        """
         info = self.info(job)
-        if has_ended(info) or state not in JOB[info.state]:
-            raise JobError(f"job '{job}' is {info.state}, so it cannot be stopped", code="JOB_STATE")
-        if not info.holder:
-            raise JobError(
-                f"nobody runs job '{job}' any more, though it is {info.state}; restore it", code="JOB_STATE"
-            )
-        number, _ = self._store.last(job, "requests")
-        self._store.append(job, "requests", number + 1, {"state": state.value, "at_ms": self._clock.now_ms()})
+        if not any(one.state is State.FAILED for one in info.pipelines):
+            raise JobError(f"no pipeline of job '{job}' has failed", code="JOB_STATE")
+        self._check_runs(info)
+        self._request(job, RETRY)
         return info
 
-    def _supervised(self, identity: str, job: Job, options: RunOptions) -> JobInfo:
-        lease = Lease(
-            store=self._store, job=identity, by=self._ids.uuid(), who=this_driver(), clock=self._clock
-        )
-        lease.take()
-        try:
-            return self._started(identity, job, options, lease)
-        except BaseException:
-            lease.give_back()
-            raise
+    def _ask(self, job: str, state: State) -> JobInfo:
+        info = self.info(job)
+        if info.state in ENDED or state not in JOB[info.state]:
+            raise JobError(f"job '{job}' is {info.state}, so it cannot be stopped", code="JOB_STATE")
+        self._check_runs(info)
+        self._request(job, state.value)
+        return info
 
-    def _started(self, identity: str, job: Job, options: RunOptions, lease: Lease) -> JobInfo:
-        environment = process_environment()
-        settings = settings_of(job.env.spark, Secrets(environment=environment).reveal)
-        spark = session(settings, name=job.plan.name, master=options.master)
-        execution = Execution(
-            job=self._store.about(identity)["unique"],
-            spark=spark,
-            env=job.env,
-            plugins=job.plugins,
-            directory=self._store.directory(identity),
-            secrets=Secrets(environment=environment, spark=spark),
+    @staticmethod
+    def _check_runs(info: JobInfo) -> None:
+        if not info.holder:
+            raise JobError(
+                f"nobody runs job '{info.id}' any more, though it is {info.state}; restore it"
+                if info.state not in ENDED
+                else f"job '{info.id}' has ended, {info.state}; restore it",
+                code="JOB_STATE",
+            )
+
+    def _request(self, job: str, wanted: str) -> None:
+        number, _ = self._store.last(job, "requests")
+        self._store.append(job, "requests", number + 1, {"state": wanted, "at_ms": self._clock.now_ms()})
+
+    def _supervised(self, identity: str, job: Job, options: RunOptions, back: Back | None = None) -> JobInfo:
+        return Runner(
+            store=self._store,
+            job=job,
+            info=lambda: self.info(identity),
             clock=self._clock,
-            say=options.say,
-        )
-        return Supervisor(
-            info=self.info(identity),
-            pipelines=job.plan.pipelines,
-            env=job.env,
-            lease=lease,
-            execution=execution,
-            clock=self._clock,
-            sentence=sentence,
-        ).run()
+            ids=self._ids,
+        ).run(options, back)

@@ -96,3 +96,37 @@ def test_without_the_extra() -> None:
         env=environment,
     )
     assert (done.returncode, "filesink[jobs]" in done.stderr) == (3, True)
+
+
+def test_what_a_detached_job_says_before_it_begins(file: Path, tmp_path: Path) -> None:
+    """A mistake in the file is told at once, and no process is left to find it."""
+    ran = run("run", file, "--detach", "--jobs", str(tmp_path / "jobs"))
+    assert (ran.code, "-i rows=VALUE" in ran.err, len(ran.err.splitlines())) == (2, True, 1)
+    assert not (tmp_path / "jobs").exists()
+
+
+def test_a_plan_is_drawn(file: Path, tmp_path: Path) -> None:
+    """As SVG; a directory that is not there is one sentence."""
+    drawn = tmp_path / "plan.svg"
+    assert run("plan", file, "-i", "rows=3", "--svg", str(drawn)).code == 0
+    assert drawn.read_text().count("<rect") == 3
+    ran = run("plan", file, "-i", "rows=3", "--svg", str(tmp_path / "none" / "plan.svg"))
+    assert (ran.code, len(ran.err.splitlines())) == (3, 1)
+
+
+@pytest.mark.parametrize("command", ["logs", "retry", "restore", "cancel", "job"])
+def test_jobs_that_there_are_not(tmp_path: Path, command: str) -> None:
+    """Are one sentence."""
+    ran = run(command, "none", "--jobs", str(tmp_path))
+    assert (ran.code, "there is no job 'none'" in ran.err, len(ran.err.splitlines())) == (2, True, 1)
+
+
+def test_a_page_of_nothing(tmp_path: Path) -> None:
+    """``serve`` wants a path; a page of no jobs is a page."""
+    from datetime import UTC, datetime
+
+    from filesink.cli.job_page import page
+    from filesink.jobs import Jobs
+
+    assert run("serve").code == 2
+    assert "0 jobs" in page(Jobs(tmp_path), str(tmp_path), datetime.now(UTC))

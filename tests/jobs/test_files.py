@@ -3,21 +3,31 @@
 
 from __future__ import annotations
 
+import gzip
+import tarfile
+import zipfile
 from io import BytesIO
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
+import filesink
 from filesink.errors import JobError
 from filesink.jobs.life.secrets import Secrets
 from filesink.jobs.life.session import sentence
 from filesink.jobs.model.secret import Secret, without_secrets
 from filesink.jobs.plans.planned import Job, planned
+from filesink.jobs.plugins.files import archives
+from filesink.jobs.plugins.files.archives import Archived
 from filesink.jobs.plugins.files.lines import LinesBelowHeader
 from filesink.jobs.text.read import read_text
 from filesink.jobs.text.variables import Variables
+from formats.errors import FormatError
 from formats.splitting import Split
+from formats.text.line_format import TextLineFormat
 
 
 class Revealing:
@@ -69,7 +79,7 @@ def test_places(connector: str, options: str, address: str, storage: dict[str, s
     [
         ("file_format_type = json, compress_codec = lzo", "GPL"),
         ("file_format_type = parquet, compress_codec = lz", "takes the codecs none, snappy"),
-        ("file_format_type = json, encoding = gbk", "always UTF-8"),
+        ("file_format_type = xml, encoding = gbk", "always UTF-8"),
         ('partition_dir_expression = "${v0}"', "${k0}=${v0}"),
         ('file_name_expression = "${now}"', "${transactionId}"),
         ("single_file_mode = true", "no counterpart"),
@@ -170,3 +180,96 @@ def test_sinks_of_two_jobs_have_two_names(tmp_path: Path) -> None:
         ]
         uids = {made.made(Of(one))._sink.uid for one in ("one", "two")}
         assert uids == {"one-sink-1", "two-sink-1"}
+
+
+ROWS = [b"1\n2\n", b"3"]
+
+
+def tarred(files: dict[str, bytes], mode: Any, kind: bytes = tarfile.REGTYPE) -> bytes:
+    """A tar of files."""
+    made = BytesIO()
+    with tarfile.open(fileobj=made, mode=mode) as archive:
+        for name, content in files.items():
+            member = tarfile.TarInfo(name)
+            member.size, member.type = len(content), kind
+            archive.addfile(member, BytesIO(content))
+    return made.getvalue()
+
+
+def zipped(files: dict[str, bytes]) -> bytes:
+    """A zip of files."""
+    made = BytesIO()
+    with zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in files.items():
+            archive.writestr(name, content)
+    return made.getvalue()
+
+
+FILES = {"a.txt": ROWS[0], "b/": b"", "b/c.txt.gz": gzip.compress(ROWS[1]), "__MACOSX/._a.txt": b"no"}
+
+
+@pytest.mark.parametrize(
+    ("kind", "content", "lines"),
+    [
+        ("zip", zipped(FILES), ["1", "2", "3"]),
+        ("tar", tarred({name: data for name, data in FILES.items() if data}, "w"), ["1", "2", "3"]),
+        ("tar_gz", tarred({name: data for name, data in FILES.items() if data}, "w:gz"), ["1", "2", "3"]),
+        ("gz", gzip.compress(ROWS[0]), ["1", "2"]),
+        ("zip", zipped({}), []),
+    ],
+)
+def test_lines_in_archives(kind: Any, content: bytes, lines: list[str]) -> None:
+    """All visible files of an archive, one behind the other, compressed once more or not."""
+    form = Archived(inner=TextLineFormat(), archive=kind)
+    schema = pa.schema([pa.field("value", pa.string())])
+    found = form.open_reader(BytesIO(content), schema=schema).read_all()["value"].to_pylist()
+    assert found == lines
+    assert form.splits(BytesIO(content), target=1) == [Split(0, len(content))]
+
+
+def test_parquet_in_an_archive_says_its_columns() -> None:
+    """A format with a footer needs no schema, in an archive neither."""
+    made = BytesIO()
+    pq.write_table(pa.table({"id": [1, 2]}), made)
+    form = Archived(inner=filesink.ParquetWriterFactory(), archive="zip")
+    archive = BytesIO(zipped({"1.parquet": made.getvalue(), "2.parquet": made.getvalue()}))
+    assert form.open_reader(archive).read_all().to_pydict() == {"id": [1, 2, 1, 2]}
+    with pytest.raises(FormatError, match="holds no file"):
+        form.open_reader(BytesIO(zipped({})))
+
+
+def with_password(content: bytes) -> bytes:
+    """A zip that says that its files are encrypted."""
+    at = content.index(b"PK\x01\x02") + 8  # the flags of its list of files
+    return content[:at] + b"\x01\x00" + content[at + 2 :]
+
+
+@pytest.mark.parametrize(
+    ("kind", "content", "word"),
+    [
+        ("zip", b"nonsense", "none of its kind"),
+        ("zip", zipped(FILES)[:-30], "none of its kind"),
+        ("zip", with_password(zipped(FILES)), "password"),
+        ("tar", b"nonsense" * 100, "none of its kind"),
+        ("tar", tarred({"a": b""}, "w", tarfile.SYMTYPE), "link"),
+        ("tar_gz", tarred(FILES, "w"), "none of its kind"),
+        ("tar_gz", tarred({"a": bytes(range(256)) * 400}, "w:gz")[:-40], "none of its kind"),
+        ("gz", gzip.compress(b"x" * 9999)[:-9], "none of its kind"),
+    ],
+)
+def test_archives_that_are_none(kind: Any, content: bytes, word: str) -> None:
+    """Damage, passwords and links are an error of the file, never fewer rows."""
+    schema = pa.schema([pa.field("value", pa.string())])
+    with pytest.raises(FormatError, match=word) as raised:
+        Archived(inner=TextLineFormat(), archive=kind).open_reader(BytesIO(content), schema=schema).read_all()
+    assert raised.value.kind == "value"
+
+
+def test_a_bomb_stops_at_its_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Some bytes that become many are read up to a limit, and no further."""
+    monkeypatch.setattr(archives, "_LARGEST", 1 << 20)
+    bomb = zipped({"a.txt": b"\n" * (2 << 20)})
+    with pytest.raises(FormatError, match="has more than"):
+        Archived(inner=TextLineFormat(), archive="zip").open_reader(
+            BytesIO(bomb), schema=pa.schema([pa.field("value", pa.string())])
+        ).read_all()

@@ -227,7 +227,8 @@ def test_every_option_has_a_sentence() -> None:
             "LocalFile { path = x, file_format_type = parquet }",
             "",
         ),
-        ("checkpoint.timeout = 5", f"{FAKE} }}", "nobody watches"),
+        ("job.batch.resumable = true", f"{FAKE} }}", "always begins again"),
+        ("job.mode = STREAMING, job.batch.resumable = true", f"{FAKE} }}", "for job.mode = BATCH"),
     ],
 )
 def test_limits_that_nobody_would_obey(env: str, source: str, word: str) -> None:
@@ -262,3 +263,11 @@ def test_options_are_described() -> None:
     assert (rows.type, rows.default, rows.unit) == ("int", "5", "rows")
     with pytest.raises(JobError, match="did you mean 'FakeSource'"):
         plugins("FakeSorce")
+
+
+def test_a_limit_for_streams_in_a_batch() -> None:
+    """It is accepted, as SeaTunnel's files have it, and told to change nothing."""
+    text = f"env {{ checkpoint.timeout = 5 s }}\nsource {{ {FAKE} }} }}\nsink {{ Console {{}} }}"
+    assert any("'checkpoint.timeout' is for streams" in note for note in job(text).plan.notes)
+    stream = job(text.replace("checkpoint.timeout = 5 s", "job.mode = STREAMING, checkpoint.timeout = 5 s"))
+    assert (stream.plan.notes, stream.env.checkpoint_timeout) == ((), 5_000)

@@ -153,6 +153,8 @@ def test_mistakes_that_show_when_a_job_runs(site: Site, transform: str, word: st
     assert (info.state, info.pipelines[0].starts) == (State.FAILED, 1)
     assert word in info.error
     assert "\n" not in info.error
+    if transform.startswith(("Filter", "Copy", "Python")):
+        assert info.error.startswith(f"{site.path / 'job.conf'}:2: ")
 
 
 ASSERTED = """

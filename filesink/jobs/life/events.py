@@ -8,6 +8,7 @@ from typing import Any
 
 from filesink.errors import StateCorruptError
 from filesink.jobs.life.states import JOB, PIPELINE, State, step
+from filesink.jobs.life.watching import Figures
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,6 +23,7 @@ class Event:
         sink: the id of a sink of a batch that is done.
         rows: that it has written; ``None`` if nobody knows.
         error: why, as it may be shown.
+        directory: of the sink from now on, below ``run``; it was rolled back.
     """
 
     at_ms: int
@@ -31,6 +33,7 @@ class Event:
     sink: str = ""
     rows: int | None = None
     error: str = ""
+    directory: str = ""
 
     def plain(self) -> dict[str, Any]:
         """Values of JSON."""
@@ -42,7 +45,21 @@ class Event:
             "sink": self.sink,
             "rows": self.rows,
             "error": self.error,
+            "directory": self.directory,
         }
+
+    def __str__(self) -> str:
+        """As a log has it."""
+        of = f"pipeline {self.pipeline}: " if self.pipeline else ""
+        rows = "" if self.rows is None else f", {self.rows:,} rows"
+        what = (
+            f"{self.sink} was rolled back"
+            if self.directory
+            else f"{self.sink} is done{rows}"
+            if self.sink
+            else str(self.state)
+        )
+        return f"{of}{what}{f': {self.error}' if self.error else ''}"
 
     @staticmethod
     def of(value: Mapping[str, Any]) -> Event:
@@ -66,6 +83,8 @@ class PipelineInfo:
         starts: how often it was started.
         done: ids of the sinks of a batch that are done, with their rows.
         error: of its last failure, ``""`` for none.
+        directories: of sinks that were rolled back, below ``run``, by their ids.
+        figures: of its streams, while they run and after; ``None`` for batches.
     """
 
     number: int
@@ -73,6 +92,8 @@ class PipelineInfo:
     starts: int = 0
     done: Mapping[str, int | None] = field(default_factory=dict)
     error: str = ""
+    directories: Mapping[str, str] = field(default_factory=dict)
+    figures: Figures | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,6 +118,11 @@ class JobInfo:
     submitted_ms: int = 0
     changed_ms: int = 0
 
+    @property
+    def directories(self) -> dict[str, str]:
+        """Of all pipelines."""
+        return {sink: name for one in self.pipelines for sink, name in one.directories.items()}
+
 
 def after(info: JobInfo, events: Iterable[Event]) -> JobInfo:
     """``info`` once ``events`` have happened."""
@@ -119,6 +145,8 @@ def _after(info: JobInfo, event: Event) -> JobInfo:
 
 
 def _pipeline_after(info: PipelineInfo, event: Event) -> PipelineInfo:
+    if event.directory:
+        return replace(info, directories={**info.directories, event.sink: event.directory})
     if event.sink:
         return replace(info, done={**info.done, event.sink: event.rows})
     if event.state is None:

@@ -2,30 +2,45 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from threading import Event as Flag
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from filesink.errors import JobError
-from filesink.jobs.life.secrets import Secrets
-from filesink.jobs.model.env import Env, Mode
-from filesink.jobs.plans.values import Pipeline, Vertex
-from filesink.jobs.plugins.api import Frames, Plugin, Run, Sink, Source, Transform
-from filesink.ports import Clock
+from filesink.jobs.life.savepoints import Saved
+from filesink.jobs.life.watching import Figures, Watch
+from filesink.jobs.life.wiring import Given, Wiring
+from filesink.jobs.model.env import Mode
+from filesink.jobs.plans.values import Pipeline
+from filesink.jobs.plugins.api import Started
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 _LOOK_S = 0.2  # how often a stream is looked at
+_IDLE_S = 0.02
+_IDLE_MS = 10_000  # how long a savepoint waits for the end of a micro-batch
+
+Told = Callable[[str, "int | None"], None]
 
 
 @dataclass(slots=True)
 class Control:
-    """What somebody wants of a pipeline that runs."""
+    """What somebody wants of a pipeline that runs, and what it tells meanwhile.
+
+    Attributes:
+        ends: set once it shall end.
+        saves: whether the end is a savepoint.
+        on_end: called when it shall end.
+        figures: of its streams, renewed while they run.
+        saved: what a savepoint has of it, once it has ended.
+    """
 
     ends: Flag = field(default_factory=Flag)
+    saves: bool = False
     on_end: list[Callable[[], object]] = field(default_factory=list)
+    figures: Figures | None = None
+    saved: tuple[Saved, ...] = ()
 
     def end(self) -> None:
         """Ask it to end, after the epoch that it is in or before."""
@@ -36,30 +51,12 @@ class Control:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Execution:
-    """Runs pipelines of one job.
+    """Runs pipelines of one job."""
 
-    Args:
-        job: unique; not its id, which may be another job's elsewhere.
-        directory: of the job's checkpoints and ledgers.
-        say: prints a line for people.
-    """
-
-    job: str
     spark: SparkSession
-    env: Env
-    plugins: Mapping[str, Plugin]
-    directory: str
-    secrets: Secrets
-    clock: Clock
-    say: Callable[[str], None]
+    given: Given
 
-    def run(
-        self,
-        pipeline: Pipeline,
-        control: Control,
-        done: Mapping[str, int | None],
-        told: Callable[[str, int | None], None],
-    ) -> None:
+    def run(self, pipeline: Pipeline, control: Control, done: Mapping[str, int | None], told: Told) -> None:
         """Run a pipeline to its end, or until ``control`` asks for it.
 
         Args:
@@ -70,108 +67,67 @@ class Execution:
         """
         session = self.spark.newSession()
         session.sparkContext.setLocalProperty("spark.scheduler.pool", f"pipeline-{pipeline.number}")
-        wiring = _Wiring(execution=self, spark=session, pipeline=pipeline)
-        if self.env.mode is Mode.STREAMING:
-            self._follow(wiring.started(), control)
+        wiring = Wiring(given=self.given, spark=session, pipeline=pipeline)
+        sinks = [sink for sink in pipeline.of_kind("sink") if sink.id not in done]
+        if self.given.env.is_stream:
+            self._follow(wiring.started(sinks), control, told)
             return
-        tag = f"filesink-{self.job}-{pipeline.number}"
+        tag = f"filesink-{self.given.job}-{pipeline.number}"
         session.sparkContext.addJobTag(tag)
         control.on_end.append(lambda: session.sparkContext.cancelJobsWithTag(tag))
-        for sink in pipeline.of_kind("sink"):
+        for sink in sinks:
             if control.ends.is_set():
                 return
-            if sink.id not in done:
-                told(sink.id, wiring.written(sink))
+            told(sink.id, wiring.written(sink))
 
-    def _follow(self, queries: Sequence[Any], control: Control) -> None:
-        """Wait until a query ends; then all of the pipeline's do."""
+    def _follow(self, started: Mapping[str, Sequence[Started]], control: Control, told: Told) -> None:
+        """Wait until queries end: streams when one of them does, batches when all have."""
+        every = [one for found in started.values() for one in found]
+        watch = Watch(timeout_ms=self.given.env.checkpoint_timeout, clock=self.given.clock)
         try:
-            while queries and all(query.isActive for query in queries) and not control.ends.is_set():
-                self.clock.sleep(_LOOK_S)
-            for query in queries:
-                error = query.exception()
-                if error is not None:
-                    raise error
-        finally:
-            for query in queries:
-                query.stop()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Wiring:
-    """The frames of one run of a pipeline."""
-
-    execution: Execution
-    spark: SparkSession
-    pipeline: Pipeline
-
-    def written(self, sink: Vertex) -> int | None:
-        return self._sink(sink).write(self._inputs(sink, {}), self._run(sink))
-
-    def started(self) -> list[Any]:
-        queries: list[Any] = []
-        try:
-            for sink in self.pipeline.of_kind("sink"):
-                queries += self._start(sink)
-        except BaseException:
-            for query in queries:
-                query.stop()
-            raise
-        return queries
-
-    def _start(self, sink: Vertex) -> Sequence[Any]:
-        try:
-            return self._sink(sink).start(self._inputs(sink, {}), self._run(sink))
-        except NotImplementedError:
-            raise JobError(
-                f"{sink.place}: sink {sink.plugin} takes batches only", code="JOB_REFUSED"
-            ) from None
-
-    def _sink(self, vertex: Vertex) -> Sink:
-        plugin = self.execution.plugins[vertex.id]
-        assert isinstance(plugin, Sink)  # noqa: S101 - by its section
-        return plugin
-
-    def _inputs(self, vertex: Vertex, made: dict[str, Frames]) -> Frames:
-        """The tables that a vertex takes: one is named as what makes it, several by themselves."""
-        found: dict[str, Any] = {}
-        by_id = {one.id: one for one in self.pipeline.vertices}
-        for name in self.pipeline.inputs_of(vertex.id):
-            frames = self._frames(by_id[name], made)
-            is_query = vertex.kind == "transform" and len(frames) == 1
-            for table, frame in frames.items():
-                key = by_id[name].output if is_query or not table else table
-                if key in found:
-                    raise JobError(
-                        f"{vertex.place}: two tables '{key}' come to {vertex.plugin}", code="JOB_GRAPH"
-                    )
-                found[key] = frame
-        return found
-
-    def _frames(self, vertex: Vertex, made: dict[str, Frames]) -> Frames:
-        if vertex.id not in made:
-            plugin = self.execution.plugins[vertex.id]
-            run = self._run(vertex)
-            if isinstance(plugin, Source):
-                frames = plugin.read(run)
+            while every and self._goes_on(every) and not control.ends.is_set():
+                self.given.clock.sleep(_LOOK_S)
+                control.figures = watch.looked([one.query for one in every])
+            if control.ends.is_set() and control.saves:
+                self._wait_for_idle(every)
             else:
-                assert isinstance(plugin, Transform)  # noqa: S101 - sinks feed nobody
-                frames = plugin.apply(self._inputs(vertex, made), run)
-            tasks = plugin.options.parallelism
-            made[vertex.id] = {
-                name: frame.repartition(tasks) if tasks else frame for name, frame in frames.items()
-            }
-        return made[vertex.id]
+                _raise_errors(every)
+        finally:
+            for one in every:
+                one.query.stop()
+        if control.ends.is_set():
+            control.saved = tuple(_saved(started)) if control.saves else ()
+            return
+        for sink in started:
+            told(sink, watch.rows_of([one.query for one in started[sink]]))
 
-    def _run(self, vertex: Vertex) -> Run:
-        execution = self.execution
-        return Run(
-            spark=self.spark,
-            job=execution.job,
-            vertex=vertex.id,
-            directory=f"{execution.directory}/{vertex.id}",
-            parallelism=vertex.parallelism,
-            env=execution.env,
-            say=execution.say,
-            reveal=execution.secrets.reveal,
-        )
+    def _goes_on(self, every: Sequence[Started]) -> bool:
+        active = [one.query.isActive for one in every]
+        if self.given.env.mode is Mode.STREAMING:
+            return all(active)
+        return any(active) and not any(one.query.exception() for one in every if not one.query.isActive)
+
+    def _wait_for_idle(self, every: Sequence[Started]) -> None:
+        """Let micro-batches end, so that a savepoint has none that is at work, if they soon do."""
+        until = self.given.clock.now_ms() + _IDLE_MS
+        for one in every:
+            while one.query.isActive and one.query.status["isTriggerActive"]:
+                if self.given.clock.now_ms() > until:
+                    return
+                self.given.clock.sleep(_IDLE_S)
+            one.query.stop()
+
+
+def _raise_errors(every: Sequence[Started]) -> None:
+    for one in every:
+        error = one.query.exception()
+        if error is not None:
+            raise error
+
+
+def _saved(started: Mapping[str, Sequence[Started]]) -> Iterator[Saved]:
+    """What a savepoint has of the sinks of a pipeline; what they have left open becomes visible."""
+    for sink, found in started.items():
+        for one in found:
+            one.finish()
+            yield Saved(sink=sink, checkpoint=one.checkpoint, path=one.path, version=one.version())

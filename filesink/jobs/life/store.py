@@ -4,6 +4,10 @@
     <path>/<job id>/events/<number>        what has happened, a chain without gaps
     <path>/<job id>/leases/<number>        who runs the job, and until when
     <path>/<job id>/requests/<number>      what somebody wants of who runs it
+    <path>/<job id>/figures-<pipeline>/<number>   how far a stream is; only the newest is kept
+    <path>/<job id>/log/<number>           what supervisors have warned of; the newest pieces are kept
+    <path>/<job id>/savepoints/<number>    see ``savepoints``
+    <path>/<job id>/returns/<number>       to which of them it is being taken back; only the newest is kept
     <path>/<job id>/run/                   checkpoints and ledgers of the job's sinks
 
 Rules:
@@ -95,11 +99,37 @@ class JobStore:
         return self._put(f"{check_id(job)}/{name}/{number:0{_DIGITS}}", value)
 
     def forget(self, job: str, name: str, below: int) -> None:
-        """Remove what a chain has before a number; only leases are forgotten."""
+        """Remove what a chain has before a number; for leases, figures and logs."""
         directory = f"{check_id(job)}/{name}"
         for one in self._store.list(directory):
             if one.name.isdigit() and int(one.name) < below:
                 self._store.delete(f"{directory}/{one.name}")
+
+    def names(self, job: str, directory: str) -> list[str]:
+        """What lies in a directory of a job; nothing if there is none."""
+        return [one.name for one in self._store.list(f"{check_id(job)}/{directory}")]
+
+    def copy(self, job: str, source: str, target: str, *, instead: Mapping[str, bytes] | None = None) -> None:
+        """Copy the visible files of a directory of a job that nobody writes to; may be done again.
+
+        Args:
+            job: its id.
+            source: the directory.
+            target: another one.
+            instead: what files of these names, in the directory itself, have in the copy.
+        """
+        changed = instead or {}
+        for entry in self._store.list(f"{check_id(job)}/{source}"):
+            if entry.name.startswith("."):  # checksums, and what was never finished
+                continue
+            if entry.kind is Kind.DIRECTORY:
+                self.copy(job, f"{source}/{entry.name}", f"{target}/{entry.name}")
+                continue
+            data = changed.get(entry.name)
+            if data is None:
+                data = self._store.read(f"{job}/{source}/{entry.name}")
+            if data is not None:
+                self._store.put_if_absent(f"{job}/{target}/{entry.name}", data)
 
     def directory(self, job: str) -> str:
         """Where checkpoints and ledgers of a job are, as a path for sinks."""

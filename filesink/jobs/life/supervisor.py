@@ -9,7 +9,7 @@ Rules:
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from threading import Lock, Thread
 from typing import Protocol
@@ -18,6 +18,8 @@ from filesink.errors import FilesinkError, JobError
 from filesink.jobs.life.events import Event, JobInfo, PipelineInfo, after
 from filesink.jobs.life.execution import Control
 from filesink.jobs.life.lease import LEASE_MS, Lease
+from filesink.jobs.life.log import JobLog, put_newest
+from filesink.jobs.life.savepoints import Saved
 from filesink.jobs.life.states import ENDED, JOB, State, together
 from filesink.jobs.model.env import Env
 from filesink.jobs.plans.values import Pipeline
@@ -26,6 +28,9 @@ from filesink.ports import Clock
 _LOG = logging.getLogger(__name__)
 _LOOK_S = 0.5  # how often requests are looked for
 _RENEW_MS = LEASE_MS // 4
+_TELL_MS = 5_000
+#: A request that is no state: failed pipelines are started again.
+RETRY = "RETRY"
 
 
 class Runs(Protocol):
@@ -51,6 +56,8 @@ class Supervisor:
         lease: taken.
         execution: runs a pipeline.
         sentence: what may be shown of an error, and whether it stays.
+        save: makes a savepoint of what pipelines have told, once all have ended.
+        log: what is warned of meanwhile.
     """
 
     info: JobInfo
@@ -60,8 +67,12 @@ class Supervisor:
     execution: Runs
     clock: Clock
     sentence: Callable[[Exception], tuple[str, bool]]
+    save: Callable[[Sequence[Saved]], object] = lambda _: None
+    log: JobLog | None = None
     _lock: Lock = field(default_factory=Lock)
     _controls: dict[int, Control] = field(default_factory=dict)
+    _threads: dict[int, Thread] = field(default_factory=dict)
+    _told_ms: int = 0
     _asked: State | None = None
     _requests: int = -1
     _taken: bool = False
@@ -74,29 +85,45 @@ class Supervisor:
         """
         self._requests, _ = self.lease.store.last(self.info.id, "requests")  # older ones were for others
         self._go_on()
-        open_ones = [one for one in self.pipelines if self._of(one).state is not State.FINISHED]
-        self._controls = {one.number: Control() for one in open_ones}
-        threads = [
-            Thread(target=self._run, args=(one,), name=f"pipeline-{one.number}", daemon=True)
-            for one in open_ones
-        ]
-        for thread in threads:
-            thread.start()
+        for one in self.pipelines:
+            if self._of(one).state is not State.FINISHED:
+                self._begin(one)
         try:
-            self._watch(threads)
+            self._watch()
         except KeyboardInterrupt:
             _LOG.warning("interrupted: the job is cancelled")
         finally:
             self._end_all()
-            for thread in threads:
+            for thread in self._threads.values():
                 thread.join()
         if self._taken:
             raise self._was_taken()
-        failed = [one.error for one in self.info.pipelines if one.state is State.FAILED]
-        state = together([one.state for one in self.info.pipelines])
-        self._note(Event(at_ms=0, by="", state=state, error=failed[0] if failed else ""))
+        self._tell()
+        self._conclude()
         self.lease.give_back()
         return replace(self.info, holder="")
+
+    def _begin(self, pipeline: Pipeline) -> None:
+        """Run a pipeline in a thread of its own."""
+        number = pipeline.number
+        self._controls[number] = Control()
+        thread = Thread(target=self._run, args=(pipeline,), name=f"pipeline-{number}", daemon=True)
+        self._threads[number] = thread
+        thread.start()
+
+    def _conclude(self) -> None:
+        """Make the savepoint that was asked for, and note how the job has ended."""
+        failed = [one.error for one in self.info.pipelines if one.state is State.FAILED]
+        state = together([one.state for one in self.info.pipelines])
+        error = failed[0] if failed else ""
+        try:
+            saved = [one for control in self._controls.values() for one in control.saved]
+            if saved:
+                self.save(saved)
+        except FilesinkError as failure:
+            state = State.FAILED
+            error = f"pipelines have ended, and there is no savepoint: {failure.message}"
+        self._note(Event(at_ms=0, by="", state=state, error=error))
 
     def _go_on(self) -> None:
         """Begin, also where a dead supervisor has left off in the midst of a step."""
@@ -111,13 +138,27 @@ class Supervisor:
         if self.info.state is not State.RUNNING:
             self._note(Event(at_ms=0, by="", state=State.RUNNING))
 
-    def _watch(self, threads: list[Thread]) -> None:
-        """Renew the lease and answer requests while pipelines run."""
-        while any(thread.is_alive() for thread in threads) and not self._taken:
-            next((one for one in threads if one.is_alive()), threads[0]).join(timeout=_LOOK_S)
+    def _watch(self) -> None:
+        """Renew the lease, answer requests and tell figures while pipelines run."""
+        while not self._taken and (alive := [one for one in self._threads.values() if one.is_alive()]):
+            alive[0].join(timeout=_LOOK_S)
             if self.clock.now_ms() - self.lease.taken_ms >= _RENEW_MS:
                 self._keep_lease()
+            if self.clock.now_ms() - self._told_ms >= _TELL_MS:
+                self._tell()
             self._look_at_requests()
+
+    def _tell(self) -> None:
+        """Put figures and the log into the store; what is lost of them is nobody's loss."""
+        self._told_ms = self.clock.now_ms()
+        try:
+            for number, control in self._controls.items():
+                if control.figures is not None:
+                    put_newest(self.lease.store, self.info.id, f"figures-{number}", control.figures.plain())
+            if self.log is not None:
+                self.log.flush()
+        except FilesinkError as error:  # rows and events do not depend on them
+            _LOG.debug("figures were not noted: %s", error.message)
 
     def _keep_lease(self) -> None:
         try:
@@ -130,12 +171,24 @@ class Supervisor:
         if number <= self._requests or request is None:
             return
         self._requests = number
+        if request["state"] == RETRY:
+            self._again()
+            return
         wanted = State(request["state"])
         if wanted not in JOB[self.info.state]:
             return
         self._asked = wanted
         self._note(Event(at_ms=0, by="", state=wanted))
+        for control in self._controls.values():
+            control.saves = wanted is State.DOING_SAVEPOINT
         self._end_all()
+
+    def _again(self) -> None:
+        """Start pipelines that have failed once more, while the others go on."""
+        for one in self.pipelines:
+            if self._of(one).state is State.FAILED and self._asked is None:
+                self._threads[one.number].join()  # it has noted that it failed, and is about to end
+                self._begin(one)
 
     def _end_all(self) -> None:
         for control in self._controls.values():
@@ -228,8 +281,3 @@ class Supervisor:
 
     def _of_number(self, number: int) -> PipelineInfo:
         return next(one for one in self.info.pipelines if one.number == number)
-
-
-def has_ended(info: JobInfo) -> bool:
-    """Whether nothing of a job runs."""
-    return info.state in ENDED

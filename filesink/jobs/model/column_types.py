@@ -30,6 +30,7 @@ _SIMPLE: dict[str, pa.DataType] = {
     "timestamp": pa.timestamp("us", tz="UTC"),
     "timestamp_ltz": pa.timestamp("us", tz="UTC"),
     "timestamp_ntz": pa.timestamp("us"),
+    "time": pa.string(),  # Spark's own TIME is a preview that is switched off
     "null": pa.string(),  # there is nothing but null in it, and every format writes texts
 }
 _KNOWN = ("decimal(precision, scale)", "array<…>", "map<…, …>", *_SIMPLE)
@@ -54,8 +55,6 @@ def column_type(written: Any) -> pa.DataType:
             return pa.list_(inner[0])
         if found[1].lower() == "map" and len(inner) == 2:
             return pa.map_(*inner)
-    if text.lower() == "time":
-        raise ValueError("Spark has no column of the type 'time'; read it as string")
     if text.lower() not in _SIMPLE:
         raise ValueError(f"'{text[:60]}' is no type of a column{nearest(text, _KNOWN)}")
     return _SIMPLE[text.lower()]

@@ -31,8 +31,6 @@ class Env(Options):
         "shade.identifier": "a secret that the file itself can undo is none; write ${env:NAME} in its place",
         "jars": "jars belong to Spark; write spark.jars",
         "tag_filter": "which machines work is Spark's: write spark.kubernetes.node.selector.… or the like",
-        "checkpoint.timeout": "nobody watches how long a micro-batch takes",
-        "execution.checkpoint.timeout": "nobody watches how long a micro-batch takes",
         "metadata_datasource": "there is no catalog of tables; write schemas into the job",
     }
     harmless = {"shade.identifier": ("", "default")}
@@ -60,6 +58,17 @@ class Env(Options):
         unit="ms",
         words=("checkpoint.interval", "execution.checkpoint.interval"),
     )
+    checkpoint_timeout: Milliseconds | None = option(
+        None,
+        doc="How long a micro-batch of a stream may take; then its pipeline is started again.",
+        unit="ms",
+        words=("checkpoint.timeout", "execution.checkpoint.timeout"),
+    )
+    resumes: bool = option(
+        default=False,
+        doc="Whether a batch of files goes on where it was killed, and does not begin again.",
+        words=("job.batch.resumable",),
+    )
     retry_times: int = option(
         3,
         doc="How often a pipeline is started again.",
@@ -85,3 +94,8 @@ class Env(Options):
         words=("read_limit.bytes_per_second",),
     )
     spark: SecretSettings = option(SecretSettings(), doc="Settings of Spark, as they are.")
+
+    @property
+    def is_stream(self) -> bool:
+        """Whether pipelines run as streaming queries, be it to the end of what is there."""
+        return self.mode is Mode.STREAMING or self.resumes

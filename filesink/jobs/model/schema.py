@@ -50,10 +50,7 @@ class Schema(Options):
 
     @model_validator(mode="after")
     def _one_of_both(self) -> Schema:
-        if (
-            bool(self.fields) + bool(self.columns) + (bool(self.table) and not (self.fields or self.columns))
-            != 1
-        ):
+        if self.fields and self.columns:
             raise PydanticCustomError("schema", "needs 'fields' or 'columns', and not both")
         return self
 

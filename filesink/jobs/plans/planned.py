@@ -63,6 +63,9 @@ def planned(sections: Sections, *, inline_secrets: bool = False, registry: Regis
     ]
     _check_whole(sections)
     _check_limits(env, made)
+    _check_resumes(env, sections, made)
+    if env.checkpoint_timeout is not None and not env.is_stream:
+        typing.notes.append(f"{sections.file}: 'checkpoint.timeout' is for streams, and this is a batch")
     wired = [Wired(vertex=one.vertex, inputs=one.plugin.options.input) for one in made]
     found = edges(wired)
     drawn = pipelines(wired, found)
@@ -90,6 +93,23 @@ def _check_whole(sections: Sections) -> None:
             )
 
 
+def _check_resumes(env: Env, sections: Sections, made: list[_Made]) -> None:
+    """A batch that goes on where it was killed reads what can say where that was."""
+    if env.resumes and env.mode is Mode.STREAMING:
+        raise failure(
+            Place(sections.file, 1),
+            "'job.batch.resumable' is for job.mode = BATCH; a stream always goes on",
+            code="JOB_VALUE",
+        )
+    for one in made:
+        if env.resumes and isinstance(one.plugin, Source) and not one.plugin.resumes:
+            raise failure(
+                one.vertex.place,
+                f"'job.batch.resumable' is for files, and source {one.plugin.name} always begins again",
+                code="JOB_REFUSED",
+            )
+
+
 def _check_limits(env: Env, made: list[_Made]) -> None:
     """A limit that a source would not obey is refused, not ignored."""
     wanted = [("rows", env.rows_per_second), ("bytes", env.bytes_per_second)]
@@ -97,8 +117,8 @@ def _check_limits(env: Env, made: list[_Made]) -> None:
         for unit, limit in wanted:
             if limit is None or not isinstance(one.plugin, Source):
                 continue
-            if env.mode is Mode.BATCH or unit not in one.plugin.limits:
-                where = "a batch" if env.mode is Mode.BATCH else f"source {one.plugin.name}"
+            if not env.is_stream or unit not in one.plugin.limits:
+                where = "a batch" if not env.is_stream else f"source {one.plugin.name}"
                 raise failure(
                     one.vertex.place,
                     f"'read_limit.{unit}_per_second' has no counterpart for {where}",

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
+from filesink.errors import JobError
 from filesink.jobs.model.env import Env
 from filesink.jobs.model.options import Names, Options, option
 from filesink.jobs.model.secret import Secret
@@ -43,6 +44,7 @@ class Run:
         env: of the job.
         say: prints a line for people.
         reveal: the value of a secret; to be called as late as possible, and never logged.
+        is_rolled_back: whether its stream is a new one, which goes on from a copy of an older checkpoint.
     """
 
     spark: SparkSession
@@ -53,6 +55,33 @@ class Run:
     env: Env
     say: Callable[[str], None]
     reveal: Callable[[Secret], str]
+    is_rolled_back: bool = False
+
+    @property
+    def trigger(self) -> dict[str, Any]:
+        """When micro-batches begin, as ``start`` of filesink's sinks takes it."""
+        if self.env.resumes:
+            return {"available_now": True}
+        return {"processing_time": f"{max(self.env.checkpoint_interval, 1)} milliseconds"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Started:
+    """A streaming query, and what a savepoint has to know of it.
+
+    Attributes:
+        query: Spark's, or a ``SinkQuery``.
+        checkpoint: its directory, below that of the sink.
+        path: the base path of the files that it writes; ``""`` if it writes none.
+        finish: called once the query has ended for a savepoint: makes visible what it has left open.
+        version: of the inventory of ``path``; called after ``finish``.
+    """
+
+    query: Any
+    checkpoint: str
+    path: str = ""
+    finish: Callable[[], object] = lambda: None
+    version: Callable[[], int | None] = lambda: None
 
 
 class Plugin(ABC):
@@ -82,13 +111,16 @@ class Source(Plugin):
 
     Attributes:
         limits: which of ``rows`` and ``bytes`` a second its streams obey, see ``env``.
+        resumes: whether a stream of it may be a batch, see ``job.batch.resumable``: one that ends with what
+            was there when it began.
     """
 
     limits: ClassVar[Sequence[str]] = ()
+    resumes: ClassVar[bool] = False
 
     @abstractmethod
     def read(self, run: Run) -> Frames:
-        """The tables, streaming ones for a job of the mode STREAMING. Called once for each sink and run."""
+        """The tables, streaming ones if ``run.env.is_stream``. Called once for each sink and run."""
 
 
 class Transform(Plugin):
@@ -110,10 +142,29 @@ class Sink(Plugin):
         ``None`` where nobody has counted them.
         """
 
-    def start(self, frames: Frames, run: Run) -> Sequence[Any]:
+    def check(self, frames: Frames, run: Run) -> None:
+        """Raise what ``write`` or ``start`` would raise of such columns; for dry runs, writes nothing."""
+        del frames, run
+
+    def start(self, frames: Frames, run: Run) -> Sequence[Started]:
         """Start streaming queries; returns them. By default this kind of sink takes no streams."""
         del frames, run
         raise NotImplementedError
+
+    def plan_roll_back(self, run: Run, path: str, version: int) -> None:
+        """Raise ``JobError`` (``JOB_REFUSED``) if ``roll_back`` cannot be done. By default it cannot."""
+        del run, path, version
+        raise JobError(f"sink {self.name} cannot take back what it has written", code="JOB_REFUSED")
+
+    def roll_back(self, run: Run, path: str, version: int) -> None:
+        """Take back what this sink has written since; called while none of its queries runs, maybe again.
+
+        Args:
+            run: as for ``start``.
+            path: of a savepoint, see ``Started``.
+            version: likewise.
+        """
+        self.plan_roll_back(run, path, version)
 
 
 class OneTableTransform(Transform):

@@ -9,17 +9,21 @@ from typing import TYPE_CHECKING, Any, ClassVar, cast
 from pydantic import create_model, model_validator
 from pydantic_core import PydanticCustomError
 
+import filesink
 from filesink.errors import JobError
 from filesink.jobs.model.options import Options, option, words_of
-from filesink.jobs.plugins.api import Frames, PluginOptions, Run, Sink, Source
+from filesink.jobs.plugins.api import Frames, PluginOptions, Run, Sink, Source, Started
 from filesink.jobs.plugins.files import places
 from filesink.jobs.plugins.files.places import Place
-from filesink.jobs.plugins.files.reading import FileReading, read_files
-from filesink.jobs.plugins.files.writing import FileWriting, file_sink, laid_out
+from filesink.jobs.plugins.files.reading import read_files
+from filesink.jobs.plugins.files.reading_options import FileReading
+from filesink.jobs.plugins.files.writing import FileWriting, address_of, file_sink, laid_out
+from filesink.operations.at_path import operations_at
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
+_UPKEEP = frozenset({"rollback", "retain", "offline-compaction"})  # chains of their own, with nobody's rows
 _MODES = {
     "APPEND_DATA": "append",
     "DROP_DATA": "overwrite",
@@ -31,6 +35,7 @@ class _Files(Source):
     """Files of one store; each table has its own."""
 
     limits = ("bytes",)
+    resumes = True
     place: ClassVar[type[Place]]
     options: Any
 
@@ -72,24 +77,57 @@ class _FilesSink(Sink):
             rows += report.rows
         return rows
 
-    def start(self, frames: Frames, run: Run) -> Sequence[Any]:
+    def check(self, frames: Frames, run: Run) -> None:
+        """See ``Sink.check``."""
+        for name, frame in self._checked(frames):
+            file_sink(self.options, self.options, run, name).build()
+            laid_out(self.options, frame)
+
+    def start(self, frames: Frames, run: Run) -> Sequence[Started]:
         """See ``Sink.start``."""
         if self.options.data_save_mode != "APPEND_DATA":
             raise JobError(
                 f"sink {self.name}: a stream appends; {self.options.data_save_mode} is for batches",
                 code="JOB_REFUSED",
             )
-        trigger = {"processing_time": f"{max(run.env.checkpoint_interval, 1)} milliseconds"}
         return [
-            file_sink(self.options, self.options, run, name)
-            .build()
-            .start(
-                laid_out(self.options, frame),
-                checkpoint_location=f"{run.directory}/checkpoint-{number}",
-                **trigger,
-            )
+            self._started(name, frame, run, f"checkpoint-{number}")
             for number, (name, frame) in enumerate(self._checked(frames))
         ]
+
+    def _started(self, name: str, frame: DataFrame, run: Run, checkpoint: str) -> Started:
+        builder = file_sink(self.options, self.options, run, name)
+        # A batch appends, as all batches do; and who was rolled back is a new stream.
+        appends = run.is_rolled_back or run.env.resumes
+        sink = (builder.on_new_query("append") if appends else builder).build()
+        location = f"{run.directory}/{checkpoint}"
+        query = sink.start(laid_out(self.options, frame), checkpoint_location=location, **run.trigger)
+        path = address_of(self.options, self.options, name)
+        return Started(
+            query=query,
+            checkpoint=checkpoint,
+            path=path,
+            finish=sink.finish,
+            version=lambda: filesink.open(path, self.options.storage(run)).version,
+        )
+
+    def plan_roll_back(self, run: Run, path: str, version: int) -> None:
+        """See ``Sink.plan_roll_back``: not if others have written there since."""
+        planned = filesink.plan_rollback(path, version, self.options.storage(run))
+        chains = {epoch.sink for epoch in planned.epochs if epoch.kind not in _UPKEEP}
+        if len(chains) > 1:
+            raise JobError(
+                f"'{path}' cannot go back to version {version}: {len(chains)} sinks have written there "
+                "since, and a rollback would take back the rows of all of them",
+                code="JOB_REFUSED",
+            )
+
+    def roll_back(self, run: Run, path: str, version: int) -> None:
+        """See ``Sink.roll_back``: what is still hidden becomes visible first, or it would come back later."""
+        storage = self.options.storage(run)
+        for chain in filesink.open(path, storage).sinks():
+            operations_at(path, storage, uid=chain.id).finish()
+        filesink.rollback(path, version, storage)
 
     def _checked(self, frames: Frames) -> Iterator[tuple[str, DataFrame]]:
         if len(frames) > 1 and "${table_name}" not in self.options.path:

@@ -1,138 +1,48 @@
-"""Options of a source of files, and the ``FileSource`` that they mean."""
+"""The ``FileSource`` that the options of a source mean, and the rows of its files."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any, Literal
-
-from pydantic import BeforeValidator, model_validator
-from pydantic_core import PydanticCustomError
+from typing import TYPE_CHECKING, Any, Literal
 
 import filesink
 from filesink.buckets.partition_paths import partition_values
+from filesink.errors import JobError, StorageError
 from filesink.jobs.model.column_types import ddl, quoted, sql_text
-from filesink.jobs.model.env import Mode
-from filesink.jobs.model.options import Names, Options, option
 from filesink.jobs.model.schema import Schema
 from filesink.jobs.plugins.api import Run
+from filesink.jobs.plugins.files.archives import Archived
 from filesink.jobs.plugins.files.lines import LinesBelowHeader, TextFields
 from filesink.jobs.plugins.files.places import Place
+from filesink.jobs.plugins.files.reading_options import FileReading
 from filesink.jobs.plugins.transforms.columns import check_columns
-from filesink.naming import parent
-from filesink.source.directories import locate, root_of
+from filesink.naming import parent, shown
+from filesink.source.directories import Root, locate, root_of
 from filesink.source.enumerators import RecursiveFileEnumerator
+from filesink.storage.api import Entry, Kind
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from filesink.source.files import SourceFile
 
-Format = Literal["text", "csv", "json", "parquet", "orc", "excel", "xml", "avro"]
-_OF_SINKS = "it says how files are written, and this one reads"
 _LINES = frozenset({"text", "json"})  # read as lines, which Spark takes apart
-_NEED_SCHEMA = frozenset({"csv", "json", "excel", "xml"})
-LZO = "nothing here reads or writes lzo, whose library is under the GPL; take zstd or gzip"
-
-
-def _lower(given: Any) -> Any:
-    return given.lower() if isinstance(given, str) else given
-
-
-def _format(given: Any) -> Any:
-    found = _lower(given)
-    if found == "binary":
-        raise PydanticCustomError(
-            "binary", "binary files are copied as they are: Spark has no rows of them; use distcp or rclone"
-        )
-    return found
-
-
-def _codec(given: Any) -> Any:
-    found = _lower(given)
-    if found == "lzo":
-        raise PydanticCustomError("lzo", LZO)
-    return found
-
-
-FormatOption = Annotated[Format, BeforeValidator(_format)]
-CodecOption = Annotated[str, BeforeValidator(_codec)]
-
-
-class FileReading(Options):
-    """What a source of files is told beside where they lie."""
-
-    refused = {
-        "archive_compress_codec": "files inside of archives are not read; unpack them first",
-        "null_format": "an empty field is null",
-    }
-    harmless = {"archive_compress_codec": ("none", "NONE"), "null_format": ("",)}
-    without_effect = {
-        "row_delimiter": "lines end with \\n, \\r\\n or \\r",
-        "partition_dir_expression": _OF_SINKS,
-        "is_partition_field_write_in_file": _OF_SINKS,
-        "file_name_expression": _OF_SINKS,
-        "filename_time_format": _OF_SINKS,
-        "is_enable_transaction": _OF_SINKS,
-        "csv_use_header_line": "skip_header_row_number = 1 says it",
-        "time_format": "Spark has no times of day",
-        "sheet_name": "all sheets are read",
-        "xml_root_tag": "records are found by xml_row_tag",
-        "discovery_mode": "a stream always goes on with files that come",
-    }
-
-    path: str = option(doc="A directory, a file, or a pattern.")
-    format: FormatOption = option(doc="Of the files.", words=("file_format_type",))
-    schema_: Schema | None = option(
-        None, doc="The columns, for formats that do not know them.", words=("schema",)
-    )
-    delimiter: str = option("", doc="Between fields.", words=("field_delimiter", "delimiter"))
-    skipped: int = option(
-        0, doc="Lines before the first record.", unit="lines", words=("skip_header_row_number",), ge=0
-    )
-    wanted: Names = option((), doc="Columns that are read.", words=("read_columns",))
-    partitions: bool = option(
-        default=True, doc="Whether directories k=v are columns.", words=("parse_partition_from_path",)
-    )
-    name_pattern: str = option(
-        "", doc="A regular expression for names of files.", words=("file_filter_pattern",)
-    )
-    encoding: str = option("UTF-8", doc="Of text, CSV.")
-    codec: CodecOption = option("none", doc="Read off the names of files.", words=("compress_codec",))
-    date_format: str = option("", doc="Of dates in text.")
-    timestamp_format: str = option("", doc="Of timestamps in text.", words=("datetime_format",))
-    xml_row_tag: str = option("RECORD", doc="The element of a record.")
-    xml_use_attr_format: bool = option(default=False, doc="Whether columns are attributes.")
-
-    @model_validator(mode="after")
-    def _fits(self) -> FileReading:
-        if self.format in _NEED_SCHEMA and not self.has_columns:
-            raise PydanticCustomError(
-                "schema", "needs 'schema', since {format} has none", {"format": self.format}
-            )
-        if self.encoding.upper() not in {"UTF-8", "UTF8"} and self.format not in {"text", "csv", "json"}:
-            raise PydanticCustomError(
-                "encoding", "{format} has an encoding of its own", {"format": self.format}
-            )
-        if self.skipped > 1 and self.format in {"csv", "excel"}:
-            raise PydanticCustomError("header", "a header of {format} is one line", {"format": self.format})
-        if self.format == "excel" and self.skipped == 0:
-            raise PydanticCustomError("header", "sheets have a header here; write skip_header_row_number = 1")
-        try:
-            re.compile(self.name_pattern)
-        except re.error:
-            raise PydanticCustomError("pattern", "file_filter_pattern is no regular expression") from None
-        return self
-
-    @property
-    def has_columns(self) -> bool:
-        """Whether the columns are given."""
-        return self.schema_ is not None and self.schema_.has_columns
 
 
 def read_files(reading: FileReading, place: Place, run: Run) -> DataFrame:
-    """The rows of the files that options mean."""
+    """The rows of the files that options mean; an empty directory has none.
+
+    Raises:
+        JobError: ``JOB_VALUE``; there are files, and the schema that their format needs has no columns.
+    """
+    if not run.env.is_stream and _is_empty(root_of(place.address(reading.path), place.storage(run))):
+        run.say(f"'{shown(reading.path)}' is an empty directory: no rows")
+        columns = reading.schema_.ddl if reading.schema_ is not None and reading.has_columns else "STRUCT<>"
+        return run.spark.createDataFrame([], columns)
+    if reading.format == "json" and not reading.has_columns:
+        raise JobError(f"'schema' has no columns, and '{shown(reading.path)}' has files", code="JOB_VALUE")
     frame = _source(reading, place, run)
     if reading.format in _LINES and reading.schema_ is not None and reading.has_columns:
         frame = _of_lines(reading, frame, reading.schema_)
@@ -146,6 +56,22 @@ def read_files(reading: FileReading, place: Place, run: Run) -> DataFrame:
         kept = [name for name in beside if name in frame.columns and name not in reading.wanted]
         frame = frame.select(*map(quoted, (*reading.wanted, *kept)))
     return frame
+
+
+def _is_empty(root: Root) -> bool:
+    """Whether it is a directory that has nothing in it, not even what is hidden; one that is gone is not."""
+    file = root.as_file()
+    if root.pattern or file is None or next(iter(_scanned(root)), None) is not None:
+        return False
+    name = file.pattern[0]
+    return any(one.name == name and one.kind is Kind.DIRECTORY for one in _scanned(file))
+
+
+def _scanned(root: Root) -> Iterator[Entry]:
+    try:
+        yield from root.open().scan("")
+    except (StorageError, FileNotFoundError):  # the source tells it, in words of its own
+        return
 
 
 def _of_lines(reading: FileReading, frame: DataFrame, schema: Schema) -> DataFrame:
@@ -172,13 +98,8 @@ def _partitions(reading: FileReading, address: str, storage: Mapping[str, Any]) 
 
 
 def _source(reading: FileReading, place: Place, run: Run) -> DataFrame:
-    form, address = _reader(reading), place.address(reading.path)
-    begin = (
-        filesink.FileSource.for_bulk_file_format
-        if reading.format in {"parquet", "orc", "excel", "xml"}
-        else filesink.FileSource.for_record_stream_format
-    )
-    builder = begin(form, address).with_storage_options(**place.storage(run))
+    address = place.address(reading.path)
+    builder = _begun(reading, address).with_storage_options(**place.storage(run))
     if reading.name_pattern:
         accepts = Named(pattern=reading.name_pattern)
         builder = builder.set_file_enumerator(RecursiveFileEnumerator(accepts=accepts))
@@ -187,18 +108,32 @@ def _source(reading: FileReading, place: Place, run: Run) -> DataFrame:
     if columns:
         beside = [f"{quoted(name)} STRING" for name in _partitions(reading, address, place.storage(run))]
         builder = builder.with_schema(", ".join([*columns, *beside]))
-    if run.env.mode is Mode.BATCH and reading.format == "orc":
+    if not run.env.is_stream and reading.format == "orc" and reading.archive == "none":
         # With a column more it is read in Python: Spark's own reader refuses timestamps of Java's ORC where
         # they are TIMESTAMP_NTZ, as Arrow has them.
-        return builder.with_metadata_columns("_file").build().read(run.spark).drop("_file")
-    if run.env.mode is Mode.BATCH:
-        return builder.build().read(run.spark)
+        found: DataFrame = builder.with_metadata_columns("_file").build().read(run.spark)
+        return found.drop("_file")
+    if not run.env.is_stream:
+        batch: DataFrame = builder.build().read(run.spark)
+        return batch
     builder = builder.monitor_continuously(max(run.env.checkpoint_interval, 1))
     builder = builder.with_state_location(f"{run.directory}/found")
     if run.env.bytes_per_second:
         seconds = max(run.env.checkpoint_interval // 1000, 1)
         builder = builder.with_max_bytes_per_trigger(run.env.bytes_per_second * seconds)
-    return builder.build().read_stream(run.spark)
+    stream: DataFrame = builder.build().read_stream(run.spark)
+    return stream
+
+
+def _begun(reading: FileReading, address: str) -> Any:
+    form = _reader(reading)
+    if reading.archive != "none":
+        return filesink.FileSource.for_record_stream_format(
+            Archived(inner=form, archive=reading.archive), address
+        )
+    if reading.format in {"parquet", "orc", "excel", "xml"}:
+        return filesink.FileSource.for_bulk_file_format(form, address)
+    return filesink.FileSource.for_record_stream_format(form, address)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -14,7 +14,7 @@ from filesink.jobs.model.options import Names, Options, option
 from filesink.jobs.plugins.api import Run
 from filesink.jobs.plugins.files.lines import TextFields
 from filesink.jobs.plugins.files.places import Place
-from filesink.jobs.plugins.files.reading import CodecOption, FormatOption
+from filesink.jobs.plugins.files.reading_options import CodecOption, FormatOption
 from filesink.jobs.plugins.transforms.columns import check_columns
 from filesink.spark.input.schema import arrow_schema
 
@@ -92,7 +92,7 @@ class FileWriting(Options):
     header: bool = option(
         default=False, doc="Whether files begin with names of columns.", words=("enable_header_write",)
     )
-    encoding: str = option("UTF-8", doc="Of text and CSV.")
+    encoding: str = option("UTF-8", doc="Of text, CSV and JSON.")
     quote_mode: Annotated[
         Literal["minimal", "all", "none"], BeforeValidator(lambda given: str(given).lower())
     ] = option("minimal", doc="Of CSV.", words=("csv_string_quote_mode",))
@@ -119,7 +119,7 @@ class FileWriting(Options):
                 "{format} takes the codecs {codecs}",
                 {"format": self.format, "codecs": ", ".join(codecs)},
             )
-        if self.encoding.upper() not in {"UTF-8", "UTF8"} and self.format not in {"text", "csv"}:
+        if not self.is_utf8 and self.format not in {"text", "csv", "json"}:
             raise PydanticCustomError("encoding", "{format} is always UTF-8", {"format": self.format})
         pieces = self.partition_directories.strip("/").split("/") if self.partition_directories else []
         if not all(_PARTITION_DIRECTORIES.fullmatch(piece) for piece in pieces):
@@ -138,6 +138,16 @@ class FileWriting(Options):
             )
         return self
 
+    @property
+    def is_utf8(self) -> bool:
+        """Whether texts are in the charset that every format writes."""
+        return self.encoding.upper() in {"UTF-8", "UTF8"}
+
+    @property
+    def is_of_lines(self) -> bool:
+        """Whether Spark makes the lines: the encoder of JSON only writes UTF-8."""
+        return self.format == "text" or (self.format == "json" and not self.is_utf8)
+
 
 def laid_out(writing: FileWriting, frame: DataFrame) -> DataFrame:
     """The columns that are written, in their order; for text as one line."""
@@ -147,16 +157,20 @@ def laid_out(writing: FileWriting, frame: DataFrame) -> DataFrame:
     check_columns(frame, writing.partition_by, "partition_by")
     if writing.format in {"csv", "excel", "xml"}:
         return frame.selectExpr(*_flat(writing, frame))
-    if writing.format != "text":
+    if not writing.is_of_lines:
         return frame
     schema = arrow_schema(frame.schema)
     kept = [field for field in schema if writing.partition_in_file or field.name not in writing.partition_by]
+    partitions = map(quoted, writing.partition_by)
+    if writing.format == "json":
+        record = f"struct({', '.join(quoted(field.name) for field in kept)})"
+        return frame.selectExpr(f"to_json({record}, map('ignoreNullFields', 'false')) AS value", *partitions)
     fields = TextFields(
         delimiter=writing.delimiter or "\x01",
         date_format=writing.date_format,
         timestamp_format=writing.timestamp_format,
     )
-    return frame.selectExpr(fields.line(kept), *map(quoted, writing.partition_by))
+    return frame.selectExpr(fields.line(kept), *partitions)
 
 
 def _flat(writing: FileWriting, frame: DataFrame) -> list[str]:
@@ -175,9 +189,14 @@ def _flat(writing: FileWriting, frame: DataFrame) -> list[str]:
     return found
 
 
+def address_of(writing: FileWriting, place: Place, table: str) -> str:
+    """The base path of a table."""
+    return place.address(writing.path.replace("${table_name}", table))
+
+
 def file_sink(writing: FileWriting, place: Place, run: Run, table: str) -> Any:
     """The builder of the sink."""
-    path = place.address(writing.path.replace("${table_name}", table))
+    path = address_of(writing, place, table)
     if writing.format in {"parquet", "orc", "excel", "xml"}:
         builder = filesink.FileSink.for_bulk_format(path, _factory(writing))
     else:
@@ -187,8 +206,9 @@ def file_sink(writing: FileWriting, place: Place, run: Run, table: str) -> Any:
         policy = filesink.RollingPolicy.on_checkpoint_rolling_policy(max_rows=writing.most_rows)
         builder = builder.with_rolling_policy(policy)
     prefix = re.split(r"\$\{", writing.name_expression, maxsplit=1)[0].rstrip("-_.")
-    if prefix or writing.extension:
-        suffix = f".{writing.extension.lstrip('.')}" if writing.extension else None
+    extension = writing.extension or ("json" if writing.format == "json" and writing.is_of_lines else "")
+    if prefix or extension:
+        suffix = f".{extension.lstrip('.')}" if extension else None
         names = filesink.OutputFileConfig(part_prefix=prefix or "part", part_suffix=suffix)
         builder = builder.with_output_file_config(names)
     return builder.with_bucket_assigner(_assigner(writing))
@@ -199,9 +219,7 @@ def _assigner(writing: FileWriting) -> Any:
         return filesink.BucketAssigner.base_path_bucket_assigner()
     assigner = filesink.BucketAssigner.partition_bucket_assigner(*writing.partition_by)
     return (
-        assigner.with_columns_in_file()
-        if writing.partition_in_file and writing.format != "text"
-        else assigner
+        assigner.with_columns_in_file() if writing.partition_in_file and not writing.is_of_lines else assigner
     )
 
 
@@ -226,7 +244,7 @@ def _factory(writing: FileWriting) -> Any:
 
 def _encoder(writing: FileWriting) -> Any:
     match writing.format:
-        case "text":
+        case "text" | "json" if writing.is_of_lines:
             return filesink.Encoder.simple_string_encoder(writing.encoding)
         case "json":
             return filesink.Encoder.json_lines()

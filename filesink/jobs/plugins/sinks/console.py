@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from filesink.jobs.model.options import option
-from filesink.jobs.plugins.api import Frames, PluginOptions, Run, Sink
+from filesink.jobs.plugins.api import Frames, PluginOptions, Run, Sink, Started
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
+
+
+_SPARK = {"processing_time": "processingTime", "available_now": "availableNow"}
 
 
 class ConsoleOptions(PluginOptions):
@@ -38,15 +41,18 @@ class Console(Sink):
         """See ``Sink.write``."""
         return sum(self._print(name, frame, run) for name, frame in frames.items())
 
-    def start(self, frames: Frames, run: Run) -> Sequence[Any]:
+    def start(self, frames: Frames, run: Run) -> Sequence[Started]:
         """See ``Sink.start``."""
         return [
-            frame.writeStream.foreachBatch(partial(self._print_batch, name, run))
-            .option("checkpointLocation", f"{run.directory}/checkpoint-{number}")
-            .trigger(processingTime=f"{max(run.env.checkpoint_interval, 1)} milliseconds")
-            .start()
+            self._started(name, frame, run, f"checkpoint-{number}")
             for number, (name, frame) in enumerate(frames.items())
         ]
+
+    def _started(self, name: str, frame: DataFrame, run: Run, checkpoint: str) -> Started:
+        trigger = {_SPARK[word]: value for word, value in run.trigger.items()}
+        writer = frame.writeStream.foreachBatch(partial(self._print_batch, name, run)).trigger(**trigger)
+        query = writer.option("checkpointLocation", f"{run.directory}/{checkpoint}").start()
+        return Started(query=query, checkpoint=checkpoint)
 
     def _print_batch(self, name: str, run: Run, batch: DataFrame, _number: int) -> None:
         self._print(name, batch, run)

@@ -10,7 +10,7 @@ from filesink.errors import JobError
 from filesink.jobs.model.column_types import quoted
 from filesink.jobs.model.options import Bytes, Milliseconds, Names, option
 from filesink.jobs.model.secret import Secret, SecretSettings
-from filesink.jobs.plugins.api import Frames, PluginOptions, Run, Sink
+from filesink.jobs.plugins.api import Frames, PluginOptions, Run, Sink, Started
 from filesink.jobs.plugins.sources.spark import revealed
 from filesink.jobs.plugins.transforms.columns import check_columns
 
@@ -23,11 +23,16 @@ class _OneTableSink(Sink):
         report = self.made(run).write(self._only(frames), txn_id=f"{run.job}-{run.vertex}")
         return int(report.rows)
 
-    def start(self, frames: Frames, run: Run) -> Sequence[Any]:
+    def check(self, frames: Frames, run: Run) -> None:
+        """See ``Sink.check``."""
+        del run
+        self._only(frames)
+
+    def start(self, frames: Frames, run: Run) -> Sequence[Started]:
         """See ``Sink.start``."""
-        trigger = {"processing_time": f"{max(run.env.checkpoint_interval, 1)} milliseconds"}
         location = f"{run.directory}/checkpoint"
-        return [self.made(run).start(self._only(frames), checkpoint_location=location, **trigger)]
+        query = self.made(run).start(self._only(frames), checkpoint_location=location, **run.trigger)
+        return [Started(query=query, checkpoint="checkpoint")]
 
     def made(self, run: Run) -> Any:
         """The sink."""

@@ -10,7 +10,6 @@ from pydantic import BeforeValidator, model_validator
 from pydantic_core import PydanticCustomError
 
 from filesink.jobs.model.column_types import ddl, quoted
-from filesink.jobs.model.env import Mode
 from filesink.jobs.model.options import Options, option
 from filesink.jobs.model.schema import Schema
 from filesink.jobs.plugins.api import Frames, PluginOptions, Run, Source
@@ -110,7 +109,7 @@ def _frame(table: FakeTable, run: Run) -> DataFrame:
         array_size=table.array_size,
         map_size=table.map_size,
     )
-    if run.env.mode is Mode.STREAMING:
+    if run.env.is_stream:
         rate = run.spark.readStream.format("rate-micro-batch").option(
             "rowsPerBatch", max(table.rows_number, 1)
         )

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from pydantic import BeforeValidator, model_validator
 from pydantic_core import PydanticCustomError
 
-from filesink.jobs.model.env import Mode
 from filesink.jobs.model.options import Names, option
 from filesink.jobs.model.schema import Schema
 from filesink.jobs.model.secret import Secret, SecretSettings
@@ -156,7 +155,7 @@ class KafkaSource(Source):
     def read(self, run: Run) -> Frames:
         """See ``Source.read``."""
         chosen = self.options
-        is_stream = run.env.mode is Mode.STREAMING
+        is_stream = run.env.is_stream
         start = "earliest" if chosen.start_mode == "earliest" or not is_stream else "latest"
         settings = {f"kafka.{name}": value for name, value in revealed(chosen.config, run).items()}
         settings |= {
@@ -188,4 +187,4 @@ def settings_of(settings: Mapping[str, Secret | str], reveal: Callable[[Secret],
 
 
 def _reader(run: Run) -> Any:
-    return run.spark.readStream if run.env.mode is Mode.STREAMING else run.spark.read
+    return run.spark.readStream if run.env.is_stream else run.spark.read
