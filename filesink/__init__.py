@@ -72,7 +72,8 @@ from filesink.errors import (
     VersionError,
 )
 from filesink.exports.api import Exporter, ExportReport
-from filesink.exports.export import export
+from filesink.exports.delta.export import DeltaExport
+from filesink.exports.export import drop_export, export
 from filesink.file_sink.report import EpochReport, RecoveryReport, SweepPlan, TableReport
 from filesink.file_source import FileSource, FileSourceBuilder, StreamFormat
 from filesink.metastore.api import Metastore, TableKind
@@ -187,6 +188,7 @@ __all__ = [
     "DataError",
     "DeadLetters",
     "DeliveryError",
+    "DeltaExport",
     "DependencyError",
     "DroppedFiles",
     "Encoder",
@@ -306,6 +308,7 @@ __all__ = [
     "adopt",
     "bounded",
     "copy",
+    "drop_export",
     "erase",
     "export",
     "fsck",

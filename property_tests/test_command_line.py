@@ -12,7 +12,7 @@ from tests.cli.running import run
 _READING = (
     ("status",), ("log",), ("ls",), ("files",), ("du",), ("schema",), ("schema", "--history"), ("show", "1"),
     ("diff", "0", "1"), ("fsck", "--deep"), ("recover",), ("finish",), ("sweep",), ("compact",), ("adopt",),
-    ("repair",), ("report", "--html", "/dev/null"),
+    ("repair",), ("export", "--to", "delta"), ("report", "--html", "/dev/null"),
 )  # fmt: skip
 #: What may be found after a kill: what waits to be completed or removed, and files of others.
 _HARMLESS = {"EPOCH_UNFINISHED", "FILE_FOREIGN", "FILE_LEFT", "GARBAGE", "HIDDEN_OLD"}

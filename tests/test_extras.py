@@ -16,6 +16,7 @@ IN_ALL = (
     "avro",
     "azure",
     "cli",
+    "delta",
     "excel",
     "glue",
     "hdfs",

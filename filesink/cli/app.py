@@ -9,6 +9,7 @@ from filesink.cli.commands.changes import adopt, finish, recover, sweep
 from filesink.cli.commands.compact import compact
 from filesink.cli.commands.copy import copy
 from filesink.cli.commands.epochs import log, show
+from filesink.cli.commands.export import export
 from filesink.cli.commands.files import du, files, ls
 from filesink.cli.commands.fsck import fsck
 from filesink.cli.commands.jobs import cancel, job, list_jobs, restore, run, stop
@@ -60,6 +61,7 @@ for function, name in (
     (rollback, "rollback"),
     (erase, "erase"),
     (copy, "copy"),
+    (export, "export"),
 ):
     add(app, function, name=name)
 
