@@ -347,10 +347,11 @@ class ExporterContract(ABC):
     def test_dropped(self, site: Site) -> None:
         """Nothing is left of it, files stay, and it can be made anew."""
         site.write("a")
-        before = site.files()
+        before, names = site.files(), {path.name for path in site.base.iterdir()}
         self.check(site)
         filesink.drop_export(site.base, self.exporter(site.base))
         assert site.files() == before
+        assert {path.name for path in site.base.iterdir()} == names
         assert self.exporter(site.base).version(site.directory) is None
         self.check(site)
 

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 import filesink
-from filesink import DeltaExport, Exporter
+from filesink import DeltaExport, Exporter, SparkMetadataExport
 from filesink.cli.call import Call
 from filesink.cli.command import PathArgument
 from filesink.cli.planned import Planned, YesOption, carry_out
@@ -20,9 +20,13 @@ class Target(StrEnum):
     """What is kept beside the files."""
 
     DELTA = "delta"
+    SPARK_METADATA = "spark-metadata"
 
 
-_EXPORTERS: dict[Target, Callable[[], Exporter]] = {Target.DELTA: DeltaExport}
+_EXPORTERS: dict[Target, Callable[[], Exporter]] = {
+    Target.DELTA: DeltaExport,
+    Target.SPARK_METADATA: SparkMetadataExport,
+}
 
 
 def export(

@@ -12,10 +12,10 @@ from filesink.arguments import instance_of
 from filesink.errors import ConfigError, FilesinkError
 from filesink.exports.api import Exporter
 from filesink.exports.delta.actions import file_lines, line, metadata, protocol, schema_string
-from filesink.exports.delta.log import DeltaLog, Head
+from filesink.exports.delta.log import DIRECTORY, DeltaLog, Head
 from filesink.exports.listed import Step, columns_of, not_exportable, partitions_of, step
 from filesink.ports import Clock
-from filesink.sink_directory.beside import store_beside
+from filesink.sink_directory.beside import remove_empty, store_beside
 from filesink.sink_directory.directory import SinkDirectory
 from filesink.system import SystemClock
 
@@ -75,6 +75,7 @@ class DeltaExport(Exporter):
             ExportError: ``FOREIGN_TARGET``, ``CHANGED_TARGET``; nothing was removed.
         """
         _log(directory).drop()
+        remove_empty(directory, DIRECTORY)
 
     def _commit(self, directory: SinkDirectory, table: DeltaLog, head: Head, version: int) -> Iterator[str]:
         found, now_ms = step(directory, head.version, version, table.live), self._clock.now_ms()
