@@ -74,6 +74,7 @@ from filesink.errors import (
 from filesink.exports.api import Exporter, ExportReport
 from filesink.exports.delta.export import DeltaExport
 from filesink.exports.export import drop_export, export
+from filesink.exports.manifests.export import ManifestExport
 from filesink.exports.spark_metadata.export import SparkMetadataExport
 from filesink.file_sink.report import EpochReport, RecoveryReport, SweepPlan, TableReport
 from filesink.file_source import FileSource, FileSourceBuilder, StreamFormat
@@ -242,6 +243,7 @@ __all__ = [
     "Listener",
     "ListenerPolicy",
     "LiveFile",
+    "ManifestExport",
     "Matching",
     "Metastore",
     "MetastoreConflictError",

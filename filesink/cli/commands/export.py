@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 import filesink
-from filesink import DeltaExport, Exporter, SparkMetadataExport
+from filesink import DeltaExport, Exporter, ManifestExport, SparkMetadataExport
 from filesink.cli.call import Call
 from filesink.cli.command import PathArgument
 from filesink.cli.planned import Planned, YesOption, carry_out
@@ -21,11 +21,13 @@ class Target(StrEnum):
 
     DELTA = "delta"
     SPARK_METADATA = "spark-metadata"
+    MANIFEST = "manifest"
 
 
 _EXPORTERS: dict[Target, Callable[[], Exporter]] = {
     Target.DELTA: DeltaExport,
     Target.SPARK_METADATA: SparkMetadataExport,
+    Target.MANIFEST: ManifestExport,
 }
 
 
