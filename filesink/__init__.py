@@ -74,6 +74,7 @@ from filesink.errors import (
 from filesink.exports.api import Exporter, ExportReport
 from filesink.exports.delta.export import DeltaExport
 from filesink.exports.export import drop_export, export
+from filesink.exports.iceberg.export import IcebergExport
 from filesink.exports.manifests.export import ManifestExport
 from filesink.exports.spark_metadata.export import SparkMetadataExport
 from filesink.file_sink.report import EpochReport, RecoveryReport, SweepPlan, TableReport
@@ -230,6 +231,7 @@ __all__ = [
     "HttpAnswer",
     "HttpService",
     "HttpSink",
+    "IcebergExport",
     "IdentityError",
     "InternalError",
     "JobError",

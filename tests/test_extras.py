@@ -22,6 +22,7 @@ IN_ALL = (
     "hdfs",
     "hive",
     "http",
+    "iceberg",
     "jobs",
     "kafka",
     "opentelemetry",
