@@ -73,12 +73,16 @@ from filesink.errors import (
     VersionError,
 )
 from filesink.exports.api import Exporter, ExportReport
-from filesink.exports.export import export
+from filesink.exports.delta.export import DeltaExport
+from filesink.exports.export import drop_export, export
+from filesink.exports.iceberg.export import IcebergExport
+from filesink.exports.manifests.export import ManifestExport
 from filesink.exports.notifications.function import FunctionNotification
 from filesink.exports.notifications.kafka import KafkaNotification
 from filesink.exports.notifications.notification import Notification
 from filesink.exports.notifications.queues import SnsNotification, SqsNotification
 from filesink.exports.notifications.webhook import WebhookNotification
+from filesink.exports.spark_metadata.export import SparkMetadataExport
 from filesink.file_sink.report import EpochReport, RecoveryReport, SweepPlan, TableReport
 from filesink.file_source import FileSource, FileSourceBuilder, StreamFormat
 from filesink.metastore.api import Metastore, TableKind
@@ -195,6 +199,7 @@ __all__ = [
     "DataError",
     "DeadLetters",
     "DeliveryError",
+    "DeltaExport",
     "DependencyError",
     "DroppedFiles",
     "Encoder",
@@ -236,6 +241,7 @@ __all__ = [
     "HttpAnswer",
     "HttpService",
     "HttpSink",
+    "IcebergExport",
     "IdentityError",
     "InternalError",
     "JobError",
@@ -250,6 +256,7 @@ __all__ = [
     "Listener",
     "ListenerPolicy",
     "LiveFile",
+    "ManifestExport",
     "Matching",
     "Metastore",
     "MetastoreConflictError",
@@ -300,6 +307,7 @@ __all__ = [
     "SourceError",
     "SourceFile",
     "SparkCatalog",
+    "SparkMetadataExport",
     "SparkSink",
     "SplitAssigner",
     "SqsNotification",
@@ -322,6 +330,7 @@ __all__ = [
     "adopt",
     "bounded",
     "copy",
+    "drop_export",
     "erase",
     "export",
     "follow",

@@ -31,6 +31,8 @@ GOOD = {
     "form": Encoder.simple_string_encoder(),
     "table": "db.t",
     "metastore": SparkCatalog(),
+    "catalog": {"type": "sql", "uri": "sqlite://", "warehouse": "warehouse"},
+    "IcebergExport.table": "lake.t",
     "uris": "thrift://host:9083",
     "policies": [SuccessFilePolicy()],
     "extractor": "$day 00:00:00",

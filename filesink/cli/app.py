@@ -9,6 +9,7 @@ from filesink.cli.commands.changes import adopt, finish, recover, sweep
 from filesink.cli.commands.compact import compact
 from filesink.cli.commands.copy import copy
 from filesink.cli.commands.epochs import log, show
+from filesink.cli.commands.export import export
 from filesink.cli.commands.files import du, files, ls
 from filesink.cli.commands.fsck import fsck
 from filesink.cli.commands.jobs import cancel, job, list_jobs, logs, restore, retry, run, stop
@@ -64,6 +65,7 @@ for function, name in (
     (erase, "erase"),
     (copy, "copy"),
     (torture, "torture"),
+    (export, "export"),
 ):
     add(app, function, name=name)
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from enum import Enum
 
 from filesink.arguments import instance_of
-from filesink.errors import ConfigError
+from filesink.errors import ConfigError, ExportError
 from filesink.sink_directory.directory import SinkDirectory
 
 
@@ -62,6 +62,20 @@ class Exporter(ABC):
                 ``NOT_EXPORTABLE``, it cannot hold these files. The target is at the version it was.
             FilesinkError: the path, or its store, does not answer.
         """
+
+    def drop(self, directory: SinkDirectory) -> None:
+        """Remove the target, which would stay as it is for ever when nobody exports any more. Replayable.
+
+        Files stay.
+
+        Raises:
+            ExportError: ``FOREIGN_TARGET``, ``CHANGED_TARGET``, nothing was removed; ``NO_DROP``, this kind
+                of target is removed by other means.
+        """
+        raise ExportError(
+            f"export {self.name} cannot remove what it has made for '{directory.path}'; do it by hand",
+            code="NO_DROP",
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,4 +1,4 @@
-"""``filesink.export``: brings a target to the newest version of a path, by hand."""
+"""``filesink.export`` and ``drop_export``: what sinks do after each epoch, by hand."""
 
 from __future__ import annotations
 
@@ -30,3 +30,22 @@ def export(
         StateError: ``NO_INVENTORY``, a release without inventories wrote the path; see ``filesink.adopt``.
     """
     return bring_up(instance_of(exporter, Exporter, name="exporter"), open_path(path, storage_options))
+
+
+def drop_export(
+    path: str | PathLike[str], exporter: Exporter, storage_options: Mapping[str, Any] | None = None
+) -> None:
+    """Remove what ``exporter`` keeps of ``path``; files stay. For who does not export any more.
+
+    Its readers would see the newest version that was exported for ever.
+
+    Args:
+        path: the base path of the sinks.
+        exporter: such as ``DeltaExport()``.
+        storage_options: see ``filesink.open``.
+
+    Raises:
+        ExportError: ``FOREIGN_TARGET``, ``CHANGED_TARGET``, ``NO_DROP``; nothing was removed.
+        ConfigError: as from ``filesink.open``.
+    """
+    instance_of(exporter, Exporter, name="exporter").drop(open_path(path, storage_options))

@@ -30,6 +30,10 @@ class Names(Exporter):
             raise self.fails
         return self.at
 
+    def drop(self, directory: SinkDirectory) -> None:
+        del directory
+        self.at = None
+
     def bring_to(self, directory: SinkDirectory, version: int) -> None:
         self.calls.append(version)
         self.files = {file.path for file in directory.snapshot(version).files}

@@ -1,0 +1,88 @@
+"""Files of a path as Iceberg names them: with the partition values of their directories, and no byte read.
+
+A column that only the path shows is not in the files. Iceberg's rules for tables that come from Hive say that
+readers take it from the partition of the file, which is what we tell.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from filesink.buckets.partition_paths import partition_values
+from filesink.exports.listed import not_exportable
+from filesink.naming import parent
+from filesink.sink_directory.directory import SinkDirectory
+from filesink.sink_directory.live_files import LiveFiles
+
+if TYPE_CHECKING:
+    from pyiceberg.manifest import DataFile
+    from pyiceberg.table.metadata import TableMetadata
+
+
+def location(directory: SinkDirectory) -> str:
+    """The path as Iceberg has it. Names below it are not encoded."""
+    path = directory.path if "://" in directory.path else str(Path(directory.path).absolute())
+    return path.rstrip("/")
+
+
+def data_files(
+    directory: SinkDirectory, files: LiveFiles, metadata: TableMetadata, name: str
+) -> Iterator[DataFile]:
+    """What Iceberg is told of ``files``.
+
+    Raises:
+        ExportError: ``NOT_EXPORTABLE``, the number of rows of one is not known.
+    """
+    from pyiceberg.manifest import DataFile, DataFileContent, FileFormat
+
+    base, partitions = location(directory), _Partitions(metadata)
+    columns: dict[str, list[Any]] = files.to_arrow().select(["path", "size", "rows"]).to_pydict()
+    for path, size, rows in zip(columns["path"], columns["size"], columns["rows"], strict=True):
+        if rows is None:
+            raise not_exportable(directory, name, f"nobody knows how many rows '{path}' has")
+        yield DataFile.from_args(
+            content=DataFileContent.DATA,
+            file_path=f"{base}/{path}",
+            file_format=FileFormat.PARQUET,
+            partition=partitions.of(parent(path)),
+            record_count=rows,
+            file_size_in_bytes=size,
+            column_sizes={},
+            value_counts={},
+            null_value_counts={},
+            nan_value_counts={},
+            lower_bounds={},
+            upper_bounds={},
+            split_offsets=None,
+            sort_order_id=None,
+            spec_id=metadata.default_spec_id,
+            equality_ids=None,
+            key_metadata=None,
+        )
+
+
+class _Partitions:
+    """Partition values of directories, as the newest spec of a table has them."""
+
+    def __init__(self, metadata: TableMetadata) -> None:
+        schema = metadata.schema()
+        fields = [schema.find_field(field.source_id) for field in metadata.spec().fields]
+        self._types: Mapping[str, Any] = {field.name: field.field_type for field in fields}
+        self._known: dict[str, Any] = {}
+
+    def of(self, bucket: str) -> Any:
+        """A record of Iceberg's."""
+        from pyiceberg.conversions import partition_to_py
+        from pyiceberg.typedef import Record
+
+        if bucket not in self._known:
+            texts = dict(partition_values(bucket))
+            self._known[bucket] = Record(
+                *(
+                    None if (text := texts.get(name)) is None else partition_to_py(kind, text)
+                    for name, kind in self._types.items()
+                )
+            )
+        return self._known[bucket]
