@@ -60,7 +60,7 @@ def _listing(x: int, y: int, title: str, listing: Listing, *, right: tuple[int, 
 
 def _short(name: str) -> str:
     """A name without the middle of its random parts."""
-    name = re.sub(r"([0-9a-f]{8})-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{8,12}", r"\1…", name)
+    name = re.sub(r"([0-9a-f]{8})-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]*([0-9a-f]{4})", r"\1…\2", name)
     return name + ("/" if name.startswith("_") else "")
 
 
