@@ -18,10 +18,10 @@ CHECK_JOBS ?= 2
 export PYSPARK_PYTHON := $(BIN)/python
 
 .DEFAULT_GOAL := help
-.PHONY: help setup java demo demo-s3 demo-hive demo-job check test nightly lint bench bench-full clean
+.PHONY: help setup java demo demo-s3 demo-hive demo-job check test nightly lint bench bench-full site release-dry clean
 
 help: ## what there is to make
-	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 setup: java $(VENV)/.wheel ## make .venv with everything that tests and demo need
 
@@ -74,7 +74,7 @@ check: $(VENV)/.setup ## what to run after each change: the linters and the fast
 # The tests are copied away from the sources, so that only the installed wheel can be imported.
 test: setup ## run all tests against the installed wheel; PYTEST_ARGS="-m 'not spark'" for a part
 	@rm -rf $(RUN) && mkdir -p $(RUN)
-	@cp -R $(wildcard Makefile pyproject.toml conftest.py README.md CHANGELOG.md CONTRIBUTING.md LICENSE docs benchmarks tests property_tests examples) $(RUN)/
+	@cp -R $(wildcard Makefile pyproject.toml conftest.py README.md CHANGELOG.md CONTRIBUTING.md SECURITY.md LICENSE mkdocs.yml .ci .github docs benchmarks tests property_tests examples) $(RUN)/
 	cd $(RUN) && $(BIN)/python -m pytest -n $(TEST_JOBS) --no-loadscope-reorder $(PYTEST_ARGS)
 
 # What -m names is no longer left out; see conftest.py.
@@ -115,6 +115,16 @@ bench-full: bench ## measure everything else, too, with all peers; takes less th
 	$(BIN)/python benchmarks/partitions.py
 	$(BIN)/python benchmarks/epochs.py
 	$(BIN)/python benchmarks/report.py
+
+# Strict: a link, an anchor or a page that is missing fails the build; the test looks into what was built.
+site: $(VENV)/.setup ## build the pages with a search and a reference, to read offline: build/site/index.html
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check '.[docs]'
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet
+	$(BIN)/python -m pytest -q tests/test_site.py
+
+release-dry: java $(VENV)/.setup ## all of a release but its publication: build, check, install, use, list what it brings
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check '.[release]'
+	$(BIN)/python .ci/release_dry.py
 
 clean: ## remove what was built, written by the demo, or cached; keeps .venv
 	rm -rf build dist demo-output benchmarks/results metastore_db derby.log spark-warehouse

@@ -14,7 +14,8 @@ from tests.cli.running import run
 READING = (
     ("status",), ("log",), ("ls",), ("files",), ("du",), ("schema",), ("schema", "--history"), ("show", "1"),
     ("diff", "0", "1"), ("fsck", "--deep"), ("recover",), ("finish",), ("sweep",), ("compact",), ("adopt",),
-    ("repair",), ("export", "--to", "delta"), ("report", "--html", "/dev/null"), ("publish", "--success-file", "_SUCCESS"),
+    ("repair",), ("export", "--to", "delta"),
+    ("report", "--html", "/dev/null"), ("publish", "--success-file", "_SUCCESS"),
     ("retain", "--keep", "1"),
     ("retain", "--by", "partition-time", "--extractor", "$day", "--max-age", "1 d"),
     ("rollback", "--to", "1"), ("erase", "--where", "value = '7'"), ("copy", "{copy}"),

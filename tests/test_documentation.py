@@ -29,7 +29,10 @@ ROOT = Path(__file__).resolve().parents[1]
 INSTALLED = Path(str(filesink.__file__)).resolve().parents[1]  # where links to sources lead
 README = ROOT / "README.md"
 CONTRIBUTING = ROOT / "CONTRIBUTING.md"
-PAGES = [README, CONTRIBUTING, *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [
+    *(README, CONTRIBUTING, ROOT / "SECURITY.md", ROOT / "examples" / "README.md"),
+    *sorted((ROOT / "docs").glob("*.md")),
+]
 ERRORS = ROOT / "docs" / "errors.md"
 ARCHITECTURE = ROOT / "docs" / "architecture.md"
 MOST_NOT_RUN = 3
@@ -104,7 +107,7 @@ def test_the_example_of_the_readme_is_short() -> None:
     assert len([line for line in first.code.splitlines() if line.strip()]) <= 15
 
 
-@pytest.mark.parametrize("page", PAGES, ids=[page.name for page in PAGES])
+@pytest.mark.parametrize("page", PAGES, ids=[str(page.relative_to(ROOT)) for page in PAGES])
 def test_links_lead_somewhere(page: Path) -> None:
     """Every relative link is a file or an image, and its anchor a heading of that page."""
     for target in _links(page):

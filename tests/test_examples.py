@@ -59,8 +59,18 @@ def test_the_demo_writes_every_flight_once_and_a_second_run_adds_nothing(tmp_pat
     assert _visible(tmp_path / "flights") == files
 
 
-def _run_demo(output: Path) -> str:
-    command = [sys.executable, str(ROOT / "examples" / "flights_demo.py"), "--output", str(output)]
+@pytest.mark.spark
+@pytest.mark.nightly
+@pytest.mark.timeout(1200)
+def test_the_picture_of_a_crash_is_true(tmp_path: Path) -> None:
+    """Spark's sink shows rows of the killed batch, and twice in the end; ours shows none, and then all."""
+    told = _run_demo(tmp_path, program="crash_demo.py")
+    assert "Spark's file sink: 750 rows after the kill, 1,750 in the end" in told
+    assert "filesink: 0 rows after the kill, 1,000 in the end" in told
+
+
+def _run_demo(output: Path, *, program: str = "flights_demo.py") -> str:
+    command = [sys.executable, str(ROOT / "examples" / program), "--output", str(output)]
     done = subprocess.run(  # noqa: S603 - our own program
         command, cwd=output, capture_output=True, text=True, check=False, timeout=500
     )

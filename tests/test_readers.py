@@ -1,4 +1,4 @@
-"""Which directories the readers of the README list: what they cannot is refused as a bucket id.
+"""Which directories the readers of docs/start.md list: what they cannot is refused as a bucket id.
 
 A table of characters and lengths against readers. Those without a JVM are asked here, Spark in
 ``tests/spark/test_readers.py``. A reader that begins or ceases to see one of these breaks the test; then
@@ -38,7 +38,7 @@ READERS = ("duckdb", "polars", "pyarrow")
 
 
 def rows_seen(reader: str, base: Path) -> list[int]:
-    """What a reader finds below ``base``, in the way of the README."""
+    """What a reader finds below ``base``, in the way of docs/start.md."""
     match reader:
         case "duckdb":
             return sorted(n for (n,) in duckdb.read_parquet(f"{base}/**/*.parquet").project("n").fetchall())

@@ -26,7 +26,7 @@ pytestmark = pytest.mark.spark
 
 
 def listed(spark: SparkSession, base: Path) -> list[int]:
-    """The rows that Spark finds in all directories, as the README reads them."""
+    """The rows that Spark finds in all directories, as docs/start.md reads them."""
     frame = spark.read.schema("n bigint").option("recursiveFileLookup", "true").parquet(str(base))
     return sorted(row.n for row in frame.collect())
 

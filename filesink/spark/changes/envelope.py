@@ -218,8 +218,8 @@ def _output(rows: Rows, orders: Sequence[str], on_malformed: OnMalformed) -> lis
 def _malformed(name: str) -> DataError:
     return DataError(
         f"a message is no change of a row from {name}: it is no JSON object, lacks a row, has a value that "
-        "its column cannot have, or changes no row, such as a truncate or DDL. Nothing became visible. Take such "
-        "messages out before, or use on_malformed='rescue' and look at the column 'rescued'",
+        "its column cannot have, or changes no row, such as a truncate or DDL. Nothing became visible. Take "
+        "such messages out before, or use on_malformed='rescue' and look at the column 'rescued'",
         code="MALFORMED_CHANGE",
     )
 
