@@ -47,7 +47,9 @@ def step(directory: SinkDirectory, before: int | None, version: int, known: Call
         return Step(added=directory.snapshot(version).files, adopts=True)
     try:
         changes = directory.changes(before, version)
-        epochs = [epoch for epoch in directory.epochs(before) if epoch.version <= version]
+        is_plain = not changes.removed.num_rows and _are_told(changes.added)
+        found = [] if is_plain else directory.epochs(before)
+        epochs = [epoch for epoch in found if epoch.version <= version]
     except StateError as error:
         if error.code != "HISTORY_EXPIRED":
             raise
@@ -62,6 +64,11 @@ def step(directory: SinkDirectory, before: int | None, version: int, known: Call
         rewrites=frozenset(rewrites),
         adopts=any(one.kind == "adopted" for one in epochs),
     )
+
+
+def _are_told(files: LiveFiles) -> bool:
+    """Whether an epoch has told the columns of all ``files``: then nobody has adopted or rewritten any."""
+    return bool(pc.all(pc.not_equal(files.to_arrow()["schema"].cast(pa.string()), ""), min_count=0).as_py())
 
 
 def _compared(directory: SinkDirectory, version: int, there: set[str]) -> Step:

@@ -52,16 +52,17 @@ class DeltaExport(Exporter):
         options = {} if storage_options is None else storage_options
         self._options = dict(instance_of(options, Mapping, name="storage_options"))
         self._clock = clock or SystemClock()
+        self._newest: dict[tuple[str, str], int] = {}  # commits that were the newest, by path and its id
 
     def version(self, directory: SinkDirectory) -> int | None:
         """See ``Exporter.version``."""
-        return _log(directory).head().version
+        return self._head(directory, _log(directory)).version
 
     def bring_to(self, directory: SinkDirectory, version: int) -> None:
         """See ``Exporter.bring_to``."""
         table = _log(directory)
         while True:
-            head = table.head()
+            head = self._head(directory, table)
             if head.version is not None and head.version >= version:
                 return
             if table.put(head.number + 1, self._commit(directory, table, head, version)):
@@ -76,6 +77,12 @@ class DeltaExport(Exporter):
         """
         _log(directory).drop()
         remove_empty(directory, DIRECTORY)
+
+    def _head(self, directory: SinkDirectory, table: DeltaLog) -> Head:
+        key = directory.path, table.app_id
+        head = table.head(self._newest.get(key, -1))
+        self._newest[key] = head.number
+        return head
 
     def _commit(self, directory: SinkDirectory, table: DeltaLog, head: Head, version: int) -> Iterator[str]:
         found, now_ms = step(directory, head.version, version, table.live), self._clock.now_ms()
@@ -97,7 +104,7 @@ class DeltaExport(Exporter):
                 **table.ours(version, **known),
             }
         )
-        yield line(txn={"appId": directory.inventory_id, "version": version, "lastUpdated": now_ms})
+        yield line(txn={"appId": table.app_id, "version": version, "lastUpdated": now_ms})
         if columns != head.columns:
             yield from more
         yield from file_lines(found, now_ms=now_ms)

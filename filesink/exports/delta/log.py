@@ -55,7 +55,7 @@ class DeltaLog:
 
     def __init__(self, store: Store, *, app_id: str, path: str) -> None:
         self._store = store
-        self._app_id = app_id
+        self.app_id = app_id
         self._path = path
 
     def numbers(self) -> list[int]:
@@ -63,25 +63,36 @@ class DeltaLog:
         names = (_COMMIT.fullmatch(entry.name) for entry in self._store.scan(DIRECTORY))
         return sorted(int(found[1]) for found in names if found)
 
-    def head(self) -> Head:
-        """How far the table is.
+    def head(self, known: int = -1) -> Head:
+        """How far the table is. ``known`` is a commit that was the newest once: then nothing is listed.
 
         Raises:
             ExportError: ``FOREIGN_TARGET``, ``CHANGED_TARGET``.
         """
-        numbers = self.numbers()
-        if not numbers:
-            if any(True for _ in self._store.scan(DIRECTORY)):
-                raise self._foreign("its log has no commits that can be read")
-            return Head(number=-1, version=None)
-        for number in reversed(numbers):
+        newest = self._from(known)
+        if newest is None:
+            numbers = self.numbers()
+            if not numbers:
+                if any(True for _ in self._store.scan(DIRECTORY)):
+                    raise self._foreign("its log has no commits that can be read")
+                return Head(number=-1, version=None)
+            newest = numbers[-1]
+        for number in range(newest, -1, -1):
             actions = list(self._actions(number, until_files=True))
             found = self._ours(actions)
             if found is not None:
-                return Head(number=numbers[-1], **found)
+                return Head(number=newest, **found)
             if any(map(touches_data, actions)):
-                raise self._not_ours(number, actions, numbers)
+                raise self._not_ours(number, actions)
         raise self._foreign("its log has no commit with files")
+
+    def _from(self, known: int) -> int | None:
+        """The newest commit, if ``known`` is still there: commits follow one another."""
+        if known < 0 or self._store.read(_path(known)) is None:
+            return None
+        while self._store.read(_path(known + 1)) is not None:
+            known += 1
+        return known
 
     def put(self, number: int, lines: Iterable[str]) -> bool:
         """Create commit ``number``; ``False`` if there is one."""
@@ -144,7 +155,7 @@ class DeltaLog:
         transactions = [action["txn"] for action in actions if "txn" in action]
         infos = (action["commitInfo"].get(_OURS) for action in actions if "commitInfo" in action)
         info = next((one for one in infos if isinstance(one, dict)), None)
-        mine = next((one for one in transactions if one.get("appId") == self._app_id), None)
+        mine = next((one for one in transactions if one.get("appId") == self.app_id), None)
         if info is None or mine is None:
             return None
         partitions = info.get("partitions")
@@ -155,8 +166,9 @@ class DeltaLog:
             "partitions": None if partitions is None else tuple(partitions),
         }
 
-    def _not_ours(self, number: int, actions: list[dict[str, Any]], numbers: list[int]) -> ExportError:
-        ours = any(self._ours(list(self._actions(one, until_files=True))) for one in numbers if one < number)
+    def _not_ours(self, number: int, actions: list[dict[str, Any]]) -> ExportError:
+        earlier = (one for one in self.numbers() if one < number)
+        ours = any(self._ours(list(self._actions(one, until_files=True))) for one in earlier)
         info: Mapping[str, Any] = next(
             (action["commitInfo"] for action in actions if "commitInfo" in action), {}
         )

@@ -6,11 +6,15 @@ readers take it from the partition of the file, which is what we tell.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
+
 from filesink.buckets.partition_paths import partition_values
+from filesink.errors import ExportError
 from filesink.exports.listed import not_exportable
 from filesink.naming import parent
 from filesink.sink_directory.directory import SinkDirectory
@@ -37,7 +41,7 @@ def data_files(
     """
     from pyiceberg.manifest import DataFile, DataFileContent, FileFormat
 
-    base, partitions = location(directory), _Partitions(metadata)
+    base, partitions = location(directory), _Partitions(metadata, partial(not_exportable, directory, name))
     columns: dict[str, list[Any]] = files.to_arrow().select(["path", "size", "rows"]).to_pydict()
     for path, size, rows in zip(columns["path"], columns["size"], columns["rows"], strict=True):
         if rows is None:
@@ -64,25 +68,41 @@ def data_files(
 
 
 class _Partitions:
-    """Partition values of directories, as the newest spec of a table has them."""
+    """Partition values of directories, as the newest spec of a table has them.
 
-    def __init__(self, metadata: TableMetadata) -> None:
+    Args:
+        metadata: of the table.
+        refused: makes the error for a value that cannot be told.
+    """
+
+    def __init__(self, metadata: TableMetadata, refused: Callable[[str], ExportError]) -> None:
+        from pyiceberg.io.pyarrow import schema_to_pyarrow
+
         schema = metadata.schema()
         fields = [schema.find_field(field.source_id) for field in metadata.spec().fields]
-        self._types: Mapping[str, Any] = {field.name: field.field_type for field in fields}
+        self._types: Mapping[str, Any] = {one.name: schema_to_pyarrow(one.field_type) for one in fields}
+        self._refused = refused
         self._known: dict[str, Any] = {}
 
     def of(self, bucket: str) -> Any:
         """A record of Iceberg's."""
-        from pyiceberg.conversions import partition_to_py
         from pyiceberg.typedef import Record
 
         if bucket not in self._known:
             texts = dict(partition_values(bucket))
             self._known[bucket] = Record(
-                *(
-                    None if (text := texts.get(name)) is None else partition_to_py(kind, text)
-                    for name, kind in self._types.items()
-                )
+                *(self._value(name, texts.get(name), kind) for name, kind in self._types.items())
             )
         return self._known[bucket]
+
+    def _value(self, name: str, text: str | None, kind: Any) -> Any:
+        """As Iceberg keeps it: days and microseconds since 1970 are numbers."""
+        if text is None:
+            return None
+        try:
+            value = pa.scalar(text, pa.string()).cast(kind)
+        except pa.ArrowInvalid as error:
+            raise self._refused(f"the directories of '{name}' do not show values of type {kind}") from error
+        if pa.types.is_date32(kind):
+            return value.cast(pa.int32()).as_py()
+        return value.cast(pa.int64()).as_py() if pa.types.is_timestamp(kind) else value.as_py()
