@@ -40,7 +40,7 @@ from filesink.storage.address import StoreAddress
 from filesink.system import SystemClock, SystemIds
 from formats.parquet.writer import ParquetWriterFactory
 
-SCHEMA = pa.schema({"day": pa.string(), "customer": pa.int32(), "value": pa.string()})
+SCHEMA = pa.schema([("day", pa.string()), ("value", pa.string())]).insert(1, pa.field("customer", pa.int32()))
 OLD, NEW = "2020-01-01", "2090-01-01"
 ERASED = 3
 WHERE = f"customer = {ERASED}"
