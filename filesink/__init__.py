@@ -24,6 +24,7 @@ from filesink.api.events import (
     EpochDecided,
     EpochFailed,
     EpochVisible,
+    ExportEnded,
     FinishedFile,
     HiddenFilesSwept,
     Listener,
@@ -47,6 +48,7 @@ from filesink.errors import (
     DeliveryError,
     DependencyError,
     EncoderError,
+    ExportError,
     FilesinkError,
     IdentityError,
     InternalError,
@@ -69,6 +71,13 @@ from filesink.errors import (
     TaskCancelledError,
     VersionError,
 )
+from filesink.exports.api import Exporter, ExportReport
+from filesink.exports.export import export
+from filesink.exports.notifications.function import FunctionNotification
+from filesink.exports.notifications.kafka import KafkaNotification
+from filesink.exports.notifications.notification import Notification
+from filesink.exports.notifications.queues import SnsNotification, SqsNotification
+from filesink.exports.notifications.webhook import WebhookNotification
 from filesink.file_sink.report import EpochReport, RecoveryReport, SweepPlan, TableReport
 from filesink.file_source import FileSource, FileSourceBuilder, StreamFormat
 from filesink.metastore.api import Metastore, TableKind
@@ -99,7 +108,7 @@ from filesink.operations.copying.copy import CopyPlan, CopyReport
 from filesink.operations.erasing.erase import Erasure, ErasurePlan, Matching
 from filesink.operations.erasing.left import Left
 from filesink.operations.fsck.finding import Finding, FsckReport
-from filesink.operations.open_path import adopt, fsck
+from filesink.operations.open_path import adopt, follow, fsck
 from filesink.operations.open_path import open as open  # noqa: A004 - as gzip.open, and public for type checkers
 from filesink.operations.replacing.retain import DroppedFiles, RetentionPlan
 from filesink.operations.replacing.retention import Retention
@@ -110,7 +119,8 @@ from filesink.parts.rolling import CheckpointRollingPolicy, RollingPolicy
 from filesink.sink import FileSink, FileSinkBuilder
 from filesink.sink_directory.directory import SinkDirectory
 from filesink.sink_directory.epochs import Epoch
-from filesink.sink_directory.live_files import LiveFile
+from filesink.sink_directory.feed import FeedEntry
+from filesink.sink_directory.live_files import FileChanges, LiveFile
 from filesink.sink_directory.sink_states import HeldPart, SinkState
 from filesink.sink_directory.snapshot import Snapshot
 from filesink.sink_directory.status import PathStatus
@@ -197,6 +207,12 @@ __all__ = [
     "Erasure",
     "ErasurePlan",
     "ExcelWriterFactory",
+    "ExportEnded",
+    "ExportError",
+    "ExportReport",
+    "Exporter",
+    "FeedEntry",
+    "FileChanges",
     "FileEnumerator",
     "FileEnumeratorProvider",
     "FileSink",
@@ -210,6 +226,7 @@ __all__ = [
     "FinishedFile",
     "FormatError",
     "FsckReport",
+    "FunctionNotification",
     "GlueCatalog",
     "HeldPart",
     "HiddenFilesSwept",
@@ -221,6 +238,7 @@ __all__ = [
     "InternalError",
     "JobError",
     "KafkaCluster",
+    "KafkaNotification",
     "KafkaSink",
     "Kerberos",
     "LedgerSink",
@@ -236,6 +254,7 @@ __all__ = [
     "MetastoreError",
     "MetastorePolicy",
     "MetastoreTablesPolicy",
+    "Notification",
     "OrcBulkWriterFactory",
     "OrcIndexes",
     "OutputFileConfig",
@@ -274,11 +293,13 @@ __all__ = [
     "SinkState",
     "SizeSplitAssigner",
     "Snapshot",
+    "SnsNotification",
     "SourceError",
     "SourceFile",
     "SparkCatalog",
     "SparkSink",
     "SplitAssigner",
+    "SqsNotification",
     "StagedDataLost",
     "StateCorruptError",
     "StateError",
@@ -293,11 +314,14 @@ __all__ = [
     "Tables",
     "TaskCancelledError",
     "VersionError",
+    "WebhookNotification",
     "XmlWriterFactory",
     "adopt",
     "bounded",
     "copy",
     "erase",
+    "export",
+    "follow",
     "fsck",
     "plan_copy",
     "plan_erase",

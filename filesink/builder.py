@@ -14,14 +14,15 @@ from filesink.commit.layout_guard import OnOtherLayout
 from filesink.commit.replay import EpochOptions, OnReplayMismatch
 from filesink.durations import Duration, parse_duration_ms
 from filesink.errors import ConfigError
-from filesink.file_sink.report import changes_of, report_of
+from filesink.exports.api import Exporter, ExportPlan, OnExportFailure
+from filesink.exports.notifications.background import Receiver, notifying
+from filesink.file_sink.file_names import now_in, prefix_of
+from filesink.file_sink.report import changes_of
 from filesink.file_sink.tiers import FileTiers, Publishing
 from filesink.inventory.folding import HISTORY_MS
 from filesink.ledger.identity import OnNewQuery, check_uid
 from filesink.metastore.partition_commit import PartitionCommit
 from filesink.naming import OutputFileConfig
-from filesink.operations.replacing.regular import RegularRetention
-from filesink.operations.replacing.retain import Retain
 from filesink.operations.replacing.retention import Retention
 from filesink.parts.bucket import Closed
 from filesink.parts.committables import LONGEST_GRACE_MS
@@ -31,9 +32,9 @@ from filesink.parts.plan import Plan
 from filesink.parts.rolling import AnsweringPolicy, CheckpointRollingPolicy, RollingPolicy
 from filesink.parts.stages.closed_parts import Compaction, CompactStrategy, Waiting
 from filesink.parts.stages.merger import SinkFiles
-from filesink.spark.engine_options import EngineOptions
 from filesink.spark.input.s3a import SessionOptions
 from filesink.storage.address import StoreAddress
+from filesink.system import SystemClock
 from formats.arguments import kind_of
 
 if TYPE_CHECKING:
@@ -61,6 +62,7 @@ class SinkBuilder:
     reader_grace_ms: int = 0
     retention: Retention | None = None
     listeners: tuple[Listener, ...] = ()
+    exports: ExportPlan = field(default_factory=ExportPlan)
     in_order: Callable[[], Callable[[DataFrame], DataFrame]] = lambda: lambda df: df
 
     def with_bucket_assigner(self, assigner: BaseBucketAssigner) -> Self:
@@ -93,6 +95,27 @@ class SinkBuilder:
         that readers would misread the files.
         """
         return replace(self, names=instance_of(config, OutputFileConfig, name="config"))
+
+    def with_file_name_expression(
+        self, file_names: str, *, time_format: str = "yyyy.MM.dd", time_zone: str = "UTC"
+    ) -> Self:
+        """Choose the prefix of names as SeaTunnel does: ``"sales_${now}-${transactionId}"``.
+
+        ``${transactionId}``, or ``${uuid}``, is the random id of a file, and has to be the end of the
+        expression; a number and the suffix follow. So a name is never used again.
+
+        Args:
+            file_names: the expression.
+            time_format: how ``${now}`` is written, in Java's pattern.
+            time_zone: whose clock ``${now}`` shows. It is the moment of this call, for all files of the sink.
+
+        Raises:
+            ConfigError: ``FILE_NAME``, names could meet or a variable is unknown; ``BAD_VALUE``,
+                ``TIME_ZONE``, ``TOO_LONG``.
+        """
+        now = now_in(time_zone, SystemClock().now_ms())
+        prefix = prefix_of(file_names, time_format=time_format, now=now)
+        return replace(self, names=replace(self.names, part_prefix=prefix))
 
     def enable_compact(self, strategy: CompactStrategy, compactor: Any) -> Self:
         """Hold small files back, hidden, until ``strategy`` has ``compactor`` merge them.
@@ -229,6 +252,43 @@ class SinkBuilder:
         """
         return replace(self, listeners=(*self.listeners, check_listener(listener)))
 
+    def with_export(self, exporter: Exporter) -> Self:
+        """Keep something beside the files, such as the log of a table: ``DeltaExport()``; any number of them.
+
+        Each is brought to the newest version of the path when an epoch is complete, on the driver, and
+        outside of the commit. One that fails is logged and goes on after the next epoch;
+        ``EpochReport.behind`` says by how many versions it is behind. See also ``filesink.export``.
+
+        Raises:
+            ConfigError: ``CONFLICT``; there is one of this name.
+        """
+        return replace(self, exports=self.exports.and_(exporter))
+
+    def with_notification(self, receiver: Receiver) -> Self:
+        """Tell a receiver of each epoch, such as ``WebhookNotification("https://…")`` or a function of yours.
+
+        At least once, in order, and never before the files are visible. An epoch waits two seconds for it at
+        most; what is not told by then is told in the background. Otherwise as ``with_export``.
+
+        Raises:
+            ConfigError: ``CONFLICT``; or the receiver cannot be told like this.
+        """
+        return self.with_export(notifying(receiver))
+
+    def on_export_failure(self, action: Literal["lag", "fail"]) -> Self:
+        """Say what becomes of an epoch whose export fails.
+
+        ``"lag"`` (default) logs it and goes on. ``"fail"`` raises ``ExportError`` (``EXPORT``): files are
+        visible and the epoch is complete all the same, but the write is not reported as done, and a query
+        ends. Its restart, which finds the batch written, exports again.
+        """
+        chosen = choice(OnExportFailure, action, "on_export_failure")
+        return replace(self, exports=replace(self.exports, on_failure=chosen))
+
+    def audience(self) -> Listeners | None:
+        """Who is told of epochs; ``None`` if nobody listens."""
+        return Listeners(self.base_path, self.listeners, changes_of) if self.listeners else None
+
     def tiers(self) -> FileTiers:
         """The sink as an engine drives it; for engines of your own."""
         check_suffix(self.format, self.names)
@@ -246,22 +306,6 @@ class SinkBuilder:
             history_ms=self.history_ms,
             reader_grace_ms=self.reader_grace_ms,
         )
-
-    def engine_options(self, tiers: FileTiers) -> EngineOptions:
-        """How ``tiers``, made by this builder, is driven."""
-        heard = self.listeners
-        options = EngineOptions(
-            name=self.base_path,
-            told=lambda outcome: report_of(outcome).line(),
-            epochs=self.epochs,
-            check_interval_ms=self.check_interval_ms,
-            audience=Listeners(self.base_path, heard, changes_of) if heard else None,
-        )
-        if self.retention is None:
-            return options
-        retention = self.retention.for_buckets(self.assigner)
-        retain = Retain(tiers=tiers, retention=retention, base_path=self.base_path)
-        return replace(options, afterwards=RegularRetention(retain, options.ports))
 
     def _plan(self) -> Plan:
         commit = self.partition_commit

@@ -16,6 +16,7 @@ from filesink.commit.checkpoints import check_checkpoint
 from filesink.commit.replay import OnRepeatedTxn
 from filesink.durations import Duration, parse_duration_ms
 from filesink.errors import ConfigError
+from filesink.exports.following import exports_of
 from filesink.file_sink.complete_writes import not_removed, warn_of_gone
 from filesink.file_sink.report import EpochReport, RecoveryReport, SweepPlan, report_of
 from filesink.file_sink.waiting_files import check_nothing_waits
@@ -23,11 +24,13 @@ from filesink.ledger.identity import stream_sink_id
 from filesink.metastore.announcements import Announced
 from filesink.operations.find_sinks import check_streamed, check_written
 from filesink.operations.maintenance import Announce, Lost, Maintenance
+from filesink.operations.replacing.regular import retaining
 from filesink.parts.committables import Committable, HeldFile
 from filesink.save_mode import SaveMode
 from filesink.spark.arguments import on_repeated, spark_trigger
 from filesink.spark.elsewhere import SinkElsewhere
 from filesink.spark.engine import SparkEngine
+from filesink.spark.engine_options import EngineOptions
 from filesink.spark.input.s3a import SessionOptions
 from filesink.spark.input.schema import arrow_schema, time_zone_of
 from filesink.spark.query import AtEnd, SinkQuery
@@ -52,7 +55,17 @@ class BuiltSink:
         assigner = builder.assigner
         tables = assigner.path if isinstance(assigner, TableBucketAssigner) else None
         self._report = partial(report_of, tables=tables)
-        self._engine = SparkEngine(self._tiers, builder.engine_options(self._tiers))
+        audience = builder.audience()
+        self._exports = exports_of(builder.exports, self._address, audience=audience)
+        options = EngineOptions(
+            name=builder.base_path,
+            told=lambda outcome: report_of(outcome).line(),
+            epochs=builder.epochs,
+            check_interval_ms=builder.check_interval_ms,
+            audience=audience,
+            after=retaining(builder.retention, self._tiers, self._exports.after, audience),
+        )
+        self._engine = SparkEngine(self._tiers, options)
 
     def __reduce__(self) -> tuple[type[SinkElsewhere], tuple[()]]:
         return SinkElsewhere, ()  # a sink stays in its process
@@ -232,7 +245,9 @@ class BuiltSink:
         """
         chosen, announced = choice(Lost, lost, "lost"), choice(Announce, announce, "announce")
         location = None if checkpoint_location is None else checkpoint(checkpoint_location)
-        return self._maintenance(announced).recover(chosen, location)
+        report = self._maintenance(announced).recover(chosen, location)
+        self._exports.run()
+        return report
 
     def plan_sweep(self, older_than: Duration = "7 days") -> SweepPlan:
         """What ``sweep`` would remove now.

@@ -29,6 +29,7 @@
     ├── SourceError               there is nothing to read, or not what was found or was asked for
     ├── CompactionError           small files could not be merged; they are kept as they are
     ├── ConcurrentDriverError     another driver went on with this sink
+    ├── ExportError               a target of an export could not be brought to a version
     ├── DeliveryError             a service did not take what it was sent
     ├── LetterError               asynchronous work of a writer failed, or gave no sign of life
     ├── TaskCancelledError        nobody waits for the task any more in which a writer waits
@@ -217,6 +218,13 @@ class SourceError(FilesinkError):
 
 class ConcurrentDriverError(FilesinkError):
     """Another driver has continued this sink; what this one had prepared was discarded."""
+
+
+class ExportError(FilesinkError):
+    """What is kept beside the files of a path, such as the log of a table, could not be brought to a version.
+
+    The files are visible all the same, and the target is at the version it was; see ``filesink.export``.
+    """
 
 
 class DeliveryError(FilesinkError):

@@ -5,7 +5,8 @@
     python -m property_tests.mutants --hunt                inside a mutated copy: search for a violation
 
 A mutant is applied to a copy of the sources; the copy is searched in a process of its own with the
-same histories that a pull request runs: single faults of the canonical histories and random seeds.
+same histories that a pull request runs: seeds that found something before, single faults of the canonical
+histories, and random seeds.
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ import formats
 import property_tests
 from property_tests.exhaustive import Case, singles
 from property_tests.inventory.history import run_seed as run_inventory
+from property_tests.regressions.seeds import INVENTORY_SEEDS, SEEDS
 from property_tests.seeded.everything import MUTANTS
 from property_tests.seeded.mutant import Mutant
 from property_tests.simulate import Tally, run_seed
@@ -98,6 +100,10 @@ def judge(mutant: Mutant, sources: Path) -> Verdict:
 
 def hunt() -> str:
     """The first history that finds something, or ``""``."""
+    for seed in SEEDS:
+        found = _run(seed)
+        if found is not None:
+            return f"seed {seed}: {found}"
     cases = iter(Random(0).sample(all_cases := list(singles()), len(all_cases)))
     for chunk in range(0, _SEEDS, 200):
         for seed in range(chunk, chunk + 200):
@@ -115,7 +121,7 @@ def hunt() -> str:
 def hunt_inventory() -> str:
     """As ``hunt``, in histories of an inventory by itself."""
     logging.getLogger("filesink").disabled = True  # told there is what a fold could not do
-    found = ((seed, _run(seed, run_inventory)) for seed in range(_SEEDS))
+    found = ((seed, _run(seed, run_inventory)) for seed in (*INVENTORY_SEEDS, *range(_SEEDS)))
     return next((f"seed {seed}: {violation}" for seed, violation in found if violation is not None), "")
 
 

@@ -13,9 +13,8 @@ from hypothesis import strategies as st
 from filesink.inventory.rows.files import live, merged, table_of, tombstones
 from filesink.inventory.rows.merging import merge, without_past, without_past_files
 from property_tests.inventory.history import run_seed
+from property_tests.regressions.seeds import INVENTORY_SEEDS
 
-#: Those that have once found something: a mark that was removed is no free number, and the first one stays.
-FOUND = (271, 496, 936)
 _CHUNK = 500
 
 versions = st.integers(1, 9)
@@ -34,7 +33,7 @@ def test_random_histories_keep_every_promise() -> None:
     assert not found
 
 
-@pytest.mark.parametrize("seed", FOUND)
+@pytest.mark.parametrize("seed", INVENTORY_SEEDS)
 def test_a_seed_that_found_something_stays_quiet(seed: int) -> None:
     """What was found once and fixed does not come back."""
     assert run_seed(seed) is None

@@ -34,6 +34,7 @@ GOOD = {
     "uris": "thrift://host:9083",
     "policies": [SuccessFilePolicy()],
     "extractor": "$day 00:00:00",
+    "file_names": "${transactionId}",
     "watermark_column": "ts",
     "strategy": FileCompactStrategy(checkpoints=2),
     "compactor": FileCompactor.concat_file_compactor(),

@@ -39,6 +39,7 @@ from filesink import (
 )
 from filesink.metastore.memory import MemoryMetastore
 from formats.text.line_format import TextLineFormat
+from tests.exports.lists import Names
 from tests.fakes import World, micro_batch
 from tests.formats.test_parquet import Kms
 from tests.sinks.letters import Letters
@@ -94,6 +95,10 @@ _MADE_HERE = frozenset(
         filesink.Erasure,
         filesink.ErasurePlan,
         filesink.EpochVisible,
+        filesink.ExportEnded,
+        filesink.ExportReport,
+        filesink.FeedEntry,
+        filesink.FileChanges,
         filesink.FileSplit,
         filesink.Finding,
         filesink.FinishedFile,
@@ -136,6 +141,15 @@ _GOOD: Mapping[str, Any] = {
     "form": ParquetWriterFactory(),
     "open_kms": Kms,
     "footer_key": "foot",
+    "exporter": Names(),
+    "follow.path": "base",
+    "receiver": print,
+    "FunctionNotification.function": print,
+    "KafkaNotification.cluster": "localhost:9092",
+    "KafkaNotification.topic": "topic",
+    "SnsNotification.topic_arn": "arn:aws:sns:eu-central-1:1:topic",
+    "SqsNotification.queue_url": "https://localhost/queue",
+    "WebhookNotification.service": "http://localhost/",
     "stream_format": TextLineFormat(),
     "bulk_format": ParquetWriterFactory(),
     "adopt.path": "base",

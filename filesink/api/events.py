@@ -4,6 +4,7 @@
         ─▶ HiddenFilesSwept
 
     EpochFailed may come in the place of any that follows; ``decided`` says what that means.
+    ExportEnded comes after an epoch, once for each exporter of the sink.
 
 Rules:
 1. Events hold no value of a record, no option of a store and no text of an error that is not ours.
@@ -170,6 +171,28 @@ class HiddenFilesSwept(SinkEvent):
     """The housekeeping after the epoch has removed ``files`` hidden files that attempts had left."""
 
     files: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExportEnded(SinkEvent):
+    """An exporter of the sink has had its turn. Of the path, not of a chain: ``sink`` is ``""``.
+
+    ``kind`` is ``export``.
+
+    Attributes:
+        export: name of the exporter.
+        version: the version its target is at; ``None`` if nobody knows.
+        behind: by how many versions that is behind the path; ``None`` if nobody knows.
+        ms: how long it took.
+        error, code: as those of ``EpochFailed``; both ``""`` if it succeeded.
+    """
+
+    export: str
+    version: int | None
+    behind: int | None
+    ms: int
+    error: str = ""
+    code: str = ""
 
 
 class Listener(Protocol):

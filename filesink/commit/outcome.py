@@ -21,6 +21,8 @@ class Outcome(Generic[C]):
         left: committables that should have been removed and could not be yet; later epochs try again.
         newly_left: the part of ``left`` that no earlier epoch has left.
         kept: committables that are not due yet; later epochs remove them.
+        behind: by how many versions each export is behind the path, by its name, after the epoch; ``None``
+            where nobody knows. Set by the engine, if anything is exported.
     """
 
     slot: int
@@ -33,6 +35,7 @@ class Outcome(Generic[C]):
     left: Sequence[C] = ()
     newly_left: Sequence[C] = ()
     kept: Sequence[C] = ()
+    behind: Mapping[str, int | None] = field(default_factory=dict)
 
 
 def first_outcome(

@@ -51,6 +51,8 @@ class EpochReport:
             ``kept_until``, in UTC; see ``with_reader_grace``. Whoever lists directories sees their rows.
         batch_id: Spark's number of the micro-batch; ``None`` for a batch write or an epoch of upkeep.
         already_committed: nothing was written, because an earlier call had committed this input.
+        behind: by how many versions each export is behind the path, by its name, when the epoch is done:
+            0 if it has everything, ``None`` where nobody knows. Empty without ``with_export``.
         tables: what of ``files`` belongs to each table, by its name, of a sink with
             ``table_bucket_assigner``; those without new files are not in it.
         metrics: counters of the tasks, added up, and of merges: ``merged_files_in``, ``merged_bytes_in``,
@@ -70,6 +72,7 @@ class EpochReport:
     not_removed: Sequence[str] = ()
     kept: Sequence[str] = ()
     kept_until: datetime | None = None
+    behind: Mapping[str, int | None] = field(default_factory=dict)
     tables: Mapping[str, TableReport] = field(default_factory=dict)
     metrics: Mapping[str, int] = field(default_factory=dict)
 
@@ -103,7 +106,7 @@ class EpochReport:
             what = f"already committed, {rows}{self._in_files()}"
         else:
             what = f"{rows} in: {self._whereabouts()}{_merged_text(self.metrics)}{self._removals()}"
-        return f"epoch {self.epoch}{batch}: {what}"
+        return f"epoch {self.epoch}{batch}: {what}{_behind_text(self.behind)}"
 
     def _in_files(self) -> str:
         return f" in {_count(len(self.files), 'file')}, {size_text(self.bytes)}" if self.files else ""
@@ -202,6 +205,7 @@ def report_of(outcome: Outcome[Committable], *, tables: TablePath | None = None)
         rows=outcome.rows,
         bytes=sum(file.bytes for file in files),
         files=files,
+        behind=outcome.behind,
         tables={} if tables is None else _by_table(files, tables),
         batch_id=outcome.cause.batch_id if isinstance(outcome.cause, MicroBatch) else None,
         already_committed=outcome.replayed,
@@ -237,6 +241,14 @@ def _by_table(files: Iterable[FinishedFile], tables: TablePath) -> dict[str, Tab
 
 def _count(number: int, what: str) -> str:
     return f"{number:,} {what}" if number == 1 else f"{number:,} {what}s"
+
+
+def _behind_text(behind: Mapping[str, int | None]) -> str:
+    return "".join(
+        f"; export {name} is behind" + ("" if versions is None else f" by {_count(versions, 'version')}")
+        for name, versions in behind.items()
+        if versions != 0
+    )
 
 
 def _merged_text(metrics: Mapping[str, int]) -> str:

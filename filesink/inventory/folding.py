@@ -7,6 +7,8 @@ Rules:
    The horizon moves with epochs that are old enough to be forgotten, the oldest first.
 3. Nothing is deleted before the mark that makes it needless is durable.
 4. Nobody folds over a path that is being adopted, but who adopts it.
+5. The time in a mark is later than the one at which the mark before it came, however long its driver slept in
+   between. Who removes marks by their age relies on that.
 """
 
 from __future__ import annotations
@@ -56,10 +58,10 @@ class Folder:
             StateCorruptError: what is to be folded is damaged.
             StorageError: not done, or not known whether.
         """
-        now_ms = self._clock.now_ms()
         look = self._reader.look()
         if look is None or look.mark.kind is MarkKind.ADOPTING or not look.entries:
             return None
+        now_ms = self._clock.now_ms()  # see rule 5
         try:
             mark = self._next(look, now_ms)
         except Moved:

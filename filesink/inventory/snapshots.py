@@ -17,8 +17,9 @@ from filesink.inventory.entry import Entry
 from filesink.inventory.mark import MarkKind, first_mark
 from filesink.inventory.reading import Look, Reader
 from filesink.inventory.rows.epochs import epochs_of, in_order
-from filesink.inventory.rows.files import FILES, between, files_of, live
+from filesink.inventory.rows.files import FILES, between, files_of, gone, live
 from filesink.inventory.rows.merging import merge
+from filesink.inventory.versions import Versions, versions_after
 from formats.arrow import pc
 
 T = TypeVar("T")
@@ -34,6 +35,18 @@ class Files:
 
     version: int
     rows: pa.Table
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Change:
+    """What two versions differ in: rows of ``rows.files.FILES``, sorted by path.
+
+    ``removed`` has no more than path and version of a file whose own row is elsewhere.
+    """
+
+    version: int
+    added: pa.Table
+    removed: pa.Table
 
 
 class Snapshots:
@@ -73,8 +86,7 @@ class Snapshots:
             wanted = look.newest if version is None else self._checked(look, version)
             above = files_of([entry for entry in entries if entry.version <= wanted])
             pieces = [*self._reader.pieces(look, "files"), iter([above])]
-            rows = [live(rows, wanted) for rows in merge(pieces)]
-            return Files(version=wanted, rows=pa.concat_tables(rows) if rows else FILES.empty_table())
+            return Files(version=wanted, rows=_joined([live(rows, wanted) for rows in merge(pieces)]))
 
         return self._steady(ask)
 
@@ -93,8 +105,27 @@ class Snapshots:
             if after + 1 < look.mark.horizon:
                 raise self._expired(look, after + 1)
             pieces = [*self._reader.pieces(look, "files", after=after), iter([files_of(entries)])]
-            kept = [between(rows, after, wanted) for rows in merge(pieces)]
-            return Files(version=wanted, rows=pa.concat_tables(kept) if kept else FILES.empty_table())
+            return Files(
+                version=wanted, rows=_joined([between(rows, after, wanted) for rows in merge(pieces)])
+            )
+
+        return self._steady(ask, after=after)
+
+    def changed(self, after: int, until: int | None) -> Change:
+        """Which files are live at ``until`` and not at ``after``, and the other way round.
+
+        Reads no more than what is newer than ``after``. Raises as ``added``.
+        """
+
+        def ask(look: Look, entries: list[Entry]) -> Change:
+            wanted = look.newest if until is None else self._checked(look, until)
+            if self._checked(look, after) > wanted:
+                raise ConfigError(f"version {after} is newer than {wanted}", code="BAD_VALUE")
+            pieces = [*self._reader.pieces(look, "files", after=after), iter([files_of(entries)])]
+            rows = list(merge(pieces))
+            came = [live(between(one, after, wanted), wanted) for one in rows]
+            went = [gone(one, after, wanted) for one in rows]
+            return Change(version=wanted, added=_joined(came), removed=_joined(went))
 
         return self._steady(ask, after=after)
 
@@ -117,6 +148,39 @@ class Snapshots:
 
         return self._steady(ask)
 
+    def versions(self, after: int | None, until: int | None = None) -> Versions:
+        """What the next versions above ``after`` have changed, some at a time; see ``Versions``.
+
+        Args:
+            after: a version; ``None`` for all that is remembered.
+            until: no version above it is wanted.
+
+        Raises:
+            ConfigError: ``NO_VERSION``; ``after`` does not exist.
+            StateError: ``HISTORY_EXPIRED``; some of the next epoch is not remembered.
+        """
+
+        def ask(look: Look, entries: list[Entry]) -> Versions:
+            horizon = look.mark.horizon
+            first = max(horizon, 1) if after is None else after + 1
+            if first > look.newest + 1:
+                raise self._not_yet(look, first - 1)
+            last = look.newest if until is None else until
+            if first >= horizon:
+                found = versions_after(self._reader, look, entries, after=first - 1, until=last)
+                # What was removed at the horizon is forgotten with what was removed before it.
+                if first > horizon or not horizon or not pc.sum(found.epochs["removed"].slice(0, 1)).as_py():
+                    return found
+            if after is None:
+                return versions_after(self._reader, look, entries, after=horizon, until=last)
+            raise StateError(
+                f"what came after version {after} of '{self._path}' is not remembered any more. Take "
+                f"filesink.open('{self._path}').snapshot(), and follow what comes after its version",
+                code="HISTORY_EXPIRED",
+            )
+
+        return self._steady(ask, after=after or 0)
+
     def version_at(self, moment_ms: int) -> int:
         """The newest version that was visible at ``moment_ms``, milliseconds since 1970 UTC.
 
@@ -137,12 +201,15 @@ class Snapshots:
 
     def _checked(self, look: Look, version: int) -> int:
         if version > look.newest:
-            raise ConfigError(
-                f"'{self._path}' has no version {version} yet; the newest is {look.newest}", code="NO_VERSION"
-            )
+            raise self._not_yet(look, version)
         if version < look.mark.horizon:
             raise self._expired(look, version)
         return version
+
+    def _not_yet(self, look: Look, version: int) -> ConfigError:
+        return ConfigError(
+            f"'{self._path}' has no version {version} yet; the newest is {look.newest}", code="NO_VERSION"
+        )
 
     def _expired(self, look: Look, version: int) -> StateError:
         return StateError(
@@ -172,3 +239,7 @@ class Snapshots:
                 code="NO_INVENTORY",
             )
         return found[0]
+
+
+def _joined(pieces: list[pa.Table]) -> pa.Table:
+    return pa.concat_tables(pieces) if pieces else FILES.empty_table()

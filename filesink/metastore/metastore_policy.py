@@ -13,13 +13,13 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import pyarrow as pa
 
 from filesink.arguments import instance_of, one_of
-from filesink.errors import MetastoreConflictError, MetastoreError, StorageError
+from filesink.errors import ConfigError, MetastoreConflictError, MetastoreError, StorageError
 from filesink.metastore.api import (
     Metastore,
     Partition,
@@ -45,6 +45,7 @@ from filesink.metastore.tables.partitions import (
     in_place,
     values_in,
 )
+from filesink.metastore.tables.properties import check_properties
 from filesink.metastore.tables.readers import check_readers
 
 log = logging.getLogger("filesink")
@@ -69,9 +70,11 @@ class MetastorePolicy(CommitPolicy):
         create: make the table if there is none, external or managed; ``None`` refuses to start.
         on_new_columns: what happens to columns that the table does not have: ``"refuse"`` does not start,
             ``"add"`` adds them to the table.
+        properties: of a table that is made (``TBLPROPERTIES``), as ``{"owner_team": "sales"}``; everybody
+            who may see the table sees them. One that is there keeps its own.
 
     Raises:
-        ConfigError: ``TABLE_NAME``, ``BAD_VALUE``.
+        ConfigError: ``TABLE_NAME``, ``BAD_VALUE``; ``CONFLICT``, ``properties`` without ``create``.
     """
 
     def __init__(
@@ -81,6 +84,7 @@ class MetastorePolicy(CommitPolicy):
         *,
         create: TableKind | None = None,
         on_new_columns: Literal["refuse", "add"] = "refuse",
+        properties: Mapping[str, str] | None = None,
     ) -> None:
         self.table = TableName.parse(table)
         self.metastore = check_metastore(metastore)
@@ -88,6 +92,13 @@ class MetastorePolicy(CommitPolicy):
             instance_of(create, TableKind, name="create")
         one_of(on_new_columns, ("refuse", "add"), name="on_new_columns")
         self._create = create
+        self._properties = check_properties(properties)
+        if self._properties and create is None:
+            raise ConfigError(
+                "properties are given to a table that this sink makes; say create=TableKind.EXTERNAL or "
+                "TableKind.MANAGED, or set them with ALTER TABLE",
+                code="CONFLICT",
+            )
         self._on_new_columns = on_new_columns
         self._schema: pa.Schema | None = None  # of the input; not known before ``prepare``
         self._look: _Look | None = None  # for the one call that follows it
@@ -109,7 +120,7 @@ class MetastorePolicy(CommitPolicy):
                 raise no_table(self.table)
             wanted = table_for(self.table, self._create, site, schema)
             check_readers(wanted, site, schema)
-            self.metastore.create_table(wanted)
+            self.metastore.create_table(replace(wanted, parameters=self._properties))
             table = self.metastore.existing_table(self.table)
         check_readers(table, site, schema)
         added = new_columns(table, site, schema)

@@ -2,8 +2,10 @@
 
 Rules:
 1. Only what is gone is given up. Everything else of the epoch is published and announced as it was decided.
-2. A file that one of the lost files was to replace stays: its rows are in no other file.
-3. Nothing is given up unless the user says so, ``recover(lost="accept")``.
+2. First the loss is made durable. Otherwise a power cut may give the file back when the epoch has its version
+   and is not complete; the next driver would publish it, and no version would name it.
+3. A file that one of the lost files was to replace stays: its rows are in no other file.
+4. Nothing is given up unless the user says so, ``recover(lost="accept")``.
 """
 
 from __future__ import annotations
@@ -22,6 +24,7 @@ from filesink.ledger.ledger import Ledger
 from filesink.ledger.record import EMPTY, RECORD_VERSION, EpochRecord, Section, Upkeep
 from filesink.metastore.announcements import Announcement
 from filesink.metastore.skipping_committer import refused
+from filesink.naming import parent
 from filesink.operations.retraction import replaced_and_gone, taken_over_by
 from filesink.operations.sink_ledgers import go_on_with
 from filesink.parts.committables import (
@@ -59,6 +62,8 @@ class GivingUp:
         codec = self._tiers.committable_codec
         committables = record.committables.decode(codec)
         lost = [file for file in committables if isinstance(file, PendingFile) and self._is_lost(file)]
+        for directory in sorted({parent(file.staged.path) for file in lost}):
+            self._make_removals_durable(directory)
         stay = self._still_needed(ledger, record, {file.target for file in lost})
         there = [file for file in committables if file not in lost and file not in stay]
         publisher = Publisher(self._tiers, ledger, self._ports)
@@ -154,6 +159,15 @@ class GivingUp:
         codec = self._tiers.committable_codec
         publisher.end(following, [], later=left.decode(codec) if left.data else ())
         publisher.close()
+
+    def _make_removals_durable(self, directory: str) -> None:
+        """If the directory is gone, too, so is its name in the one above."""
+        try:
+            self._store.sync_directories([directory])
+        except StorageError as error:
+            if error.code != "NOT_FOUND" or not directory:
+                raise
+            self._make_removals_durable(parent(directory))
 
     def _is_lost(self, file: PendingFile) -> bool:
         return self._store.is_lost(file.staged, file.target)

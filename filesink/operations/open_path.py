@@ -1,8 +1,8 @@
-"""``filesink.open``, ``adopt`` and ``fsck``: a path on S3 with the settings of an active session."""
+"""``filesink.open``, ``follow``, ``adopt`` and ``fsck``: on S3 with the settings of an active session."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from os import PathLike
 from typing import Any
 
@@ -12,6 +12,8 @@ from filesink.operations.fsck.check import Depth, Progress
 from filesink.operations.fsck.finding import FsckReport
 from filesink.sink_directory import opening
 from filesink.sink_directory.directory import SinkDirectory
+from filesink.sink_directory.feed import FeedEntry
+from filesink.sink_directory.waiting import Wait
 from filesink.spark.input.s3a import of_active_session
 from filesink.storage.base_path import spelling
 
@@ -34,6 +36,38 @@ def open(  # noqa: A001 - as in gzip and zipfile: it is called filesink.open
             there; or the path or the options cannot be used.
     """
     return opening.open(path, of_active_session(spelling(path), storage_options))
+
+
+def follow(
+    path: str | PathLike[str],
+    storage_options: Mapping[str, Any] | None = None,
+    *,
+    after: int | None = None,
+    until: int | None = None,
+    wait: Wait = 0,
+) -> Iterator[FeedEntry]:
+    """What each epoch has changed below ``path``, in the order of versions: the feed of the path.
+
+    ``for entry in filesink.follow("/data/trips", after=17, wait="forever")`` has every entry once. Needs
+    neither Spark nor the right to write.
+
+    Args:
+        path: see ``open``.
+        storage_options: see ``open``.
+        after: the version of the last entry that is done with; ``None`` for all that is remembered.
+        until: the last version that is wanted; ``None`` for no end.
+        wait: how long to wait for an entry after the newest one; ``"forever"``, or a duration, counted anew
+            behind each entry.
+
+    Raises:
+        ConfigError: as from ``open``. The others when an entry is asked for: ``NO_VERSION``, there is no
+            version ``after``.
+        StateError: ``HISTORY_EXPIRED``, some of what comes next is not remembered any more; ``NO_INVENTORY``,
+            ``ADOPTING``.
+        StateCorruptError: the inventory is damaged; the message names the file.
+        IdentityError: ``OTHER_INVENTORY``, the path was removed and written anew meanwhile.
+    """
+    return open(path, storage_options).follow(after, until=until, wait=wait)
 
 
 def adopt(path: str | PathLike[str], storage_options: Mapping[str, Any] | None = None) -> SinkDirectory:

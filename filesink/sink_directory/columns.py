@@ -1,7 +1,8 @@
 """The columns of a snapshot: those of its newest files, and those that only the directories show.
 
 A record notes the columns of its input, those that became directories included. What directories show beyond
-that, such as days that an assigner has made, is text.
+that, such as days that an assigner has made, is text. Files that were made of others, as by a compaction,
+have none noted: there the layout of the path tells, which has the columns of all that was ever written.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import pyarrow as pa
 
 from filesink.buckets.partition_paths import partition_values
 from filesink.errors import SchemaError
-from formats.arrow import Field
+from formats.arrow import Field, pc
 
 OnOtherSchema = Literal["refuse", "union"]
 
@@ -37,6 +38,23 @@ def noted(files: pa.Table) -> list[Noted]:
     found = [Noted(sink=row["sink"], schema=row["schema"], added=row["added_max"]) for row in newest]
     found.sort(key=lambda one: (-one.added, one.sink, one.schema))
     return [one for place, one in enumerate(found) if all(other.sink != one.sink for other in found[:place])]
+
+
+def are_all_noted(files: pa.Table) -> bool:
+    """Whether the columns of each of ``files`` are."""
+    return all(pc.unique(files["schema"].cast(pa.string())).to_pylist())
+
+
+def with_layouts(schema: pa.Schema, layouts: Sequence[pa.Schema]) -> pa.Schema:
+    """``schema`` with what ``layouts`` have besides; a type that one alone has widened is the wider one."""
+    wider = {field.name.lower(): field.type for field in layouts[0]} if len(layouts) == 1 else {}
+    columns = [field.with_type(wider.get(field.name.lower(), field.type)) for field in schema]
+    known = {field.name.lower() for field in columns}
+    for field in (field for layout in layouts for field in layout):
+        if field.name.lower() not in known:
+            known.add(field.name.lower())
+            columns.append(field)
+    return pa.schema(columns)
 
 
 def with_partitions(schema: pa.Schema, buckets: Iterable[str]) -> pa.Schema:

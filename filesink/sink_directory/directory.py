@@ -10,12 +10,15 @@ import pyarrow as pa
 
 from filesink.errors import ConfigError
 from filesink.sink_directory.epochs import Epoch, epochs_in
-from filesink.sink_directory.live_files import COLUMNS, LiveFiles
+from filesink.sink_directory.feed import FeedEntry, entries
+from filesink.sink_directory.live_files import COLUMNS, FileChanges, LiveFiles
 from filesink.sink_directory.notebook import shown
 from filesink.sink_directory.sink_states import SinkState, sink_states
 from filesink.sink_directory.site import Site
 from filesink.sink_directory.snapshot import Snapshot, snapshot_of
 from filesink.sink_directory.status import PathStatus, status_of
+from filesink.sink_directory.waiting import Wait, parse_wait_ms
+from filesink.storage.api import Store
 from formats.errors import FormatError
 from formats.sizes import parse_size
 
@@ -39,6 +42,11 @@ class SinkDirectory:
     def path(self) -> str:
         """Its base path."""
         return self._site.base_path
+
+    @property
+    def store(self) -> Store:
+        """Where it is, for exporters that keep something beside its files."""
+        return self._site.store
 
     @property
     def version(self) -> int:
@@ -105,6 +113,26 @@ class SinkDirectory:
         found = self._site.snapshots().added(_version(after, name="after") or 0, last)
         return LiveFiles(found.rows.select(list(COLUMNS)))
 
+    def changes(self, after: int, until: int | None = None) -> FileChanges:
+        """What two versions differ in: for who keeps a list of the files of his own.
+
+        Args:
+            after: the version of that list.
+            until: the version it is to have; ``None`` for the newest.
+
+        Raises:
+            ConfigError: ``NO_VERSION``, there is none such yet; ``BAD_VALUE``, ``until`` is before ``after``.
+            StateError: ``HISTORY_EXPIRED``, ``after`` is not remembered any more.
+        """
+        first = _version(after, name="after") or 0
+        found = self._site.snapshots().changed(first, _version(until, name="until"))
+        return FileChanges(
+            after=first,
+            version=found.version,
+            added=LiveFiles(found.added.select(list(COLUMNS))),
+            removed=found.removed.select(["path", "removed"]),
+        )
+
     def epochs(self, after: int | None = None) -> Iterator[Epoch]:
         """All epochs above version ``after``, in the order of their versions.
 
@@ -115,6 +143,28 @@ class SinkDirectory:
             StateError: ``HISTORY_EXPIRED``, some are not remembered any more.
         """
         return epochs_in(self._site.snapshots().epochs(_version(after, name="after")))
+
+    def follow(
+        self, after: int | None = None, *, until: int | None = None, wait: Wait = 0
+    ) -> Iterator[FeedEntry]:
+        """What each epoch above version ``after`` has changed, in the order of their versions, none left out.
+
+        To go on later, in this process or another, pass the version of the last entry that is done with.
+        The path is asked when the next entry is, and errors come then.
+
+        Args:
+            after: a version; ``None`` for all that is remembered.
+            until: the last version that is wanted; ``None`` for no end.
+            wait: how long to wait for an entry after the newest one; ``"forever"``, or a duration, counted
+                anew behind each entry.
+
+        Raises:
+            ConfigError: ``NO_VERSION``, there is no version ``after``; ``BAD_VALUE``.
+            StateError: ``HISTORY_EXPIRED``, some of what comes next is not remembered any more.
+            IdentityError: ``OTHER_INVENTORY``, the path was removed and written anew meanwhile.
+        """
+        first, last = _version(after, name="after"), _version(until, name="until")
+        return entries(self._site, first, last, parse_wait_ms(wait))
 
     def schema(self) -> pa.Schema:
         """The columns of the newest data, with the partition columns of its directories.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from operator import eq
 from typing import Any, Final, overload
 
 import pyarrow as pa
@@ -73,5 +74,38 @@ class LiveFiles(Sequence[LiveFile]):
             for values in zip(*(columns[name] for name in COLUMNS), strict=True):
                 yield LiveFile(**dict(zip(COLUMNS, values, strict=True)))
 
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, LiveFiles) and len(self) == len(other) and all(map(eq, self, other))
+
+    def __hash__(self) -> int:
+        return hash(tuple(self))
+
+    def to_arrow(self) -> pa.Table:
+        """A row for each file, with the attributes of ``LiveFile`` as columns."""
+        return self._table
+
     def __repr__(self) -> str:
         return f"<{len(self):,} files>"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False, eq=False)
+class FileChanges:
+    """Which files one version has and another has not. Made by ``SinkDirectory.changes``.
+
+    Attributes:
+        after, version: the two versions.
+        added: files that are live at ``version`` and were not at ``after``.
+        removed: files of which the opposite is true: a table with the columns ``path`` and ``removed``, the
+            version that removed it.
+    """
+
+    after: int
+    version: int
+    added: LiveFiles
+    removed: pa.Table
+
+    def __repr__(self) -> str:
+        return (
+            f"<FileChanges {self.after} to {self.version}: {len(self.added):,} files added, "
+            f"{self.removed.num_rows:,} removed>"
+        )

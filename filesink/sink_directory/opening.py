@@ -46,7 +46,16 @@ def adopt(path: str | PathLike[str], storage_options: Mapping[str, Any] | None =
 def site_of(path: str | PathLike[str], storage_options: Mapping[str, Any] | None) -> Site:
     """The base path, if a sink has written there; raises as ``open``."""
     options = {} if storage_options is None else storage_options
-    address, clock = StoreAddress(base_path=spelling(path), storage_options=options), SystemClock()
+    return _site_at(StoreAddress(base_path=spelling(path), storage_options=options))
+
+
+def open_at(address: StoreAddress) -> SinkDirectory:
+    """As ``open``, for who has the address of the path."""
+    return SinkDirectory(_site=_site_at(address))
+
+
+def _site_at(address: StoreAddress) -> Site:
+    clock = SystemClock()
     store = RetryingStore(address(), clock)
     ids = ledger_ids(store)
     if not ids:

@@ -9,6 +9,7 @@ import pyarrow as pa
 from filesink.inventory.reading import Reader
 from filesink.inventory.schemas import read_schema
 from filesink.inventory.snapshots import Snapshots
+from filesink.ledger.layouts import Layouts
 from filesink.ports import Clock
 from filesink.storage.api import Store
 
@@ -37,3 +38,7 @@ class Site:
         if name not in self._schemas:
             self._schemas[name] = read_schema(self.store, name)
         return self._schemas[name]
+
+    def layouts(self) -> list[pa.Schema]:
+        """The columns in all files that were ever written, of each layout that counts; maybe of none."""
+        return [layout.columns for layout in Layouts(self.store).read().layouts]

@@ -11,7 +11,14 @@ import pyarrow as pa
 
 from filesink.arguments import one_of
 from filesink.errors import FilesinkError, StateError, StorageError
-from filesink.sink_directory.columns import OnOtherSchema, noted, together, with_partitions
+from filesink.sink_directory.columns import (
+    OnOtherSchema,
+    are_all_noted,
+    noted,
+    together,
+    with_layouts,
+    with_partitions,
+)
 from filesink.sink_directory.dataset import dataset_of, read_schema
 from filesink.sink_directory.live_files import COLUMNS, LiveFiles
 from filesink.sink_directory.site import Site
@@ -65,7 +72,7 @@ class Snapshot:
         """
         found = noted(self._rows)
         newest = found[0].schema if found else self._of_newest_epoch()
-        return self._with_partitions(self._site.schema(newest) if newest else self._of_newest_file())
+        return self._whole(self._site.schema(newest) if newest else self._of_newest_file())
 
     def to_arrow(self) -> pa.Table:
         """The list of its files: a row for each, with the attributes of ``LiveFile`` as columns."""
@@ -89,7 +96,7 @@ class Snapshot:
         found = noted(self._rows)
         if not found:
             return self.schema
-        return self._with_partitions(together(found, self._site.schema, on_other_schema))
+        return self._whole(together(found, self._site.schema, on_other_schema))
 
     def dataset(self, *, on_other_schema: OnOtherSchema = "refuse") -> Dataset:
         """Its records, for Arrow and whatever reads Arrow's datasets. Nothing is read before it is asked for.
@@ -106,7 +113,10 @@ class Snapshot:
         paths, buckets = (list(map(str, self._rows[name].to_pylist())) for name in ("path", "bucket"))
         return dataset_of(paths, buckets, schema, self._store_files())
 
-    def _with_partitions(self, schema: pa.Schema) -> pa.Schema:
+    def _whole(self, schema: pa.Schema) -> pa.Schema:
+        """``schema`` with the columns that no record notes for these files."""
+        if not are_all_noted(self._rows):
+            schema = with_layouts(schema, self._site.layouts())
         buckets = pc.unique(self._rows["bucket"].cast(pa.string())).to_pylist()
         return with_partitions(schema, buckets)
 

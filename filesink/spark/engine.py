@@ -57,7 +57,7 @@ class SparkEngine(Generic[S, C, A]):
         self._streams: dict[str, SparkSession] = {}  # every stream of this process, also one that ended
         self._name = name_of(sink, self._options)
         self._outcomes: RecentOutcomes[C] = RecentOutcomes(
-            partial(_line, self._name, self._options.told), self._options.afterwards
+            partial(_line, self._name, self._options.told), after=self._options.after
         )
         self._loops = EpochLoops(
             partial(open_loop, sink, self._options),
@@ -111,8 +111,7 @@ class SparkEngine(Generic[S, C, A]):
             if self._options.epochs.on_repeated_txn is not OnRepeatedTxn.REPLACE:
                 raise
             outcome = self._supersede(sink_id, cause, job, df.sparkSession)
-        self._outcomes.append(outcome)
-        return outcome
+        return self._outcomes.append(outcome)
 
     def _supersede(
         self, sink_id: str, cause: BatchWrite, job: SparkWriteJob, session: SparkSession
@@ -225,9 +224,7 @@ class SparkEngine(Generic[S, C, A]):
                 outcome = loop.finish() if at_end is AtEnd.PUBLISH else loop.upkeep()
         finally:
             self._loops.release(sink_id)
-        if outcome is not None:
-            self._outcomes.append(outcome)
-        return outcome
+        return None if outcome is None else self._outcomes.append(outcome)
 
     def check(self, df: DataFrame) -> None:
         """Raise what can be known to be wrong before data is read; see ``Sink.prepare``."""

@@ -34,26 +34,39 @@ class RecentOutcomes(Generic[C]):
 
     Args:
         told: makes the line in the log for an outcome.
-        afterwards: called when an outcome is remembered.
+        after: what is done after each epoch; what it returns is remembered.
     """
 
     def __init__(
-        self, told: Callable[[Outcome[C]], str] = str, afterwards: Callable[[], object] = lambda: None
+        self,
+        told: Callable[[Outcome[C]], str] = str,
+        *,
+        after: Callable[[Outcome[C]], Outcome[C]] = lambda outcome: outcome,
     ) -> None:
         self._told = told
-        self._afterwards = afterwards
+        self._after = after
         self._lock = threading.Lock()
         self._outcomes: deque[Outcome[C]] = deque(maxlen=_OUTCOMES)
 
-    def append(self, outcome: Outcome[C]) -> None:
-        """Remember one more, write a line to the log, and forget the oldest if there are too many."""
+    def append(self, outcome: Outcome[C]) -> Outcome[C]:
+        """Remember one more, write a line to the log, and forget the oldest if there are too many.
+
+        Returns:
+            What ``after`` has made of it. What that raises is raised when the outcome is remembered.
+        """
+        try:
+            outcome = self._after(outcome)
+        finally:
+            self._remember(outcome)
+        return outcome
+
+    def _remember(self, outcome: Outcome[C]) -> None:
         log.info("%s", self._told(outcome))
         with self._lock:
             self._outcomes.append(outcome)
             committables = sum(len(one.committables) for one in self._outcomes)
             while committables > _COMMITTABLES and len(self._outcomes) > 1:
                 committables -= len(self._outcomes.popleft().committables)
-        self._afterwards()
 
     def latest(self) -> Sequence[Outcome[C]]:
         """All of them, oldest first."""

@@ -15,6 +15,7 @@ from filesink.api.events import (
     EpochComplete,
     EpochDecided,
     EpochFailed,
+    ExportEnded,
     FinishedFile,
     HiddenFilesSwept,
     PartsMerged,
@@ -72,8 +73,8 @@ def _counter(name: str, meaning: str, *labels: str) -> Metric:
     return Metric(name=name, kind=Kind.COUNTER, meaning=meaning, labels=labels)
 
 
-def _gauge(name: str, meaning: str) -> Metric:
-    return Metric(name=name, kind=Kind.GAUGE, meaning=meaning)
+def _gauge(name: str, meaning: str, *labels: str) -> Metric:
+    return Metric(name=name, kind=Kind.GAUGE, meaning=meaning, labels=labels)
 
 
 EPOCHS = _counter(
@@ -93,6 +94,10 @@ SWEPT = _counter("filesink_swept_files_total", "hidden files that attempts had l
 OPEN_ROWS = _gauge("filesink_open_rows", "rows hidden in parts that stay open")
 WAITING_ROWS = _gauge("filesink_waiting_rows", "rows hidden in files that wait for compaction")
 LAST = _gauge("filesink_last_epoch_timestamp_seconds", "when the newest epoch was complete")
+EXPORTS = _counter(
+    "filesink_exports_total", "turns of exporters, by name and how they ended", "export", "outcome"
+)
+BEHIND = _gauge("filesink_export_behind_versions", "by how many versions an export is behind", "export")
 SIZE = Metric(
     name="filesink_file_size_bytes",
     kind=Kind.HISTOGRAM,
@@ -106,9 +111,16 @@ DURATION = Metric(
     labels=("step",),
     buckets=SECONDS,
 )
+EXPORTING = Metric(
+    name="filesink_export_seconds",
+    kind=Kind.HISTOGRAM,
+    meaning="how long a turn of an exporter took",
+    labels=("export",),
+    buckets=SECONDS,
+)
 METRICS: Final = (
     EPOCHS, ERRORS, ROWS, FILES, BYTES, REMOVED, ROLLED, MERGED, MERGED_BYTES, SWEPT, OPEN_ROWS, WAITING_ROWS,
-    LAST, SIZE, DURATION,
+    LAST, SIZE, DURATION, EXPORTS, BEHIND, EXPORTING,
 )  # fmt: skip
 
 
@@ -183,6 +195,14 @@ def _failed(event: EpochFailed) -> _Found:
 @_found.register
 def _swept(event: HiddenFilesSwept) -> _Found:
     yield SWEPT, event.files
+
+
+@_found.register
+def _exported(event: ExportEnded) -> _Found:
+    yield EXPORTS, 1, event.export, "failed" if event.error else "complete"
+    yield EXPORTING, event.ms / 1000, event.export
+    if event.behind is not None:
+        yield BEHIND, event.behind, event.export
 
 
 def _seconds(begin_ms: int, end_ms: int) -> float:

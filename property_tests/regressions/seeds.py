@@ -23,5 +23,16 @@ SEEDS: dict[int, str] = {
     8835: "an append decided, died and lost its txn_id, and the simulator had nobody who would recover it",
     26012875: "a write that lost its txn_id was complete first on a new path, which then got no inventory",
     24003090: "a grace that began late was taken for a removal that had failed",
+    26010731: "a power cut gave back what was given up: published without a version, since that was noted",
+    26015730: "the same, of a merged file",
+    26018440: "the same, in another bucket",
     81000012: "a power cut took a completion, and its graces began anew",
+}
+
+#: The same, of histories of an inventory by itself.
+INVENTORY_SEEDS: dict[int, str] = {
+    271: "a mark that was removed was taken for a free number",
+    496: "the same, at another number",
+    936: "the first mark was removed, and with it went what says that there is an inventory",
+    900035: "a fold slept before it looked: its mark was old from the start, and others went too early",
 }

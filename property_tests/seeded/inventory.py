@@ -121,6 +121,20 @@ INVENTORY = (
         "            if name not in named\n",
     ),
     Mutant(
+        "inventory: a mark tells the time before its driver has looked",
+        _FOLDING,
+        """        look = self._reader.look()
+        if look is None or look.mark.kind is MarkKind.ADOPTING or not look.entries:
+            return None
+        now_ms = self._clock.now_ms()  # see rule 5
+""",
+        """        now_ms = self._clock.now_ms()
+        look = self._reader.look()
+        if look is None or look.mark.kind is MarkKind.ADOPTING or not look.entries:
+            return None
+""",
+    ),
+    Mutant(
         "inventory: segments go as soon as the next mark is there",
         _SWEEPING,
         "age >= _NEWEST and has_passed(after.folded_ms, now_ms, _GRACE_MS)",

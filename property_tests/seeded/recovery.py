@@ -55,6 +55,14 @@ RECOVERY = (
         "        states = states_of(self._tiers, record.states)\n",
     ),
     Mutant(
+        "a power cut gives back what was given up, and it is published without a version",
+        _GIVING_UP,
+        """        for directory in sorted({parent(file.staged.path) for file in lost}):
+            self._make_removals_durable(directory)
+""",
+        "",
+    ),
+    Mutant(
         "a loss that was accepted is not counted",
         _GIVING_UP,
         "        return outcome, sum(file.rows for file in lost if file.target not in unmerged)\n",

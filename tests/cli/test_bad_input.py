@@ -78,7 +78,6 @@ def test_a_uid_that_nobody_has(base: Path, command: str) -> None:
         (("show", "PATH", "10"), "NO_VERSION"),
         (("diff", "PATH", "1", "10"), "NO_VERSION"),
         (("log", "PATH", "-n", "-1"), "BAD_VALUE"),
-        (("log", "PATH", "--follow", "--interval", "0"), "BAD_VALUE"),
         (("ls", "PATH", "k=7"), "NO_DIRECTORY"),
         (("du", "PATH", "--depth", "-1"), "BAD_VALUE"),
         (("status", "PATH", "--small-below", "many"), "BAD_VALUE"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -11,6 +12,7 @@ import pytest
 from filesink.commit.epoch import EpochLoop
 from filesink.errors import (
     CommitFailedError,
+    ConfigError,
     MetastoreConflictError,
     MetastoreError,
     SchemaError,
@@ -545,6 +547,43 @@ def test_a_table_that_fits_is_left_alone() -> None:
     """Names in whatever case, text of limited length included."""
     fits = replace(TABLE, columns=(Column(name="value", type="varchar(10)"), Column(name="x", type="int")))
     assert prepare(fits, SCHEMA) == fits
+
+
+def test_a_table_is_made_with_its_properties() -> None:
+    """A table that is there keeps its own."""
+    given = {"owner_team": "sales", "retention": "30 d"}
+    made = prepare(None, SCHEMA, create=TableKind.EXTERNAL, properties=given)
+    assert dict(made.parameters) == given
+    there = replace(TABLE, parameters={"owner_team": "others"})
+    assert prepare(there, SCHEMA, create=TableKind.EXTERNAL, properties=given) == there
+
+
+@pytest.mark.parametrize(
+    ("properties", "code"),
+    [
+        ({"numRows": "5"}, "BAD_VALUE"),
+        ({"EXTERNAL": "FALSE"}, "BAD_VALUE"),
+        ({"transactional": "true"}, "BAD_VALUE"),
+        ({"spark.sql.sources.provider": "parquet"}, "BAD_VALUE"),
+        ({"": "x"}, "BAD_VALUE"),
+        ({"x" * 257: "x"}, "BAD_VALUE"),
+        ({"x": "x" * 4001}, "BAD_VALUE"),
+        ({"x": 1}, "BAD_VALUE"),
+        (["x"], "BAD_VALUE"),
+    ],
+)
+def test_properties_that_would_lie_are_refused(properties: Any, code: str) -> None:
+    """What others count or note is theirs, and so is what kind of table it is."""
+    with pytest.raises(ConfigError) as caught:
+        MetastorePolicy("db.t", MemoryMetastore(), create=TableKind.EXTERNAL, properties=properties)
+    assert caught.value.code == code
+
+
+def test_properties_need_a_table_that_is_made() -> None:
+    """Otherwise they would say nothing."""
+    with pytest.raises(ConfigError) as caught:
+        MetastorePolicy("db.t", MemoryMetastore(), properties={"owner_team": "sales"})
+    assert caught.value.code == "CONFLICT"
 
 
 @pytest.mark.parametrize(

@@ -159,6 +159,22 @@ def test_a_sink_recovers_as_it_is_told(tmp_path, checkpoint):
     assert sink.recover(lost="rewrite", checkpoint_location=checkpoint).retracted == (1,)
 
 
+@pytest.mark.parametrize("gone", ["its file", "its directory"])
+def test_what_is_given_up_is_first_gone_for_good(tmp_path, gone):
+    """The loss is made durable before the rest is published, or a power cut could give the file back."""
+    world = World(open_store=StoreAddress(base_path=str(tmp_path)))
+    kill(world, "publish", planned(0), world.job([records("0", bucket="a"), records("1", bucket="b/c")]))
+    if gone == "its directory":
+        shutil.rmtree(tmp_path / "b")
+    else:
+        next((tmp_path / "b" / "c").glob(".*")).unlink()
+    calls = []
+    world.fault = lambda operation, _path: calls.append(operation)
+    assert world.maintenance().recover(Lost.ACCEPT, None).lost_rows == 1
+    assert calls.index("sync_directories") < calls.index("publish")
+    assert len(list((tmp_path / "a").glob("part-*"))) == 1
+
+
 def test_a_copy_of_a_ledger_is_in_nobodys_way_who_has_a_uid(tmp_path):
     """A backup of another stream's ledger decides nothing for this one; only who asks for all meets it."""
     base = StoreAddress(base_path=str(tmp_path))

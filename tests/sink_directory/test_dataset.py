@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
+import compaction
 import filesink
 from filesink import ConfigError, Encoder, SchemaError, StateError, StorageError
 from filesink.parts.file_format import BulkFormat, RowFormat
@@ -204,6 +205,33 @@ def test_other_stores_are_read_through_the_port(tmp_path: Path, monkeypatch: pyt
         snapshot.dataset().to_table()
     assert caught.value.code == "SNAPSHOT_GONE"
     monkeypatch.undo()
+
+
+def test_columns_outlive_a_compaction(tmp_path: Path) -> None:
+    """What it makes of files has no columns noted: those of the newest files that have some may be fewer."""
+    written = Written(tmp_path)
+    written.write(records(1, "a"))
+    for value in "bc":
+        more = {"k": pa.array([2], pa.int32()), "value": [value], "new": pa.array([7], pa.int64())}
+        written.write(pa.RecordBatch.from_pydict(more))
+    before = filesink.open(tmp_path).snapshot()
+    compaction.compact(tmp_path, ParquetWriterFactory())
+    after = filesink.open(tmp_path).snapshot()
+    assert [file.schema for file in after.files].count("") == 1
+    assert after.schema == after.columns() == before.columns()
+    assert after.dataset().to_table()["new"].to_pylist() == [None, 7, 7]
+
+
+def test_types_outlive_a_compaction(tmp_path: Path) -> None:
+    """The files that are left as they were have the narrower type."""
+    written = Written(tmp_path)
+    for k, value, kind in ((1, 1, pa.int32()), (2, 1 << 40, pa.int64()), (2, 2, pa.int64())):
+        written.write(
+            pa.RecordBatch.from_pydict({"k": pa.array([k], pa.int32()), "value": pa.array([value], kind)})
+        )
+    compaction.compact(tmp_path, ParquetWriterFactory())
+    table = filesink.open(tmp_path).snapshot().dataset().to_table()
+    assert sorted(table["value"].to_pylist()) == [1, 2, 1 << 40]
 
 
 def test_a_snapshot_can_only_be_read(tmp_path: Path) -> None:

@@ -204,3 +204,33 @@ def test_a_path_of_an_earlier_release_is_adopted(tmp_path: Path) -> None:
     written.write(records(1, "c"))
     assert directory.snapshot().version == 2
     assert directory.snapshot().dataset().to_table()["value"].to_pylist() == ["a", "b", "c"]
+
+
+def test_changes_lead_from_any_version_to_any_later_one(written: Written) -> None:
+    """The files of a snapshot, less those removed, with those added, are those of the later snapshot."""
+    written.overwrite(records(1, "e"))
+    written.write(records(3, "f"))
+    directory = filesink.open(written.base)
+    for after in range(6):
+        before = {file.path for file in directory.snapshot(after).files}
+        for until in range(after, 6):
+            found = directory.changes(after, until)
+            added = {file.path for file in found.added}
+            removed = dict(
+                zip(*(found.removed[name].to_pylist() for name in ("path", "removed")), strict=True)
+            )
+            assert before - removed.keys() | added == {file.path for file in directory.snapshot(until).files}
+            assert (removed.keys() <= before, added.isdisjoint(before)) == (True, True)
+            assert set(removed.values()) <= {4}
+            assert (found.after, found.version) == (after, until)
+    assert repr(directory.changes(3)) == "<FileChanges 3 to 5: 2 files added, 3 removed>"
+
+
+def test_changes_of_wrong_versions(written: Written) -> None:
+    """Backwards, and beyond the newest."""
+    directory = filesink.open(written.base)
+    with pytest.raises(ConfigError, match="BAD_VALUE"):
+        directory.changes(2, 1)
+    for wrong in [(0, 9), (9, None)]:
+        with pytest.raises(ConfigError, match="NO_VERSION"):
+            directory.changes(*wrong)

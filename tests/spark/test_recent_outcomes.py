@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from filesink.commit.outcome import Outcome
@@ -28,3 +30,30 @@ def test_what_is_remembered_is_bounded_by_epochs_and_by_files(files, kept):
         recent.append(outcome)
         assert recent.latest()[-1] is outcome
     assert [one.slot for one in recent.latest()] == kept
+
+
+def test_what_is_done_after_an_epoch_is_part_of_its_outcome():
+    """It is called once for each, and what it returns is what is remembered, told and returned."""
+    told, seen = [], []
+
+    def after(outcome):
+        seen.append(outcome.slot)
+        return replace(outcome, behind={"copy": 3})
+
+    recent = RecentOutcomes[int](lambda outcome: told.append(outcome) or "", after=after)
+    returned = recent.append(Outcome(slot=7, cause=BatchWrite(), rows=0, committables=()))
+    assert returned.behind == {"copy": 3}
+    assert (seen, told, list(recent.latest())) == ([7], [returned], [returned])
+
+
+def test_an_epoch_is_remembered_whatever_comes_after_it():
+    """It is complete: what is raised is about something else."""
+
+    def after(_):
+        raise RuntimeError("the copy failed")
+
+    recent = RecentOutcomes[int](after=after)
+    outcome = Outcome(slot=7, cause=BatchWrite(), rows=0, committables=())
+    with pytest.raises(RuntimeError, match="the copy failed"):
+        recent.append(outcome)
+    assert list(recent.latest()) == [outcome]

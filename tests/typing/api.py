@@ -26,6 +26,10 @@ from filesink import (
     Encoder,
     Epoch,
     EpochReport,
+    Exporter,
+    ExportReport,
+    FeedEntry,
+    FileChanges,
     FileEnumerator,
     FileEnumeratorProvider,
     FileSink,
@@ -34,10 +38,13 @@ from filesink import (
     FileSplitAssignerProvider,
     Finding,
     FsckReport,
+    FunctionNotification,
     GlueCatalog,
     HeldPart,
     HiveMetastore,
+    HttpService,
     KafkaCluster,
+    KafkaNotification,
     KafkaSink,
     Kerberos,
     ListenerPolicy,
@@ -62,22 +69,46 @@ from filesink import (
     SinkState,
     SizeSplitAssigner,
     Snapshot,
+    SnsNotification,
     SourceFile,
     SparkCatalog,
     SparkSink,
     SplitAssigner,
+    SqsNotification,
     StoreLedger,
     StreamFormat,
     SuccessFilePolicy,
     TableKind,
     TableReport,
     Tables,
+    WebhookNotification,
     register,
 )
 from filesink.api import Sink
 from filesink.buckets.contract import BaseBucketAssigner
 from filesink.errors import FilesinkError, StagedDataLost
 from filesink.telemetry.logs import LogListener
+
+
+class FileList(Exporter):
+    """Something that is kept beside the files."""
+
+    @property
+    def name(self) -> str:
+        return "list"
+
+    def version(self, directory: SinkDirectory) -> int | None:
+        return None if directory.inventory_id else 0
+
+    def bring_to(self, directory: SinkDirectory, version: int) -> None:
+        changes: FileChanges = directory.changes(0, version)
+        print(changes.added.to_arrow().num_rows, changes.removed.num_rows)
+
+
+feed: Iterator[FeedEntry] = filesink.follow("/data/events", after=0, wait="forever")
+notified: ExportReport = filesink.export("/data/events", WebhookNotification("https://example.org"))
+exported: ExportReport = filesink.export("/data/events", FileList(), {"anonymous": True})
+print(exported.before, exported.version)
 
 # A row format with everything that can be chosen.
 lines = (
@@ -92,6 +123,7 @@ lines = (
     )
     .with_bucket_check_interval("1 min")
     .with_output_file_config(OutputFileConfig(part_prefix="events", part_suffix=".json"))
+    .with_file_name_expression("events_${now}-${transactionId}", time_format="yyyyMMdd", time_zone="UTC")
     .with_uid("events")
     .on_new_query("append")
     .on_replay_mismatch("keep_first")
@@ -100,6 +132,16 @@ lines = (
     .with_reader_grace("1 h")
     .with_retention(Retention(max_age="90 days", max_bytes="10 TiB"))
     .with_listener(print)
+    .with_export(FileList())
+    .with_notification(print)
+    .with_notification(
+        WebhookNotification(HttpService("https://example.org", token_env="HOOK_TOKEN"), after=17)
+    )
+    .with_notification(SqsNotification("https://sqs.eu-central-1.amazonaws.com/1/epochs.fifo", name="queue"))
+    .with_notification(SnsNotification("arn:aws:sns:eu-central-1:1:epochs"))
+    .with_notification(KafkaNotification(KafkaCluster("host:9092"), "epochs"))
+    .with_notification(FunctionNotification(lambda entry: print(entry.version, entry.added[0].path)))
+    .on_export_failure("fail")
     .with_listener(LogListener(logging.getLogger("app.sink")))
     .build()
 )
@@ -300,6 +342,9 @@ def read_back(yesterday: datetime) -> pa.Table:
     directory: SinkDirectory = filesink.open("s3://bucket/trips", {"endpoint_url": "http://127.0.0.1:9000"})
     states: list[SinkState] = directory.sinks()
     print(directory.version, [(state.uid, state.slot, state.complete, state.open_rows) for state in states])
+    for entry in directory.follow(17, until=20, wait=timedelta(seconds=5)):
+        rows: int | None = entry.added[0].rows
+        print(entry.id, entry.version, entry.epoch.source, entry.removed[:1], rows)
     for epoch in directory.epochs(after=17):
         one: Epoch = epoch
         print(one.version, one.kind, one.batch_id, one.visible, one.rows, one.bytes)

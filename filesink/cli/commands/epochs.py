@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from typing import Annotated
 
 import typer
@@ -27,28 +28,20 @@ def log(
     follow: Annotated[
         bool, typer.Option("--follow", "-f", help="Wait for more, until it is interrupted.")
     ] = False,
-    interval: Annotated[
-        float, typer.Option("--interval", metavar="SECONDS", help="Between two looks with --follow.")
-    ] = 2.0,
 ) -> None:
     """The epochs of all sinks of PATH, in the order of their versions."""
     whole_number(limit, name="--limit")
-    if not 0 < interval < 86_400:
-        raise ConfigError("--interval must be more than 0 and less than a day", code="BAD_VALUE")
     directory = call.open(path)
     epochs = list(directory.epochs())
     chains = chains_with(uid, (epoch.sink for epoch in epochs), directory.path)
     found = list(deque(_of(epochs, chains), maxlen=limit or None))
     _print(call, found)
-    while follow:
-        try:
-            call.clock.sleep(interval)
-        except KeyboardInterrupt:  # how it is ended
-            return
-        newest = found[-1].version if found else 0
-        more = list(_of(directory.epochs(after=newest), chains))
-        _print(call, more)
-        found = more or found
+    if follow:
+        with suppress(KeyboardInterrupt):  # how it is ended
+            newest = epochs[-1].version if epochs else None
+            more = (entry.epoch for entry in directory.follow(newest, wait="forever"))
+            for epoch in _of(more, chains):
+                _print(call, [epoch])
 
 
 def _of(epochs: Iterable[Epoch], chains: frozenset[str] | None) -> Iterator[Epoch]:

@@ -121,6 +121,16 @@ def between(rows: pa.Table, after: int, until: int) -> pa.Table:
     return rows.filter(pc.fill_null(pc.and_(is_newer, is_there), fill_value=False))
 
 
+def gone(rows: pa.Table, after: int, until: int) -> pa.Table:
+    """Those of merged ``rows`` whose files were live at one version, and were removed by another.
+
+    A tombstone is one of them: had its file come later, the file's own row would be among ``rows``.
+    """
+    was_there = pc.fill_null(pc.less_equal(rows["added"], after), fill_value=True)
+    is_newer, is_over = pc.greater(rows["removed"], after), pc.less_equal(rows["removed"], until)
+    return rows.filter(pc.and_(was_there, pc.fill_null(pc.and_(is_newer, is_over), fill_value=False)))
+
+
 def is_past(rows: pa.Table, horizon: int) -> Any:
     """Which rows do not matter to a reader of ``horizon`` or a later version."""
     return pc.fill_null(pc.less_equal(rows["removed"], horizon), fill_value=False)

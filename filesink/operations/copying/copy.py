@@ -21,13 +21,13 @@ from dataclasses import dataclass
 from typing import Final
 
 from filesink.errors import ConcurrentDriverError, ConfigError, StateError, StorageError
-from filesink.framing import from_json, to_json
 from filesink.inventory.chains import left_files
 from filesink.ledger.identity import EXCLUSIVE
 from filesink.ledger.ledger import Ledger
 from filesink.ledger.sweep import walk
 from filesink.naming import LEDGER_ROOT, HiddenName, join, name_of, parent, sink_tag, slot_of
 from filesink.operations.copying.contents import Contents, contents_of, with_held
+from filesink.operations.copying.notes import Note
 from filesink.parts.recorded_paths import check_record
 from filesink.ports import Ports
 from filesink.sink_directory.site import Site
@@ -35,7 +35,6 @@ from filesink.storage.api import Kind, Output, Store
 from filesink.storage.outcomes import PutResult
 from filesink.storage.staged import Staged
 
-NOTE: Final = f"{LEDGER_ROOT}/.copy"
 _ROUNDS: Final = 5  # then somebody writes faster than this copies
 _PATIENCE: Final = 10  # seconds
 _PIECE: Final = 1 << 20  # bytes at a time
@@ -90,23 +89,25 @@ class Copy:
 
     def __post_init__(self) -> None:
         self.target = self.open_target()
+        names = self.source.base_path, self.target_path
+        self._note = Note(self.target, self.ports.ids.uuid(), names=names)
 
     def plan(self) -> CopyPlan:
         """What ``run`` would do now. Touches nothing. Raises as ``filesink.copy``."""
         contents = self._look()
-        self._check_target(contents.inventory_id)
+        self._note.earlier(contents.inventory_id)
         return _plan(contents)
 
     def run(self) -> CopyReport:
         """Copy. Raises as ``filesink.copy``."""
         contents = self._look()
-        self._begin(contents.inventory_id)
+        self._note.put(contents.inventory_id)
         staged: dict[str, Staged] = {}
         contents, found = self._data(contents, staged)
         self._remove_others(contents)
         self._directories()
         self._ledgers(contents, staged)
-        self.target.delete(NOTE)
+        self._note.remove()
         return CopyReport(
             version=contents.version,
             files=len(contents.files) + len(contents.held),
@@ -126,24 +127,6 @@ class Copy:
                     raise
             self.source.clock.sleep(1)
         return contents_of(self.source)
-
-    def _check_target(self, inventory_id: str) -> None:
-        entries = self.target.list("")
-        note = self.target.read(NOTE) if entries else None
-        if not entries:
-            return
-        if note is None or from_json(note, where=NOTE) != {"inventory": inventory_id}:
-            raise ConfigError(
-                f"'{self.target_path}' is not empty, and no interrupted copy of '{self.source.base_path}'. "
-                "Nothing was copied. Name a place where nothing is",
-                code="TARGET_NOT_EMPTY",
-            )
-
-    def _begin(self, inventory_id: str) -> None:
-        self._check_target(inventory_id)
-        if self.target.read(NOTE) is None:
-            self.target.prepare()
-            self.target.put_if_absent(NOTE, to_json({"inventory": inventory_id}))
 
     def _data(self, contents: Contents, staged: dict[str, Staged]) -> tuple[Contents, int]:
         """Copy all data, until nothing new has come; what was copied, and how much was there before.
@@ -187,6 +170,7 @@ class Copy:
         output = target.create(join(parent(path), str(name)), target=path)
         staged = self._written(path, size, output)
         target.sync()
+        self._note.check()
         target.publish(staged, path)
         target.sync_directories([parent(path)])
         target.release(staged)
@@ -224,6 +208,7 @@ class Copy:
         wanted = {*contents.files, *contents.held}
         for path, _ in list(_listed(self.target)):
             if path not in wanted:
+                self._note.check()
                 remove = self.target.discard if slot_of(path) is not None else self.target.delete
                 remove(path)
 
@@ -238,7 +223,8 @@ class Copy:
 
     def _ledgers(self, contents: Contents, staged: dict[str, Staged]) -> None:
         for path in _below(self.target, LEDGER_ROOT):
-            if path not in contents.ledger and path != NOTE:
+            if path not in contents.ledger and path != self._note.path:
+                self._note.check()
                 self.target.delete(path)
         heads = {path: with_held(record, staged) for path, record in contents.heads.items()}
         for path in sorted(contents.ledger, key=_order):
@@ -252,6 +238,7 @@ class Copy:
             self._put(path, data, is_head=path in heads)
 
     def _put(self, path: str, data: bytes, *, is_head: bool) -> None:
+        self._note.check()
         if self.target.put_if_absent(path, data) is PutResult.CREATED or self.target.read(path) == data:
             return
         if not is_head:

@@ -21,6 +21,7 @@ from filesink.buckets.partition_paths import partition_values
 from filesink.commit.outcome import Outcome
 from filesink.errors import ConfigError, StateError
 from filesink.file_sink.tiers import FileTiers
+from filesink.ledger.layouts import Layouts
 from filesink.operations.erasing.condition import Condition
 from filesink.operations.erasing.left import Left, left_beside, left_in_inventory, left_live
 from filesink.operations.erasing.parquet_files import SUFFIX, ParquetFiles
@@ -28,6 +29,7 @@ from filesink.operations.replacing.copies import made_of
 from filesink.operations.replacing.epochs import Change, Seen, look, replacing
 from filesink.parts.committables import Committable, PendingFile
 from filesink.ports import Clock, Ports
+from filesink.sink_directory.columns import with_layouts
 from filesink.sink_directory.live_files import LiveFile
 from filesink.storage.api import Store
 from formats.parquet.writer import ParquetWriterFactory
@@ -214,7 +216,9 @@ class Erase:
                 "rows. Nothing was changed. Write the sink's data again with mode='overwrite', without them",
                 code="ERASE_FORMAT",
             )
-        schema = seen.snapshot.columns(on_other_schema="union")
+        # A column may be gone with the last live file that had it, and still be in files beside them.
+        layouts = [layout.columns for layout in Layouts(seen.store).read().layouts]
+        schema = with_layouts(seen.snapshot.columns(on_other_schema="union"), layouts)
         condition = self.condition.named_as_in(schema)
         condition.on(schema)
         return ParquetFiles(store=seen.store, condition=condition, schema=schema, form=self.form)

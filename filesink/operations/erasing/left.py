@@ -1,4 +1,10 @@
-"""Where rows may still be that were erased from the live files: beside them, hidden, or not yet published."""
+"""Where rows may still be that were erased from the live files: beside them, hidden, or not yet published.
+
+Rules:
+1. Every file below the path is looked at, those that readers skip as well; but for ledgers, and for what lies
+   below another base path inside.
+2. What nobody can read may have such rows, and so may an upload that is not complete.
+"""
 
 from __future__ import annotations
 
@@ -8,9 +14,9 @@ from typing import Final
 
 from filesink.errors import StateError
 from filesink.ledger.ledger import Ledger
-from filesink.ledger.sweep import hidden_of, walk
-from filesink.naming import DEAD_LETTERS, is_data, join, parse_part
-from filesink.operations.erasing.parquet_files import SUFFIX, ParquetFiles
+from filesink.ledger.sweep import hidden_of
+from filesink.naming import LEDGER_ROOT, is_data, join, parse_part, parse_upload
+from filesink.operations.erasing.parquet_files import ParquetFiles
 from filesink.operations.replacing.epochs import Seen
 from filesink.parts.committables import HeldFileCodec
 from filesink.parts.recorded_paths import check_record
@@ -24,7 +30,7 @@ ADVICE: Final[Mapping[str, str]] = {
     "held": "it waits for a later epoch: finish the sink, or wait until it is visible, then erase again",
     "hidden": "a driver is writing it, or has died: stop the writers and sweep, then erase again",
     "replaced": "it stays for readers of old versions, or could not be removed: wait, or see the log",
-    "stranger": "it is no file of a sink: remove it, or its rows, by hand, then erase again",
+    "stranger": "it is no file of a sink: remove it, or its rows, by hand, or move it away, then erase again",
     "dead letter": "records that could not be written: remove it by hand, then erase again",
     "statistics": "the inventory has values of its columns, until its history expires",
 }
@@ -54,12 +60,13 @@ def left_beside(seen: Seen, files: ParquetFiles) -> Iterator[Left]:
     """Each file with such rows that is not live: hidden, held, replaced, a dead letter or a stranger's."""
     live = {file.path for file in seen.snapshot.files}
     held = _held(seen.store)
-    for directory, entries in walk(seen.store):
-        for entry in entries:
-            path = join(directory, entry.name)
-            kind = "" if path in live else _kind(directory, entry, held)
-            if kind:
-                yield from _judged(kind, path, directory, files)
+    for directory, entry in _everything(seen.store):
+        path = join(directory, entry.name)
+        kind = "" if path in live else _kind(directory, entry, held)
+        if kind and (entry.kind is not Kind.FILE or parse_upload(entry.name)):
+            yield Left(kind=kind, path=path, rows=None)
+        elif kind:
+            yield from _judged(kind, path, directory, files)
 
 
 def left_live(live: Sequence[LiveFile], files: ParquetFiles) -> Iterator[Left]:
@@ -87,19 +94,31 @@ def _judged(kind: str, path: str, directory: str, files: ParquetFiles) -> Iterat
         yield Left(kind=kind, path=path, rows=rows)
 
 
+def _everything(store: Store) -> Iterator[tuple[str, Entry]]:
+    """Directory and entry of all that is no directory; see rule 1."""
+    waiting = [""]
+    while waiting:
+        found = zip(waiting, store.runner.run(store.list, waiting), strict=True)
+        waiting = []
+        for directory, entries in found:
+            below = [entry.name for entry in entries if entry.kind is Kind.DIRECTORY]
+            if directory and LEDGER_ROOT in below:
+                continue
+            waiting += [join(directory, name) for name in below if name != LEDGER_ROOT]
+            yield from ((directory, entry) for entry in entries if entry.kind is not Kind.DIRECTORY)
+
+
 def _kind(directory: str, entry: Entry, held: set[str]) -> str:
-    """What a file is that is not live; ``""`` for what has no records."""
-    if entry.kind is not Kind.FILE:
-        return ""
+    """What a file is that is not live; ``""`` for an empty one, such as a mark of success."""
     if join(directory, entry.name) in held:
         return "held"
     if hidden_of(directory, entry) is not None:
         return "hidden"
-    if not is_data(directory) or directory.startswith(DEAD_LETTERS):
-        return "dead letter" if entry.name.endswith(SUFFIX) else ""
-    if parse_part(entry.name) is not None:
-        return "replaced"
-    return "stranger" if entry.name.endswith(SUFFIX) and entry.name[0] not in "._" else ""
+    if entry.kind is Kind.FILE and not entry.size:
+        return ""
+    if not is_data(directory):
+        return "dead letter"
+    return "replaced" if parse_part(entry.name) is not None else "stranger"
 
 
 def _held(store: Store) -> set[str]:

@@ -11,6 +11,7 @@ from typing import Any, BinaryIO, Final
 import pyarrow as pa
 import pyarrow.dataset as ds
 import pyarrow.parquet as pq
+import pyarrow.types as pt
 
 from filesink.buckets.partition_paths import partition_values
 from filesink.errors import StateError
@@ -53,13 +54,17 @@ class ParquetFiles:
             FileNotFoundError: it is gone.
         """
         with _readable(path), self.store.open_input(path) as stream:
-            if self.form is None or self.form.encryption is None:
-                own = pq.ParquetFile(stream).schema_arrow.names
-                if set(self.condition.columns) <= set(own):
-                    return self._by_statistics(stream)
+            is_plain = self.form is None or self.form.encryption is None
+            if is_plain and self._have_statistics(pq.ParquetFile(stream).schema_arrow):
+                return self._by_statistics(stream)
             stream.seek(0)
             reader = (self.form or ParquetWriterFactory()).open_reader(own_file(stream))
             return sum(self._whole(batch, bucket).filter(self._named).num_rows for batch in reader)
+
+    def _have_statistics(self, own: pa.Schema) -> bool:
+        """Whether a file has every column that is compared, and none of floats: NaN is in no statistics."""
+        places = [own.get_field_index(name) for name in self.condition.columns]
+        return all(place >= 0 and not pt.is_floating(own.field(place).type) for place in places)
 
     def _by_statistics(self, stream: BinaryIO) -> int:
         stream.seek(0)

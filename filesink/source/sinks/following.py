@@ -24,11 +24,12 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import Enum
-from itertools import islice, takewhile
+from itertools import takewhile
 from typing import Final
 
 from filesink.errors import ConfigError, IdentityError, SchemaError, SourceError, StateCorruptError
 from filesink.sink_directory.epochs import Epoch
+from filesink.sink_directory.feed import FeedEntry
 from filesink.sink_directory.snapshot import Snapshot
 from filesink.source.files import SourceFile
 from filesink.source.sinks.places import Place, has_waited
@@ -41,7 +42,6 @@ _ROLLBACK: Final = "rollback"
 _NO_ROWS: Final = {"offline-compaction", "taken-back", "retain", "erase", _ROLLBACK}
 _ADOPTED: Final = "adopted"
 _ID: Final = 8  # characters of an inventory's id in an offset
-_AT_A_TIME: Final = 1_000  # epochs whose files are in memory together
 
 
 class OnOverwrite(Enum):
@@ -226,15 +226,13 @@ class FollowedSink(FileStream):
             yield from self._of_snapshot(place)
             place = Place.behind(place.version)
         index = place.index
-        for some in _batched(self._epochs(place.version, until)):
-            files = self._added(some[0].version - 1, some[-1].version)
-            for epoch in some:
-                new = files.get(epoch.version, []) if self._is_new(epoch) else []
-                for number, file in enumerate(new[index:], index + 1):
-                    is_last = number == len(new)
-                    behind = (epoch.version, 0) if is_last else (epoch.version - 1, number)
-                    yield Place.behind(*behind), file
-                index = 0
+        for entry in self._root.directory.follow(place.version, until=until):
+            new = list(self._wanted(entry)) if self._is_new(entry.epoch) else []
+            for number, file in enumerate(new[index:], index + 1):
+                is_last = number == len(new)
+                behind = (entry.version, 0) if is_last else (entry.version - 1, number)
+                yield Place.behind(*behind), file
+            index = 0
 
     def _of_snapshot(self, place: Place) -> Iterator[_Found]:
         if self._snapshot is None or self._snapshot.version != place.version:
@@ -249,14 +247,8 @@ class FollowedSink(FileStream):
     def _epochs(self, after: int, until: int) -> Iterator[Epoch]:
         return takewhile(lambda epoch: epoch.version <= until, self._root.directory.epochs(after))
 
-    def _added(self, after: int, until: int) -> dict[int, list[SourceFile]]:
-        """The files of each version, in the order of their paths."""
-        found: dict[int, list[SourceFile]] = {}
-        for live in self._root.directory.added(after, until):
-            file = self._root.wanted(live)
-            if file is not None:
-                found.setdefault(file.version, []).append(file)
-        return found
+    def _wanted(self, entry: FeedEntry) -> Iterator[SourceFile]:
+        return (file for live in entry.added if (file := self._root.wanted(live)) is not None)
 
     def _is_new(self, epoch: Epoch) -> bool:
         """Whether the rows of its files were never visible before.
@@ -296,8 +288,3 @@ class FollowedSink(FileStream):
                 code="SCHEMA_CHANGED",
             )
         self._checked.add(epoch.schema)
-
-
-def _batched(epochs: Iterator[Epoch]) -> Iterator[list[Epoch]]:
-    while some := [*islice(epochs, _AT_A_TIME)]:
-        yield some

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import filesink
-from filesink.errors import ConcurrentDriverError, ConfigError, StateError, StorageError
+from filesink.errors import ConcurrentDriverError, ConfigError, StagedDataLost, StateError, StorageError
 from filesink.operations.copying.copy import Copy
 from filesink.sink_directory.opening import site_of
 from filesink.storage.address import StoreAddress
@@ -104,11 +104,11 @@ def test_dead_letters_go_along(tmp_path: Path) -> None:
 @pytest.mark.parametrize("make", [whole, with_open_parts])
 @pytest.mark.parametrize("moment", list(Moment))
 def test_killed_and_called_again(tmp_path: Path, make: Any, moment: Moment) -> None:
-    """After every so many operations on the target: the second call ends it, and copies nothing twice."""
+    """At first after each operation on the target, then after every so many: the second call ends it."""
     base = tmp_path / "base"
     make(base)
     kept = 0
-    for step in range(0, 10_000, 7):
+    for step in (*range(9), *range(14, 10_000, 7)):
         copy, seen = tmp_path / f"copy-{step}", 0
 
         def fault(_operation: str, _path: str, *, step: int = step) -> Fault | None:
@@ -131,7 +131,7 @@ def test_killed_and_called_again(tmp_path: Path, make: Any, moment: Moment) -> N
             kept += filesink.copy(base, copy).found
         assert data(copy) == data(base)
         assert filesink.fsck(copy, depth="deep").findings == ()
-        assert not (copy / "_filesink" / ".copy").exists()
+        assert not list((copy / "_filesink").glob(".copy*"))
         if seen <= step:
             break
     assert make is not whole or kept > 0
@@ -204,6 +204,59 @@ def test_the_source_may_go_on_before_the_second_call(tmp_path: Path) -> None:
     assert report.found == 0
     assert data(copy) == data(base)
     assert rows(copy) == rows(base)
+    assert filesink.fsck(copy, depth="deep").findings == ()
+
+
+@pytest.mark.parametrize("at_path", ["k=1/part-", "_inventory", ".record"])
+def test_a_call_that_slept_changes_nothing_any_more(tmp_path: Path, at_path: str) -> None:
+    """Meanwhile another call has made the copy, and a sink has gone on there."""
+    base, copy = tmp_path / "base", tmp_path / "copy"
+    written, address = whole(base), StoreAddress(base_path=str(copy))
+    slept = []
+
+    def fault(operation: str, path: str) -> None:
+        if not slept and operation in {"publish", "put_if_absent"} and at_path in path:
+            slept.append(path)
+            filesink.copy(base, copy)
+            at(written, copy).overwrite(records(8, "new"))
+            slept.append(data(copy))
+
+    once = Copy(
+        source=site_of(base, {}),
+        open_target=lambda: FaultyStore(address(), fault),
+        target_path=str(copy),
+        ports=Written(tmp_path / "unused").world.ports(),
+    )
+    with pytest.raises((ConcurrentDriverError, StagedDataLost)):
+        once.run()
+    assert data(copy) == slept[1]
+    assert len(rows(copy)) == 1
+    assert filesink.fsck(copy, depth="deep").findings == ()
+
+
+def test_of_two_that_begin_together_one_goes_on_at_most(tmp_path: Path) -> None:
+    """And a third call ends what they have begun."""
+    base, copy = tmp_path / "base", tmp_path / "copy"
+    whole(base)
+    address, others = StoreAddress(base_path=str(copy)), []
+
+    def fault(operation: str, path: str) -> None:
+        if not others and operation == "put_if_absent" and ".copy" in path:
+            others.append(path)
+            interrupted(base, copy)
+
+    once = Copy(
+        source=site_of(base, {}),
+        open_target=lambda: FaultyStore(address(), fault),
+        target_path=str(copy),
+        ports=Written(tmp_path / "unused2").world.ports(),
+    )
+    once.ports.ids.made = 1000
+    once.__post_init__()
+    with pytest.raises(ConcurrentDriverError):
+        once.run()
+    filesink.copy(base, copy)
+    assert data(copy) == data(base)
     assert filesink.fsck(copy, depth="deep").findings == ()
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from pathlib import Path
 from typing import Any
 
@@ -13,12 +14,16 @@ import pytest
 import compaction
 import filesink
 from filesink.errors import ConcurrentDriverError, ConfigError, StateError, StorageError
+from filesink.naming import upload_path
 from filesink.operations.erasing.condition import parse
 from filesink.operations.erasing.erase import Erase, Erasure
 from filesink.operations.maintenance import Lost
 from filesink.parts.file_format import BulkFormat
 from filesink.parts.stages.closed_parts import Compaction
+from filesink.storage.api import Entry, Kind
 from filesink.storage.faulty import Fault, Moment
+from filesink.storage.open import open_store
+from filesink.storage.wrapped import WrappedStore
 from formats import Encoder, ParquetEncryption, ParquetWriterFactory
 from tests.fakes import plan_of
 from tests.fakes import records as lines
@@ -141,6 +146,38 @@ def test_a_column_that_older_files_lack_is_null_in_them(tmp_path: Path) -> None:
     assert values(base) == ["b"]
 
 
+def test_a_column_stays_known(tmp_path: Path) -> None:
+    """Also when the last live file that had it is written anew, or gone: it can be asked for once more."""
+    base = tmp_path / "base"
+    found = Written(base)
+    found.write(records(1, "a"))
+    wider = {"k": pa.array([2, 2], pa.int32()), "value": ["b", "c"], "new": ["x", "y"]}
+    found.write(pa.RecordBatch.from_pydict(wider))
+    assert erase(found, "new = 'x'").is_clean
+    table = filesink.open(base).snapshot().dataset().to_table()
+    assert sorted(table["new"].to_pylist(), key=str) == [None, "y"]
+    assert (erase(found, "new = 'y'").rows, values(base)) == (1, ["a"])
+    assert erase(found, "new = 'y'").is_clean
+
+
+@pytest.mark.parametrize(
+    ("where", "left"), [("value <> 5", [5.0, 5.0]), ("value > 4", [None]), ("value <= 5", [None])]
+)
+def test_statistics_do_not_know_what_is_not_a_number(
+    tmp_path: Path, where: str, left: list[float | None]
+) -> None:
+    """All that they show is 5. A value that is none differs from it, and is neither more nor less."""
+    base = tmp_path / "base"
+    found = Written(base, partitions=())
+    column = pa.array([5.0, float("nan"), 5.0])
+    found.write(pa.RecordBatch.from_pydict({"k": pa.array([1, 2, 3], pa.int32()), "value": column}))
+    done = erase(found, where)
+    assert done.is_clean
+    kept = filesink.open(base).snapshot().dataset().to_table()["value"].to_pylist()
+    assert [None if math.isnan(value) else value for value in kept] == left
+    assert done.rows == 3 - len(left)
+
+
 @pytest.mark.parametrize(
     ("where", "code"), [("other = 1", "NO_COLUMN"), ("value = 1", "CONDITION"), ("value ~ 'x'", "CONDITION")]
 )
@@ -240,6 +277,62 @@ def test_no_certificate_before_all_is_clean(tmp_path: Path, make: Any, kind: str
     assert caught.value.code == "NOT_CLEAN"
     assert kind in str(caught.value)
     assert values(base).count("x") == (1 if kind == "live" else 0)
+
+
+@pytest.mark.parametrize(
+    ("path", "rows"),
+    [
+        ("k=1/.mine.parquet", 1),
+        ("k=1/_mine.parquet", 1),
+        ("_old/mine.parquet", 1),
+        (".trash/deeper/mine.parquet.bak", 1),
+        ("k=1/mine.csv", None),
+        ("_metadata", None),
+        ("k=1/link", None),
+    ],
+)
+def test_what_readers_skip_is_no_secret(tmp_path: Path, path: str, rows: int | None) -> None:
+    """Nor is it clean: some readers do not skip it. What nobody can look into may have such a row."""
+    base = tmp_path / "base"
+    found = written(base)
+    file = base / path
+    file.parent.mkdir(parents=True, exist_ok=True)
+    if path.endswith("link"):
+        file.symlink_to(tmp_path)
+    elif rows is None:
+        file.write_bytes(b"x")
+    else:
+        pq.write_table(pa.table({"value": ["x"]}), file)
+    assert [(one.kind, one.path, one.rows) for one in erase(found).left] == [("stranger", path, rows)]
+    file.unlink()
+    file.with_name("_SUCCESS").touch()
+    assert erase(found).is_clean
+
+
+class Uploading(WrappedStore):
+    """Lists an upload that is not complete, as object stores do."""
+
+    def list(self, directory: str) -> list[Entry]:
+        """See ``Store.list``."""
+        name = upload_path("part-f0f0f0f0-0000-8000-8000-000000000000-0.parquet", "abc")
+        more = [Entry(name=name, size=0, mtime_ms=1, kind=Kind.FILE)] if directory == "k=1" else []
+        return [*super().list(directory), *more]
+
+
+def test_an_upload_may_have_such_rows(tmp_path: Path) -> None:
+    """Nobody can read it, and a driver may still complete it."""
+    base = tmp_path / "base"
+    found = written(base)
+    found.world.open_store = lambda: Uploading(open_store(str(base), {}))
+    assert [(one.kind, one.rows) for one in erase(found).left] == [("hidden", None)]
+
+
+def test_rows_of_another_base_path_are_its_own(tmp_path: Path) -> None:
+    """They are erased by a call for that path."""
+    base = tmp_path / "base"
+    found = written(base)
+    written(base / "k=1" / "inside")
+    assert erase(found).is_clean
 
 
 def test_rows_that_waited_are_erased_when_they_are_visible(tmp_path: Path) -> None:

@@ -11,7 +11,6 @@ import shutil
 import signal
 import subprocess
 import tempfile
-import threading
 import time
 import uuid
 from collections.abc import Iterator, Mapping
@@ -119,26 +118,16 @@ class Broker:
         """Kill it: what is in the system's cache stays."""
         self.stop()
 
-    @contextlib.contextmanager
-    def reborn(self) -> Iterator[int]:
-        """Give its process, which somebody may kill in the block: it is started again at once.
+    @property
+    def pid(self) -> int:
+        """Its process."""
+        assert self._process is not None
+        return self._process.pid
 
-        It dies at the end of the block if nobody has killed it, and runs after that.
-        """
-        dying = self._process
-        assert dying is not None
-
-        def start_again() -> None:
-            dying.wait()
-            self.start()
-
-        starting = threading.Thread(target=start_again)
-        starting.start()
-        try:
-            yield dying.pid
-        finally:
-            dying.kill()
-            starting.join()
+    def has_died(self) -> bool:
+        """Whether somebody else has killed it."""
+        assert self._process is not None
+        return self._process.poll() is not None
 
     def stop(self) -> None:
         """Stop it for good."""

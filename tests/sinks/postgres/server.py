@@ -97,11 +97,10 @@ class TestServer:
         assert self._process is not None
         return self._process.pid
 
-    def start_when_dead(self) -> None:
-        """Wait until somebody else has stopped it, and start it again."""
+    def has_died(self) -> bool:
+        """Whether somebody else has stopped it."""
         assert self._process is not None
-        self._process.wait()
-        self.start()
+        return self._process.poll() is not None
 
     def stop(self) -> None:
         """Stop it for good."""

@@ -98,6 +98,21 @@ def transactional_producer(cluster: KafkaCluster, name: str, *, batch_bytes: int
     return _made(Producer, options, "open a producer")
 
 
+def ordered_producer(cluster: KafkaCluster, heard: Heard) -> Producer:
+    """A producer without transactions that keeps the order of what it sends, and repeats nothing.
+
+    A record is given up after ``TIMEOUT``; ``heard`` as for ``transactional_producer``.
+    """
+    options = {
+        "partitioner": "murmur2_random",  # that of Java's client, so that keys meet
+        **_options(cluster, heard),
+        "enable.idempotence": True,
+        "linger.ms": 0,  # each is waited for
+        "message.timeout.ms": int(1000 * TIMEOUT),
+    }
+    return _made(Producer, options, "open a producer")
+
+
 def committed_reader(cluster: KafkaCluster, heard: Heard) -> Consumer:
     """A consumer of what is committed, in no group; ``heard`` as for ``transactional_producer``."""
     options = {
