@@ -10,7 +10,7 @@ import sys
 import time
 from collections import Counter
 from contextlib import closing
-from dataclasses import replace
+from dataclasses import dataclass
 from multiprocessing import get_context
 from pathlib import Path
 from random import Random
@@ -26,19 +26,21 @@ from filesink.commit.replay import EpochOptions
 from filesink.errors import ConcurrentDriverError, StateError, StorageError
 from filesink.file_sink.tiers import FileTiers
 from filesink.ledger.record import MicroBatch
+from filesink.naming import OutputFileConfig
 from filesink.operations.erasing.condition import parse
 from filesink.operations.erasing.erase import Erase
 from filesink.operations.maintenance import Lost, Maintenance
 from filesink.operations.replacing.retain import Retain
 from filesink.operations.replacing.retention import Retention
 from filesink.parts.file_format import BulkFormat
-from filesink.ports import Ports, SerialRunner
+from filesink.parts.plan import Plan
+from filesink.parts.rolling import RollingPolicy
+from filesink.ports import Losers, Ports, SerialRunner, Task
 from filesink.storage.address import StoreAddress
 from filesink.system import SystemClock, SystemIds
 from formats.parquet.writer import ParquetWriterFactory
-from tests.fakes import FakeJob, plan_of
 
-SCHEMA = pa.schema([("day", pa.string()), ("customer", pa.int32()), ("value", pa.string())])
+SCHEMA = pa.schema([("day", pa.string()), ("value", pa.string())]).insert(1, pa.field("customer", pa.int32()))
 OLD, NEW = "2020-01-01", "2090-01-01"
 ERASED = 3
 WHERE = f"customer = {ERASED}"
@@ -55,10 +57,47 @@ def stays(row: tuple[str, int, str]) -> bool:
     return row[0] == NEW and row[1] != ERASED
 
 
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """The input of one epoch; implements ``filesink.ports.WriteJob``."""
+
+    number: int
+    run_id: str = "run"
+    time_zone: str = "UTC"
+    offsets: str = ""
+    schema: pa.Schema = SCHEMA
+
+    def write(self, task: Task) -> list[bytes]:
+        """See ``WriteJob.write``."""
+        table = [dict(zip(SCHEMA.names, row, strict=True)) for row in rows(self.number)]
+        return [task(0, 0, [pa.RecordBatch.from_pylist(table, schema=SCHEMA)])]
+
+    def count_rows(self) -> int:
+        """See ``WriteJob.count_rows``."""
+        return len(rows(self.number))
+
+    def digest(self) -> str:
+        """See ``WriteJob.digest``."""
+        return ""
+
+    def losers(self) -> Losers:
+        """See ``WriteJob.losers``."""
+        return Losers.NONE
+
+    def is_wanted(self) -> bool:
+        """See ``WriteJob.is_wanted``."""
+        return True
+
+
 def tiers(base: str) -> FileTiers:
     """The sink of all of them."""
-    plan = plan_of(BulkFormat(ParquetWriterFactory()))
-    plan = replace(plan, assigner=BucketAssigner.partition_bucket_assigner("day"))
+    plan = Plan(
+        format=BulkFormat(ParquetWriterFactory()),
+        assigner=BucketAssigner.partition_bucket_assigner("day"),
+        policy=RollingPolicy.on_checkpoint_rolling_policy(),
+        names=OutputFileConfig(),
+        check_interval_ms=60_000,
+    )
     return FileTiers(address=StoreAddress(base_path=base), plan=plan, uid="u")
 
 
@@ -75,10 +114,7 @@ def stream(base: str, done: Any, times: int) -> None:
     with closing(EpochLoop(sink, ledger, ports=ports(), options=EpochOptions())) as loop:
         for _ in range(times):
             batch = done.value + 1
-            table = [dict(zip(SCHEMA.names, row, strict=True)) for row in rows(batch)]
-            batches = [pa.RecordBatch.from_pylist(table, schema=SCHEMA)]
-            job = FakeJob([batches], SystemClock(), SystemIds(), schema=SCHEMA)
-            loop.run(MicroBatch(query_id="q", batch_id=batch, fingerprint=f"{batch}"), job)
+            loop.run(MicroBatch(query_id="q", batch_id=batch, fingerprint=f"{batch}"), Batch(batch))
             done.value = batch
             time.sleep(0.02)
 

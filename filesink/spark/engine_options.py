@@ -14,7 +14,7 @@ from filesink.commit.outcome import Outcome
 from filesink.commit.replay import EpochOptions
 from filesink.ports import Audience, Clock, Ids, Ports, Who
 from filesink.spark.runner import SparkRunner
-from filesink.system import SystemClock, SystemIds, ThreadRunner, this_driver
+from filesink.system import SystemClock, SystemIds, this_driver
 
 S = TypeVar("S")
 C = TypeVar("C")
@@ -52,17 +52,6 @@ class EngineOptions:
     after: Callable[[Outcome[Any]], Outcome[Any]] = _as_it_is
     clock: Clock = field(default_factory=SystemClock)
     ids: Ids = field(default_factory=SystemIds)
-
-    @property
-    def ports(self) -> Ports:
-        """For work without a job of Spark's, in this process."""
-        return Ports(
-            clock=self.clock,
-            ids=self.ids,
-            runner=ThreadRunner(),
-            who=this_driver(),
-            audience=self.audience,
-        )
 
 
 def name_of(sink: Sink[S, C, A], options: EngineOptions) -> str:

@@ -11,15 +11,43 @@ from __future__ import annotations
 
 import logging
 import threading
-from typing import Final
+from collections.abc import Callable
+from typing import Any, Final
 
+from filesink.commit.outcome import Outcome
 from filesink.errors import ConcurrentDriverError, FilesinkError
+from filesink.file_sink.tiers import FileTiers
 from filesink.operations.replacing.retain import Retain
-from filesink.ports import Ports
+from filesink.operations.replacing.retention import Retention
+from filesink.ports import Audience, Ports
+from filesink.storage.address import StoreAddress
+from filesink.system import SystemClock, SystemIds, ThreadRunner, this_driver
 
 log = logging.getLogger("filesink")
 
+#: Called after each epoch, with its outcome; see ``filesink.spark.engine_options``.
+After = Callable[[Outcome[Any]], Outcome[Any]]
+
 _EVERY_MS: Final = 3_600_000
+
+
+def retaining(
+    retention: Retention | None, tiers: FileTiers, after: After, audience: Audience | None
+) -> After:
+    """``after``, and before it retention, if there is one; ``audience`` hears of its epochs."""
+    if retention is None:
+        return after
+    base_path = tiers.address.base_path if isinstance(tiers.address, StoreAddress) else ""
+    who = this_driver("with_retention")
+    ports = Ports(clock=SystemClock(), ids=SystemIds(), runner=ThreadRunner(), who=who, audience=audience)
+    rule = retention.for_buckets(tiers.plan.assigner)
+    regular = RegularRetention(Retain(tiers=tiers, retention=rule, base_path=base_path), ports)
+
+    def both(outcome: Outcome[Any]) -> Outcome[Any]:
+        regular()
+        return after(outcome)
+
+    return both
 
 
 class RegularRetention:

@@ -481,9 +481,11 @@ def test_a_file_that_another_operation_removes_meanwhile(tmp_path: Path, times: 
     left = [times]
 
     def fault(operation: str, _path: str) -> Fault | None:
-        left[0] -= operation == "open_input"
+        if operation != "open_input":
+            return None
+        left[0] -= 1
         gone = FileNotFoundError(2, "No such file or directory", "k=1/part")
-        return Fault(moment=Moment.BEFORE, error=gone) if not left[0] else None
+        return None if left[0] else Fault(moment=Moment.BEFORE, error=gone)
 
     found.world.fault = fault
     with pytest.raises(StateError, match="was removed while it was searched") as raised:

@@ -1,6 +1,6 @@
 """Runs every command that reads, as a program: on a mount that a test makes for it alone.
 
-``python -m property_tests.reading_commands BASE COPY`` prints how each ended, a line of JSON for each.
+``python -m tests.cli.reading_commands BASE COPY`` prints how each ended, a line of JSON for each.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ def main(base: str, copy: str) -> None:
     for name, *arguments in READING:
         ran = run(name, base, *(one.format(copy=copy) for one in arguments), "--json")
         error = ran.json["code"] if ran.code > 1 else ""
-        print(json.dumps([name, ran.code, error]))
+        sys.stdout.write(json.dumps([name, ran.code, error]) + "\n")
     try:
         Path(base, "written").touch()
     except OSError as refused:
-        print(json.dumps(["touch", refused.errno, "OSError"]))
+        sys.stdout.write(json.dumps(["touch", refused.errno, "OSError"]) + "\n")
 
 
 if __name__ == "__main__":
