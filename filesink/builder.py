@@ -11,21 +11,18 @@ from filesink.arguments import choice, instance_of
 from filesink.buckets.assigner import BucketAssigner
 from filesink.buckets.contract import BaseBucketAssigner
 from filesink.commit.layout_guard import OnOtherLayout
-from filesink.commit.outcome import Outcome
 from filesink.commit.replay import EpochOptions, OnReplayMismatch
 from filesink.durations import Duration, parse_duration_ms
 from filesink.errors import ConfigError
 from filesink.exports.api import Exporter, ExportPlan, OnExportFailure
 from filesink.exports.notifications.background import Receiver, notifying
 from filesink.file_sink.file_names import now_in, prefix_of
-from filesink.file_sink.report import changes_of, report_of
+from filesink.file_sink.report import changes_of
 from filesink.file_sink.tiers import FileTiers, Publishing
 from filesink.inventory.folding import HISTORY_MS
 from filesink.ledger.identity import OnNewQuery, check_uid
 from filesink.metastore.partition_commit import PartitionCommit
 from filesink.naming import OutputFileConfig
-from filesink.operations.replacing.regular import RegularRetention
-from filesink.operations.replacing.retain import Retain
 from filesink.operations.replacing.retention import Retention
 from filesink.parts.bucket import Closed
 from filesink.parts.committables import LONGEST_GRACE_MS
@@ -35,7 +32,6 @@ from filesink.parts.plan import Plan
 from filesink.parts.rolling import AnsweringPolicy, CheckpointRollingPolicy, RollingPolicy
 from filesink.parts.stages.closed_parts import Compaction, CompactStrategy, Waiting
 from filesink.parts.stages.merger import SinkFiles
-from filesink.spark.engine_options import EngineOptions
 from filesink.spark.input.s3a import SessionOptions
 from filesink.storage.address import StoreAddress
 from filesink.system import SystemClock
@@ -310,30 +306,6 @@ class SinkBuilder:
             history_ms=self.history_ms,
             reader_grace_ms=self.reader_grace_ms,
         )
-
-    def engine_options(
-        self, tiers: FileTiers, *, after: Callable[[Outcome[Any]], Outcome[Any]]
-    ) -> EngineOptions:
-        """How ``tiers``, made by this builder, is driven; ``after`` is called after each epoch."""
-        options = EngineOptions(
-            name=self.base_path,
-            told=lambda outcome: report_of(outcome).line(),
-            epochs=self.epochs,
-            check_interval_ms=self.check_interval_ms,
-            audience=self.audience(),
-            after=after,
-        )
-        if self.retention is None:
-            return options
-        retention = self.retention.for_buckets(self.assigner)
-        retain = Retain(tiers=tiers, retention=retention, base_path=self.base_path)
-        regular = RegularRetention(retain, options.ports)
-
-        def retained(outcome: Outcome[Any]) -> Outcome[Any]:
-            regular()
-            return after(outcome)  # exports have what was dropped, too
-
-        return replace(options, after=retained)
 
     def _plan(self) -> Plan:
         commit = self.partition_commit

@@ -24,11 +24,13 @@ from filesink.ledger.identity import stream_sink_id
 from filesink.metastore.announcements import Announced
 from filesink.operations.find_sinks import check_streamed, check_written
 from filesink.operations.maintenance import Announce, Lost, Maintenance
+from filesink.operations.replacing.regular import retaining
 from filesink.parts.committables import Committable, HeldFile
 from filesink.save_mode import SaveMode
 from filesink.spark.arguments import on_repeated, spark_trigger
 from filesink.spark.elsewhere import SinkElsewhere
 from filesink.spark.engine import SparkEngine
+from filesink.spark.engine_options import EngineOptions
 from filesink.spark.input.s3a import SessionOptions
 from filesink.spark.input.schema import arrow_schema, time_zone_of
 from filesink.spark.query import AtEnd, SinkQuery
@@ -53,8 +55,18 @@ class BuiltSink:
         assigner = builder.assigner
         tables = assigner.path if isinstance(assigner, TableBucketAssigner) else None
         self._report = partial(report_of, tables=tables)
-        self._exports = exports_of(builder.exports, self._address, audience=builder.audience())
-        options = builder.engine_options(self._tiers, after=self._exports.after)
+        audience = builder.audience()
+        self._exports = exports_of(builder.exports, self._address, audience=audience)
+        # Retention first: exports have what it drops, too.
+        after = retaining(builder.retention, self._tiers, self._exports.after, audience)
+        options = EngineOptions(
+            name=builder.base_path,
+            told=lambda outcome: report_of(outcome).line(),
+            epochs=builder.epochs,
+            check_interval_ms=builder.check_interval_ms,
+            audience=audience,
+            after=after,
+        )
         self._engine = SparkEngine(self._tiers, options)
 
     def __reduce__(self) -> tuple[type[SinkElsewhere], tuple[()]]:
