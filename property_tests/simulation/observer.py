@@ -296,7 +296,7 @@ class Observer:
         record = chain.records.get(slot)
         nonce, left = read_completion(self.world.disk.file(path))
         if record is None or nonce != record.nonce:
-            # A driver that went to sleep while it published may wake up after others have folded the slot, and
+            # A driver that slept while it published may wake up after others have folded the slot, and
             # another one, which slept while it decided, may have won it meanwhile: all of it is void.
             if slot > chain.mark:
                 what = "complete without a record" if record is None else "that of another record"
