@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from itertools import repeat
 
 import pyarrow as pa
 
@@ -15,6 +16,7 @@ from filesink.sink_directory.live_files import LiveFiles
 from formats.arrow import pc
 
 _REWRITES = frozenset({"offline-compaction"})  # kinds of epochs that replace files by others with their rows
+_TURNS = 5  # each after all repeats of a call that gets no answer
 _ERASE, _ROLLBACK = "erase", "rollback"
 
 
@@ -123,6 +125,21 @@ def partitions_of(directory: SinkDirectory, files: LiveFiles, name: str) -> tupl
 def buckets_of(files: LiveFiles) -> Iterable[str]:
     """The directories of ``files``, once each."""
     return map(str, pc.unique(files.to_arrow()["bucket"].cast(pa.string())).to_pylist())
+
+
+def turns(directory: SinkDirectory, name: str) -> Iterator[None]:
+    """Chances to add the next entry of a target, each after a new look at it. A return ends them.
+
+    Raises:
+        ExportError: ``NO_PROGRESS``, all of them were in vain.
+    """
+    yield from repeat(None, _TURNS)
+    raise ExportError(
+        f"export {name} of '{directory.path}' has tried {_TURNS} times to add an entry: other drivers are "
+        "faster, or answers of the store get lost. Nothing is half done. The next epoch tries "
+        "again, and so does filesink export",
+        code="NO_PROGRESS",
+    )
 
 
 def not_exportable(directory: SinkDirectory, name: str, why: str) -> ExportError:

@@ -19,7 +19,7 @@ from typing import Any, Final, Literal
 from filesink.arguments import one_of
 from filesink.errors import CommitStateUnknown, ExportError
 from filesink.exports.api import Exporter
-from filesink.exports.listed import step
+from filesink.exports.listed import step, turns
 from filesink.sink_directory.beside import remove_empty, store_beside
 from filesink.sink_directory.directory import SinkDirectory
 from filesink.storage.api import PutResult, Store
@@ -54,7 +54,7 @@ class ManifestExport(Exporter):
     def bring_to(self, directory: SinkDirectory, version: int) -> None:
         """See ``Exporter.bring_to``."""
         store = store_beside(directory)
-        while True:
+        for _ in turns(directory, self.name):
             number, before = _newest(directory)
             if before is not None and before >= version:
                 return
