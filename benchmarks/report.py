@@ -35,9 +35,9 @@ _HEAD = """\
 # Benchmarks
 
 Made by `benchmarks/report.py` from `benchmarks/published/`: [how it is measured](../benchmarks/README.md),
-[what can be tuned](tuning.md), [what it costs at scale](scale.md). A ratio is the median over pairs, ours divided
-by the other: below 1 ours is faster, and if the range includes 1 the two are alike. From day to day a
-figure moves by a tenth and more. The first column is the number of a setting:
+[what can be tuned](tuning.md), [what it costs at scale](scale.md). A ratio is the median over pairs, ours
+divided by the other: below 1 ours is faster, and if the range includes 1 the two are alike. From day to
+day a figure moves by a tenth and more. The first column is the number of a setting:
 """
 _ABOUT_FLOORS = """\
 *The floor* is a sink that does nothing: the rows cross from the JVM to Python and are dropped or, for 2,000
