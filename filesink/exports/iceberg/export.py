@@ -255,7 +255,7 @@ def _catalog(given: Any) -> Catalog:
         from pyiceberg.catalog import Catalog, load_catalog
     except ImportError as error:
         raise DependencyError(
-            "IcebergExport needs a package: pip install 'filesink[iceberg]'", code="MISSING_PACKAGE"
+            "IcebergExport needs a package: pip install 'filesink[iceberg]'", code="DEPENDENCY"
         ) from error
     if isinstance(given, Catalog):
         return given
