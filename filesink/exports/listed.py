@@ -15,6 +15,7 @@ from filesink.sink_directory.live_files import LiveFiles
 from formats.arrow import pc
 
 _REWRITES = frozenset({"offline-compaction"})  # kinds of epochs that replace files by others with their rows
+_ERASE, _ROLLBACK = "erase", "rollback"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,12 +26,14 @@ class Step:
         added: files that it has to be told of.
         removed: paths of files that it has to forget, and the version that removed each.
         rewrites: versions that added and removed nothing but the same rows in other files.
+        known: versions whose added files hold only rows that the target has had before, as ``rewrites``.
         adopts: whether somebody has looked up the files of the path anew in between.
     """
 
     added: LiveFiles
     removed: dict[str, int] = field(default_factory=dict)
     rewrites: frozenset[int] = frozenset()
+    known: frozenset[int] = frozenset()
     adopts: bool = False
 
 
@@ -56,12 +59,17 @@ def step(directory: SinkDirectory, before: int | None, version: int, known: Call
         return _compared(directory, version, known())
     removed = dict(zip(*changes.removed.to_pydict().values(), strict=True))
     gone = Counter(removed.values())
-    # An input that came after ``before`` is no removal for the target: then its rows are new to it.
-    rewrites = {one.version for one in epochs if one.kind in _REWRITES and gone[one.version] == one.removed}
+    # If one of its inputs came after ``before``, the target never had it, and the rows are new to it.
+    whole = [one for one in epochs if gone[one.version] == one.removed]
+    rewrites = {one.version for one in whole if one.kind in _REWRITES}
+    erasures = {one.version for one in whole if one.kind == _ERASE}
+    # What a rollback brings back was in some version before it; of which files, nobody has noted.
+    rollbacks = {one.version for one in epochs if one.kind == _ROLLBACK and one.version == before + 1}
     return Step(
         added=changes.added,
         removed=removed,
         rewrites=frozenset(rewrites),
+        known=frozenset(rewrites | erasures | rollbacks),
         adopts=any(one.kind == "adopted" for one in epochs),
     )
 
