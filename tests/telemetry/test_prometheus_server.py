@@ -90,7 +90,7 @@ def _world(listener: PrometheusListener) -> World:
 
 
 def test_a_running_sink_is_scraped(prometheus) -> None:
-    """Between its epochs: rows as they become visible, all kinds as they are meant, and the alert of the docs."""
+    """Between its epochs: rows as they become visible, metrics of each kind, the alert of the docs."""
     registry = CollectorRegistry()
     world = _world(PrometheusListener(registry))
     server, thread = start_http_server(0, addr="127.0.0.1", registry=registry)
