@@ -17,7 +17,7 @@ class Finding:
     Attributes:
         code: a stable word for programs; docs/operations.md has a table of them.
         base_path: of the sinks.
-        path: the file or directory that it is about, relative to the base path.
+        path: the file or directory that it is about, relative to the base path; of an export its name.
         detail: what was seen there, as a sentence; never a value of a record.
     """
 
