@@ -1,7 +1,7 @@
 """Damage of every kind, anywhere below a path of many files: ``fsck`` finds all of it, and nothing else.
 
-``python -m property_tests.random_damage disk FILES SEEDS [KINDS]`` ends with figures; ``s3`` is a server of its
-own. For each seed every kind, or so many of them, is done by itself, then some to twenty files each, all at once.
+``python -m property_tests.random_damage disk FILES SEEDS [KINDS]`` ends with figures; for ``s3`` it starts a
+server. For each seed every kind, or so many of them, is done by itself, then some to twenty files each.
 """
 
 from __future__ import annotations
