@@ -1,7 +1,7 @@
 """Damage of every kind, anywhere below a path of many files: ``fsck`` finds all of it, and nothing else.
 
-``python -m property_tests.random_damage disk FILES SEEDS`` ends with figures; ``s3`` is a server of its own.
-Every kind is done for each seed: each by itself, then some of them to twenty files each, all at once.
+``python -m property_tests.random_damage disk FILES SEEDS [KINDS]`` ends with figures; for ``s3`` it starts a
+server. For each seed every kind, or so many of them, is done by itself, then some to twenty files each.
 """
 
 from __future__ import annotations
@@ -112,8 +112,8 @@ def look(place: Disk, depth: Depth) -> FsckReport:
     return Check(store=place.store(), clock=clock, progress=lambda *_: None).run("base", depth)
 
 
-def trial(place: Disk, seed: int) -> Counter[str]:
-    """Do every kind of damage; how much of each was found, by code.
+def trial(place: Disk, seed: int, kinds: int | None = None) -> Counter[str]:
+    """Do every kind of damage, or ``kinds`` of them; how much of each was found, by code.
 
     Raises:
         AssertionError: something was not found, or something that is not wrong.
@@ -121,12 +121,14 @@ def trial(place: Disk, seed: int) -> Counter[str]:
     random, done = Random(seed), Counter[str]()
     assert look(place, "ends").findings == ()
     with _kept(place.base) as restore:
-        for damage in _kinds(place):
+        chosen = _kinds(place)
+        for damage in chosen if kinds is None else random.sample(chosen, kinds):
             path = damage.anywhere(place.base, random)
             found = _found(look(place, "ends" if damage.code in _INSIDE else "quick"))
             assert (damage.code, str(path.relative_to(place.base))) in found, (damage, path, found)
             assert {code for code, _ in found} <= {damage.code, *damage.also}, (damage, path, found)
             done[damage.code] += 1
+            print(f"{damage} found", flush=True)
             restore()
         expected = set(_many(place.base, random))
         found = _found(look(place, "ends"))
@@ -194,7 +196,7 @@ def _state(path: Path) -> tuple[int, int]:
     return path.stat().st_size, path.stat().st_mtime_ns
 
 
-def _figures(place: Disk, seeds: int) -> None:
+def _figures(place: Disk, seeds: int, kinds: int | None) -> None:
     for depth in ("quick", "ends"):
         store, began = place.store(), time.perf_counter()
         report = Check(store=store, clock=SystemClock(), progress=lambda *_: None).run("base", depth)
@@ -202,21 +204,21 @@ def _figures(place: Disk, seeds: int) -> None:
         assert report.findings == ()
     done: Counter[str] = Counter()
     for seed in range(seeds):
-        done += trial(place, seed)
+        done += trial(place, seed, kinds)
         print(f"seed {seed}: {done.total()} damages, {len(done)} kinds: all found, nothing else", flush=True)
 
 
-def main(where: str, files: int, seeds: int) -> None:
+def main(where: str, files: int, seeds: int, kinds: int | None = None) -> None:
     """See the module."""
     with tempfile.TemporaryDirectory() as directory:
         base = Path(directory, "base")
         filled(base, files)
         if where == "disk":
-            _figures(Disk(base=base), seeds)
+            _figures(Disk(base=base), seeds, kinds)
             return
         with moto(Path(directory)) as server:
-            _figures(Bucket(base=base, server=server), seeds)
+            _figures(Bucket(base=base, server=server), seeds, kinds)
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], int(sys.argv[2]), int(sys.argv[3]))
+    main(sys.argv[1], *map(int, sys.argv[2:]))

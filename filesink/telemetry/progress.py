@@ -50,24 +50,24 @@ class ProgressLine:
 
 
 def _text(event: SinkEvent) -> str:
+    text = ""
     match event:
         case EpochBegan():
-            return "tasks write"
+            text = "tasks write"
         case PartsRolled():
-            return f"{event.files:,} files ({size_text(event.bytes)}) written, hidden"
+            text = f"{event.files:,} files ({size_text(event.bytes)}) written, hidden"
         case PartsMerged():
-            return f"{event.files_in:,} files merged into {event.files_out:,}"
+            text = f"{event.files_in:,} files merged into {event.files_out:,}"
         case EpochDecided():
-            return f"{event.rows:,} rows decided, becoming visible"
+            text = f"{event.rows:,} rows decided, becoming visible"
         case EpochVisible():
-            return "visible, being announced and noted"
+            text = "visible, being announced and noted"
         case EpochComplete():
-            return _done(event)
+            text = _done(event)
         case EpochFailed():
-            return f"failed, {event.error} {event.code}".rstrip() + (
-                ": it is decided, and the next start completes it" if event.decided else ""
-            )
-    return ""
+            later = ": it is decided, and the next start completes it" if event.decided else ""
+            text = f"failed, {' '.join(filter(None, (event.error, event.code)))}{later}"
+    return text
 
 
 def _done(event: EpochComplete) -> str:

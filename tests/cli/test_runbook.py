@@ -69,12 +69,21 @@ class Place:
         return [re.sub("|".join(names), lambda found: str(names[found[0]]), word) for word in words]
 
 
+def state_lost(base: Path) -> Path:
+    """What no check can find: without it the path is no sink's."""
+    shutil.rmtree(base / "_filesink")
+    return base / "_filesink"
+
+
+_STATE_LOST = damage.Damage(code="", make=state_lost)
+
+
 def broken(section: Section, root: Path) -> Place:
     """A path with the damage of ``section``, and a backup from before it."""
     base, backup, aside = root / "base", root / "backup", root / "aside"
     aside.mkdir()
     damages = [
-        next(one for one in damage.DAMAGES if str(one) == name)
+        next(one for one in (*damage.DAMAGES, _STATE_LOST) if str(one) == name)
         for name in section.damages
         if name not in _MAKERS
     ]

@@ -159,7 +159,10 @@ def hidden_old(base: Path) -> Path:
 
 def tail_lost_by_a_hidden_file(base: Path) -> Path:
     name = HiddenName(
-        target="part-0", tag=sink_tag("uid-u"), slot=99, attempt="00000000-0000-4000-8000-000000000004"
+        target="part-0",
+        tag=sink_tag("uid-u"),
+        slot=newest(base, U) + 9,
+        attempt="00000000-0000-4000-8000-000000000004",
     )
     (base / "k=1" / str(name)).write_bytes(b"x")
     return base / U

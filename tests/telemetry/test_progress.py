@@ -15,6 +15,7 @@ VALUE = "of a record"
 
 
 def world(out=None, destination="/base"):
+    """A world whose drivers are listened to."""
     return World(audience=Listeners(destination, [ProgressLine(out)], changes_of))
 
 
