@@ -12,6 +12,7 @@ Rules of every exporter:
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from enum import Enum
 
@@ -62,6 +63,17 @@ class Exporter(ABC):
                 ``NOT_EXPORTABLE``, it cannot hold these files. The target is at the version it was.
             FilesinkError: the path, or its store, does not answer.
         """
+
+    def named(self, directory: SinkDirectory) -> AbstractSet[str] | None:
+        """The paths that the target names, as those of a snapshot; ``None``, as here, if it cannot tell.
+
+        Called by ``filesink.fsck``, with a target that has a version. Only looks.
+
+        Raises:
+            ExportError: ``CHANGED_TARGET``.
+        """
+        del directory
+        return None
 
     def drop(self, directory: SinkDirectory) -> None:
         """Remove the target, which would stay as it is for ever when nobody exports any more. Replayable.

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from os import PathLike
 from typing import Any
 
 from filesink.metastore.api import Metastore
 from filesink.operations.fsck import check
 from filesink.operations.fsck.check import Depth, Progress
+from filesink.operations.fsck.exported import Exported
 from filesink.operations.fsck.finding import FsckReport
 from filesink.sink_directory import opening
 from filesink.sink_directory.directory import SinkDirectory
@@ -88,7 +89,7 @@ def adopt(path: str | PathLike[str], storage_options: Mapping[str, Any] | None =
     return opening.adopt(path, of_active_session(spelling(path), storage_options))
 
 
-def fsck(
+def fsck(  # noqa: PLR0913 - a metastore and a table are one thing
     path: str | PathLike[str],
     storage_options: Mapping[str, Any] | None = None,
     *,
@@ -96,6 +97,7 @@ def fsck(
     progress: Progress | None = None,
     metastore: Metastore | None = None,
     table: str | None = None,
+    exporters: Sequence[Exported] = (),
 ) -> FsckReport:
     """What is wrong with ``path``: ledgers, inventory, listing and files are compared with each other.
 
@@ -109,6 +111,7 @@ def fsck(
         progress: called now and then, if given.
         metastore: compared as well, if given: whether it knows each directory with files.
         table: of ``metastore``, ``"database.table"``.
+        exporters: compared as well: whether what they keep names the files of its version, and a new one.
 
     Raises:
         ConfigError: as from ``filesink.open``; ``BAD_VALUE``, ``CONFLICT``.
@@ -122,4 +125,5 @@ def fsck(
         progress=progress,
         metastore=metastore,
         table=table,
+        exporters=exporters,
     )

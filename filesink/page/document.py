@@ -56,6 +56,7 @@ def body(facts: Facts) -> Markup:
         *_directories(facts),
         *_sinks(facts),
         *_held(facts),
+        *_exports(facts),
         *_findings(facts),
     )
 
@@ -94,7 +95,9 @@ def _timeline(facts: Facts) -> Iterator[Markup]:
     ]
     highest = max((span.longest or 0 for span in facts.spans), default=0)
     yield tag("p", f"Half of the epochs, and pale the longest: at most {_seconds(highest)}")
-    yield columns(slow, label=f"seconds until visible over time, at most {_seconds(highest)}", axis=axis)
+    if highest:
+        label = f"seconds until visible over time, at most {_seconds(highest)}"
+        yield columns(slow, label=label, axis=axis)
 
 
 def _told(span: Span) -> str:
@@ -173,6 +176,20 @@ def _held(facts: Facts) -> Iterator[Markup]:
     )  # fmt: skip
     yield table(("directory", "why", ">rows", ">files", ">size", ">since"), rows)
     yield from _more(len(oldest))
+
+
+def _exports(facts: Facts) -> Iterator[Markup]:
+    if not facts.exports:
+        return
+    yield tag("h2", "Exports")
+    rows = (Row(cells=(one.name, _number(one.version), _number(one.behind))) for one in facts.exports)
+    yield table(("export", ">version", ">versions behind"), rows)
+
+
+def _number(value: int | None) -> Markup:
+    if value is None:
+        return tag("td", "cannot be read", class_="n bad")
+    return tag("td", f"{value:,}", class_="n")
 
 
 def _findings(facts: Facts) -> Iterator[Markup]:

@@ -12,13 +12,14 @@ from typing import Any, Final
 import pyarrow as pa
 
 from filesink.errors import SecurityError, StateError
+from filesink.exports.found import ExportState
 from filesink.operations.fsck.finding import FsckReport
 from filesink.sink_directory.directory import SinkDirectory
 from filesink.sink_directory.epochs import Epoch
 from filesink.sink_directory.status import PathStatus
 from formats.arrow import pc
 
-SPANS: Final = 60  # of the timeline
+SPANS: Final = 60  # of the timeline, at most
 DIRECTORIES: Final = 30
 
 
@@ -87,16 +88,24 @@ class Facts:
     directories: Sequence[Directory]
     directory_count: int
     checked: FsckReport
+    exports: Sequence[ExportState] = ()
 
 
 def facts_of(
-    directory: SinkDirectory, checked: FsckReport, *, now: datetime, target: int, small_below: int
+    directory: SinkDirectory,
+    checked: FsckReport,
+    exports: Sequence[ExportState] = (),
+    *,
+    now: datetime,
+    target: int,
+    small_below: int,
 ) -> Facts:
     """Look at ``directory`` now; what is damaged is left out, and ``status.damage`` says why.
 
     Args:
         directory: the path.
         checked: what a quick check has found there.
+        exports: how far each of them is.
         now: in UTC.
         target: the size that files should have, in bytes.
         small_below: files below this size count as small, in bytes.
@@ -120,6 +129,7 @@ def facts_of(
         directories=_largest(found),
         directory_count=len(found),
         checked=checked,
+        exports=exports,
     )
 
 
@@ -145,10 +155,11 @@ class _Timeline:
         if not self.visible:
             return
         first, last = min(self.visible), max(self.visible)
-        length = max(1.0, (last - first) / SPANS)
-        places: list[list[int]] = [[] for _ in range(SPANS)]
+        count = min(SPANS, len(self.visible))
+        length = (last - first) / count or 1.0
+        places: list[list[int]] = [[] for _ in range(count)]
         for place, moment in enumerate(self.visible):
-            places[min(SPANS - 1, int((moment - first) / length))].append(place)
+            places[min(count - 1, int((moment - first) / length))].append(place)
         for number, inside in enumerate(places):
             seconds = [self.seconds[place] for place in inside]
             yield Span(

@@ -16,8 +16,7 @@ body { margin: 0 auto; padding: 1.25rem; max-width: 68rem; background: var(--pap
 h1 { font-size: 1.3rem; margin: 0; overflow-wrap: anywhere }
 h2 { font-size: 1rem; margin: 2rem 0 .5rem }
 p { margin: .3rem 0; color: var(--soft); overflow-wrap: anywhere }
-.tiles { display: grid; grid-template-columns: repeat(auto-fit, minmax(8.5rem, 1fr)); gap: .6rem;
-  margin: 1rem 0 }
+.tiles { display: grid; grid-template-columns: repeat(4, 1fr); gap: .6rem; margin: 1rem 0 }
 .tile { background: var(--field); border-radius: 6px; padding: .55rem .75rem }
 .tile b { display: block; font-size: 1.25rem; font-weight: 600 }
 .tile span, .axis, .note { color: var(--soft); font-size: .8rem }
@@ -44,7 +43,7 @@ code { font: .85rem ui-monospace, monospace; overflow-wrap: anywhere }
 .finding.damage { border-color: var(--bad) } .finding.warning { border-color: var(--warn) }
 .finding ul { margin: .3rem 0; padding-left: 1.1rem; font-size: .85rem; overflow-wrap: anywhere }
 @media (max-width: 34rem) { body { padding: .75rem } td.bar { width: 22%; min-width: 3rem }
-  .columns { height: 6rem } }
+  td.wide { min-width: 6rem } .columns { height: 6rem } .tiles { grid-template-columns: 1fr 1fr } }
 @media print { :root { --paper: #fff; --ink: #000; --soft: #444; --line: #bbb; --field: #f3f3f3; --bar: #333;
   --pale: #aaa; --warn: #777 } body { max-width: none; padding: 0; font-size: 11px }
   h2 { break-after: avoid } tr, .finding, .tile, .columns { break-inside: avoid }

@@ -32,6 +32,31 @@ def test_export_and_drop(tmp_path: Path, to: str, place: str) -> None:
     assert not (site.base / place).exists()
 
 
+@pytest.mark.parametrize(
+    ("to", "place"),
+    [("delta", "_delta_log"), ("spark-metadata", "_spark_metadata"), ("manifest", "_manifests")],
+)
+def test_an_export_that_was_changed_is_found_and_mended(tmp_path: Path, to: str, place: str) -> None:
+    """``status`` says how far it is, ``fsck`` that it names another file, and its advice is what helps."""
+    site = Site(tmp_path / "base")
+    site.write("a")
+    done("export", site.base, "--to", to)
+    assert f"export {to}: at version 1, the newest" in run("status", site.base).out
+    for path in (site.base / place).iterdir():
+        if path.is_file():
+            path.write_text(path.read_text().replace(".parquet", "-2.parquet"))
+    ran = run("fsck", site.base, "--json")
+    assert [(one["code"], one["path"]) for one in ran.json["findings"]] == [("EXPORT_DISAGREES", to)]
+    done("export", site.base, "--to", to, "--drop")
+    done("export", site.base, "--to", to)
+    assert run("fsck", site.base).code == 0
+    site.write("b")
+    assert "1 version behind" in run("status", site.base).out
+    assert run("status", site.base, "--json").json["exports"] == [
+        {"name": to, "version": 1, "behind": 1, "error": ""}
+    ]
+
+
 def test_wrong_uses(tmp_path: Path) -> None:
     """No target, or one that nobody knows."""
     site = Site(tmp_path / "base")

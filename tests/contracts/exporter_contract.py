@@ -153,6 +153,12 @@ class ExporterContract(ABC):
         self.export(site)
         assert self.exporter(site.base).version(site.directory) == site.directory.version
         assert self.rows(site.base) == listed(site.base)
+        assert self.findings(site) == []
+
+    def findings(self, site: Site) -> list[str]:
+        """What a check of the path and its export finds."""
+        report = filesink.fsck(site.base, depth="quick", exporters=[self.exporter(site.base)])
+        return [finding.code for finding in report.findings]
 
     # --- what readers see
 
@@ -172,6 +178,17 @@ class ExporterContract(ABC):
         self.check(site)
         site.write("h", k="d")
         self.check(site)
+
+    def test_a_check_tells_what_is_wrong(self, site: Site) -> None:
+        """Nothing where nobody exports; what is older than ten minutes; what somebody else has changed."""
+        site.write("a")
+        assert self.findings(site) == []
+        self.check(site)
+        site.overwrite("b")  # as all of the suite, in 2023
+        assert self.findings(site) == ["EXPORT_BEHIND"]
+        self.check(site)
+        self.intrude(site.base)
+        assert "EXPORT_FOREIGN" in self.findings(site)
 
     def test_many_versions_at_once(self, site: Site) -> None:
         """A path that is years old, and one whose export was away for some time."""

@@ -5,13 +5,15 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from random import Random
 from typing import Any
 
 from filesink.inventory.appending import Inventory
 from filesink.ledger.identity import batch_write
 from filesink.ledger.record import EpochRecord
+from filesink.parts.file_format import RowFormat
 from filesink.save_mode import SaveMode
 from filesink.storage.faulty import Fault, Moment
 from formats import Encoder
@@ -58,7 +60,7 @@ def _inventory(written: Written) -> Inventory:
 def with_open_parts(base: Path) -> Written:
     """Rows that wait in parts which stay open."""
     written = Written(base, partitions=())
-    written.world.plan = plan_of(Encoder.json_lines(), policy=keep_open(1 << 20, 10**9, 10**9))
+    written.world.plan = plan_of(RowFormat(Encoder.json_lines()), policy=keep_open(1 << 20, 10**9, 10**9))
     world = written.world
     for value in ("a", "b"):
         batch = lines(value, bucket="day=1")
@@ -86,6 +88,11 @@ def unfinished(base: Path) -> Written:
         written.world.fault = lambda _operation, _path: None
         return written
     raise AssertionError("nothing was published")
+
+
+def one_of(found: Sequence[Path], random: Random | None) -> Path:
+    """The first; with ``random`` any."""
+    return found[0] if random is None else random.choice(found)
 
 
 def live(base: Path) -> list[Path]:
@@ -122,8 +129,8 @@ def marks(base: Path) -> list[Path]:
     return sorted((base / INVENTORY).glob("*.mark"))
 
 
-def segment(base: Path) -> Path:
-    return min((base / INVENTORY).glob("*.files"))
+def segments(base: Path) -> list[Path]:
+    return sorted((base / INVENTORY).glob("*.files"))
 
 
 def flip(path: Path) -> None:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from inspect import signature
 from pathlib import Path
+from random import Random
 
 from tests.operations import damage_to_files as files
 from tests.operations import damage_to_state as state
@@ -28,9 +30,14 @@ class Damage:
     """
 
     code: str
-    make: Callable[[Path], Path]
+    make: Callable[..., Path]
     on: Callable[[Path], Written] = whole
     also: frozenset[str] = frozenset()
+
+    def anywhere(self, base: Path, random: Random) -> Path:
+        """As ``make``, to any of those that it can hit."""
+        hits_any = "random" in signature(self.make).parameters
+        return self.make(base, random) if hits_any else self.make(base)
 
     def __str__(self) -> str:
         return self.make.__name__

@@ -1,4 +1,7 @@
-"""Damage to the files of a path, hidden ones too, done by hand, as people and disks do it."""
+"""Damage to the files of a path, hidden ones too, done by hand, as people and disks do it.
+
+With ``random`` it hits any of those that it can hit, else the first.
+"""
 
 # ruff: noqa: D103 - what a function does to a path is in its name
 
@@ -7,6 +10,7 @@ from __future__ import annotations
 import os
 import shutil
 from pathlib import Path
+from random import Random
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -22,31 +26,37 @@ from tests.operations.broken_paths import (
     hidden,
     live,
     newest,
+    one_of,
     record,
 )
 
 WEEKS_AGO = 1_600_000_000
 
 
-def file_lost(base: Path) -> Path:
-    path = live(base)[0]
+def file_lost(base: Path, random: Random | None = None) -> Path:
+    path = one_of(live(base), random)
     path.unlink()
     return path
 
 
-def file_misplaced(base: Path) -> Path:
-    path = live(base)[0]
-    assert path.parent.name == "k=1"
-    return path.rename(base / "k=2" / path.name)
+def file_misplaced(base: Path, random: Random | None = None) -> Path:
+    path = one_of(live(base), random)
+    return path.rename(_elsewhere(base, path))
 
 
-def file_resized(base: Path) -> Path:
-    cut(live(base)[0])
-    return live(base)[0]
+def _elsewhere(base: Path, path: Path) -> Path:
+    """Its name in another directory with files."""
+    return base / ("k=1" if path.parent.name != "k=1" else "k=2") / path.name
 
 
-def file_torn(base: Path) -> Path:
-    path = live(base)[0]
+def file_resized(base: Path, random: Random | None = None) -> Path:
+    path = one_of(live(base), random)
+    cut(path)
+    return path
+
+
+def file_torn(base: Path, random: Random | None = None) -> Path:
+    path = one_of(live(base), random)
     path.write_bytes(path.read_bytes()[:-8] + bytes(8))
     return path
 
@@ -71,18 +81,18 @@ def file_returned(base: Path) -> Path:
     return Path(shutil.copy2(old, base / "k=1" / old.name))
 
 
-def file_doubled(base: Path) -> Path:
-    path = live(base)[0]
+def file_doubled(base: Path, random: Random | None = None) -> Path:
+    path = one_of(live(base), random)
     return Path(shutil.copy(path, path.with_name("copy.parquet")))
 
 
-def file_doubled_elsewhere(base: Path) -> Path:
-    path = live(base)[0]
-    return Path(shutil.copy(path, base / "k=2" / path.name))
+def file_doubled_elsewhere(base: Path, random: Random | None = None) -> Path:
+    path = one_of(live(base), random)
+    return Path(shutil.copy(path, _elsewhere(base, path)))
 
 
-def file_unknown(base: Path) -> Path:
-    path = live(base)[0]
+def file_unknown(base: Path, random: Random | None = None) -> Path:
+    path = one_of(live(base), random)
     other = path.with_name(_other_part(path.name))
     pq.write_table(pa.table({"value": ["x" * 99]}), other)
     return other
@@ -94,14 +104,14 @@ def _other_part(name: str) -> str:
     return f"{head[:-4]}0bad-{tail}"
 
 
-def file_foreign(base: Path) -> Path:
-    path = base / "k=1" / "mine.parquet"
+def file_foreign(base: Path, random: Random | None = None) -> Path:
+    path = one_of(live(base), random).with_name("mine.parquet")
     pq.write_table(pa.table({"value": ["x" * 50]}), path)
     return path
 
 
-def file_link(base: Path) -> Path:
-    path = base / "k=1" / "link.parquet"
+def file_link(base: Path, random: Random | None = None) -> Path:
+    path = one_of(live(base), random).with_name("link.parquet")
     path.symlink_to(live(base)[0])
     return path
 
@@ -122,11 +132,11 @@ def base_nested(base: Path) -> Path:
     return base / "k=1"
 
 
-def garbage(base: Path) -> Path:
+def garbage(base: Path, random: Random | None = None) -> Path:
     name = HiddenName(
         target="part-0", tag=sink_tag("uid-u"), slot=0, attempt="00000000-0000-4000-8000-000000000001"
     )
-    path = base / "k=1" / str(name)
+    path = one_of(live(base), random).with_name(str(name))
     path.write_bytes(b"x")
     return path
 
@@ -149,7 +159,10 @@ def hidden_old(base: Path) -> Path:
 
 def tail_lost_by_a_hidden_file(base: Path) -> Path:
     name = HiddenName(
-        target="part-0", tag=sink_tag("uid-u"), slot=99, attempt="00000000-0000-4000-8000-000000000004"
+        target="part-0",
+        tag=sink_tag("uid-u"),
+        slot=newest(base, U) + 9,
+        attempt="00000000-0000-4000-8000-000000000004",
     )
     (base / "k=1" / str(name)).write_bytes(b"x")
     return base / U

@@ -1,4 +1,7 @@
-"""Damage to what stands below ``_filesink``, done by hand, as people and disks do it."""
+"""Damage to what stands below ``_filesink``, done by hand, as people and disks do it.
+
+With ``random`` it hits any of those that it can hit, else the first.
+"""
 
 # ruff: noqa: D103 - what a function does to a path is in its name
 
@@ -7,6 +10,7 @@ from __future__ import annotations
 import shutil
 from dataclasses import replace
 from pathlib import Path
+from random import Random
 
 from filesink.framing import frame
 from filesink.inventory.entry import Entry
@@ -26,20 +30,28 @@ from tests.operations.broken_paths import (
     live,
     marks,
     newest,
+    one_of,
     record,
     rewritten,
-    segment,
+    segments,
 )
 
 
-def record_damaged(base: Path) -> Path:
-    flip(record(base, U, 1))
-    return record(base, U, 1)
+def record_damaged(base: Path, random: Random | None = None) -> Path:
+    path = _early(base, "record", random)
+    flip(path)
+    return path
 
 
-def record_missing(base: Path) -> Path:
-    record(base, U, 1).unlink()
-    return record(base, U, 1)
+def record_missing(base: Path, random: Random | None = None) -> Path:
+    path = _early(base, "record", random)
+    path.unlink()
+    return path
+
+
+def _early(base: Path, suffix: str, random: Random | None) -> Path:
+    """Of an epoch between the first and the newest one."""
+    return one_of(sorted((base / U).glob(f"*.{suffix}"))[1:-1], random)
 
 
 def record_foreign(base: Path) -> Path:
@@ -95,19 +107,20 @@ def completion_stray(base: Path) -> Path:
     return path
 
 
-def completion_foreign(base: Path) -> Path:
-    shutil.copy(complete(base, V, 0), complete(base, U, 0))
-    return complete(base, U, 0)
+def completion_foreign(base: Path, random: Random | None = None) -> Path:
+    return Path(shutil.copy(complete(base, V, 0), _early(base, "complete", random)))
 
 
-def completion_damaged(base: Path) -> Path:
-    cut(complete(base, U, 0))
-    return complete(base, U, 0)
+def completion_damaged(base: Path, random: Random | None = None) -> Path:
+    path = _early(base, "complete", random)
+    cut(path)
+    return path
 
 
-def completion_missing(base: Path) -> Path:
-    complete(base, U, 0).unlink()
-    return complete(base, U, 0)
+def completion_missing(base: Path, random: Random | None = None) -> Path:
+    path = _early(base, "complete", random)
+    path.unlink()
+    return path
 
 
 def batch_doubled(base: Path) -> Path:
@@ -191,31 +204,32 @@ def mark_foreign(base: Path) -> Path:
     return marks(base)[1]
 
 
-def segment_damaged(base: Path) -> Path:
-    flip(segment(base))
-    return segment(base)
+def segment_damaged(base: Path, random: Random | None = None) -> Path:
+    path = one_of(segments(base), random)
+    flip(path)
+    return path
 
 
-def segment_missing(base: Path) -> Path:
-    path = segment(base)
+def segment_missing(base: Path, random: Random | None = None) -> Path:
+    path = one_of(segments(base), random)
     path.unlink()
     return path
 
 
-def entry_damaged(base: Path) -> Path:
-    cut(entries(base)[1])
-    return entries(base)[1]
+def entry_damaged(base: Path, random: Random | None = None) -> Path:
+    path = one_of(entries(base)[1:], random)
+    cut(path)
+    return path
 
 
-def entry_missing(base: Path) -> Path:
-    path = entries(base)[1]
+def entry_missing(base: Path, random: Random | None = None) -> Path:
+    path = one_of(entries(base)[1:-1], random)
     path.unlink()
     return path
 
 
-def entry_foreign(base: Path) -> Path:
-    shutil.copy(entries(base)[0], entries(base)[1])
-    return entries(base)[1]
+def entry_foreign(base: Path, random: Random | None = None) -> Path:
+    return Path(shutil.copy(entries(base)[0], one_of(entries(base)[1:], random)))
 
 
 def schema_missing(base: Path) -> Path:

@@ -88,8 +88,11 @@ def test_every_damage_is_found(copied, damage: Damage) -> None:
 def test_every_kind_has_its_damage() -> None:
     """No row of the table is without a test."""
     missing = KINDS.keys() - {damage.code for damage in DAMAGES}
-    # Below, and in test_at_path.py.
-    assert missing == {"EPOCH_AT_WORK", "PARTITION_MISSING", "PARTITION_ELSEWHERE"}
+    # Below, in test_at_path.py, and in tests/exports.
+    assert missing == {
+        "EPOCH_AT_WORK", "PARTITION_MISSING", "PARTITION_ELSEWHERE",
+        "EXPORT_BEHIND", "EXPORT_DISAGREES", "EXPORT_FOREIGN",
+    }  # fmt: skip
 
 
 def test_an_epoch_at_work_is_no_fault(copied) -> None:

@@ -14,14 +14,14 @@ from filesink.buckets.assigner import BucketAssigner
 from filesink.commit.layout_guard import OnOtherLayout
 from filesink.inventory.names import DIRECTORY
 from filesink.ledger.identity import batch_write
-from filesink.ledger.record import Cause
+from filesink.ledger.record import BatchWrite, MicroBatch
 from filesink.parts.file_format import BulkFormat
 from filesink.save_mode import SaveMode
 from filesink.storage.address import StoreAddress
 from formats import ParquetWriterFactory
 from tests.fakes import FakeJob, World, micro_batch, plan_of
 
-SCHEMA = pa.schema([("k", pa.int32()), ("value", pa.string())])
+SCHEMA = pa.schema([("k", pa.int32())]).append(pa.field("value", pa.string()))
 
 
 @dataclass
@@ -60,7 +60,7 @@ class Written:
         """As if an earlier release had written all that is there."""
         shutil.rmtree(self.base / DIRECTORY)
 
-    def _run(self, batch: pa.RecordBatch, sink_id: str, cause: Cause) -> None:
+    def _run(self, batch: pa.RecordBatch, sink_id: str, cause: MicroBatch | BatchWrite) -> None:
         world = self.world
         world.clock.now += 1000
         world.driver(sink_id).run(cause, FakeJob([[batch]], world.clock, world.ids, schema=batch.schema))

@@ -23,6 +23,7 @@ from filesink import (
     CollectResults,
     CollectSink,
     CommittedPartition,
+    DeltaExport,
     Encoder,
     Epoch,
     EpochReport,
@@ -390,6 +391,7 @@ def on_call(path: Path) -> bool:
         progress=told,
         metastore=HiveMetastore("thrift://host:9083"),
         table="web.trips",
+        exporters=[DeltaExport()],
     )
     worst: Finding | None = report.findings[0] if report.findings else None
     print(worst and (worst.code, worst.severity, worst.path, worst.meaning, worst.mend, worst.command))

@@ -15,6 +15,7 @@ from filesink.cli.command import PathArgument
 from filesink.cli.planned import MetastoreOption, TableOption, announcing
 from filesink.cli.text import count, plain
 from filesink.errors import ConfigError
+from filesink.exports.found import exporters_beside
 
 _SHOWN = 5  # of each code
 _STYLES = {"damage": "bold red", "warning": "bold yellow", "note": "bold"}
@@ -35,8 +36,8 @@ def fsck(
 ) -> None:
     """What is wrong with PATH, what it means, and the command that mends it.
 
-    Compares ledgers, inventory, directories and the ends of files, and a metastore if one is named. Changes
-    nothing; may run beside writers.
+    Compares ledgers, inventory, directories, the ends of files and exports that are kept beside them, and a
+    metastore if one is named. Changes nothing; may run beside writers.
     Exits with 1 if something has to be done; notes do not count.
     """
     if quick and deep:
@@ -45,7 +46,13 @@ def fsck(
     told = announcing(metastore, table, None)
     with call.progress() as steps:
         report = filesink.fsck(
-            path, call.options, depth=depth, progress=steps, metastore=told.metastore, table=table
+            path,
+            call.options,
+            depth=depth,
+            progress=steps,
+            metastore=told.metastore,
+            table=table,
+            exporters=exporters_beside(),
         )
     if call.json:
         call.show(

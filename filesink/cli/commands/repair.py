@@ -11,6 +11,7 @@ from filesink.cli.call import Call
 from filesink.cli.command import PathArgument
 from filesink.cli.planned import Planned, YesOption, carry_out
 from filesink.cli.text import count
+from filesink.exports.found import exporters_beside
 from filesink.operations.at_path import operations_at
 
 
@@ -28,7 +29,9 @@ def repair(call: Call, path: PathArgument, yes: YesOption = False) -> None:
     Nothing is given up and no file that readers see is removed: that stays for you.
     """
     with call.progress() as steps:
-        report = filesink.fsck(path, call.options, depth="quick", progress=steps)
+        report = filesink.fsck(
+            path, call.options, depth="quick", progress=steps, exporters=exporters_beside()
+        )
     found = _plan(report.findings)
     carry_out(
         call,

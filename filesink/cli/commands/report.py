@@ -12,6 +12,7 @@ import filesink
 from filesink.cli.call import Call
 from filesink.cli.command import PathArgument
 from filesink.errors import ConfigError, StorageError
+from filesink.exports.found import exporters_beside, exports_beside
 from filesink.page.document import document
 from filesink.page.facts import facts_of
 from formats.errors import FormatError
@@ -55,8 +56,9 @@ def page_of(call: Call, path: str, *, now: datetime, target: str, small_below: s
     """
     sizes = _size(target, "--target"), _size(small_below, "--small-below")
     directory = call.open(path)
-    checked = filesink.fsck(path, call.options, depth="quick")
-    return document(facts_of(directory, checked, now=now, target=sizes[0], small_below=sizes[1]))
+    checked = filesink.fsck(path, call.options, depth="quick", exporters=exporters_beside())
+    exports = exports_beside(directory)
+    return document(facts_of(directory, checked, exports, now=now, target=sizes[0], small_below=sizes[1]))
 
 
 def _size(text: str, name: str) -> int:

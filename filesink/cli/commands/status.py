@@ -13,6 +13,7 @@ from filesink.cli.call import Call, Exit, chains_with
 from filesink.cli.command import PathArgument, UidOption
 from filesink.cli.tables import show_table
 from filesink.cli.text import age, count, plain, time
+from filesink.exports.found import ExportState, exports_beside
 from formats.sizes import size_text
 
 _SHOWN = 20  # held parts
@@ -34,16 +35,19 @@ def status(
 
     Exits with 1 if something is damaged; what can be read is shown all the same.
     """
-    found = call.open(path).status(small_below=small_below)
+    directory = call.open(path)
+    found, exports = directory.status(small_below=small_below), exports_beside(directory)
     # Of a chain that is damaged nothing is known but that.
     ids = (state.id for state in found.sinks)
     chains = None if found.damage else chains_with(uid, ids, found.path)
     sinks = [state for state in found.sinks if chains is None or state.id in chains]
     held = [part for part in found.held if chains is None or part.sink in chains]
     if call.json:
-        call.show({**plain(found), "sinks": sinks, "held": held, "small_share": round(found.small_share, 4)})
+        share = round(found.small_share, 4)
+        call.show({**plain(found), "sinks": sinks, "held": held, "small_share": share, "exports": exports})
     else:
         _print(call, found, sinks, held)
+        _print_exports(call, exports)
     if found.damage:
         raise typer.Exit(int(Exit.FINDING))
 
@@ -116,6 +120,15 @@ def _print_held(call: Call, held: list[HeldPart], now: datetime) -> None:
     )  # fmt: skip
     if len(held) > _SHOWN:
         call.line(f"and {len(held) - _SHOWN:,} more; --json has all")
+
+
+def _print_exports(call: Call, exports: list[ExportState]) -> None:
+    for one in exports:
+        if one.version is None:
+            call.line(f"export {one.name}: {one.error}", style="red")
+        else:
+            how = f"{count(one.behind or 0, 'version')} behind" if one.behind else "the newest"
+            call.line(f"export {one.name}: at version {one.version:,}, {how}")
 
 
 def _reasons(sinks: list[SinkState], held: list[HeldPart]) -> Iterator[str]:

@@ -69,6 +69,10 @@ class DeltaExport(Exporter):
                 self._checkpoint(directory, head.number + 1)
                 return
 
+    def named(self, directory: SinkDirectory) -> set[str]:
+        """See ``Exporter.named``."""
+        return _log(directory).live()
+
     def drop(self, directory: SinkDirectory) -> None:
         """Remove the log; files stay. For a table that is not exported any more.
 

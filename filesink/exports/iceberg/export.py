@@ -84,6 +84,11 @@ class IcebergExport(Exporter):
                 continue  # another driver has come first; the table says with what
             return
 
+    def named(self, directory: SinkDirectory) -> set[str]:
+        """See ``Exporter.named``."""
+        table = self._load()
+        return set() if table is None else self._known(directory, table)
+
     def drop(self, directory: SinkDirectory) -> None:
         """Drop the table and its metadata; files stay.
 

@@ -65,6 +65,10 @@ class ManifestExport(Exporter):
                 self._forget(store)
                 return
 
+    def named(self, directory: SinkDirectory) -> set[str]:
+        """See ``Exporter.named``."""
+        return _named(directory)
+
     def drop(self, directory: SinkDirectory) -> None:
         """Remove all manifests; files stay. The newest go first, so that the rest is one of an older version.
 
@@ -131,11 +135,17 @@ def _uri(directory: SinkDirectory) -> str:
 
 
 def _named(directory: SinkDirectory) -> set[str]:
-    """The files that all manifests together leave."""
+    """The files that all manifests together leave.
+
+    Raises:
+        ExportError: ``CHANGED_TARGET``.
+    """
     store, uri = store_beside(directory), _uri(directory)
     found: set[str] = set()
     for number in _numbers(store, DIRECTORY):
-        value = json.loads(store.read(f"{DIRECTORY}/{number:012d}.json") or b"{}")
+        value = _read(store, number)
+        if "removed" not in value:
+            raise _not_ours(directory, number, code="CHANGED_TARGET")
         found.difference_update(value["removed"])
         found.update(entry["url"] for kind in ("entries", "rewritten") for entry in value[kind])
     return {url.removeprefix(uri) for url in found}
@@ -156,11 +166,14 @@ def _newest(directory: SinkDirectory) -> tuple[int, int | None]:
     if value.get("author") == mine:
         return numbers[-1], int(value["version"])
     is_ours = any(_read(store, number).get("author") == mine for number in numbers[:-1])
-    what = f"'{directory.path}/{DIRECTORY}': manifest {numbers[-1]} was not made by us for this path"
-    raise ExportError(
-        f"{what}; {'somebody else writes there' if is_ours else 'it is of another one, or was moved'}. "
-        "Nothing was overwritten. Move the directory away and export again",
-        code="CHANGED_TARGET" if is_ours else "FOREIGN_TARGET",
+    raise _not_ours(directory, numbers[-1], code="CHANGED_TARGET" if is_ours else "FOREIGN_TARGET")
+
+
+def _not_ours(directory: SinkDirectory, number: int, *, code: str) -> ExportError:
+    what = f"'{directory.path}/{DIRECTORY}': manifest {number} was not made by us for this path"
+    why = "somebody else writes there" if code == "CHANGED_TARGET" else "it is of another one, or was moved"
+    return ExportError(
+        f"{what}; {why}. Nothing was overwritten. Move the directory away and export again", code=code
     )
 
 

@@ -54,6 +54,10 @@ class SparkMetadataExport(Exporter):
                     log.remove_before(number)
                 return
 
+    def named(self, directory: SinkDirectory) -> set[str]:
+        """See ``Exporter.named``."""
+        return self._log(directory).files()
+
     def drop(self, directory: SinkDirectory) -> None:
         """Remove the log; files stay, and Spark lists the path again. For the end of the export.
 

@@ -17,6 +17,7 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Final
+from urllib.parse import unquote
 
 from filesink.errors import CommitStateUnknown, ExportError
 from filesink.storage.api import PutResult, Store
@@ -93,6 +94,24 @@ class SparkLog:
         if (first["filesink"], first["path"]) != (self._path_id, self._uri):
             raise self._foreign(f"entry {number} is of '{first['path']}'")
         return Head(number=number, version=int(first["version"]))
+
+    def files(self) -> set[str]:
+        """The paths of all files, as Spark puts them together.
+
+        Raises:
+            ExportError: ``CHANGED_TARGET``, an entry cannot be read.
+        """
+        entries = self._entries()
+        compact = max((number for number, name in entries.items() if name.endswith("compact")), default=-1)
+        found: set[str] = set()
+        for number in sorted(number for number in entries if number >= compact):
+            data = self._store.read(f"{DIRECTORY}/{entries[number]}") or b""
+            try:
+                lines = [json.loads(line) for line in data.split(b"\n")[2:]]
+                found.update(unquote(line["path"].removeprefix(f"{self._uri}/")) for line in lines)
+            except (ValueError, TypeError, LookupError) as error:
+                raise self._changed(number) from error
+        return found
 
     def put(self, number: int, version: int, *, lines: Iterable[str], now_ms: int) -> bool:
         """Create entry ``number`` of ``version``; ``False`` if there is one."""

@@ -23,6 +23,7 @@ from filesink.ledger.record import BatchWrite, EpochRecord
 from filesink.metastore.api import Metastore
 from filesink.operations.fsck.chains import look_at_chains
 from filesink.operations.fsck.contents import check_contents, is_opened
+from filesink.operations.fsck.exported import Exported, Exports
 from filesink.operations.fsck.files import Known, LiveFile, compare_files, known_of
 from filesink.operations.fsck.finding import Finding, FsckReport
 from filesink.operations.fsck.hidden import needed_and_gone, not_needed
@@ -34,6 +35,7 @@ from filesink.operations.fsck.seen import Draft, Look
 from filesink.operations.fsck.versions import compare_versions, without_version
 from filesink.parts.recorded_paths import check_record
 from filesink.ports import Clock
+from filesink.sink_directory.directory import SinkDirectory
 from filesink.sink_directory.opening import site_of
 from filesink.storage.api import Kind, Store
 
@@ -50,7 +52,7 @@ class Progress(Protocol):
         ...
 
 
-def fsck(
+def fsck(  # noqa: PLR0913 - a metastore and a table are one thing
     path: str | PathLike[str],
     storage_options: Mapping[str, Any] | None = None,
     *,
@@ -58,6 +60,7 @@ def fsck(
     progress: Progress | None = None,
     metastore: Metastore | None = None,
     table: str | None = None,
+    exporters: Sequence[Exported] = (),
 ) -> FsckReport:
     """See ``filesink.fsck``, which is this with the settings of an active session."""
     one_of(depth, ("quick", "ends", "deep"), name="depth")
@@ -70,7 +73,10 @@ def fsck(
         raise ConfigError("a metastore goes with the name of a table", code="CONFLICT")
     site = site_of(path, storage_options)
     asked = None if metastore is None or table is None else Asked(metastore=metastore, table=table)
-    check = Check(store=site.store, clock=site.clock, progress=progress or _nobody, asked=asked)
+    exports = Exports(exporters=exporters, directory=SinkDirectory(_site=site), clock=site.clock)
+    check = Check(
+        store=site.store, clock=site.clock, progress=progress or _nobody, asked=asked, exports=exports
+    )
     return check.run(site.base_path, depth)
 
 
@@ -104,12 +110,14 @@ class Check:
         clock: tells what is old, and waits before something is looked at again.
         progress: told how far it is.
         asked: a metastore that is compared, too.
+        exports: as well.
     """
 
     store: Store
     clock: Clock
     progress: Progress
     asked: Asked | None = None
+    exports: Exports | None = None
 
     def run(self, base_path: str, depth: Depth) -> FsckReport:
         """See ``fsck``."""
@@ -149,6 +157,8 @@ class Check:
             drafts += compare_files(known, look.files, self.store, told=told)
             if self.asked is not None:
                 drafts += compare_partitions(self.asked, known, look.chains, base_path)
+            if self.exports is not None:
+                drafts += self.exports.compare()
         return _Compared(look=look, known=known, drafts=drafts)
 
     def _look(self) -> tuple[Look, list[Draft]]:

@@ -224,6 +224,21 @@ KINDS: Final[Mapping[str, Kind]] = MappingProxyType(
             "The metastore has a partition, or the table, in another place than its files are.",
             "set its location in the metastore, or drop it there, then filesink publish PATH",
         ),
+        # Exports, if they are asked for.
+        "EXPORT_BEHIND": _warning(
+            "What an export keeps is older than a version that was visible ten minutes ago: its readers miss "
+            "rows, and fail on files that are gone.",
+            "filesink export PATH --to FILE --yes; or, if nobody exports any more, the same with --drop",
+        ),
+        "EXPORT_DISAGREES": _damage(
+            "What an export keeps names other files than its version has: somebody has changed it, or the "
+            "path was brought back from a backup without it.",
+            "filesink export PATH --to FILE --drop --yes, then without --drop",
+        ),
+        "EXPORT_FOREIGN": _damage(
+            "What an export keeps was made or changed by somebody else. Nothing is exported there any more.",
+            "stop who writes there, move it out of PATH, then filesink export PATH --to FILE --yes",
+        ),
         # Hidden files.
         "HELD_LOST": _damage(
             "A hidden file whose rows wait to become visible is gone, or was changed. The next epoch fails.",
