@@ -198,13 +198,13 @@ class SparkCatalog(Metastore):
 
     def _set_types(self, name: TableName, change: TableChange) -> None:
         """The columns as they are, but for their types."""
-        identifier = self._identifier(name)
+        jvm: Any = self._session._jvm  # noqa: SLF001
+        kinds, identifier = jvm.org.apache.spark.sql.types.DataType, self._identifier(name)
         found = json.loads(self._catalog.getTableMetadata(identifier).dataSchema().json())
         for column in found["fields"]:
             if wanted := change.new_types.get(column["name"].lower()):
-                column["type"] = wanted  # plain types have the same names in Hive's words and in Spark's
-        parse = self._session._jsparkSession.parseDataType  # noqa: SLF001 - see the head of this file
-        self._catalog.alterTableDataSchema(identifier, parse(json.dumps(found)))
+                column["type"] = json.loads(kinds.fromDDL(wanted).json())
+        self._catalog.alterTableDataSchema(identifier, kinds.fromJson(json.dumps(found)))
 
     def _sql(self, statement: str, what: str) -> list[Any]:
         return list(_translated(lambda: self._session.sql(statement).collect(), what))
