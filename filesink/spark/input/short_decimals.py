@@ -16,8 +16,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
+from py4j.protocol import Py4JError
 from pyspark.sql import Column
-from pyspark.sql.types import DecimalType
+from pyspark.sql.types import DataType, DecimalType, StructField
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -35,47 +36,49 @@ def as_numbers(df: DataFrame, function: Batches) -> tuple[DataFrame, Batches]:
 
     Both are what they were where there are none. Names must be such as PySpark finds, see ``by_place``.
     """
-    kinds = {
-        place: field
-        for place, field in enumerate(df.schema.fields)
-        if isinstance(field.dataType, DecimalType) and field.dataType.precision <= _MOST_DIGITS
-    }
-    if not kinds:
+    short = {place: field for place, field in enumerate(df.schema.fields) if _is_short(field.dataType)}
+    if not short:
         return df, function
     try:
-        numbers = {field.name: _unscaled(df, field.name) for field in kinds.values()}
-    except TypeError:  # py4j's, for a class that this Spark has not
+        numbers = {field.name: _unscaled(df, field) for field in short.values()}
+    except (TypeError, Py4JError):  # py4j's, for a class or a constructor that this Spark has not
         return df, function
-    fields = {place: _decimal(field.name, field.dataType, field.nullable) for place, field in kinds.items()}
-    return df.withColumns(numbers), _with_decimals(function, fields)
+    return df.withColumns(numbers), _with_decimals(function, short)
 
 
-def _decimal(name: str, kind: Any, nullable: bool) -> pa.Field[Any]:  # noqa: FBT001
-    return pa.field(name, pa.decimal128(kind.precision, kind.scale), nullable)
+def _is_short(kind: DataType) -> bool:
+    return isinstance(kind, DecimalType) and kind.precision <= _MOST_DIGITS
 
 
-def _unscaled(df: DataFrame, name: str) -> Column:
-    """A column's unscaled value, which is null where Spark would send a null."""
+def _unscaled(df: DataFrame, field: StructField) -> Column:
+    """A column's unscaled value, which is null where Spark would send a null. What is noted of it stays."""
     jvm: Any = df.sparkSession.sparkContext._jvm  # noqa: SLF001 - see the head of this file
     between = getattr(jvm, _BETWEEN)
-    value = between.expression(df[name]._jc)  # noqa: SLF001
+    value = between.expression(df[field.name]._jc)  # noqa: SLF001
     # An expression may give a decimal of another scale. As when Spark writes a row, it is brought to its own.
     exact = getattr(jvm, f"{_EXPRESSIONS}.CheckOverflow")(value, value.dataType(), _NULL_IF_TOO_LONG)
-    return Column(between.column(getattr(jvm, f"{_EXPRESSIONS}.UnscaledValue")(exact)))
+    number = Column(between.column(getattr(jvm, f"{_EXPRESSIONS}.UnscaledValue")(exact)))
+    return number.alias(field.name, metadata=field.metadata) if field.metadata else number
 
 
-def _with_decimals(function: Batches, fields: Mapping[int, pa.Field[Any]]) -> Batches:
+def _with_decimals(function: Batches, short: Mapping[int, StructField]) -> Batches:
+    fields = {
+        place: (pa.decimal128(field.dataType.precision, field.dataType.scale), field.nullable)
+        for place, field in short.items()
+        if isinstance(field.dataType, DecimalType)
+    }
+
     def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         return function(_restored(batch, fields) for batch in batches)
 
     return run
 
 
-def _restored(batch: pa.RecordBatch, fields: Mapping[int, pa.Field[Any]]) -> pa.RecordBatch:
+def _restored(batch: pa.RecordBatch, fields: Mapping[int, tuple[pa.DataType, bool]]) -> pa.RecordBatch:
     schema, columns = batch.schema, batch.columns
-    for place, field in fields.items():
-        schema = schema.set(place, field)
-        columns[place] = decimals(columns[place], field.type)
+    for place, (kind, nullable) in fields.items():
+        schema = schema.set(place, schema.field(place).with_type(kind).with_nullable(nullable))
+        columns[place] = decimals(columns[place], kind)
     return pa.RecordBatch.from_arrays(columns, schema=schema)
 
 
