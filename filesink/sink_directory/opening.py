@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from os import PathLike
 from typing import Any
 
-from filesink.errors import ConfigError
+from filesink.errors import ConfigError, StorageError
 from filesink.inventory.adoption.adopt import Adoption
 from filesink.ledger.directory import ledger_ids
 from filesink.ledger.nearby import nothing_at
@@ -33,7 +33,12 @@ def is_sink_directory(path: str | PathLike[str], storage_options: Mapping[str, A
         ConfigError: path or options cannot be used.
     """
     options = {} if storage_options is None else storage_options
-    return bool(ledger_ids(StoreAddress(base_path=spelling(path), storage_options=options)()))
+    try:
+        return bool(ledger_ids(StoreAddress(base_path=spelling(path), storage_options=options)()))
+    except StorageError as error:
+        if error.code != "WRONG_KIND":
+            raise
+        return False  # it is a file
 
 
 def adopt(path: str | PathLike[str], storage_options: Mapping[str, Any] | None = None) -> SinkDirectory:

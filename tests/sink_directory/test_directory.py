@@ -11,6 +11,7 @@ import pytest
 import filesink
 from filesink import ConfigError, Epoch, LiveFile, StateError
 from filesink.ledger.record import BatchWrite, Upkeep
+from filesink.sink_directory.opening import is_sink_directory
 from tests.fakes import keep_open, plan_of
 from tests.fakes import records as lines
 from tests.sink_directory.written import SCHEMA, Written, records
@@ -234,3 +235,9 @@ def test_changes_of_wrong_versions(written: Written) -> None:
     for wrong in [(0, 9), (9, None)]:
         with pytest.raises(ConfigError, match="NO_VERSION"):
             directory.changes(*wrong)
+
+
+def test_a_file_is_no_directory_of_a_sink(tmp_path: Path) -> None:
+    """Who reads a single file asks this first."""
+    (tmp_path / "lines.txt").write_text("a\n")
+    assert not is_sink_directory(tmp_path / "lines.txt")
