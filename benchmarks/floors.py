@@ -24,7 +24,7 @@ from pyspark.sql import functions as F  # noqa: N812 - as all PySpark code does
 from pyspark.sql.streaming import StreamingQuery
 
 from file_formats import CASES, write
-from filesink.spark.input.arrow_batches import Crossing
+from filesink.spark.input.short_decimals import as_numbers
 from flink import FILES, make_lines
 from formats import Encoder
 from lineitem import generate
@@ -32,7 +32,7 @@ from many_buckets import FEW, MANY, PARTS, numbered
 from many_buckets import write as write_buckets
 from micro_batch import WARM_UP, make_source, milliseconds_of_a_batch, start_ours, start_spark_sink
 from paired import Comparison, Contender, measure, options, report, seconds
-from sessions import start_spark
+from sessions import batches_like_ours, start_spark
 
 DROPPED = "rows dropped in Python"
 ROWS, BATCHES = 10_000, 60
@@ -80,8 +80,9 @@ def rendered(rows: DataFrame, encoder: Encoder) -> DataFrame:
 
 def drop(rows: DataFrame) -> None:
     """Count the rows of each task in Python."""
-    with Crossing.of(rows).bounded(rows.sparkSession.sparkContext):
-        rows.mapInArrow(_count, "rows bigint").collect()
+    crossing, count = as_numbers(rows, _count)
+    with batches_like_ours(rows):
+        crossing.mapInArrow(count, "rows bigint").collect()
 
 
 def compare_floor(
@@ -164,7 +165,7 @@ def write_slices(rows: DataFrame, files: int, out: Path) -> None:
                 writer.write_table(table.slice(first, end - first))
         yield pa.RecordBatch.from_pydict({"rows": pa.array([table.num_rows], pa.int64())})
 
-    with Crossing.of(rows).bounded(rows.sparkSession.sparkContext):
+    with batches_like_ours(rows):
         rows.mapInArrow(encode, "rows bigint").collect()
 
 

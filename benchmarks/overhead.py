@@ -19,10 +19,10 @@ import pyarrow.parquet as pq
 from pyspark import TaskContext
 from pyspark.sql import DataFrame
 
-from filesink.spark.input.arrow_batches import Crossing
+from filesink.spark.input.short_decimals import as_numbers
 from lineitem import generate, ours_flat, seconds_to_write
 from paired import Contender, compare, options
-from sessions import start_spark
+from sessions import batches_like_ours, start_spark
 
 ROW_GROUP = 64 << 20  # bytes of Arrow data
 
@@ -57,12 +57,13 @@ def write_bare(lineitem: DataFrame, out: Path) -> None:
         rows = write_file(batches, f"{directory}/{number}.parquet")
         yield pa.RecordBatch.from_pydict({"rows": pa.array([rows], pa.int64())})
 
-    with Crossing.of(lineitem).bounded(lineitem.sparkSession.sparkContext):
-        lineitem.mapInArrow(encode, "rows bigint").collect()
+    crossing, function = as_numbers(lineitem, encode)
+    with batches_like_ours(lineitem):
+        crossing.mapInArrow(function, "rows bigint").collect()
 
 
-def write_file(batches: Iterator[pa.RecordBatch], path: str) -> int:
-    """One Parquet file; returns its rows."""
+def write_file(batches: Iterator[pa.RecordBatch], path: str | pa.NativeFile) -> int:
+    """One Parquet file, at a path or into a stream; returns its rows."""
     writer, gathered, size, rows = None, [], 0, 0
     for batch in batches:
         writer = writer or pq.ParquetWriter(path, batch.schema, compression="snappy")

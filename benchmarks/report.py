@@ -34,17 +34,15 @@ _PARTS_OF_A_COMPARISON = tuple(field.name for field in fields(Comparison))
 _HEAD = """\
 # Benchmarks
 
-Made by `benchmarks/report.py` from raw values, which are in `benchmarks/published/`. See also
-[how it is measured](../benchmarks/README.md), [what can be tuned](tuning.md) and
-[what it costs at scale](scale.md). A ratio is the median over pairs of measurements, ours divided by the
-other: below 1 ours is faster. If 1 lies between smallest and largest, the two are alike. One measurement
-says little about another day: what is on this page more than once, such as lineitem flat by ours, moves by
-a tenth and more. The number in the first column is that of the machine and the versions below.
+Made by `benchmarks/report.py` from `benchmarks/published/`: [how it is measured](../benchmarks/README.md),
+[what can be tuned](tuning.md), [what it costs at scale](scale.md). A ratio is the median over pairs, ours
+divided by the other: below 1 ours is faster, and if the range includes 1 the two are alike. From day to
+day a figure moves by a tenth and more. The first column is the number of a setting:
 """
 _ABOUT_FLOORS = """\
-*The floor* is what a sink that does nothing would take: the same rows cross from the JVM to Python and are
-dropped there, or, for 2,000 buckets, written by pyarrow as if the rows of each bucket lay side by side. No
-sink in Python gets below these ratios. *Above the floor* is ours, measured in the same run, over that.
+*The floor* is a sink that does nothing: the rows cross from the JVM to Python and are dropped or, for 2,000
+buckets, written by pyarrow as if those of each bucket lay side by side. No sink in Python gets below it.
+*Above the floor* is ours, measured in the same run, over that.
 """
 
 

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import os
 import sys
+from contextlib import AbstractContextManager
 from pathlib import Path
 
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
+
+from filesink.spark.input.arrow_batches import Crossing
+from filesink.spark.input.local_properties import local_properties
 
 _LOGGING = Path(__file__).resolve().parents[1] / "examples" / "log4j2.properties"
 
@@ -31,3 +35,9 @@ def start_spark(**settings: str) -> SparkSession:
     for name, value in settings.items():
         builder = builder.config(name if "." in name else name.replace("_", "."), value)
     return builder.getOrCreate()
+
+
+def batches_like_ours(rows: DataFrame) -> AbstractContextManager[None]:
+    """Jobs inside hand ``rows`` to Python in batches as large as those of the sink."""
+    limits = Crossing.of(rows).limits()
+    return local_properties(rows.sparkSession.sparkContext, shown_as="a benchmark", wanted=limits)

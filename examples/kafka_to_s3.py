@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import SparkSession
 
-from compaction import FileCompactStrategy
+from compaction import FileCompactor, FileCompactStrategy
 from filesink import (
     BucketAssigner,
     FileSink,
@@ -54,7 +54,10 @@ def hourly(
         FileSink.for_bulk_format(base, ParquetWriterFactory())
         .with_bucket_assigner(BucketAssigner.partition_bucket_assigner("day", "hour"))
         .with_partition_commit(announce)
-        .enable_compact(FileCompactStrategy(size_threshold="128 MiB", max_age="10 min"))
+        .enable_compact(
+            FileCompactStrategy(size_threshold="128 MiB", max_age="10 min"),
+            FileCompactor.record_wise_file_compactor(),
+        )
         .with_uid("events")
         .build()
     )

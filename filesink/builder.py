@@ -6,16 +6,15 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal, Self
 
-from filesink.api.events import Listener, Listeners, check_listener
+from filesink.api.events import Listeners
 from filesink.arguments import choice, instance_of
 from filesink.buckets.assigner import BucketAssigner
 from filesink.buckets.contract import BaseBucketAssigner
 from filesink.commit.layout_guard import OnOtherLayout
 from filesink.commit.replay import EpochOptions, OnReplayMismatch
 from filesink.durations import Duration, parse_duration_ms
+from filesink.epoch_followers import EpochFollowers
 from filesink.errors import ConfigError
-from filesink.exports.api import Exporter, ExportPlan, OnExportFailure
-from filesink.exports.notifications.background import Receiver, notifying
 from filesink.file_sink.file_names import now_in, prefix_of
 from filesink.file_sink.report import changes_of
 from filesink.file_sink.tiers import FileTiers, Publishing
@@ -42,7 +41,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class SinkBuilder:
+class SinkBuilder(EpochFollowers):
     """Collects what a ``FileSink`` is made of. Immutable: every ``with_…`` returns a new builder."""
 
     base_path: str
@@ -61,8 +60,6 @@ class SinkBuilder:
     history_ms: int = HISTORY_MS
     reader_grace_ms: int = 0
     retention: Retention | None = None
-    listeners: tuple[Listener, ...] = ()
-    exports: ExportPlan = field(default_factory=ExportPlan)
     in_order: Callable[[], Callable[[DataFrame], DataFrame]] = lambda: lambda df: df
 
     def with_bucket_assigner(self, assigner: BaseBucketAssigner) -> Self:
@@ -243,47 +240,6 @@ class SinkBuilder:
     def with_partition_commit(self, commit: PartitionCommit) -> Self:
         """Announce directories that received files: to a metastore, by success files, to a listener."""
         return replace(self, partition_commit=instance_of(commit, PartitionCommit, name="commit"))
-
-    def with_listener(self, listener: Listener) -> Self:
-        """Have ``listener`` called on the driver with every event of the epochs; any number of them.
-
-        What it raises is logged and fails nothing; see ``filesink.Listener``. ``filesink.telemetry`` has
-        some that feed Prometheus and logs.
-        """
-        return replace(self, listeners=(*self.listeners, check_listener(listener)))
-
-    def with_export(self, exporter: Exporter) -> Self:
-        """Keep something beside the files, such as the log of a table: ``DeltaExport()``; any number of them.
-
-        Each is brought to the newest version of the path when an epoch is complete, on the driver, and
-        outside of the commit. One that fails is logged and goes on after the next epoch;
-        ``EpochReport.behind`` says by how many versions it is behind. See also ``filesink.export``.
-
-        Raises:
-            ConfigError: ``CONFLICT``; there is one of this name.
-        """
-        return replace(self, exports=self.exports.and_(exporter))
-
-    def with_notification(self, receiver: Receiver) -> Self:
-        """Tell a receiver of each epoch, such as ``WebhookNotification("https://…")`` or a function of yours.
-
-        At least once, in order, and never before the files are visible. An epoch waits two seconds for it at
-        most; what is not told by then is told in the background. Otherwise as ``with_export``.
-
-        Raises:
-            ConfigError: ``CONFLICT``; or the receiver cannot be told like this.
-        """
-        return self.with_export(notifying(receiver))
-
-    def on_export_failure(self, action: Literal["lag", "fail"]) -> Self:
-        """Say what becomes of an epoch whose export fails.
-
-        ``"lag"`` (default) logs it and goes on. ``"fail"`` raises ``ExportError`` (``EXPORT``): files are
-        visible and the epoch is complete all the same, but the write is not reported as done, and a query
-        ends. Its restart, which finds the batch written, exports again.
-        """
-        chosen = choice(OnExportFailure, action, "on_export_failure")
-        return replace(self, exports=replace(self.exports, on_failure=chosen))
 
     def audience(self) -> Listeners | None:
         """Who is told of epochs; ``None`` if nobody listens."""

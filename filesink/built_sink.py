@@ -259,8 +259,7 @@ class BuiltSink:
         Raises:
             ConfigError: ``NO_SINK``; no sink has written to this path, or none with this uid.
         """
-        age = parse_duration_ms(older_than, name="older_than")
-        return self._maintenance().plan_sweep(age)
+        return self._maintenance().plan_sweep(parse_duration_ms(older_than, name="older_than"))
 
     def sweep(self, older_than: Duration = "7 days") -> SweepPlan:
         """Remove hidden files that nothing can refer to any more; returns what was removed.
@@ -271,19 +270,16 @@ class BuiltSink:
         Raises:
             ConfigError: as ``plan_sweep``.
         """
-        age = parse_duration_ms(older_than, name="older_than")
-        return self._maintenance().sweep(age)
+        return self._maintenance().sweep(parse_duration_ms(older_than, name="older_than"))
 
     def __repr__(self) -> str:
         return f"<FileSink {self._builder.label}>"
 
     def _read_settings(self, df: DataFrame) -> None:
         """A sink without storage options takes the current ones of the session."""
-        match self._tiers.address:
-            case StoreAddress(storage_options=SessionOptions() as options):
-                options.read(getattr(df, "sparkSession", None))
-            case _:
-                pass
+        options = self._address.storage_options
+        if isinstance(options, SessionOptions):
+            options.read(getattr(df, "sparkSession", None))
 
     @cached_property
     def _in_order(self) -> Callable[[DataFrame], DataFrame]:
@@ -300,6 +296,5 @@ class BuiltSink:
 
     def _maintenance(self, announce: Announce = Announce.RAISE) -> Maintenance:
         check_written(self._address, self._tiers.uid)
-        engine = self._engine
-        heard = engine.options.audience
+        engine, heard = self._engine, self._engine.options.audience
         return Maintenance(self._tiers, clock=engine.clock, ids=engine.ids, announce=announce, audience=heard)

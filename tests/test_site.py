@@ -110,6 +110,15 @@ def test_the_reference_has_every_public_name_and_command():
     assert sorted(commands - anchors) == []
 
 
+@needs_site
+def test_the_reference_has_every_finding():
+    """A code that ``fsck`` prints can be looked up."""
+    from filesink.operations.fsck.kinds import KINDS
+
+    page = Page(BUILT / "reference" / "findings.html")
+    assert sorted(set(KINDS) - page.anchors) == []
+
+
 def _leaves(part: object) -> Iterator[str]:
     match part:
         case str():

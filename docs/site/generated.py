@@ -1,4 +1,4 @@
-"""The pages of the reference: public names by room, and the command line, from its own help."""
+"""The pages of the reference: public names by room, the command line from its own help, findings of fsck."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from typer.cli import get_docs_for_click
 import compaction
 import filesink
 from filesink.cli.app import app
+from filesink.operations.fsck.kinds import KINDS
 
 #: Where a public name is explained, by the room or the module that defines it; all others are with the sink.
 ROOMS = {
@@ -48,6 +49,17 @@ def command_line() -> str:
     text = get_docs_for_click(obj=typer.main.get_command(app), ctx=_context(), name="filesink")
     intro = "From the commands' own help. What they are for is in [operations](../operations.md).\n"
     return text.replace("# `filesink`", f"# Command line\n\n{intro}", 1)
+
+
+def findings() -> str:
+    """All that ``fsck`` can find, by code, each with an anchor."""
+    rows = (
+        f'| <a id="{code}"></a>`{code}` | {kind.severity.value} | {kind.meaning} | {kind.mend} |\n'
+        for code, kind in KINDS.items()
+    )
+    intro = "`fsck` prints the same with each finding. See [operations](../operations.md#what-fsck-finds).\n"
+    head = "| code | severity | means | mended by |\n|---|---|---|---|\n"
+    return f"# Findings of fsck\n\n{intro}\n{head}{''.join(rows)}"
 
 
 def source(path: Path) -> bytes:

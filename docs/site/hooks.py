@@ -37,7 +37,8 @@ def on_config(config: MkDocsConfig) -> MkDocsConfig:
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
     """Add what is made: the reference, the pages of the root, and all sources that a page links to."""
-    for name, text in {**generated.python_pages(), "command-line.md": generated.command_line()}.items():
+    made = {"command-line.md": generated.command_line(), "findings.md": generated.findings()}
+    for name, text in {**generated.python_pages(), **made}.items():
         files.append(File.generated(config, f"reference/{name}", content=text))
     for name in PROJECT:
         text = (ROOT / f"{name}.md").read_text()

@@ -67,7 +67,17 @@ def _job(jobs: Jobs, info: JobInfo) -> Iterator[Markup]:
     by_number = {one.number: one for one in info.pipelines}
     for pipeline in plan.pipelines:
         yield _graph(pipeline, by_number[pipeline.number])
-    heads = (">pipeline", "state", ">starts", ">epochs", ">rows", ">rows/s", "newest epoch", "last error")
+    heads = (
+        ">pipeline",
+        "state",
+        ">starts",
+        ">epochs",
+        ">rows",
+        ">rows/s",
+        ">behind",
+        "newest epoch",
+        "last error",
+    )
     yield table(heads, (_pipeline(one) for one in info.pipelines))
     yield from _savepoints(jobs.savepoints(info.id))
     lines = jobs.logs(info.id)[-_LINES:]
@@ -94,9 +104,15 @@ def _pipeline(one: PipelineInfo) -> Row:
     done = [rows for rows in one.done.values() if rows is not None]
     rows = f"{sum(done):,}" if done else "" if figures is None else f"{figures.rows:,}"
     streams = (
-        ("", rows, "", "")
+        ("", rows, "", "", "")
         if figures is None
-        else (f"{figures.epochs:,}", rows, f"{figures.rows_per_second:,.0f}", figures.newest)
+        else (
+            f"{figures.epochs:,}",
+            rows,
+            f"{figures.rows_per_second:,.0f}",
+            "" if figures.behind is None else f"{figures.behind:,}",
+            figures.newest,
+        )
     )
     return Row(cells=(str(one.number), _state(one.state), str(one.starts), *streams, one.error))
 

@@ -92,7 +92,17 @@ def show_job(call: Call, info: JobInfo) -> None:
         call.line(f"{info.file}, {info.mode}, submitted {time(call.moment(info.submitted_ms))}")
         show_table(
             call,
-            ("pipeline", "state", ">starts", ">epochs", ">rows", ">rows/s", "newest epoch", "last error"),
+            (
+                "pipeline",
+                "state",
+                ">starts",
+                ">epochs",
+                ">rows",
+                ">rows/s",
+                ">behind",
+                "newest epoch",
+                "last error",
+            ),
             (_pipeline(one) for one in info.pipelines),
         )
     if info.state.value == "FAILED":
@@ -103,9 +113,15 @@ def _pipeline(one: PipelineInfo) -> tuple[str, ...]:
     found = one.figures
     rows = _rows(one.done.values()) or ("" if found is None else f"{found.rows:,}")
     streams = (
-        ("", rows, "", "")
+        ("", rows, "", "", "")
         if found is None
-        else (f"{found.epochs:,}", rows, f"{found.rows_per_second:,.0f}", found.newest)
+        else (
+            f"{found.epochs:,}",
+            rows,
+            f"{found.rows_per_second:,.0f}",
+            "" if found.behind is None else f"{found.behind:,}",
+            found.newest,
+        )
     )
     return str(one.number), one.state.value, str(one.starts), *streams, one.error
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from itertools import repeat
 
 import pyarrow as pa
 
@@ -15,6 +16,8 @@ from filesink.sink_directory.live_files import LiveFiles
 from formats.arrow import pc
 
 _REWRITES = frozenset({"offline-compaction"})  # kinds of epochs that replace files by others with their rows
+_TURNS = 5  # each after all repeats of a call that gets no answer
+_ERASE, _ROLLBACK = "erase", "rollback"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,12 +28,14 @@ class Step:
         added: files that it has to be told of.
         removed: paths of files that it has to forget, and the version that removed each.
         rewrites: versions that added and removed nothing but the same rows in other files.
+        known: versions whose added files hold only rows that the target has had before, as ``rewrites``.
         adopts: whether somebody has looked up the files of the path anew in between.
     """
 
     added: LiveFiles
     removed: dict[str, int] = field(default_factory=dict)
     rewrites: frozenset[int] = frozenset()
+    known: frozenset[int] = frozenset()
     adopts: bool = False
 
 
@@ -56,12 +61,17 @@ def step(directory: SinkDirectory, before: int | None, version: int, known: Call
         return _compared(directory, version, known())
     removed = dict(zip(*changes.removed.to_pydict().values(), strict=True))
     gone = Counter(removed.values())
-    # An input that came after ``before`` is no removal for the target: then its rows are new to it.
-    rewrites = {one.version for one in epochs if one.kind in _REWRITES and gone[one.version] == one.removed}
+    # If one of its inputs came after ``before``, the target never had it, and the rows are new to it.
+    whole = [one for one in epochs if gone[one.version] == one.removed]
+    rewrites = {one.version for one in whole if one.kind in _REWRITES}
+    erasures = {one.version for one in whole if one.kind == _ERASE}
+    # What a rollback brings back was in some version before it; of which files, nobody has noted.
+    rollbacks = {one.version for one in epochs if one.kind == _ROLLBACK and one.version == before + 1}
     return Step(
         added=changes.added,
         removed=removed,
         rewrites=frozenset(rewrites),
+        known=frozenset(rewrites | erasures | rollbacks),
         adopts=any(one.kind == "adopted" for one in epochs),
     )
 
@@ -115,6 +125,21 @@ def partitions_of(directory: SinkDirectory, files: LiveFiles, name: str) -> tupl
 def buckets_of(files: LiveFiles) -> Iterable[str]:
     """The directories of ``files``, once each."""
     return map(str, pc.unique(files.to_arrow()["bucket"].cast(pa.string())).to_pylist())
+
+
+def turns(directory: SinkDirectory, name: str) -> Iterator[None]:
+    """Chances to add the next entry of a target, each after a new look at it. A return ends them.
+
+    Raises:
+        ExportError: ``NO_PROGRESS``, all of them were in vain.
+    """
+    yield from repeat(None, _TURNS)
+    raise ExportError(
+        f"export {name} of '{directory.path}' has tried {_TURNS} times to add an entry: other drivers are "
+        "faster, or answers of the store get lost. Nothing is half done. The next epoch tries "
+        "again, and so does filesink export",
+        code="NO_PROGRESS",
+    )
 
 
 def not_exportable(directory: SinkDirectory, name: str, why: str) -> ExportError:

@@ -1,4 +1,8 @@
-"""An open chain: appending batch writes do not depend on each other, and each takes the first free slot."""
+"""An open chain: appending batch writes do not depend on each other, and each takes the first free slot.
+
+Rule: no record is created above one whose name may not be durable yet, as that of another driver that is at
+work or has died. Otherwise a power cut could take the lower one alone, and leave a gap for good.
+"""
 
 from __future__ import annotations
 
@@ -18,8 +22,12 @@ def append(record: EpochRecord, ledger: Ledger) -> EpochRecord:
         StateCorruptError: see ``Ledger.head``.
     """
     while True:
-        slot = unbroken(ledger.directory).last_slot() + 1
+        listing = unbroken(ledger.directory)
+        if listing.unfinished():
+            ledger.directory.sync()
+        slot = listing.last_slot() + 1
         while (placed := ledger.place(replace(record, slot=slot))) is None or placed.nonce != record.nonce:
+            ledger.directory.sync()
             slot += 1
         if _is_sure_to_count(placed, ledger):
             return placed

@@ -139,11 +139,13 @@ class TableChange:
 
     Attributes:
         new_columns: added after the last one; those that exist are left alone.
+        new_types: of columns that exist, by their names in lower case.
         parameters: set; others stay.
         location: where the files are from now on, for a table without partitions.
     """
 
     new_columns: tuple[Column, ...] = ()
+    new_types: Mapping[str, str] = field(default_factory=dict)
     parameters: Mapping[str, str] = field(default_factory=dict)
     location: str | None = None
 
@@ -151,6 +153,10 @@ class TableChange:
         """The new columns that are not among ``columns``, the names of those of the table and of its keys."""
         known = {name.lower() for name in columns}
         return tuple(column for column in self.new_columns if column.name.lower() not in known)
+
+    def type_of(self, column: str, so_far: str) -> str:
+        """The type that ``column`` has from now on."""
+        return self.new_types.get(column.lower(), so_far)
 
 
 class Metastore(ABC):

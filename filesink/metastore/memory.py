@@ -63,9 +63,10 @@ class MemoryMetastore(Metastore):
         """See ``Metastore.alter_table``."""
         found = self.tables.find(name)
         table = found.table
+        columns = [replace(one, type=change.type_of(one.name, one.type)) for one in table.columns]
         found.table = replace(
             table,
-            columns=table.columns + change.missing_from(table.column_names()),
+            columns=(*columns, *change.missing_from(table.column_names())),
             parameters={**table.parameters, **change.parameters},
             location=table.location if change.location is None else change.location,
         )

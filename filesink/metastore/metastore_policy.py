@@ -35,7 +35,13 @@ from filesink.metastore.api import (
 from filesink.metastore.locations import bucket_location
 from filesink.metastore.policies import CommitPolicy, CommittedPartition, Site
 from filesink.metastore.statistics import file_sizes, statistics
-from filesink.metastore.tables.columns import check_evolvable, check_table, new_columns, table_for
+from filesink.metastore.tables.columns import (
+    check_evolvable,
+    check_table,
+    new_columns,
+    table_for,
+    wider_types,
+)
 from filesink.metastore.tables.partitions import (
     AFTER,
     BEFORE,
@@ -70,6 +76,9 @@ class MetastorePolicy(CommitPolicy):
         create: make the table if there is none, external or managed; ``None`` refuses to start.
         on_new_columns: what happens to columns that the table does not have: ``"refuse"`` does not start,
             ``"add"`` adds them to the table.
+        on_wider_types: what happens to columns whose type has every value of the table's and more (whole
+            numbers, ``float`` to ``double``, decimals): ``"refuse"`` does not start, ``"alter"`` gives the
+            table the wider type.
         properties: of a table that is made (``TBLPROPERTIES``), as ``{"owner_team": "sales"}``; everybody
             who may see the table sees them. One that is there keeps its own.
 
@@ -84,6 +93,7 @@ class MetastorePolicy(CommitPolicy):
         *,
         create: TableKind | None = None,
         on_new_columns: Literal["refuse", "add"] = "refuse",
+        on_wider_types: Literal["refuse", "alter"] = "refuse",
         properties: Mapping[str, str] | None = None,
     ) -> None:
         self.table = TableName.parse(table)
@@ -91,6 +101,7 @@ class MetastorePolicy(CommitPolicy):
         if create is not None:
             instance_of(create, TableKind, name="create")
         one_of(on_new_columns, ("refuse", "add"), name="on_new_columns")
+        one_of(on_wider_types, ("refuse", "alter"), name="on_wider_types")
         self._create = create
         self._properties = check_properties(properties)
         if self._properties and create is None:
@@ -100,6 +111,7 @@ class MetastorePolicy(CommitPolicy):
                 code="CONFLICT",
             )
         self._on_new_columns = on_new_columns
+        self._on_wider_types = on_wider_types
         self._schema: pa.Schema | None = None  # of the input; not known before ``prepare``
         self._look: _Look | None = None  # for the one call that follows it
 
@@ -123,10 +135,10 @@ class MetastorePolicy(CommitPolicy):
             self.metastore.create_table(replace(wanted, parameters=self._properties))
             table = self.metastore.existing_table(self.table)
         check_readers(table, site, schema)
-        added = new_columns(table, site, schema)
-        if added and self._on_new_columns == "add":
+        change = self._change(table, site, schema)
+        if change.new_columns or change.new_types:
             check_evolvable(table)
-            self.metastore.alter_table(self.table, TableChange(new_columns=added))
+            self.metastore.alter_table(self.table, change)
             table = self.metastore.existing_table(self.table)
         check_table(table, site, schema)
         self._schema = schema
@@ -171,6 +183,13 @@ class MetastorePolicy(CommitPolicy):
     def close(self) -> None:
         """See ``CommitPolicy.close``."""
         self.metastore.close()
+
+    def _change(self, table: Table, site: Site, schema: pa.Schema) -> TableChange:
+        """What the table lacks, as far as it may be changed."""
+        return TableChange(
+            new_columns=new_columns(table, site, schema) if self._on_new_columns == "add" else (),
+            new_types=wider_types(table, schema) if self._on_wider_types == "alter" else {},
+        )
 
     def _left_of(
         self, batch: Sequence[CommittedPartition], site: Site, look: _Look | None

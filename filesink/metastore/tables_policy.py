@@ -54,7 +54,7 @@ class MetastoreTablesPolicy(CommitPolicy):
         table: with placeholders, as in ``"${schema_name}.${table_name}"``.
         metastore: where the tables are.
         create: see ``MetastorePolicy``; ``None`` refuses an epoch with files for a table that is not there.
-        on_new_columns: see ``MetastorePolicy``.
+        on_new_columns, on_wider_types: see ``MetastorePolicy``.
         on_broken_table: ``"fail"`` refuses an epoch with files for a table that has other columns, keys,
             format or place; ``"skip"`` leaves that table as it is, with a warning, and goes on with all
             others. ``broken`` names it.
@@ -70,13 +70,15 @@ class MetastoreTablesPolicy(CommitPolicy):
         *,
         create: TableKind | None = None,
         on_new_columns: Literal["refuse", "add"] = "refuse",
+        on_wider_types: Literal["refuse", "alter"] = "refuse",
         on_broken_table: Literal["fail", "skip"] = "fail",
     ) -> None:
         self._table = check_text(table, of="the table of a metastore")
         self._metastore = check_metastore(metastore)
         self._create = None if create is None else instance_of(create, TableKind, name="create")
         one_of(on_new_columns, ("refuse", "add"), name="on_new_columns")
-        self._on_new_columns = on_new_columns
+        one_of(on_wider_types, ("refuse", "alter"), name="on_wider_types")
+        self._on_new_columns, self._on_wider_types = on_new_columns, on_wider_types
         self._on_broken = choice(OnBrokenTable, on_broken_table, "on_broken_table")
         self._policies: dict[str, MetastorePolicy] = {}
         self._prepared: set[str] = set()
@@ -179,7 +181,11 @@ class MetastoreTablesPolicy(CommitPolicy):
         if table not in self._policies:
             name = self._table if site.tables is None else site.tables.path.plain(self._table, table)
             self._policies[table] = MetastorePolicy(
-                name, self._metastore, create=self._create, on_new_columns=self._on_new_columns
+                name,
+                self._metastore,
+                create=self._create,
+                on_new_columns=self._on_new_columns,
+                on_wider_types=self._on_wider_types,
             )
         return self._policies[table]
 

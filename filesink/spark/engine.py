@@ -27,6 +27,7 @@ from filesink.spark.epoch_loops import EpochLoops
 from filesink.spark.input.digest import Digested
 from filesink.spark.input.job import SparkWriteJob, check_derived, not_picklable, with_derived
 from filesink.spark.input.schema import arrow_schema, check_twins, time_zone_of
+from filesink.spark.local_checkpoints import advise
 from filesink.spark.query import AtEnd, End, RunWatch, SinkQuery
 from filesink.spark.query_internals import QueryRun, RunIds, current_ids, is_wanted, open_run, start_query
 from filesink.spark.recent_outcomes import RecentOutcomes, Reports
@@ -155,6 +156,7 @@ class SparkEngine(Generic[S, C, A]):
         options = arguments.spark_trigger(trigger)
         arguments.check_end(at_end, trigger)
         self.check(df)
+        advise(df.sparkSession, str(checkpoint_location))
         ended: Callable[[End], object] = (lambda _: None) if watch is None else watch.begins()
         try:
             query = self._begin(df, query_name, checkpoint=str(checkpoint_location), trigger=options)

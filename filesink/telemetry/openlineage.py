@@ -143,8 +143,8 @@ def _epoch(event: SinkEvent) -> dict[str, Any]:
 
 
 def _error(event: EpochFailed) -> str:
-    code = f" ({event.code})" if event.code else ""
-    return f"{event.error}{code}; the epoch is {'decided' if event.decided else 'not decided'}"
+    reason = f" ({event.code})" if event.code else ""
+    return f"{event.error}{reason}; the epoch is {'decided' if event.decided else 'not decided'}"
 
 
 def _with(kind: Any, values: Mapping[str, Any]) -> Any:

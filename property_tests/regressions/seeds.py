@@ -27,6 +27,8 @@ SEEDS: dict[int, str] = {
     26015730: "the same, of a merged file",
     26018440: "the same, in another bucket",
     81000012: "a power cut took a completion, and its graces began anew",
+    310000040108: "a record was appended above one whose name a power cut took",
+    310000031353: "two sleepers met in a slot that was folded away: the observer took it for damage",
 }
 
 #: The same, of histories of an inventory by itself.

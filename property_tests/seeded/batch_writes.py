@@ -16,6 +16,14 @@ _REPLACING = "filesink/commit/replaced_files.py"
 
 BATCH_WRITES = (
     Mutant(
+        "a record is appended above one that may not be durable",
+        "filesink/ledger/open_chain.py",
+        """        if listing.unfinished():
+            ledger.directory.sync()
+""",
+        "",
+    ),
+    Mutant(
         "a slot of an open chain that was taken counts as won",
         "filesink/ledger/open_chain.py",
         "is None or placed.nonce != record.nonce:\n",

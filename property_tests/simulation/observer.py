@@ -294,14 +294,14 @@ class Observer:
 
     def _completed(self, chain: Chain, slot: int, path: str) -> None:
         record = chain.records.get(slot)
-        if record is None:
-            # A driver that went to sleep while it published may wake up after others have folded the slot.
-            if slot > chain.mark:
-                self.world.fail(f"I9: slot {slot} is complete without a record")
-            return
         nonce, left = read_completion(self.world.disk.file(path))
-        if nonce != record.nonce:
-            self.world.fail(f"I9: {path} is that of another record")
+        if record is None or nonce != record.nonce:
+            # A driver that slept while it published may wake up after others have folded the slot, and
+            # another one, which slept while it decided, may have won it meanwhile: all of it is void.
+            if slot > chain.mark:
+                what = "complete without a record" if record is None else "that of another record"
+                self.world.fail(f"I9: {path} is {what}")
+            return
         if self.is_void(record):
             if self.replacements.is_forgotten(record, left):
                 self.world.fail(f"I15: {path} forgets what the epochs before it have left")

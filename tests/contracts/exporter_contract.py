@@ -73,9 +73,12 @@ def _text(value: Any) -> str:
 class Site:
     """A path that a sink writes to."""
 
-    def __init__(self, base: Path, *, partitions: tuple[str, ...] = ("k",), made: int = 0) -> None:
+    def __init__(
+        self, base: Path, *, partitions: tuple[str, ...] = ("k",), made: int = 0, grace_ms: int = 0
+    ) -> None:
         self.base = base
         self._written = Written(base, partitions=partitions)
+        self._written.world.reader_grace_ms = grace_ms
         self._written.world.ids.made = made
         self._schema = NARROW  # no column ever goes
 

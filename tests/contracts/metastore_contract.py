@@ -226,6 +226,17 @@ class MetastoreContract:
         assert (found.parameters["evolved"], found.parameters["later"]) == ("yes", "1")
         assert site.columns(table.name)["c"] == "decimal(10,2)"
 
+    def test_types_are_changed(self, site: MetastoreSite, metastore: Metastore, table: Table) -> None:
+        """Of the columns that are named, in whatever case the table has them; twice is once."""
+        metastore.alter_table(table.name, TableChange(new_columns=(Column(name="c", type="int"),)))
+        metastore.add_partitions(table, [partition(table, "2024-01-01")])
+        for _ in range(2):
+            metastore.alter_table(table.name, TableChange(new_types={"c": "bigint", "gone": "int"}))
+        assert {**site.columns(table.name), "b": ""} == {
+            "a": "bigint", "b": "", "c": "bigint", "day": "string", "k": "string"
+        }  # fmt: skip
+        assert set(site.partitions(table.name)) == {("2024-01-01", "x")}
+
     def test_new_partitions_have_the_columns_of_their_table(
         self, site: MetastoreSite, metastore: Metastore, table: Table
     ) -> None:

@@ -9,11 +9,24 @@ from pathlib import Path
 import pytest
 
 import filesink
-from filesink import BucketAssigner, ConfigError, ExportEnded, ExportError, FileSink, ParquetWriterFactory
+from filesink import (
+    BucketAssigner,
+    ConfigError,
+    DeltaExport,
+    ExportEnded,
+    Exporter,
+    ExportError,
+    FileSink,
+    ManifestExport,
+    ParquetWriterFactory,
+    SparkMetadataExport,
+)
 from filesink.api.events import Listeners
+from filesink.errors import CommitStateUnknown
 from filesink.exports.api import ExportPlan, OnExportFailure
 from filesink.exports.following import Exports
 from filesink.ports import Ports, SerialRunner
+from filesink.storage.retrying import RetryingStore
 from filesink.telemetry.measures import measures_of
 from tests.exports.lists import Names, away
 from tests.sink_directory.written import Written, records
@@ -184,3 +197,20 @@ def test_a_builder_takes_exporters_only() -> None:
     with pytest.raises(ConfigError, match="on_export_failure must be"):
         builder.on_export_failure("retry")  # type: ignore[arg-type]
     builder.with_bucket_assigner(BucketAssigner.base_path_bucket_assigner()).with_export(Names()).build()
+
+
+@pytest.mark.parametrize("exporter", [DeltaExport(), ManifestExport(snapshots="none"), SparkMetadataExport()])
+def test_answers_that_always_get_lost_end_a_turn(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, exporter: Exporter
+) -> None:
+    """An export that never learns whether its entry was made gives up until the next epoch."""
+    written = Written(tmp_path / "base")
+    written.write(records(1, "a"))
+
+    def lost(_store: RetryingStore, path: str, _data: bytes) -> None:
+        raise CommitStateUnknown(f"it is not known whether '{path}' was created", code="UNKNOWN")
+
+    monkeypatch.setattr(RetryingStore, "put_if_absent", lost)
+    with pytest.raises(ExportError, match="Nothing is half done") as raised:
+        filesink.export(tmp_path / "base", exporter)
+    assert raised.value.code == "NO_PROGRESS"

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 import filesink
-from filesink import ConfigError, Exporter, IcebergExport
+from filesink import ConfigError, Exporter, ExportError, IcebergExport
 from tests.contracts.exporter_contract import ExporterContract, Row, Site, rows_of
 
 pyiceberg = pytest.importorskip("pyiceberg.catalog")
@@ -91,6 +91,17 @@ def test_each_snapshot_is_a_version(tmp_path: Path) -> None:
     for number, snapshot in enumerate(table.snapshots()):
         assert snapshot.summary["filesink.version"] == str(number + 1)
         assert table.scan(snapshot_id=snapshot.snapshot_id).to_arrow().num_rows == number + 1
+
+
+def test_a_copy_of_the_path_has_no_part_in_its_table(tmp_path: Path) -> None:
+    """It has the same id, but its files lie elsewhere: the table would mix both."""
+    site, copy = Site(tmp_path / "base"), tmp_path / "copy"
+    site.write("a")
+    export = IcebergExport(catalog_of(site.base), TABLE)
+    filesink.export(site.base, export)
+    filesink.copy(site.base, copy)
+    with pytest.raises(ExportError, match="FOREIGN_TARGET"):
+        filesink.export(copy, export)
 
 
 def test_others_may_not_remove_files(tmp_path: Path) -> None:

@@ -85,6 +85,25 @@ def test_who_loads_each_manifest_loads_each_row_once(tmp_path: Path) -> None:
     assert not (site.base / "_manifests" / "snapshots").exists()
 
 
+def test_what_erasure_and_rollback_write_anew_is_no_new_entry(tmp_path: Path) -> None:
+    """Their files hold only rows that earlier manifests have listed."""
+    site = Site(tmp_path / "base", grace_ms=3_600_000)
+
+    def exported() -> list[int]:
+        filesink.export(site.base, ManifestExport(snapshots="none"))
+        return [len(manifests(site.base)[-1][kind]) for kind in ("entries", "rewritten", "removed")]
+
+    site.write("a", "b", "c")
+    assert exported() == [1, 0, 0]
+    filesink.erase(site.base, "value = 'b'")
+    assert exported() == [0, 1, 1]
+    site.overwrite("d")
+    assert exported() == [1, 0, 1]
+    filesink.rollback(site.base, 2)
+    assert exported()[:2] == [0, 1]
+    assert filesink.open(site.base).snapshot().dataset().to_table()["value"].to_pylist() == ["a", "c"]
+
+
 def test_two_snapshots_stay(tmp_path: Path) -> None:
     """Each has the shape that COPY reads: sizes and numbers of rows with every file."""
     site = Site(tmp_path / "base")

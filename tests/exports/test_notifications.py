@@ -7,7 +7,9 @@ import logging
 import threading
 from collections.abc import Iterator
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -338,6 +340,14 @@ def test_receivers_have_names_of_their_own() -> None:
     assert len(set(names)) == len(names)
     assert WebhookNotification("https://a.example/x?key=1").name == names[2] == "webhook-39021306"
     assert WebhookNotification("https://a.example/x", name="hook").name == "hook"
+
+
+@pytest.mark.parametrize("function", [lambda _entry: None, partial(print, "told")])
+def test_functions_without_a_name_of_their_own_need_one(function: Any) -> None:
+    """Two of them would share how far they were told, and each epoch would reach one of the two."""
+    with pytest.raises(ConfigError, match="name="):
+        FunctionNotification(function)
+    assert FunctionNotification(function, name="mine").name == "mine"
 
 
 @pytest.mark.parametrize("after", [-1, True, "3", 1.0])

@@ -1,4 +1,4 @@
-"""The sink of files keeps the contract of sinks, whether its parts end with each epoch or stay open."""
+"""The sink of files keeps the contract of sinks: parts that end with each epoch or stay open, many tables."""
 
 from __future__ import annotations
 
@@ -47,6 +47,27 @@ class LineSite(FileSite):
         return [int(line) for path in paths for line in path.read_text().splitlines()]
 
 
+class TablesSite(FileSite):
+    """The same, in three tables; a row in a directory of another table is none of ours."""
+
+    def sink(self):
+        assigner = BucketAssigner.table_bucket_assigner("table", path="${table_name}")
+        return self.builder().with_bucket_assigner(assigner).with_uid("u").build()._tiers
+
+    def batch(self, ids) -> pa.RecordBatch:
+        return super().batch(ids).append_column("table", pa.array([table(one) for one in ids], pa.string()))
+
+    def arrived(self) -> list[int]:
+        paths = [self.directory / path for path in outside.visible(self.directory)]
+        found = [(path, number) for path in paths for number in pq.read_table(path)["id"].to_pylist()]
+        return [number if path.parent.name == table(number) else -1 for path, number in found]
+
+
+def table(number: int) -> str:
+    """That of a row."""
+    return f"t{number % 3}"
+
+
 class TestFilesThatEndWithEachEpoch(ExactlyOnceSinkContract):
     @pytest.fixture
     def site(self, tmp_path: Path) -> SinkSite:
@@ -57,3 +78,9 @@ class TestFilesThatStayOpen(ExactlyOnceSinkContract):
     @pytest.fixture
     def site(self, tmp_path: Path) -> SinkSite:
         return LineSite(tmp_path / "out")
+
+
+class TestFilesOfManyTables(ExactlyOnceSinkContract):
+    @pytest.fixture
+    def site(self, tmp_path: Path) -> SinkSite:
+        return TablesSite(tmp_path / "out")

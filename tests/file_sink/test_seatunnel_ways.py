@@ -8,6 +8,7 @@ import pyarrow as pa
 import pytest
 
 from filesink import BucketAssigner, ConfigError, Encoder, FileSink, ParquetWriterFactory
+from filesink.buckets.path_assigners import EXPRESSION_COLUMN
 from filesink.file_sink.file_names import now_in, prefix_of
 from filesink.ledger.identity import batch_write
 from filesink.naming import parse_part
@@ -117,21 +118,21 @@ class Contents(BaseEncoder):
 
 
 def test_binary_contents_are_copied_as_they_are() -> None:
-    """A file for each record, in the directory that it had; the name is ours."""
+    """A file for each record, in the relative directory that it had; the name is ours."""
     policy = RollingPolicy.on_checkpoint_rolling_policy(max_rows=1)
     plan = replace(
-        plan_of(RowFormat(Contents()), policy), assigner=BucketAssigner.partition_bucket_assigner("folder")
+        plan_of(RowFormat(Contents()), policy), assigner=BucketAssigner.expression_bucket_assigner("folder")
     )
-    given = {b"": "a", b"\x00\xff\r\n": "a", b"\x89PNG" * 1000: "b"}
+    given = {b"": "2026/a", b"\x00\xff\r\n": "2026/a", b"\x89PNG" * 1000: "b"}
     batch = pa.record_batch(
-        {"folder": pa.array(given.values()), "content": pa.array(given.keys(), pa.binary())}
+        {EXPRESSION_COLUMN: pa.array(given.values()), "content": pa.array(given.keys(), pa.binary())}
     )
     world = World(plan=plan)
     job = world.job(batch)
     sink_id, cause = batch_write(SaveMode.APPEND, world.uid, "", world.ids)
     world.driver(sink_id).run(cause, replace(job, schema=batch.schema))
-    found = sorted((path.partition("/")[0], data) for path, data in world.visible().items())
-    assert found == sorted((f"folder={folder}", data) for data, folder in given.items())
+    found = sorted((path.rpartition("/")[0], data) for path, data in world.visible().items())
+    assert found == sorted((folder, data) for data, folder in given.items())
 
 
 def test_lzo_is_refused_by_name() -> None:

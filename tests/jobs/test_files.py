@@ -62,8 +62,8 @@ SERVER = "host = h, port = 21, user = u, password = ${env:P}"
             "s3://b/a/b c",
             {"key": "<K>", "secret": "<S>", "endpoint_url": "https://cos.ap.myqcloud.com"},
         ),
-        ("FtpFile", SERVER, "ftp://h:21/a/b%20c", {"username": "u", "password": "<P>"}),
-        ("SftpFile", SERVER, "sftp://h:21/a/b%20c", {"username": "u", "password": "<P>"}),
+        ("FtpFile", SERVER, "ftp://h:21/a/b c", {"username": "u", "password": "<P>"}),
+        ("SftpFile", SERVER, "sftp://h:21/a/b c", {"username": "u", "password": "<P>"}),
     ],
 )
 def test_places(connector: str, options: str, address: str, storage: dict[str, str]) -> None:
@@ -89,6 +89,9 @@ def test_places(connector: str, options: str, address: str, storage: dict[str, s
         ("row_delimiter = x", "\\n"),
         ("file_format_type = text, enable_header_write = true", "text has no header"),
         ("file_format_type = paruqet", "'parquet'"),
+        ("file_format_type = orc, exports = [delta]", "take parquet"),
+        ("file_format_type = parquet, exports = [dleta]", "'delta'"),
+        ("file_format_type = parquet, iceberg { tabel = a.b }", "'table'"),
     ],
 )
 def test_what_a_sink_cannot_do(options: str, word: str) -> None:

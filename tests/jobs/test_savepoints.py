@@ -214,14 +214,15 @@ class Query:
     isActive: bool = True  # noqa: N815 - Spark's name
     runId: str = "one"  # noqa: N815 - Spark's name
 
-    def progress(self, number: int, rows: int) -> None:
-        """A micro-batch has ended."""
+    def progress(self, number: int, rows: int, *metrics: dict[str, str]) -> None:
+        """A micro-batch has ended; what its sources tell."""
         self.recentProgress.append(
             {
                 "batchId": number,
                 "numInputRows": rows,
                 "processedRowsPerSecond": 5.0,
                 "timestamp": f"t{number}",
+                "sources": [{"metrics": one} for one in metrics],
             }
         )
 
@@ -239,6 +240,17 @@ def test_figures_of_a_stream() -> None:
     assert watch.rows_of([query]) == 17
     with pytest.raises(StateCorruptError):
         Figures.of({"rows": 1, "more": 2})
+
+
+def test_how_far_a_stream_is_behind() -> None:
+    """As its sources said last: those of Kafka do, and others do not."""
+    query, watch = Query(), Watch(timeout_ms=None, clock=Clock())
+    query.progress(0, 1, {})
+    assert watch.looked([query]).behind is None
+    query.progress(1, 1, {"maxOffsetsBehindLatest": "7"}, {"maxOffsetsBehindLatest": "3"}, {})
+    assert watch.looked([query]).behind == 10
+    query.progress(1, 0, {"maxOffsetsBehindLatest": "0"})
+    assert watch.looked([query]).behind == 0
 
 
 def test_a_micro_batch_has_its_time() -> None:

@@ -13,7 +13,7 @@ from filesink.jobs.model.column_types import column_type, ddl
 from filesink.jobs.model.env import Env, Mode
 from filesink.jobs.model.options import Options, option
 from filesink.jobs.model.schema import Schema
-from filesink.jobs.model.secret import Secret
+from filesink.jobs.model.secret import Secret, SecretSettings
 from filesink.jobs.model.typed import Typing
 from filesink.jobs.text.read import read_text
 from filesink.jobs.text.tree import Object
@@ -39,6 +39,12 @@ class Example(Options):
     token: Secret | None = option(None, doc="…")
     headers: dict[str, Secret] = option({}, doc="…")
     schema_: Schema | None = option(None, doc="…", words=("schema",))
+
+
+class Client(Options):
+    """Free settings."""
+
+    config: SecretSettings = option(SecretSettings(), doc="…")
 
 
 def written(text: str, environment: dict[str, str] | None = None) -> Object:
@@ -79,6 +85,7 @@ def test_numbers_are_texts_where_texts_are_wanted() -> None:
         ("path = x\nrules = [\n{kind = a},\n{kind = a, mst = 1}]", 5, "JOB_OPTION", "did you mean 'most'"),
         ("path = x\nrules = [\n{kind = a},\n{kind = a\n most = many}]", 6, "JOB_VALUE", "integer"),
         ("path = [1]", 2, "JOB_VALUE", "string"),
+        ("size = 1\npahts = x", 3, "JOB_OPTION", "did you mean 'path'"),
         ("path = x\ntmp_path = y", 3, "JOB_REFUSED", "there is none"),
         ("path = x\nschema { fields {\n a = strin } }", 4, "JOB_VALUE", "did you mean 'string'"),
         (
@@ -112,6 +119,18 @@ def test_secrets_are_references() -> None:
     assert found.token == Secret(kind="env", name="TOKEN")
     assert {name: str(one) for name, one in found.headers.items()} == {"A": "${env:A}", "B": "${file:/run/b}"}
     assert "hunter2" not in repr(found)
+
+
+def test_settings_have_the_names_that_clients_know() -> None:
+    """With or without quotes; a secret below a dot is one as well."""
+    found = typed('config { a.b.c = 1, "d.e" = 2, sasl { password = ${env:P} } }', Client).config
+    assert {name: str(one) for name, one in found.items()} == {
+        "a.b.c": "1",
+        "d.e": "2",
+        "sasl.password": "${env:P}",
+    }
+    error = failing("config { sasl.password = hunter2 }", Client)
+    assert (error.code, "hunter2" in error.message) == ("JOB_SECRET", False)
 
 
 def test_secrets_in_the_file_if_they_are_allowed() -> None:

@@ -27,6 +27,7 @@ from filesink.metastore.partition_commit import PartitionCommit
 from filesink.metastore.policies import SuccessFilePolicy
 from filesink.spark.catalog import metastore as catalog_module
 from filesink.spark.catalog.metastore import SparkCatalog
+from formats import OrcBulkWriterFactory
 from formats.parquet.writer import ParquetWriterFactory
 from tests.contracts.metastore_contract import MetastoreContract, MetastoreSite
 from tests.metastore.test_hive import HiveSite
@@ -200,6 +201,37 @@ def test_a_table_refuses_or_takes_new_columns(session: SparkSession, tmp_path: P
     grown.write(frame)
     session.catalog.refreshTable(name)
     assert sorted(str(row.price) for row in session.table(name).collect()) == ["2.0", "None"]
+
+
+@pytest.mark.parametrize("stored_as", ["parquet", "orc"])
+@pytest.mark.parametrize("client", ["session", "hive"])
+def test_a_table_follows_types_that_grow(
+    session: SparkSession, tmp_path: Path, stored_as: str, client: str
+) -> None:
+    """Rows of both types are read by one table, in partitions of before and of later."""
+    name = f"default.wider_{client}_{stored_as}"
+    metastore = SparkCatalog(session) if client == "session" else HiveMetastore(URI)
+    factory = ParquetWriterFactory() if stored_as == "parquet" else OrcBulkWriterFactory()
+
+    def write(query: str) -> None:
+        policy = MetastorePolicy(name, metastore, create=TableKind.EXTERNAL, on_wider_types="alter")
+        assigner = BucketAssigner.partition_bucket_assigner("day")
+        builder = FileSink.for_bulk_format(str(tmp_path / "t"), factory).with_bucket_assigner(assigner)
+        committing = builder.with_partition_commit(PartitionCommit(policies=[policy]))
+        committing.with_uid("t").build().write(session.sql(query))
+
+    write("select 1 as id, cast(1.5 as float) as x, 1.25bd as price, 'a' as day")
+    later = f"select {2**40}L as id, 2.5d as x, cast(7.5 as decimal(8, 3)) as price, day"
+    write(f"{later} from values ('a'), ('b') as t(day)")
+    session.catalog.refreshTable(name)
+    kinds = {field.name: field.dataType.simpleString() for field in session.table(name).schema}
+    assert kinds == {"id": "bigint", "x": "double", "price": "decimal(8,3)", "day": "string"}
+    found = session.table(name).orderBy("id", "day").collect()
+    assert [(row.id, row.x, float(row.price), row.day) for row in found] == [
+        (1, 1.5, 1.25, "a"),
+        (2**40, 2.5, 7.5, "a"),
+        (2**40, 2.5, 7.5, "b"),
+    ]
 
 
 @pytest.mark.parametrize(

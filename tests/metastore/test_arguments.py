@@ -45,6 +45,7 @@ WRONG: list[Callable[[], object]] = [
     lambda: MetastorePolicy("db.t", ANY, create="external"),
     lambda: MetastorePolicy("db.t", ANY, on_new_columns="maybe"),
     lambda: MetastorePolicy("db.t", ANY, on_new_columns=None),
+    lambda: MetastorePolicy("db.t", ANY, on_wider_types="change"),
     lambda: SuccessFilePolicy(5),
     lambda: SuccessFilePolicy(None),
     lambda: ListenerPolicy(None),

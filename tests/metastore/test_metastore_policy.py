@@ -724,6 +724,49 @@ def test_new_columns_are_added_if_that_is_wanted() -> None:
     assert [column.name for column in grown.columns] == ["value", "new"]
 
 
+WIDER = [
+    ("tinyint", pa.int16()),
+    ("int", pa.int64()),
+    ("float", pa.float64()),
+    ("decimal(10,2)", pa.decimal128(12, 4)),
+    ("DECIMAL(10, 2)", pa.decimal128(11, 2)),
+]
+
+
+@pytest.mark.parametrize(("there", "given"), WIDER)
+def test_types_are_made_wider_if_that_is_wanted(there: str, given: pa.DataType) -> None:
+    """Before anything is written; unasked, the table stays, and the message says what can be done."""
+    table = replace(TABLE, columns=(*TABLE.columns, Column(name="n", type=there)))
+    schema = SCHEMA.append(pa.field("N", given))
+    with pytest.raises(SchemaError, match="on_wider_types='alter'") as caught:
+        prepare(table, schema)
+    assert caught.value.code == "COLUMN_TYPE"
+    changed = prepare(table, schema, on_wider_types="alter")
+    assert [column.name for column in changed.columns] == ["value", "n"]
+    assert prepare(changed, schema) == changed
+
+
+NO_WIDER = [
+    ("bigint", pa.int32()),
+    ("int", pa.string()),
+    ("int", pa.float64()),
+    ("double", pa.float32()),
+    ("decimal(10,2)", pa.decimal128(10, 4)),
+    ("decimal(10,2)", pa.decimal128(12, 1)),
+    ("date", pa.timestamp("us", "UTC")),
+]
+
+
+@pytest.mark.parametrize(("there", "given"), NO_WIDER)
+def test_other_types_are_never_changed(there: str, given: pa.DataType) -> None:
+    """Some value would be lost, or some reader would take it for another."""
+    table = replace(TABLE, columns=(*TABLE.columns, Column(name="n", type=there)))
+    with pytest.raises(SchemaError) as caught:
+        prepare(table, SCHEMA.append(pa.field("n", given)), on_wider_types="alter")
+    assert caught.value.code == "COLUMN_TYPE"
+    assert "on_wider_types" not in str(caught.value)
+
+
 def test_a_table_of_sparks_own_form_gets_no_columns() -> None:
     """Spark keeps the schema in parameters that only Spark writes."""
     of_spark = replace(TABLE, parameters={"spark.sql.sources.provider": "parquet"})

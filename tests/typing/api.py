@@ -182,7 +182,13 @@ announcing = (
             ),
             delay="1 h",
             policies=[
-                MetastorePolicy("db.trips", hive, create=TableKind.EXTERNAL, on_new_columns="add"),
+                MetastorePolicy(
+                    "db.trips",
+                    hive,
+                    create=TableKind.EXTERNAL,
+                    on_new_columns="add",
+                    on_wider_types="alter",
+                ),
                 SuccessFilePolicy("_DONE"),
                 ListenerPolicy(print),
                 Mail(),

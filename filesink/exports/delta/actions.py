@@ -65,7 +65,7 @@ def schema_string(schema: pa.Schema) -> str:
         from deltalake import Schema
     except ImportError as error:
         raise DependencyError(
-            "DeltaExport needs a package: pip install 'filesink[delta]'", code="MISSING_PACKAGE"
+            "DeltaExport needs a package: pip install 'filesink[delta]'", code="DEPENDENCY"
         ) from error
     nullable = pa.schema([field.with_nullable(nullable=True).remove_metadata() for field in schema])
     return Schema.from_arrow(nullable).to_json()

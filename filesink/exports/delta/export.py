@@ -13,7 +13,7 @@ from filesink.errors import ConfigError, FilesinkError
 from filesink.exports.api import Exporter
 from filesink.exports.delta.actions import file_lines, line, metadata, protocol, schema_string
 from filesink.exports.delta.log import DIRECTORY, DeltaLog, Head
-from filesink.exports.listed import Step, columns_of, not_exportable, partitions_of, step
+from filesink.exports.listed import Step, columns_of, not_exportable, partitions_of, step, turns
 from filesink.ports import Clock
 from filesink.sink_directory.beside import remove_empty, store_beside
 from filesink.sink_directory.directory import SinkDirectory
@@ -61,7 +61,7 @@ class DeltaExport(Exporter):
     def bring_to(self, directory: SinkDirectory, version: int) -> None:
         """See ``Exporter.bring_to``."""
         table = _log(directory)
-        while True:
+        for _ in turns(directory, self.name):
             head = self._head(directory, table)
             if head.version is not None and head.version >= version:
                 return

@@ -17,7 +17,7 @@ from filesink.arguments import instance_of
 from filesink.errors import ConfigError, DependencyError, ExportError, FilesinkError
 from filesink.exports.api import Exporter
 from filesink.exports.iceberg.files import data_files, location
-from filesink.exports.listed import Step, columns_of, not_exportable, partitions_of, step
+from filesink.exports.listed import Step, columns_of, not_exportable, partitions_of, step, turns
 from filesink.sink_directory.beside import remove_empty, store_beside
 from filesink.sink_directory.directory import SinkDirectory
 
@@ -74,7 +74,7 @@ class IcebergExport(Exporter):
         """See ``Exporter.bring_to``."""
         from pyiceberg.exceptions import CommitFailedException
 
-        while True:
+        for _ in turns(directory, self.name):
             table = self._load() or self._create(directory, version)
             if self._at(directory, table) >= version:
                 return
@@ -114,7 +114,8 @@ class IcebergExport(Exporter):
 
     def _at(self, directory: SinkDirectory, table: Table) -> int:
         """The version that the table is at; 0 before its first snapshot."""
-        if table.properties.get(_PATH) != directory.inventory_id:
+        is_here = table.location().rstrip("/") == location(directory)  # a copy of the path has its id, too
+        if table.properties.get(_PATH) != directory.inventory_id or not is_here:
             raise ExportError(
                 f"table '{self._table}' is not one of '{directory.path}', or of what was there before. "
                 "Nothing was changed. Name another table, or drop that one if nobody needs it",
@@ -260,7 +261,7 @@ def _catalog(given: Any) -> Catalog:
         from pyiceberg.catalog import Catalog, load_catalog
     except ImportError as error:
         raise DependencyError(
-            "IcebergExport needs a package: pip install 'filesink[iceberg]'", code="MISSING_PACKAGE"
+            "IcebergExport needs a package: pip install 'filesink[iceberg]'", code="DEPENDENCY"
         ) from error
     if isinstance(given, Catalog):
         return given

@@ -2,8 +2,9 @@
 
 Rules:
 1. Manifests are numbered from 0, and each is created if absent by who has read the one before: one chain.
-2. ``entries`` of a manifest are files with rows that no manifest before has had; ``rewritten`` have such
-   rows in place of ``removed`` ones. Who loads the ``entries`` of each one loads every row once.
+2. ``entries`` of a manifest are files with rows that no manifest before has had. ``rewritten`` files hold
+   only rows that earlier manifests have listed. Who loads the ``entries`` of each one loads every row once. A
+   rollback that is not exported by itself, but with other versions, is listed among ``entries``.
 3. The newest manifest has the version. A snapshot comes before it, and is true whether it comes or not.
 """
 
@@ -18,7 +19,7 @@ from typing import Any, Final, Literal
 from filesink.arguments import one_of
 from filesink.errors import CommitStateUnknown, ExportError
 from filesink.exports.api import Exporter
-from filesink.exports.listed import step
+from filesink.exports.listed import step, turns
 from filesink.sink_directory.beside import remove_empty, store_beside
 from filesink.sink_directory.directory import SinkDirectory
 from filesink.storage.api import PutResult, Store
@@ -53,7 +54,7 @@ class ManifestExport(Exporter):
     def bring_to(self, directory: SinkDirectory, version: int) -> None:
         """See ``Exporter.bring_to``."""
         store = store_beside(directory)
-        while True:
+        for _ in turns(directory, self.name):
             number, before = _newest(directory)
             if before is not None and before >= version:
                 return
@@ -96,8 +97,8 @@ class ManifestExport(Exporter):
 def _manifest(directory: SinkDirectory, before: int | None, version: int) -> dict[str, Any]:
     found = step(directory, before, version, lambda: _named(directory))
     files = found.added.to_arrow().select(["path", "size", "rows", "added"]).to_pylist()
-    fresh = [file for file in files if file["added"] not in found.rewrites]
-    again = [file for file in files if file["added"] in found.rewrites]
+    fresh = [file for file in files if file["added"] not in found.known]
+    again = [file for file in files if file["added"] in found.known]
     return {
         "entries": _entries(directory, fresh),
         "rewritten": _entries(directory, again),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 
 from filesink.errors import ConfigError
 from filesink.exports.notifications.notification import Notification
@@ -20,7 +21,8 @@ class FunctionNotification(Notification):
     An entry is taken when the function returns. If it raises, it is called again with the same entry.
 
     Args:
-        function: takes a ``FeedEntry``.
+        function: takes a ``FeedEntry``. Known by module and name, unless ``name`` is given: two programs that
+            tell functions of one name in ``__main__`` about one path need names.
         name, after: see ``Notification``.
 
     Raises:
@@ -41,6 +43,12 @@ class FunctionNotification(Notification):
 
     def _receiver(self) -> tuple[str, str]:
         named = self.function if hasattr(self.function, "__qualname__") else type(self.function)
+        if named is partial or "<lambda>" in named.__qualname__:
+            # Two of a module would share how far they were told, and each epoch would reach one of them.
+            raise ConfigError(
+                "a lambda or functools.partial has no name of its own; give FunctionNotification(…, name=…)",
+                code="BAD_VALUE",
+            )
         return "function", f"{named.__module__}.{named.__qualname__}"
 
     def open(self) -> Calls:

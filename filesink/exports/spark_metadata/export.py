@@ -9,7 +9,7 @@ from urllib.parse import quote
 
 from filesink.errors import ExportError
 from filesink.exports.api import Exporter
-from filesink.exports.listed import not_exportable, step
+from filesink.exports.listed import not_exportable, step, turns
 from filesink.exports.spark_metadata.log import DIRECTORY, Head, SparkLog, is_compact, next_compact, status
 from filesink.ports import Clock
 from filesink.sink_directory.beside import remove_empty, store_beside
@@ -43,7 +43,7 @@ class SparkMetadataExport(Exporter):
     def bring_to(self, directory: SinkDirectory, version: int) -> None:
         """See ``Exporter.bring_to``."""
         log = self._log(directory)
-        while True:
+        for _ in turns(directory, self.name):
             head = log.head()
             if head.version is not None and head.version >= version:
                 return

@@ -21,6 +21,8 @@ class Figures:
         rows_per_second: of the newest micro-batches, while they were at work.
         newest: when the newest micro-batch began, by Spark's clock, as ISO 8601; ``""`` if there was none.
         at_ms: when this was noted, in milliseconds since 1970 UTC.
+        behind: records that the sources have and that were not read; ``None`` if no source tells, as only
+            Kafka's does: of each, its partition that has most.
     """
 
     epochs: int = 0
@@ -28,6 +30,7 @@ class Figures:
     rows_per_second: float = 0.0
     newest: str = ""
     at_ms: int = 0
+    behind: int | None = None
 
     def plain(self) -> dict[str, Any]:
         """Values of JSON."""
@@ -55,6 +58,7 @@ class _Query:
     rows: int = 0
     speed: float = 0.0
     newest: str = ""
+    behind: int | None = None
     begun: tuple[int, int] | None = None  # the number of the micro-batch that is at work, and since when
 
 
@@ -82,12 +86,14 @@ class Watch:
             if self.timeout_ms is not None and query.isActive:
                 self._check_time(query, known)
         found = self._known.values()
+        behind = [one.behind for one in found if one.behind is not None]
         return Figures(
             epochs=sum(one.epochs for one in found),
             rows=sum(one.rows for one in found),
             rows_per_second=round(sum(one.speed for one in found), 1),
             newest=max((one.newest for one in found), default=""),
             at_ms=self.clock.now_ms(),
+            behind=sum(behind) if behind else None,
         )
 
     def rows_of(self, queries: Sequence[Any]) -> int:
@@ -98,6 +104,7 @@ class Watch:
     @staticmethod
     def _count(query: Any, known: _Query) -> None:
         for progress in query.recentProgress:
+            known.behind = _behind(progress)
             number = int(progress["batchId"])
             if number > known.batch:
                 known.batch = number
@@ -119,3 +126,9 @@ class Watch:
                 "ms: give it more time, or let it have fewer rows by read_limit.…",
                 code="JOB_TIMEOUT",
             )
+
+
+def _behind(progress: Mapping[str, Any]) -> int | None:
+    told = [source["metrics"] or {} for source in progress["sources"]]
+    found = [one["maxOffsetsBehindLatest"] for one in told if "maxOffsetsBehindLatest" in one]
+    return sum(map(int, found)) if found else None

@@ -81,7 +81,7 @@ def _bytes(given: Any) -> Any:
         raise PydanticCustomError("size", "is a size, such as 1048576 (bytes) or '64MiB'") from None
 
 
-def _several(given: Any) -> Any:
+def several(given: Any) -> Any:
     """A list may be written as one text with commas, or as a single value."""
     if isinstance(given, str):
         return [one.strip() for one in given.split(",") if one.strip()]
@@ -93,4 +93,4 @@ Milliseconds = Annotated[int, BeforeValidator(_milliseconds)]
 #: Bytes, written as a number or with a unit.
 Bytes = Annotated[int, BeforeValidator(_bytes)]
 #: Names, written as a list or with commas between them.
-Names = Annotated[tuple[str, ...], BeforeValidator(_several)]
+Names = Annotated[tuple[str, ...], BeforeValidator(several)]

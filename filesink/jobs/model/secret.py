@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 
@@ -66,13 +66,22 @@ def _settings(given: Any, info: core_schema.ValidationInfo) -> SecretSettings:
     if not isinstance(given, Mapping):
         raise PydanticCustomError("settings", "takes names and values in braces")
     found = SecretSettings()
-    for name, value in given.items():
+    for name, value in _flat(given, ""):
         is_secret = isinstance(value, Secret) or Secret.of(str(value)).kind != "inline"
-        if is_secret or _SECRET.search(str(name)):
-            found[str(name)] = _checked(value, info)
+        if is_secret or _SECRET.search(name):
+            found[name] = _checked(value, info)
         else:
-            found[str(name)] = str(value).lower() if isinstance(value, bool) else str(value)
+            found[name] = str(value).lower() if isinstance(value, bool) else str(value)
     return found
+
+
+def _flat(given: Mapping[Any, Any], prefix: str) -> Iterator[tuple[str, Any]]:
+    """Names as clients know them: to HOCON, ``security.protocol`` is one thing within another."""
+    for name, value in given.items():
+        if isinstance(value, Mapping):
+            yield from _flat(value, f"{prefix}{name}.")
+        else:
+            yield f"{prefix}{name}", value
 
 
 _SECRET = re.compile(

@@ -114,10 +114,10 @@ def _referring(node: Node) -> Any:
 
 def _failure(
     kind: type[Options], detail: ErrorDetails, node: Object, entries: dict[str, Entry], of: str
-) -> tuple[int, JobError]:
-    """The line and the error of what pydantic has found."""
+) -> tuple[tuple[bool, int], JobError]:
+    """The error of what pydantic has found, and its order: what is missing may only be spelled wrong."""
     place = _place(kind, detail["loc"], node, entries)
-    return place.line, _error(kind, detail, place, of)
+    return (detail["type"] == "missing", place.line), _error(kind, detail, place, of)
 
 
 def _error(kind: type[Options], detail: ErrorDetails, place: Place, of: str) -> JobError:

@@ -88,7 +88,8 @@ class GlueCatalog(Metastore):
         found = {key: value for key, value in self._existing(name).items() if key in _TABLE_INPUT}
         storage = found["StorageDescriptor"]
         known = (column["Name"] for column in (*storage["Columns"], *found.get("PartitionKeys", ())))
-        storage["Columns"] = [*storage["Columns"], *columns(change.missing_from(known))]
+        there = [{**one, "Type": change.type_of(one["Name"], one["Type"])} for one in storage["Columns"]]
+        storage["Columns"] = [*there, *columns(change.missing_from(known))]
         if change.location is not None:
             storage["Location"] = change.location
         found["Parameters"] = {**found.get("Parameters", {}), **change.parameters}

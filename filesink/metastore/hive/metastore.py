@@ -107,6 +107,8 @@ class HiveMetastore(Metastore):
         """See ``Metastore.alter_table``; columns are added to the partitions as well."""
         found = self._existing(name)
         added = change.missing_from(column.name for column in (*found.sd.cols, *(found.partitionKeys or ())))
+        for column in found.sd.cols:
+            column.type = change.type_of(column.name, column.type)
         found.sd.cols = [*found.sd.cols, *fields(added)]
         found.parameters = {**(found.parameters or {}), **change.parameters}
         if change.location is not None:

@@ -27,6 +27,7 @@ _SIMPLE = (
     (pt.is_large_binary, "binary"),
 )
 _INTEGERS = ("tinyint", "smallint", "int", "bigint")  # wider and wider
+_DECIMAL = re.compile(r"decimal\((\d+),(\d+)\)")
 _TEXTS = re.compile(r"\b(?:varchar|char)\(\d+\)")
 _STRUCT_NAME = re.compile(r"[^,:<>`]+")
 
@@ -93,6 +94,17 @@ def is_text_of(key: str, kind: pa.DataType) -> bool:
 def is_same_type(one: str, other: str) -> bool:
     """Whether files of the one type can be read as the other: equal but for blanks, case and lengths."""
     return _plain(one) == _plain(other)
+
+
+def is_wider(new: str, old: str) -> bool:
+    """Whether ``new`` has all values of ``old`` and more, and readers take files of the one for the other."""
+    new, old = _plain(new), _plain(old)
+    if new in _INTEGERS and old in _INTEGERS:
+        return _INTEGERS.index(new) > _INTEGERS.index(old)
+    if (after := _DECIMAL.fullmatch(new)) and (before := _DECIMAL.fullmatch(old)):
+        digits, scale = int(after[1]) - int(before[1]), int(after[2]) - int(before[2])
+        return new != old and digits >= scale >= 0
+    return (new, old) == ("double", "float")
 
 
 def _plain(text: str) -> str:

@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from filesink.errors import MetastoreConflictError, SchemaError
 from filesink.metastore.api import Column, Table, TableKind, TableName
-from filesink.metastore.hive.types import hive_type, is_same_type, is_text_of, table_type
+from filesink.metastore.hive.types import hive_type, is_same_type, is_text_of, is_wider, table_type
 from filesink.metastore.locations import bucket_location
 from filesink.metastore.policies import Site
 from filesink.metastore.tables.formats import HIVE_FORMATS, spark_provider
@@ -53,6 +53,13 @@ def new_columns(table: Table, site: Site, schema: pa.Schema) -> tuple[Column, ..
     )
 
 
+def wider_types(table: Table, schema: pa.Schema) -> dict[str, str]:
+    """Types of ``schema`` that have every value of the table's and more, by the names of their columns."""
+    types = {column.name.lower(): column.type for column in table.columns}
+    given = {field.name.lower(): table_type(field.type) for field in schema if field.name.lower() in types}
+    return {name: kind for name, kind in given.items() if is_wider(kind, types[name])}
+
+
 def check_table(table: Table, site: Site, schema: pa.Schema) -> None:
     """Raise unless readers of the table will find every column of ``schema``, as it is.
 
@@ -86,17 +93,21 @@ def check_table(table: Table, site: Site, schema: pa.Schema) -> None:
 
 
 def _other_type(field: pa.Field[Any], table: Table, wanted: str) -> SchemaError:
+    given = table_type(field.type)
+    way_out = (
+        ", or let the sink change the table with on_wider_types='alter'" if is_wider(given, wanted) else ""
+    )
     return SchemaError(
-        f"column {field.name!r} is {table_type(field.type)} and table {table.name} has {wanted}; cast it",
+        f"column {field.name!r} is {given} and table {table.name} has {wanted}; cast it{way_out}",
         code="COLUMN_TYPE",
     )
 
 
 def check_evolvable(table: Table) -> None:
-    """Raise unless columns can be added by a client that is not Spark."""
+    """Raise unless columns can be added or changed by a client that is not Spark."""
     if spark_provider(table) is not None:
         raise MetastoreConflictError(
-            f"{table.name} was made by Spark and has its columns in Spark's own form; add columns with ALTER "
+            f"{table.name} was made by Spark and has its columns in Spark's own form; change them with ALTER "
             "TABLE in Spark",
             code="SPARK_TABLE",
         )

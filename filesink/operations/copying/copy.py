@@ -179,6 +179,7 @@ class Copy:
         """Copy what chains keep; what an interrupted call has left of it is not known well enough."""
         for path, file in contents.held.items():
             if path not in staged:
+                self._note.check()
                 self.target.discard(path)
                 staged[path] = self._written(path, file.size, self.target.create(path, target=None))
         self.target.sync()

@@ -4,6 +4,8 @@ Rules:
 1. Every file below the path is looked at, those that readers skip as well; but for ledgers, and for what lies
    below another base path inside.
 2. What nobody can read may have such rows, and so may an upload that is not complete.
+3. Logs of exports name files, numbers of rows and values of directories, and no other value. A log of Delta
+   with statistics was made by somebody else.
 """
 
 from __future__ import annotations
@@ -16,7 +18,7 @@ from filesink.errors import StateError
 from filesink.ledger.ledger import Ledger
 from filesink.ledger.sweep import hidden_of
 from filesink.naming import LEDGER_ROOT, is_data, join, parse_part, parse_upload
-from filesink.operations.erasing.parquet_files import ParquetFiles
+from filesink.operations.erasing.parquet_files import SUFFIX, ParquetFiles
 from filesink.operations.replacing.epochs import Seen
 from filesink.parts.committables import HeldFileCodec
 from filesink.parts.recorded_paths import check_record
@@ -32,8 +34,14 @@ ADVICE: Final[Mapping[str, str]] = {
     "replaced": "it stays for readers of old versions, or could not be removed: wait, or see the log",
     "stranger": "it is no file of a sink: remove it, or its rows, by hand, or move it away, then erase again",
     "dead letter": "records that could not be written: remove it by hand, then erase again",
+    "log": "another program has written values of columns into a table's log: remove them, then erase again",
     "statistics": "the inventory has values of its columns, until its history expires",
 }
+
+
+_DELTA_LOG: Final = "_delta_log"
+_LOGS: Final = frozenset({_DELTA_LOG, "_iceberg", "_manifests", "_spark_metadata"})
+_STATISTICS: Final = b"minValues"  # in a log of Delta, of columns that it has values of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,6 +73,8 @@ def left_beside(seen: Seen, files: ParquetFiles) -> Iterator[Left]:
         kind = "" if path in live else _kind(directory, entry, held)
         if kind and (entry.kind is not Kind.FILE or parse_upload(entry.name)):
             yield Left(kind=kind, path=path, rows=None)
+        elif kind and _is_log(directory, entry):
+            yield from _logged(seen.store, directory, path)
         elif kind:
             yield from _judged(kind, path, directory, files)
 
@@ -92,6 +102,16 @@ def _judged(kind: str, path: str, directory: str, files: ParquetFiles) -> Iterat
         rows = None
     if rows != 0:
         yield Left(kind=kind, path=path, rows=rows)
+
+
+def _is_log(directory: str, entry: Entry) -> bool:
+    """Whether a file is part of the log of an export, but no Parquet file; see rule 3."""
+    return directory.partition("/")[0] in _LOGS and not entry.name.endswith(SUFFIX)
+
+
+def _logged(store: Store, directory: str, path: str) -> Iterator[Left]:
+    if directory == _DELTA_LOG and _STATISTICS in (store.read(path) or b""):
+        yield Left(kind="log", path=path, rows=None)
 
 
 def _everything(store: Store) -> Iterator[tuple[str, Entry]]:

@@ -106,15 +106,24 @@ class ParquetFiles:
         table = pa.Table.from_batches([batch])
         for name in self.condition.columns:
             if name not in table.column_names:
-                table = table.append_column(self.schema.field(name), self._constant(name, bucket, len(table)))
+                alike = _alike(name, batch.schema.names)
+                column = table[alike] if alike else self._constant(name, bucket, len(table))
+                table = table.append_column(name, column)
         return table
 
     def _constant(self, name: str, bucket: str, rows: int) -> pa.ChunkedArray[Any]:
         """What a directory says of all its rows; null of a column that a file lacks."""
         kind = self.schema.field(name).type
-        text = dict(partition_values(bucket)).get(name)
+        values = dict(partition_values(bucket))
+        text = values.get(name if name in values else _alike(name, values))
         value = pa.scalar(None, kind) if text is None else pa.scalar(text, pa.string()).cast(kind)
         return pa.chunked_array([pa.repeat(value, rows)], kind)
+
+
+def _alike(name: str, names: Iterable[str]) -> str:
+    """The one that differs in case alone: another sink of the path may write so; it is one column."""
+    found = [one for one in names if one.lower() == name.lower()]
+    return found[0] if len(found) == 1 else ""
 
 
 @contextmanager

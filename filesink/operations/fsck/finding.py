@@ -15,7 +15,7 @@ class Finding:
     """One thing that is wrong with a path.
 
     Attributes:
-        code: a stable word for programs; docs/operations.md has a table of them.
+        code: a stable word for programs; ``KINDS`` has all of them.
         base_path: of the sinks.
         path: the file or directory that it is about, relative to the base path; of an export its name.
         detail: what was seen there, as a sentence; never a value of a record.

@@ -1,11 +1,12 @@
 """The catalog of the Spark session as a metastore: whatever the session uses, Hive's above all.
 
 Tables and partitions are changed with SQL, which every version of Spark has. Only a partition's
-parameters have no SQL; they go through the session's catalog, a class private to Spark.
+parameters and a column's type have none; they go through the session's catalog, a class private to Spark.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
@@ -72,6 +73,8 @@ class SparkCatalog(Metastore):
         what, properties = f"change table {name}", sql.properties(" TBLPROPERTIES", change.parameters)
         if added:
             self._sql(f"ALTER TABLE {sql.quoted(name)} ADD COLUMNS ({sql.columns(added)})", what)
+        if change.new_types:
+            _translated(lambda: self._set_types(name, change), what)
         if properties:
             self._sql(f"ALTER TABLE {sql.quoted(name)} SET{properties}", what)
         if change.location is not None:
@@ -192,6 +195,16 @@ class SparkCatalog(Metastore):
                 lambda: self._catalog.alterPartitions(identifier, sequence),
                 f"change partitions of {table.name}",
             )
+
+    def _set_types(self, name: TableName, change: TableChange) -> None:
+        """The columns as they are, but for their types."""
+        jvm: Any = self._session._jvm  # noqa: SLF001
+        kinds, identifier = jvm.org.apache.spark.sql.types.DataType, self._identifier(name)
+        found = json.loads(self._catalog.getTableMetadata(identifier).dataSchema().json())
+        for column in found["fields"]:
+            if wanted := change.new_types.get(column["name"].lower()):
+                column["type"] = json.loads(kinds.fromDDL(wanted).json())
+        self._catalog.alterTableDataSchema(identifier, kinds.fromJson(json.dumps(found)))
 
     def _sql(self, statement: str, what: str) -> list[Any]:
         return list(_translated(lambda: self._session.sql(statement).collect(), what))

@@ -53,11 +53,13 @@ class Crossing:
     Attributes:
         rows: the session's limit for a batch; 0 or less for none.
         values: how many values of fixed length a row has.
+        few: whether rows are likely to be so few that a longer plan costs more than it saves.
         adds_up: whether Spark adds up bytes; if not, long rows count for several.
     """
 
     rows: int
     values: int
+    few: bool
     adds_up: bool
 
     @classmethod
@@ -68,10 +70,11 @@ class Crossing:
         where a micro-batch has few rows, as to plan the other way takes Spark longer than to add them up.
         """
         rows, values = int(str(df.sparkSession.conf.get(ROWS))), _values(df.schema)
-        is_cheap = values <= _FEW or (rows_before is not None and rows_before <= _FEW_ROWS)
+        few = rows_before is not None and rows_before <= _FEW_ROWS
         has_long = any(_sizes(df.schema, ""))
+        is_cheap = values <= _FEW or few
         adds_up = (is_cheap and has_long) or _has_inside(df.schema) or not 0 < rows <= _USUAL_ROWS
-        return cls(rows=rows, values=values, adds_up=adds_up)
+        return cls(rows=rows, values=values, few=few, adds_up=adds_up)
 
     def limits(self) -> dict[str, str]:
         """The properties of a job whose batches are for these rows.

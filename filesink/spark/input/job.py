@@ -29,6 +29,7 @@ from filesink.spark.input.digest import Digested
 from filesink.spark.input.driver_python import drivers_python
 from filesink.spark.input.local_properties import local_properties
 from filesink.spark.input.pulse import pulse_of_this_task
+from filesink.spark.input.short_decimals import as_numbers
 from filesink.spark.input.task_number import number_of_tasks
 
 if TYPE_CHECKING:
@@ -109,6 +110,8 @@ class SparkWriteJob:
             function = _with_metadata(function, self.projection.metadata)
         crossing = Crossing.of(df, rows_before=self.rows_before)
         df, function = crossing.weighed(*by_place(df, function))
+        if not crossing.few:
+            df, function = as_numbers(df, function)
         results = StructType([StructField("result", BinaryType())])  # text would be parsed for each job
         try:
             with drivers_python(df.sparkSession):

@@ -17,6 +17,7 @@ from filesink.errors import ConcurrentDriverError, ConfigError, StateError, Stor
 from filesink.naming import upload_path
 from filesink.operations.erasing.condition import parse
 from filesink.operations.erasing.erase import Erase, Erasure
+from filesink.operations.erasing.parquet_files import ParquetFiles
 from filesink.operations.maintenance import Lost
 from filesink.parts.file_format import BulkFormat
 from filesink.parts.stages.closed_parts import Compaction
@@ -228,6 +229,35 @@ def hidden(_base: Path, found: Written) -> None:
     with pytest.raises(Killed):
         found.write(records(1, "x"))
     found.world.fault = lambda _operation, _path: None
+
+
+def test_logs_of_exports_are_no_strangers(tmp_path: Path) -> None:
+    """They have names and numbers alone; a log with values, of another program, is told of."""
+    base = tmp_path / "base"
+    found = written(base)
+    exporters = (filesink.DeltaExport(), filesink.ManifestExport(), filesink.SparkMetadataExport())
+    for exporter in exporters:
+        filesink.export(base, exporter)
+    done = erase(found)
+    assert done.left == []
+    assert done.certificate()["clean"]
+    other = base / "_delta_log" / f"{99:020d}.json"
+    other.write_text('{"add":{"stats":"{\\"minValues\\":{\\"value\\":\\"x\\"}}"}}')
+    assert [(one.kind, one.path) for one in erase(found).left] == [("log", f"_delta_log/{99:020d}.json")]
+
+
+def test_columns_that_differ_in_case_alone_are_one(tmp_path: Path) -> None:
+    """As for every reader of tables: another sink of the path may have written the name in other letters."""
+    store = open_store(tmp_path, {})
+    for name in ("value", "VALUE"):
+        pq.write_table(pa.table({name: ["x", "y"]}), tmp_path / f"{name}.parquet")
+    schema = pa.schema([("value", pa.string()), ("VALUE", pa.string())])
+    files = ParquetFiles(store=store, condition=parse("value = 'x'"), schema=schema)
+    assert [files.matching(f"{name}.parquet", "") for name in ("value", "VALUE")] == [1, 1]
+    output = store.create("kept.parquet", target=None)
+    assert files.rewrite("VALUE.parquet", "", output) == 1
+    output.close()
+    assert pq.ParquetFile(tmp_path / "kept.parquet").read().to_pydict() == {"VALUE": ["y"]}
 
 
 def stranger(base: Path, _found: Written) -> None:

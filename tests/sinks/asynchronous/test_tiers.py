@@ -18,6 +18,8 @@ from tests.fakes import CountingIds, FakeJob, SettableClock, micro_batch, record
 from tests.sinks.asynchronous.service import Service, ServiceSink
 from tests.sinks.asynchronous.test_writer import Ticking
 
+GOLDEN = Path(__file__).resolve().parents[2] / "golden" / "entries-1.json"
+
 
 @pytest.fixture
 def service() -> Service:
@@ -136,6 +138,17 @@ def test_what_the_driver_cannot_send_stays_decided(service: Service, tmp_path: P
     epochs.run(micro_batch(1), records("b"))
     assert service.payloads() == ["a", "b"]
     assert ("uid-s/0/0/0", b"a") in service.taken
+
+
+def test_bytes_of_the_first_release() -> None:
+    """They are read for ever, and written until the version goes up."""
+    entries = [
+        Entry("uid-s/0/1", 0, b""),
+        Entry("uid-s/0/1", 1, bytes(range(256))),
+        Entry("uid-s/7/0", 5, b"sent", sent_with=3),
+    ]
+    assert EntryCodec().decode(1, GOLDEN.read_bytes()) == entries
+    assert EntryCodec().encode(entries) == GOLDEN.read_bytes()
 
 
 def test_entries_come_back_from_their_bytes() -> None:

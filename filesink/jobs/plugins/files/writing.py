@@ -12,6 +12,7 @@ import filesink
 from filesink.jobs.model.column_types import quoted
 from filesink.jobs.model.options import Names, Options, option
 from filesink.jobs.plugins.api import Run
+from filesink.jobs.plugins.files.exporting import ExportNames, IcebergTable, exporters
 from filesink.jobs.plugins.files.lines import TextFields
 from filesink.jobs.plugins.files.places import Place
 from filesink.jobs.plugins.files.reading_options import CodecOption, FormatOption
@@ -109,6 +110,8 @@ class FileWriting(Options):
     data_save_mode: Annotated[Literal["APPEND_DATA", "DROP_DATA", "ERROR_WHEN_DATA_EXISTS"], _UPPER] = option(
         "APPEND_DATA", doc="What becomes of the rows that are there: DROP_DATA replaces them at the commit."
     )
+    exports: ExportNames = option((), doc="What is kept beside the files: the log of a table, or lists.")
+    iceberg: IcebergTable | None = option(None, doc="A table of Iceberg over the files.")
 
     @model_validator(mode="after")
     def _fits(self) -> FileWriting:
@@ -129,6 +132,10 @@ class FileWriting(Options):
         if self.name_expression and not re.search(r"\$\{(transactionId|uuid)\}", self.name_expression):
             raise PydanticCustomError(
                 "names", "file_name_expression needs ${transactionId} or ${uuid}, or names would meet"
+            )
+        if self.format != "parquet" and ("delta" in self.exports or self.iceberg is not None):
+            raise PydanticCustomError(
+                "tables", "{format} is no table of Delta or Iceberg; take parquet", {"format": self.format}
             )
         if self.header and self.format == "text":
             raise PydanticCustomError("header", "text has no header; take csv with field_delimiter")
@@ -211,6 +218,8 @@ def file_sink(writing: FileWriting, place: Place, run: Run, table: str) -> Any:
         suffix = f".{extension.lstrip('.')}" if extension else None
         names = filesink.OutputFileConfig(part_prefix=prefix or "part", part_suffix=suffix)
         builder = builder.with_output_file_config(names)
+    for exporter in exporters(writing.exports, writing.iceberg, run, table):
+        builder = builder.with_export(exporter)
     return builder.with_bucket_assigner(_assigner(writing))
 
 
