@@ -19,12 +19,12 @@ from pathlib import Path
 import psutil
 import pyarrow as pa
 from matplotlib.figure import Figure
-from pyspark import TaskContext
+from pyspark import TaskContext, cloudpickle
 from pyspark.sql import DataFrame
 
+import overhead
 from filesink.spark.input.short_decimals import as_numbers
 from lineitem import generate, ours_flat
-from overhead import write_file
 from paired import Contender, keep, measure, options
 from sessions import batches_like_ours, start_spark
 
@@ -38,6 +38,7 @@ def main() -> None:
     parser.add_argument("--types", action="store_true", help="each type by itself instead")
     arguments = parser.parse_args()
     source = generate(arguments.cache, 1)
+    cloudpickle.register_pickle_by_value(overhead)  # tasks cannot import what lies beside this program
     spark = start_spark()
     lineitem = spark.read.parquet(str(source))
     out = arguments.cache / "waterfall-out"
@@ -120,7 +121,7 @@ def _encode(directory: str, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.Re
     context = TaskContext.get()
     number = 0 if context is None else context.partitionId()
     place = f"{directory}/{number}.parquet" if directory else pa.MockOutputStream()
-    yield _rows(write_file(batches, place))
+    yield _rows(overhead.write_file(batches, place))
 
 
 def _rows(count: int) -> pa.RecordBatch:
