@@ -27,7 +27,7 @@ from filesink.jobs.text.read import read
 from filesink.jobs.text.variables import Variables
 from seatunnel_places import CONNECTORS, ROOT, place
 
-VARIABLES = {"ftpHost": "ftp"}
+VARIABLES = {"ftpHost": "127.0.0.1"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -85,7 +85,7 @@ def run(file: Path, moved: Mapping[str, str], directory: Path) -> str:
     begin = time.monotonic()
     options = RunOptions(master="local[2]", say=lambda _: None)
     try:
-        info = Jobs(directory / "jobs").run(copy, inline_secrets=True, options=options)
+        info = Jobs(directory / "jobs").run(copy, variables=VARIABLES, inline_secrets=True, options=options)
     except FilesinkError as error:
         return error.message
     print(

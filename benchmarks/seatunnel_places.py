@@ -59,34 +59,39 @@ class _Buckets:
     Attributes:
         bucket: its name.
         read: where the data lie; those of OBS read what they have written.
-        moved: what stands for the service's address, and what becomes of it.
+        moved: what stands for the service's address, and what becomes of it; those of OBS have no keys.
     """
 
     bucket: str
     read: str
-    moved: tuple[str, str]
+    moved: Mapping[str, str]
 
 
 _BUCKETS = {
     "s3": _Buckets(
         bucket="ws-package",
         read="test/seatunnel/read/",
-        moved=("s3.cn-north-1.amazonaws.com.cn", "{address}"),
+        moved={"s3.cn-north-1.amazonaws.com.cn": "{address}"},
     ),
     "oss": _Buckets(
         bucket="whale-ops",
         read="test/seatunnel/read/",
-        moved=("https://oss-accelerate.aliyuncs.com", "{address}"),
+        moved={"https://oss-accelerate.aliyuncs.com": "{address}"},
     ),
     "obs": _Buckets(
         bucket="obs-bucket-name",
         read="",
-        moved=("obs.xxxxxx.myhuaweicloud.com", "{address}"),
+        moved={
+            "obs.xxxxxx.myhuaweicloud.com": "{address}",
+            "obs://dc-for-test/seatunnel-test": "obs://obs-bucket-name",
+            'access_key = ""': f'access_key = "{KEY}"',
+            'access_secret = ""': f'access_secret = "{SECRET}"',
+        },
     ),
     "cos": _Buckets(
         bucket="seatunnel-test",
         read="read/",
-        moved=('region = "ap-chengdu"', 'region = "ap-chengdu", endpoint = "{address}"'),
+        moved={'region = "ap-chengdu"': 'region = "ap-chengdu", endpoint = "{address}"'},
     ),
 }
 _SERVERS = {"ftp": (ftp, "21"), "sftp": (sftp, "22")}
@@ -124,8 +129,8 @@ def _buckets(given: _Buckets, data: Path, directory: Path) -> Iterator[Mapping[s
         for target, content in _contents(data) if given.read else ():
             client.put_object(Bucket=given.bucket, Key=given.read + target, Body=content)
         client.put_object(Bucket=given.bucket, Key="tmp/fake_empty/", Body=b"")
-        found, becomes = given.moved
-        yield {found: becomes.format(address=server.options["endpoint_url"])}
+        address = server.options["endpoint_url"]
+        yield {found: becomes.format(address=address) for found, becomes in given.moved.items()}
 
 
 def _fill(root: Path, data: Path) -> None:

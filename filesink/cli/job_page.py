@@ -45,7 +45,13 @@ def _all(found: Sequence[JobInfo]) -> Markup:
     rows = (
         Row(
             cells=(
-                tag("td", tag("a", info.id, href=f"#job-{info.id}")),
+                tag(
+                    "td",
+                    tag("a", info.id, href=f"#job-{info.id}"),
+                    " ",
+                    tag("span", info.name, class_="note"),
+                    class_="wide",
+                ),
                 _state(info.state),
                 info.mode,
                 f"{len(info.pipelines):,}",

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Iterator, Mapping
 from datetime import datetime
-from typing import Any, BinaryIO, cast
+from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
 import fsspec
 
@@ -12,6 +13,10 @@ from filesink.errors import ConfigError, DependencyError, StorageError
 from filesink.naming import name_of
 from filesink.storage.api import Entry, Kind
 
+if TYPE_CHECKING:
+    from _typeshed import WriteableBuffer
+
+_READ_AHEAD = 1 << 18  # bytes
 _TIMES = ("mtime", "LastModified", "last_modified", "modified", "modify", "updated", "created")
 
 
@@ -62,10 +67,44 @@ class FsspecDirectory:
 
     def open_input(self, path: str) -> BinaryIO:
         """See ``Store.open_input``."""
-        return cast("BinaryIO", self._fs.open(self._at(path), "rb"))
+        found = self._fs.open(self._at(path), "rb")
+        is_usual = isinstance(found, io.IOBase)
+        return cast("BinaryIO", found if is_usual else io.BufferedReader(_Usual(found), _READ_AHEAD))
 
     def _at(self, relative: str) -> str:
         return f"{self._root.rstrip('/')}/{relative}" if relative else self._root
+
+
+class _Usual(io.RawIOBase):
+    """A file of another library, such as that of SFTP, whose ``seek`` does not say where it is."""
+
+    def __init__(self, file: Any) -> None:
+        self._file = file
+
+    def readable(self) -> bool:
+        """See ``RawIOBase``."""
+        return True
+
+    def seekable(self) -> bool:
+        """See ``RawIOBase``."""
+        return True
+
+    def readinto(self, buffer: WriteableBuffer) -> int:
+        """See ``RawIOBase``."""
+        view = memoryview(buffer).cast("B")
+        content = self._file.read(len(view))
+        view[: len(content)] = content
+        return len(content)
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        """See ``RawIOBase``."""
+        self._file.seek(offset, whence)
+        return int(self._file.tell())
+
+    def close(self) -> None:
+        """See ``RawIOBase``."""
+        self._file.close()
+        super().close()
 
 
 def _entry(info: Mapping[str, Any]) -> Entry:
