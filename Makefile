@@ -18,7 +18,7 @@ CHECK_JOBS ?= 2
 export PYSPARK_PYTHON := $(BIN)/python
 
 .DEFAULT_GOAL := help
-.PHONY: help setup java demo demo-s3 demo-hive demo-job check test nightly lint bench bench-full site release-dry clean
+.PHONY: help setup java demo demo-s3 demo-hive demo-tables demo-job check test nightly lint bench bench-full site release-dry clean
 
 help: ## what there is to make
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -61,6 +61,9 @@ demo-s3: setup ## the same onto S3, with a server of its own
 
 demo-hive: setup ## publish the flights as a Hive table, with a real metastore, and query it in SQL
 	$(BIN)/python examples/hive_demo.py
+
+demo-tables: setup ## the flights once more, then the same query by five engines, each by its own kind of table
+	$(BIN)/python examples/tables_demo.py
 
 demo-job: setup ## run a job file into partitioned Parquet, and make a page about it
 	$(BIN)/filesink run examples/trips.conf -i output=demo-output --jobs demo-output/jobs

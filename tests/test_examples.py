@@ -60,6 +60,17 @@ def test_the_demo_writes_every_flight_once_and_a_second_run_adds_nothing(tmp_pat
 
 
 @pytest.mark.spark
+@pytest.mark.slow
+@pytest.mark.timeout(1200)
+def test_five_engines_read_one_directory(tmp_path: Path) -> None:
+    """Each finds every flight by its own kind of table: the program compares them with the source."""
+    told = _run_demo(tmp_path, program="tables_demo.py")
+    answers = {line.partition(":")[2].strip() for line in told.splitlines() if ", by " in line}
+    assert told.count(", by ") == 5
+    assert len(answers) == 1
+
+
+@pytest.mark.spark
 @pytest.mark.nightly
 @pytest.mark.timeout(1200)
 def test_the_picture_of_a_crash_is_true(tmp_path: Path) -> None:

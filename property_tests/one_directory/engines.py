@@ -129,6 +129,7 @@ def _delta_spark(base: str) -> Reader:
         {
             "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
             "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
+            "spark.databricks.delta.snapshotPartitions": "1",
         },
         jars=("delta-spark", "delta-storage"),
     )

@@ -278,6 +278,25 @@ class ExporterContract(ABC):
             (_text(value), str(value), None) for value in values
         )
 
+    @pytest.mark.parametrize(
+        ("narrow", "wide", "values"),
+        [
+            (pa.int32(), pa.int64(), (1, 2**40)),
+            (pa.float32(), pa.float64(), (1.5, 1e300)),
+            (pa.decimal128(5, 2), pa.decimal128(9, 2), (Decimal("1.50"), Decimal("1234567.00"))),
+        ],
+        ids=str,
+    )
+    def test_a_column_becomes_wider(self, tmp_path: Path, narrow: Any, wide: Any, values: Any) -> None:
+        """Rows of older files keep their values, beside those that need the wider type."""
+        written = Written(tmp_path / "base")
+        for kind, value in zip((narrow, wide), values, strict=True):
+            schema = pa.schema([pa.field("k", pa.string()), pa.field("value", kind)])
+            columns = {"k": ["a"], "value": [value]}
+            written.write(pa.RecordBatch.from_pydict(columns, schema=schema))
+            filesink.export(written.base, self.exporter(written.base))
+        assert self.rows(written.base) == Counter(("a", value, None) for value in values)
+
     # --- whatever happens meanwhile
 
     def test_a_replay_changes_nothing(self, site: Site) -> None:

@@ -11,7 +11,10 @@ import pytest
 
 import filesink
 from filesink import ConfigError, Exporter, ExportError, IcebergExport
+from filesink.exports.api import ExportPlan
+from filesink.exports.following import Exports
 from tests.contracts.exporter_contract import ExporterContract, Row, Site, rows_of
+from tests.fakes import World
 
 pyiceberg = pytest.importorskip("pyiceberg.catalog")
 pytest.importorskip("sqlalchemy")
@@ -110,6 +113,29 @@ def test_others_may_not_remove_files(tmp_path: Path) -> None:
     site.write("a")
     filesink.export(site.base, IcebergExport(catalog_of(site.base), TABLE))
     assert load(site.base).properties["gc.enabled"] == "false"
+
+
+def test_a_catalog_that_is_down(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Epochs go on, the export says how far it is behind, and catches up when the catalog is back."""
+    site = Site(tmp_path / "base")
+    exporter = IcebergExport(catalog_of(site.base), TABLE)
+    exports = Exports(
+        ExportPlan(exporters=(exporter,)), open_directory=lambda: site.directory, ports=World().ports()
+    )
+    site.write("a")
+    assert exports.run() == {"iceberg": 0}
+    with monkeypatch.context() as down:
+        down.setattr("pyiceberg.catalog.sql.SqlCatalog.load_table", _refused)
+        for number in range(1, 3):
+            site.write("b")
+            assert exports.run() == {"iceberg": number}
+    assert load(site.base).scan().to_arrow().num_rows == 1
+    assert exports.run() == {"iceberg": 0}
+    assert load(site.base).scan().to_arrow().num_rows == 3
+
+
+def _refused(*_: object, **__: object) -> None:
+    raise ConnectionError("the catalog does not answer")
 
 
 def test_wrong_arguments() -> None:
