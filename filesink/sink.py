@@ -21,8 +21,8 @@ from html import escape
 from typing import Literal, NoReturn
 
 from filesink.arguments import instance_of, not_built
-from filesink.builder import SinkBuilder
-from filesink.built_sink import BuiltSink
+from filesink.building.builder import SinkBuilder
+from filesink.building.built_sink import BuiltSink
 from filesink.errors import ConfigError
 from filesink.file_sink.table_destination import assigner_of, find_table, format_of
 from filesink.metastore.api import Metastore

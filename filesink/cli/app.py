@@ -12,9 +12,9 @@ from filesink.cli.commands.epochs import log, show
 from filesink.cli.commands.export import export
 from filesink.cli.commands.files import du, files, ls
 from filesink.cli.commands.fsck import fsck
-from filesink.cli.commands.jobs import cancel, job, list_jobs, logs, restore, retry, run, stop
-from filesink.cli.commands.plan import plan
-from filesink.cli.commands.plugins import plugins
+from filesink.cli.commands.jobs.life import cancel, job, list_jobs, logs, restore, retry, run, stop
+from filesink.cli.commands.jobs.plan import plan
+from filesink.cli.commands.jobs.plugins import plugins
 from filesink.cli.commands.publish import publish
 from filesink.cli.commands.repair import repair
 from filesink.cli.commands.replacing import erase, retain, rollback

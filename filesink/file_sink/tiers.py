@@ -1,4 +1,4 @@
-"""The file sink as a three-tier sink: what an engine drives. Built by ``filesink.builder``."""
+"""The file sink as a three-tier sink: what an engine drives. Built by ``filesink.building.builder``."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from filesink.arguments import checkpoint, choice, data_frame
 from filesink.buckets.named_partitions import Partition, buckets_named
 from filesink.buckets.table_assigner import TableBucketAssigner
-from filesink.builder import SinkBuilder
+from filesink.building.builder import SinkBuilder
 from filesink.commit.checkpoints import check_checkpoint
 from filesink.commit.replay import OnRepeatedTxn
 from filesink.durations import Duration, parse_duration_ms

@@ -10,10 +10,10 @@ from filesink.api.events import Listeners
 from filesink.arguments import choice, instance_of
 from filesink.buckets.assigner import BucketAssigner
 from filesink.buckets.contract import BaseBucketAssigner
+from filesink.building.epoch_followers import EpochFollowers
 from filesink.commit.layout_guard import OnOtherLayout
 from filesink.commit.replay import EpochOptions, OnReplayMismatch
 from filesink.durations import Duration, parse_duration_ms
-from filesink.epoch_followers import EpochFollowers
 from filesink.errors import ConfigError
 from filesink.file_sink.file_names import now_in, prefix_of
 from filesink.file_sink.report import changes_of
