@@ -243,6 +243,8 @@ def test_repair_gives_nothing_up(tmp_path: Path) -> None:
     before = everything(base)
     ran = run("repair", base, "--yes")
     assert "0 findings can be mended by commands, 1 by hand only" in ran.out
+    assert "FILE_LOST" in ran.out
+    assert ran.code == 1
     assert everything(base) == before
 
 

@@ -161,6 +161,9 @@ def test_what_tasks_raise() -> None:
     text = "PythonException: … \nfilesink.errors.DataError: [VALUE] 'x.json': a line is no JSON\n  at java"
     assert sentence(ValueError(text)) == ("'x.json': a line is no JSON", True)
     assert sentence(ValueError("the value hunter2")) == ("ValueError; the log of the driver has more", False)
+    told = "hunter2\norg.apache.spark.SparkException: lost\nCaused by: java.net.SocketTimeoutException: 10 s"
+    names = "ValueError, SparkException, SocketTimeoutException"
+    assert sentence(ValueError(told)) == (f"{names}; the log of the driver has more", False)
 
 
 def test_sinks_of_two_jobs_have_two_names(tmp_path: Path) -> None:

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import typer
+
 import filesink
 from filesink import Finding
-from filesink.cli.call import Call
+from filesink.cli.call import Call, Exit
 from filesink.cli.command import PathArgument
 from filesink.cli.planned import Planned, YesOption, carry_out
 from filesink.cli.text import count
@@ -26,7 +28,7 @@ class _Repair:
 def repair(call: Call, path: PathArgument, yes: YesOption = False) -> None:
     """What fsck finds, and of what it advises to do: filesink recover, adopt and sweep.
 
-    Nothing is given up and no file that readers see is removed: that stays for you.
+    Nothing is given up and no file that readers see is removed: that stays for you, and exits with 1.
     """
     with call.progress() as steps:
         report = filesink.fsck(
@@ -44,7 +46,7 @@ def repair(call: Call, path: PathArgument, yes: YesOption = False) -> None:
                     (f"filesink {name}", count(len(some)), _such_as(some))
                     for name, some in found.commands.items()
                 ),
-                *([("hand", count(len(found.others)), _such_as(found.others))] if found.others else []),
+                *(("hand", "1", f"{one.code} {one.path}") for one in found.others),
             ],
             is_empty=not found.commands,
             value={name: [one.path for one in some] for name, some in found.commands.items()},
@@ -53,6 +55,8 @@ def repair(call: Call, path: PathArgument, yes: YesOption = False) -> None:
         do=lambda: _do(call, path, list(found.commands)),
         told=lambda done: f"{', '.join(done)}. Ask filesink fsck again",
     )
+    if found.others:
+        raise typer.Exit(int(Exit.FINDING))
 
 
 #: What recovery does without; it has to come before an adoption, which waits for epochs at work. A damaged

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
 _LONGEST = 300  # characters of a sentence of Spark's
 _OURS = re.compile(r"filesink\.errors\.(\w+): \[[A-Z_]+\] (.+)")
+_CAUSES = re.compile(r"\b(?:[a-z]\w*\.)+([A-Z]\w*(?:Exception|Error))\b")
 _STAYS = frozenset(
     {"ConfigError", "SchemaError", "DataError", "EncoderError", "BucketError", "JobError", "SourceError"}
 )
@@ -68,4 +69,5 @@ def sentence(error: Exception) -> tuple[str, bool]:
         return message[:_LONGEST], kind in _STAYS
     if isinstance(error, AnalysisException | ParseException):
         return text.split("\n", 1)[0][:_LONGEST], True
-    return f"{type(error).__name__}; the log of the driver has more", False
+    names = dict.fromkeys([type(error).__name__, *_CAUSES.findall(text)])  # names of classes are no values
+    return f"{', '.join(names)}; the log of the driver has more", False
