@@ -60,7 +60,7 @@ def test_the_demo_writes_every_flight_once_and_a_second_run_adds_nothing(tmp_pat
 
 
 @pytest.mark.spark
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.timeout(1200)
 def test_five_engines_read_one_directory(tmp_path: Path) -> None:
     """Each finds every flight by its own kind of table: the program compares them with the source."""
