@@ -92,6 +92,24 @@ def rclone(root: Path, logs: Path) -> Iterator[S3Server]:
         )
 
 
+@contextlib.contextmanager
+def ftp(root: Path, logs: Path) -> Iterator[int]:
+    """A server of FTP that shows ``root`` to who has ``KEY`` and ``SECRET``; its port."""
+    command = [sys.executable, "-W", "ignore", "-m", "pyftpdlib", "-i", "127.0.0.1", "-d", str(root)]
+    command += ["-u", KEY, "-P", SECRET]
+    with running(lambda port: [*command, "-p", str(port)], logs / "ftp.log") as port:
+        yield port
+
+
+@contextlib.contextmanager
+def sftp(root: Path, logs: Path) -> Iterator[int]:
+    """A server of SFTP, as ``ftp``."""
+    program = str(Path(__file__).with_name("sftp_program.py"))
+    command = [sys.executable, program]
+    with running(lambda port: [*command, str(port), str(root), KEY, SECRET], logs / "sftp.log") as port:
+        yield port
+
+
 def free_port(host: str = "127.0.0.1") -> int:
     """A port that nobody listens on right now; somebody may a moment later."""
     with socket.socket() as probe:

@@ -12,7 +12,7 @@ from filesink.errors import ConfigError, DependencyError, StorageError
 from filesink.naming import name_of
 from filesink.storage.api import Entry, Kind
 
-_TIMES = ("mtime", "LastModified", "last_modified", "modified", "updated", "created")
+_TIMES = ("mtime", "LastModified", "last_modified", "modified", "modify", "updated", "created")
 
 
 class FsspecDirectory:
@@ -22,7 +22,7 @@ class FsspecDirectory:
         self._base = base
         try:
             self._fs, self._root = fsspec.core.url_to_fs(base, **storage_options)
-        except (ImportError, ValueError, TypeError, OSError) as error:
+        except Exception as error:  # each protocol has errors of its own; this one is told, and is the cause
             raise StorageError(
                 f"'{base}' cannot be opened: fsspec raised {type(error).__name__}; check path and storage "
                 "options",
@@ -50,7 +50,8 @@ class FsspecDirectory:
         """See ``Store.scan``."""
         path = self._at(directory)
         try:
-            found = self._fs.ls(path, detail=True, refresh=True)
+            self._fs.invalidate_cache(path)  # not all know ls(refresh=True)
+            found = self._fs.ls(path, detail=True)
         except FileNotFoundError:
             return
         except NotADirectoryError as error:
@@ -84,10 +85,15 @@ def _milliseconds(time: object) -> int:
             return int(time.timestamp() * 1000)
         case str():
             try:
-                return int(datetime.fromisoformat(time).timestamp() * 1000)
+                return int(datetime.fromisoformat(_iso(time)).timestamp() * 1000)
             except ValueError:
                 return 0
         case int() | float():
             return int(time * 1000)
         case _:
             return 0
+
+
+def _iso(time: str) -> str:
+    """As ISO 8601: servers of FTP say 20260131235959, in UTC."""
+    return f"{time[:8]}T{time[8:]}+00:00" if time[:14].isdigit() else time

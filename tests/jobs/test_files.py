@@ -62,8 +62,8 @@ SERVER = "host = h, port = 21, user = u, password = ${env:P}"
             "s3://b/a/b c",
             {"key": "<K>", "secret": "<S>", "endpoint_url": "https://cos.ap.myqcloud.com"},
         ),
-        ("FtpFile", SERVER, "ftp://h:21/a/b%20c", {"username": "u", "password": "<P>"}),
-        ("SftpFile", SERVER, "sftp://h:21/a/b%20c", {"username": "u", "password": "<P>"}),
+        ("FtpFile", SERVER, "ftp://h:21/a/b c", {"username": "u", "password": "<P>"}),
+        ("SftpFile", SERVER, "sftp://h:21/a/b c", {"username": "u", "password": "<P>"}),
     ],
 )
 def test_places(connector: str, options: str, address: str, storage: dict[str, str]) -> None:

@@ -5,7 +5,8 @@ from __future__ import annotations
 
 import json
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,7 +19,7 @@ from filesink.metastore.api import Column, Table, TableName
 from filesink.metastore.tables.formats import HIVE_FORMATS
 from filesink.storage.open import open_store
 from tests.jobs.test_running import Site, parquet
-from tests.servers import KEY, SECRET, S3Server
+from tests.servers import KEY, SECRET, S3Server, ftp, sftp
 from tests.sinks.http.server import serving
 from tests.sinks.kafka.broker import Broker
 from tests.sinks.kafka.site import Site as KafkaSite
@@ -94,7 +95,7 @@ def test_hdfs(site: Site, hdfs_cluster: MiniHdfs) -> None:
     assert [row["id"] for row in parquet(site.path / "back")] == [1, 2]
 
 
-@pytest.mark.parametrize("connector", ["OssFile", "OssJindoFile", "ObsFile", "S3File"])
+@pytest.mark.parametrize("connector", ["OssFile", "OssJindoFile", "ObsFile", "CosFile", "S3File"])
 def test_what_speaks_s3(
     site: Site, moto_server: S3Server, monkeypatch: pytest.MonkeyPatch, connector: str
 ) -> None:
@@ -102,8 +103,9 @@ def test_what_speaks_s3(
     monkeypatch.setenv("FILESINK_TEST_KEY", KEY)
     monkeypatch.setenv("FILESINK_TEST_SECRET", SECRET)
     bucket, address = moto_server.new_bucket(), f"http://127.0.0.1:{moto_server.port}"
-    keys = "access_key = ${env:FILESINK_TEST_KEY}, "
-    keys += "secret_key" if connector == "S3File" else "access_secret"
+    keys = "region = ap, secret_id" if connector == "CosFile" else "access_key"
+    keys += " = ${env:FILESINK_TEST_KEY}, "
+    keys += "secret_key" if connector in {"CosFile", "S3File"} else "access_secret"
     keys += " = ${env:FILESINK_TEST_SECRET}"
     endpoint = "fs.s3a.endpoint" if connector == "S3File" else "endpoint"
     where = f'bucket = "{bucket}", path = "/a/b", {endpoint} = "{address}", {keys}, file_format_type = json'
@@ -116,6 +118,31 @@ def test_what_speaks_s3(
     )
     assert (info.state, info.error) == (State.FINISHED, "")
     assert [row["id"] for row in parquet(site.path / "back")] == [1, 2]
+
+
+@pytest.mark.parametrize(("connector", "server"), [("FtpFile", ftp), ("SftpFile", sftp)])
+def test_servers_of_files(
+    site: Site,
+    monkeypatch: pytest.MonkeyPatch,
+    connector: str,
+    server: Callable[[Path, Path], AbstractContextManager[int]],
+) -> None:
+    """Are read, below directories of a partition; who has not the password is told so in a sentence."""
+    monkeypatch.setenv("FILESINK_TEST_SECRET", SECRET)
+    directory = site.path / "shown" / "a b" / "day=1"
+    directory.mkdir(parents=True)
+    (directory / "x.json").write_text('{"id": 1}\n{"id": 2}\n')
+    made = 'path = "/a b", file_format_type = json, schema { fields { id = bigint } }'
+    sink = "LocalFile { path = HERE/back, file_format_type = parquet }"
+    with server(site.path / "shown", site.path) as port:
+        login = f"host = 127.0.0.1, port = {port}, user = {KEY}, password = ${{env:FILESINK_TEST_SECRET}}"
+        info = site.run(f"source {{ {connector} {{ {login}, {made} }} }}\nsink {{ {sink} }}")
+        assert (info.state, info.error) == (State.FINISHED, "")
+        monkeypatch.setenv("FILESINK_TEST_SECRET", "wrong")
+        info = site.run(f"source {{ {connector} {{ {login}, {made} }} }}\nsink {{ {sink} }}", name="wrong")
+        assert info.state is State.FAILED
+        assert "cannot be opened" in info.error
+    assert sorted((row["id"], row["day"]) for row in parquet(site.path / "back")) == [(1, "1"), (2, "1")]
 
 
 def test_jdbc(site: Site, spark: SparkSession) -> None:

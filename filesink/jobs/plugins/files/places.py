@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from typing import Any, ClassVar
-from urllib.parse import quote
 
 from filesink.jobs.model.options import Options, option
 from filesink.jobs.model.secret import Secret
@@ -112,12 +111,14 @@ class CosPlace(_ObjectPlace):
     """Tencent's COS, by its interface of S3."""
 
     region: str = option(doc="Of the bucket.")
+    endpoint: str = option("", doc="The address of the service, if it is not that of the region.")
     secret_id: Secret | None = option(None, doc="A reference.")
     secret_key: Secret | None = option(None, doc="A reference.")
 
     def storage(self, run: Run) -> dict[str, Any]:
         """See ``Place.storage``."""
-        return self._with(run, self.secret_id, self.secret_key, f"https://cos.{self.region}.myqcloud.com")
+        endpoint = self.endpoint or f"cos.{self.region}.myqcloud.com"
+        return self._with(run, self.secret_id, self.secret_key, endpoint)
 
 
 class _ServerPlace(Place):
@@ -133,7 +134,7 @@ class _ServerPlace(Place):
 
     def address(self, path: str) -> str:
         """See ``Place.address``."""
-        return f"{self.scheme}://{self.host}:{self.port}/{quote(path.lstrip('/'), safe='/*?[]{}=')}"
+        return f"{self.scheme}://{self.host}:{self.port}/{path.lstrip('/')}"
 
     def storage(self, run: Run) -> dict[str, Any]:
         """See ``Place.storage``."""
