@@ -17,7 +17,7 @@ from typing import Protocol
 from filesink.errors import FilesinkError, JobError
 from filesink.jobs.life.events import Event, JobInfo, PipelineInfo, after
 from filesink.jobs.life.execution import Control
-from filesink.jobs.life.lease import LEASE_MS, Lease
+from filesink.jobs.life.lease import Lease
 from filesink.jobs.life.log import JobLog, put_newest
 from filesink.jobs.life.savepoints import Saved
 from filesink.jobs.life.states import ENDED, JOB, State, together
@@ -27,7 +27,6 @@ from filesink.ports import Clock
 
 _LOG = logging.getLogger(__name__)
 _LOOK_S = 0.5  # how often requests are looked for
-_RENEW_MS = LEASE_MS // 4
 _TELL_MS = 5_000
 #: A request that is no state: failed pipelines are started again.
 RETRY = "RETRY"
@@ -142,7 +141,7 @@ class Supervisor:
         """Renew the lease, answer requests and tell figures while pipelines run."""
         while not self._taken and (alive := [one for one in self._threads.values() if one.is_alive()]):
             alive[0].join(timeout=_LOOK_S)
-            if self.clock.now_ms() - self.lease.taken_ms >= _RENEW_MS:
+            if self.lease.is_old:
                 self._keep_lease()
             if self.clock.now_ms() - self._told_ms >= _TELL_MS:
                 self._tell()
