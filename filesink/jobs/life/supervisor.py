@@ -116,13 +116,26 @@ class Supervisor:
         state = together([one.state for one in self.info.pipelines])
         error = failed[0] if failed else ""
         try:
-            saved = [one for control in self._controls.values() for one in control.saved]
-            if saved:
-                self.save(saved)
+            self._save()
         except FilesinkError as failure:
             state = State.FAILED
             error = f"pipelines have ended, and there is no savepoint: {failure.message}"
         self._note(Event(at_ms=0, by="", state=state, error=error))
+
+    def _save(self) -> None:
+        """A savepoint has all pipelines that had not finished, or there is none."""
+        saved = [one for control in self._controls.values() for one in control.saved]
+        ended = {State.SAVEPOINT_DONE, State.FINISHED}
+        left = [one for one in self.info.pipelines if one.state not in ended]
+        if left and (saved or self._saves_streams):
+            why = f": {left[0].error}" if left[0].error else ""
+            raise JobError(f"pipeline {left[0].number} is {left[0].state}{why}", code="JOB_SAVEPOINT")
+        if saved:
+            self.save(saved)
+
+    @property
+    def _saves_streams(self) -> bool:
+        return self._asked is State.DOING_SAVEPOINT and self.env.is_stream
 
     def _go_on(self) -> None:
         """Begin, also where a dead supervisor has left off in the midst of a step."""
@@ -230,14 +243,14 @@ class Supervisor:
         return True
 
     def _failed(self, number: int, error: Exception, control: Control, *, is_last: bool) -> bool:
-        if control.ends.is_set():  # whoever ends in the midst of a job hears of it as an error
-            self._ended(number)
+        if control.ends.is_set() and not self._saves_streams:
+            self._ended(number)  # whoever ends in the midst of a job hears of it as an error
             return True
         text, stays = self.sentence(error)
         _LOG.warning("pipeline %d failed: %s", number, text)
         _LOG.debug("pipeline %d failed", number, exc_info=error)
         self._step(number, State.FAILING, text)
-        if is_last or stays:
+        if is_last or stays or control.ends.is_set():
             self._step(number, State.FAILED, text)
             return True
         control.ends.wait(self.env.retry_interval_seconds)
