@@ -6,6 +6,7 @@ import json
 import logging
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from threading import Event as Flag
 from typing import Any
 
 import pytest
@@ -17,6 +18,7 @@ from filesink.jobs.life.states import State
 from filesink.jobs.life.store import JobStore
 from filesink.jobs.life.supervisor import RETRY
 from filesink.jobs.life.watching import Figures, Watch
+from filesink.jobs.model.env import Mode
 from filesink.system import SystemIds
 from tests.jobs.test_supervisor import Clock, Site, badly, store_at, until_asked, well, wrongly
 
@@ -158,6 +160,32 @@ def test_a_savepoint_that_cannot_be_made_fails_the_job() -> None:
     info = supervisor.run()
     assert (info.state, info.pipelines[0].state) == ("FAILED", "SAVEPOINT_DONE")
     assert "there is no savepoint: the disk is full" in info.error
+
+
+@pytest.mark.parametrize("pipelines", [1, 2])
+def test_a_stream_that_fails_at_its_end_has_no_savepoint(pipelines: int) -> None:
+    """Its error is told, and no savepoint is made of the other pipelines alone."""
+    site = Site(pipelines=pipelines)
+    started = Flag()
+    made: list[Any] = []
+
+    def fails(control: Any) -> None:
+        assert pipelines == 1 or started.wait(20)
+        site.ask(State.DOING_SAVEPOINT)
+        until_asked(control)
+        raise StateCorruptError("the disk is full", code="JSON")
+
+    def other(control: Any) -> None:
+        started.set()
+        until_asked(control)
+        control.saved = (ONE,)
+
+    supervisor = site.supervisor({1: [fails], 2: [other]})
+    supervisor.env = supervisor.env.model_copy(update={"mode": Mode.STREAMING})
+    supervisor.save = made.append
+    info = supervisor.run()
+    assert (info.state, info.pipelines[0].state, made) == ("FAILED", "FAILED", [])
+    assert "there is no savepoint: pipeline 1 is FAILED: the disk is full" in info.error
 
 
 def test_failed_pipelines_are_started_again() -> None:

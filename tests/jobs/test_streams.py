@@ -148,7 +148,7 @@ def test_others_have_written_there(site: Site) -> None:
         name="two",
     )
     site.file(STREAM % "parquet")
-    with pytest.raises(JobError, match="2 sinks have written there since"):
+    with pytest.raises(JobError, match="2 sinks have written there since, or hold"):
         site.jobs.restore("one", back=Back(savepoint=0, on_newer_epochs="roll_back"))
     assert ids(site) == [1, 2, 9]
 

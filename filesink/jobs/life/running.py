@@ -80,7 +80,7 @@ class Runner:
         lease.take()
         log = JobLog(store=self.store, job=identity, clock=self.clock)
         try:
-            with log.listening():
+            with lease.kept(), log.listening():
                 return self._started(lease, log, options, back)
         except BaseException:
             lease.give_back()
@@ -161,6 +161,7 @@ class _Return:
             self._check(savepoint, one)
         self._intend({"is_over": False, "savepoint": savepoint.number})
         for one in waiting:
+            self.lease.renew()  # not beside somebody who took over while the last one was rolled back
             plugin, vertex = self._sink(one)
             plugin.roll_back(self.given.run(vertex, self.spark), one.path, self._version(savepoint, one))
         for sink in sorted(newer):

@@ -138,9 +138,12 @@ class JobStore:
     def _put(self, path: str, value: Mapping[str, Any]) -> bool:
         data = frame("job", _VERSION, to_json(dict(value)))
         try:
-            return self._store.put_if_absent(path, data) is PutResult.CREATED
+            if self._store.put_if_absent(path, data) is PutResult.CREATED:
+                return True
         except CommitStateUnknown:
-            return self._store.read(path) == data  # values hold who wrote them
+            pass
+        # It may be our own, of an earlier try whose reply was lost; values hold who wrote them.
+        return self._store.read(path) == data
 
     def _get(self, path: str) -> dict[str, Any] | None:
         data = self._store.read(path)

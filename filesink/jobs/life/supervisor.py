@@ -17,7 +17,7 @@ from typing import Protocol
 from filesink.errors import FilesinkError, JobError
 from filesink.jobs.life.events import Event, JobInfo, PipelineInfo, after
 from filesink.jobs.life.execution import Control
-from filesink.jobs.life.lease import LEASE_MS, Lease
+from filesink.jobs.life.lease import Lease
 from filesink.jobs.life.log import JobLog, put_newest
 from filesink.jobs.life.savepoints import Saved
 from filesink.jobs.life.states import ENDED, JOB, State, together
@@ -27,7 +27,6 @@ from filesink.ports import Clock
 
 _LOG = logging.getLogger(__name__)
 _LOOK_S = 0.5  # how often requests are looked for
-_RENEW_MS = LEASE_MS // 4
 _TELL_MS = 5_000
 #: A request that is no state: failed pipelines are started again.
 RETRY = "RETRY"
@@ -117,13 +116,26 @@ class Supervisor:
         state = together([one.state for one in self.info.pipelines])
         error = failed[0] if failed else ""
         try:
-            saved = [one for control in self._controls.values() for one in control.saved]
-            if saved:
-                self.save(saved)
+            self._save()
         except FilesinkError as failure:
             state = State.FAILED
             error = f"pipelines have ended, and there is no savepoint: {failure.message}"
         self._note(Event(at_ms=0, by="", state=state, error=error))
+
+    def _save(self) -> None:
+        """A savepoint has all pipelines that had not finished, or there is none."""
+        saved = [one for control in self._controls.values() for one in control.saved]
+        ended = {State.SAVEPOINT_DONE, State.FINISHED}
+        left = [one for one in self.info.pipelines if one.state not in ended]
+        if left and (saved or self._saves_streams):
+            why = f": {left[0].error}" if left[0].error else ""
+            raise JobError(f"pipeline {left[0].number} is {left[0].state}{why}", code="JOB_SAVEPOINT")
+        if saved:
+            self.save(saved)
+
+    @property
+    def _saves_streams(self) -> bool:
+        return self._asked is State.DOING_SAVEPOINT and self.env.is_stream
 
     def _go_on(self) -> None:
         """Begin, also where a dead supervisor has left off in the midst of a step."""
@@ -142,7 +154,7 @@ class Supervisor:
         """Renew the lease, answer requests and tell figures while pipelines run."""
         while not self._taken and (alive := [one for one in self._threads.values() if one.is_alive()]):
             alive[0].join(timeout=_LOOK_S)
-            if self.clock.now_ms() - self.lease.taken_ms >= _RENEW_MS:
+            if self.lease.is_old:
                 self._keep_lease()
             if self.clock.now_ms() - self._told_ms >= _TELL_MS:
                 self._tell()
@@ -231,14 +243,14 @@ class Supervisor:
         return True
 
     def _failed(self, number: int, error: Exception, control: Control, *, is_last: bool) -> bool:
-        if control.ends.is_set():  # whoever ends in the midst of a job hears of it as an error
-            self._ended(number)
+        if control.ends.is_set() and not self._saves_streams:
+            self._ended(number)  # whoever ends in the midst of a job hears of it as an error
             return True
         text, stays = self.sentence(error)
         _LOG.warning("pipeline %d failed: %s", number, text)
         _LOG.debug("pipeline %d failed", number, exc_info=error)
         self._step(number, State.FAILING, text)
-        if is_last or stays:
+        if is_last or stays or control.ends.is_set():
             self._step(number, State.FAILED, text)
             return True
         control.ends.wait(self.env.retry_interval_seconds)

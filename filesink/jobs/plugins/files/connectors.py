@@ -115,10 +115,13 @@ class _FilesSink(Sink):
         """See ``Sink.plan_roll_back``: not if others have written there since."""
         planned = filesink.plan_rollback(path, version, self.options.storage(run))
         chains = {epoch.sink for epoch in planned.epochs if epoch.kind not in _UPKEEP}
+        # What is hidden becomes visible before, so that of another sink would be taken back as well.
+        states = filesink.open(path, self.options.storage(run)).sinks()
+        chains |= {one.id for one in states if one.open_rows or one.waiting_rows}
         if len(chains) > 1:
             raise JobError(
                 f"'{path}' cannot go back to version {version}: {len(chains)} sinks have written there "
-                "since, and a rollback would take back the rows of all of them",
+                "since, or hold rows back, and a rollback would take back the rows of all of them",
                 code="JOB_REFUSED",
             )
 
