@@ -104,6 +104,21 @@ def test_the_way_back_is_a_new_stream(tmp_path: Path) -> None:
     assert place.savepoints.newer(found, {"sink-1": name}) == {}
 
 
+def test_batches_of_another_way_are_newer(tmp_path: Path) -> None:
+    """Of a stream that went back and on again, a batch with the number of the savepoint is another one."""
+    place = Place(tmp_path)
+    place.batch(0)
+    place.save()
+    place.batch(1)
+    place.save()
+    first, second = place.savepoints.list()
+    directories = {"sink-1": place.savepoints.bring_back(first, "sink-1", SystemIds())}
+    assert place.savepoints.newer(second, directories) == {"sink-1": 1}
+    place.file("offsets/1", "offsets 1, later", sink=directories["sink-1"])
+    assert place.savepoints.newer(second, directories) == {"sink-1": 1}
+    assert place.savepoints.newer(second, {}) == {}
+
+
 @pytest.mark.parametrize("number", [-1, 1, 7])
 def test_savepoints_that_there_are_not(tmp_path: Path, number: int) -> None:
     """Are named, with those that there are."""

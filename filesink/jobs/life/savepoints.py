@@ -101,13 +101,24 @@ class Savepoints:
         return replace(one, batch=begun, is_idle=begun == done)
 
     def newer(self, savepoint: Savepoint, directories: Mapping[str, str]) -> dict[str, int]:
-        """How many micro-batches sinks have begun since, by their ids; those without one are left out."""
+        """How many micro-batches sinks have begun since, by their ids; those without one are left out.
+
+        One at least for a sink that was brought back to an older savepoint, and has gone on from there: its
+        batches are others of the same numbers.
+        """
         found: dict[str, int] = {}
         for one in savepoint.streams:
-            since = self._newest(f"{self._live(one, directories)}/offsets") - one.batch
-            if since:
-                found[one.sink] = max(found.get(one.sink, 0), since)
+            live = self._live(one, directories)
+            since = self._newest(f"{live}/offsets") - one.batch
+            if since or not self._is_same(one, live):
+                found[one.sink] = max(found.get(one.sink, 1), since)
         return found
+
+    def _is_same(self, one: Saved, live: str) -> bool:
+        """Whether the newest batch of a savepoint is that of the stream; Spark writes the time into it."""
+        files = (f"{place}/offsets/{one.batch}" for place in (live, self._kept(one)))
+        there, kept = (self.store.read(self.job, file) for file in files)
+        return there == kept
 
     def bring_back(self, savepoint: Savepoint, sink: str, ids: Ids) -> str:
         """Copy the checkpoints of a sink into a new directory, as those of new streams; returns its name."""

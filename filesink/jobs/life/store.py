@@ -109,6 +109,10 @@ class JobStore:
         """What lies in a directory of a job; nothing if there is none."""
         return [one.name for one in self._store.list(f"{check_id(job)}/{directory}")]
 
+    def read(self, job: str, path: str) -> bytes | None:
+        """A file below the directory of a job."""
+        return self._store.read(f"{check_id(job)}/{path}")
+
     def copy(self, job: str, source: str, target: str, *, instead: Mapping[str, bytes] | None = None) -> None:
         """Copy the visible files of a directory of a job that nobody writes to; may be done again.
 
