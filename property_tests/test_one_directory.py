@@ -14,11 +14,11 @@ pytestmark = pytest.mark.slow
 
 
 def test_some_kills(tmp_path: Path) -> None:
-    """Engines of this environment: after each of six epochs, and after each of three kills."""
-    verdict = trial(str(tmp_path / "base"), epochs=6, kills=3, names=HERE, pythons={})
+    """Engines of this environment: after each of eight epochs, and after each of three kills."""
+    verdict = trial(str(tmp_path / "base"), epochs=8, kills=3, names=HERE, pythons={})
     assert (verdict.wrong, verdict.missing) == ([], {})
     assert verdict.kills.total() > 0
-    assert min(verdict.looks[name] for name in HERE) >= 6
+    assert min(verdict.looks[name] for name in HERE) >= 8
 
 
 @pytest.mark.spark

@@ -60,9 +60,9 @@ def test_the_torture_finds_a_sink_that_writes_too_early() -> None:
 @pytest.mark.slow
 def test_the_torture_finds_a_sink_that_forgets() -> None:
     """Its rows are missing if a driver has died between the note and the deed."""
-    verdict = torture(Forgetful(), kills=_ENOUGH, seed=1)
-    assert verdict.lost > 0
-    assert verdict.wrong != ()
+    verdicts = (torture(Forgetful(), kills=_ENOUGH, seed=seed) for seed in range(10))
+    found = next(verdict for verdict in verdicts if verdict.lost)  # only some deaths fall between the two
+    assert found.wrong != ()
 
 
 def test_what_is_found_is_counted() -> None:

@@ -25,6 +25,7 @@ def endure(**numbers: int) -> str:
     return ran.stdout
 
 
+@pytest.mark.nightly
 def test_a_pipeline_is_killed_and_a_job_restored() -> None:
     """The other pipeline is never started again, and each row is there once."""
     found = endure(pipelines=2, kills=2, savepoints=2, cancels=1, crashes=0)

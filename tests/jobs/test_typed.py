@@ -85,7 +85,7 @@ def test_numbers_are_texts_where_texts_are_wanted() -> None:
         ("path = x\nrules = [\n{kind = a},\n{kind = a, mst = 1}]", 5, "JOB_OPTION", "did you mean 'most'"),
         ("path = x\nrules = [\n{kind = a},\n{kind = a\n most = many}]", 6, "JOB_VALUE", "integer"),
         ("path = [1]", 2, "JOB_VALUE", "string"),
-        ("size = 1\npahts = x", 3, "JOB_OPTION", "did you mean 'path'"),
+        ("comment = y\npahts = x", 3, "JOB_OPTION", "did you mean 'path'"),
         ("path = x\ntmp_path = y", 3, "JOB_REFUSED", "there is none"),
         ("path = x\nschema { fields {\n a = strin } }", 4, "JOB_VALUE", "did you mean 'string'"),
         (

@@ -71,6 +71,9 @@ def fsck(  # noqa: PLR0913 - a metastore and a table are one thing
         )
     if (metastore is None) != (table is None):
         raise ConfigError("a metastore goes with the name of a table", code="CONFLICT")
+    given: Any = exporters
+    if not isinstance(given, list | tuple) or not all(callable(getattr(one, "named", None)) for one in given):
+        raise ConfigError("exporters must be a list of exporters, such as DeltaExport()", code="BAD_VALUE")
     site = site_of(path, storage_options)
     asked = None if metastore is None or table is None else Asked(metastore=metastore, table=table)
     exports = Exports(exporters=exporters, directory=SinkDirectory(_site=site), clock=site.clock)
