@@ -10,6 +10,7 @@ Rules:
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -18,7 +19,7 @@ from filesink.errors import StateError
 from filesink.ledger.ledger import Ledger
 from filesink.ledger.sweep import hidden_of
 from filesink.naming import LEDGER_ROOT, is_data, join, parse_part, parse_upload
-from filesink.operations.erasing.parquet_files import SUFFIX, ParquetFiles
+from filesink.operations.erasing.parquet_files import ParquetFiles
 from filesink.operations.replacing.epochs import Seen
 from filesink.parts.committables import HeldFileCodec
 from filesink.parts.recorded_paths import check_record
@@ -39,8 +40,11 @@ ADVICE: Final[Mapping[str, str]] = {
 }
 
 
-_DELTA_LOG: Final = "_delta_log"
-_LOGS: Final = frozenset({_DELTA_LOG, "_iceberg", "_manifests", "_spark_metadata"})
+#: Files of logs, by the names that exports give them; whatever else lies beside them is a stranger.
+_LOG: Final = re.compile(
+    r"_delta_log/(?:\d{20}\.json|_last_checkpoint)|_manifests/(?:snapshots/)?\d{12}\.json"
+    r"|_spark_metadata/\d+(?:\.compact)?|_iceberg/[^/]+\.(?:avro|metadata\.json)"
+)
 _STATISTICS: Final = b"minValues"  # in a log of Delta, of columns that it has values of
 
 
@@ -73,8 +77,8 @@ def left_beside(seen: Seen, files: ParquetFiles) -> Iterator[Left]:
         kind = "" if path in live else _kind(directory, entry, held)
         if kind and (entry.kind is not Kind.FILE or parse_upload(entry.name)):
             yield Left(kind=kind, path=path, rows=None)
-        elif kind and _is_log(directory, entry):
-            yield from _logged(seen.store, directory, path)
+        elif kind and _LOG.fullmatch(path):
+            yield from _logged(seen.store, path)
         elif kind:
             yield from _judged(kind, path, directory, files)
 
@@ -104,13 +108,9 @@ def _judged(kind: str, path: str, directory: str, files: ParquetFiles) -> Iterat
         yield Left(kind=kind, path=path, rows=rows)
 
 
-def _is_log(directory: str, entry: Entry) -> bool:
-    """Whether a file is part of the log of an export, but no Parquet file; see rule 3."""
-    return directory.partition("/")[0] in _LOGS and not entry.name.endswith(SUFFIX)
-
-
-def _logged(store: Store, directory: str, path: str) -> Iterator[Left]:
-    if directory == _DELTA_LOG and _STATISTICS in (store.read(path) or b""):
+def _logged(store: Store, path: str) -> Iterator[Left]:
+    """A log of Delta that has values; see rule 3."""
+    if path.startswith("_delta_log/") and _STATISTICS in (store.read(path) or b""):
         yield Left(kind="log", path=path, rows=None)
 
 

@@ -241,6 +241,10 @@ def test_logs_of_exports_are_no_strangers(tmp_path: Path) -> None:
     done = erase(found)
     assert done.left == []
     assert done.certificate()["clean"]
+    beside = base / "_manifests" / "customers.csv"
+    beside.write_text("x\n")
+    assert [(one.kind, one.path) for one in erase(found).left] == [("stranger", "_manifests/customers.csv")]
+    beside.unlink()
     other = base / "_delta_log" / f"{99:020d}.json"
     other.write_text('{"add":{"stats":"{\\"minValues\\":{\\"value\\":\\"x\\"}}"}}')
     assert [(one.kind, one.path) for one in erase(found).left] == [("log", f"_delta_log/{99:020d}.json")]
