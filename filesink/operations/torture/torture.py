@@ -2,7 +2,7 @@
 
 begin    a path of its own below the user's: ``_torture-…``, which readers of that path skip
 trouble  writers are killed and started again; an observer lists all the while
-peace    each is started once more, writes a batch and ends its input
+peace    each is started once more, writes a new batch at least and ends its input
 verdict  what the observer sees is what was written, ``fsck`` finds nothing, nothing hidden is left
 clean    everything of the trial goes, unless the verdict is bad: then it stays as evidence
 """

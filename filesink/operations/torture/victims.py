@@ -64,8 +64,12 @@ class Victim:
                 continue
 
     def finish(self) -> bool:
-        """One start that nobody kills: it writes one more batch and ends the input; whether it succeeded."""
-        code, error = self._live(last=self.done + 1)
+        """One start that nobody kills: it writes a new batch at least, ends the input; whether it succeeded.
+
+        The first batch after ``done`` may be complete and only repeat; what its writer had no time to remove
+        goes with the next epoch.
+        """
+        code, error = self._live(last=self.done + 2)
         if code:
             self.errors.append(f"the start after the last kill failed: {error}")
         return code == 0

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
+from threading import Event
 
 import pytest
 
-from filesink.naming import join
+from filesink.naming import join, parse_part
 from filesink.operations.torture.input import ROWS, TortureBatch, bucket_of, line, parsed
 from filesink.operations.torture.observer import Observer
 from filesink.operations.torture.torture import Torture, remove_all
+from filesink.operations.torture.victims import Victim
+from filesink.operations.torture.writer import Task
+from filesink.operations.torture.writer import run as write
 from filesink.storage.memory import MemoryFiles, MemoryStore
 from filesink.storage.open import open_store
 from filesink.system import SystemClock, SystemIds
@@ -138,6 +142,19 @@ def test_only_the_own_directory_is_removed(tmp_path):
     assert remove_all(open_store(str(base), {}), str(base))
     assert [path.name for path in tmp_path.iterdir()] == ["beside"]
     assert join("", "x") == "x"
+
+
+@pytest.mark.slow
+def test_a_writer_that_died_before_it_tidied_up(tmp_path):
+    """Its batch is complete and only repeats at the last start; what it has left goes all the same."""
+    write(Task(path=str(tmp_path), options={}, writer=1, first=0, last=0))
+    tag = next(parse_part(path.name).tag for path in tmp_path.glob("bucket=b0/part-*"))
+    left = tmp_path / "bucket=b0" / f".part-0.inprogress.{tag}.0.{SystemIds().uuid()}"
+    left.write_text("x")
+    victim = Victim(writer=1, path=str(tmp_path), options={}, clock=SystemClock(), over=Event())
+    assert victim.finish()
+    assert victim.done >= 1
+    assert not left.exists()
 
 
 @pytest.mark.slow
