@@ -136,6 +136,14 @@ def singles() -> Iterator[Case]:
     return (case for case, _ in points())
 
 
+def one_of_each() -> Iterator[Case]:
+    """The first call of each kind, in each history, with each fault that applies to it."""
+    first: dict[tuple[str, str, str, Fault, bool], Case] = {}
+    for case, (operation, place, _) in points():
+        first.setdefault((case.canon, operation, place, case.fault, case.sticky), case)
+    return iter(first.values())
+
+
 def sampled(stride: int) -> Iterator[Case]:
     """A case of each fault point, in the shortest history that has it, and every so many after that."""
     seen: Counter[Point] = Counter()

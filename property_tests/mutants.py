@@ -5,8 +5,8 @@
     python -m property_tests.mutants --hunt                inside a mutated copy: search for a violation
 
 A mutant is applied to a copy of the sources; the copy is searched in a process of its own with the
-same histories that a pull request runs: seeds that found something before, single faults of the canonical
-histories, and random seeds.
+same histories that a pull request runs: seeds that found something before, a fault at each point of the
+canonical histories, then random seeds and more such faults.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
@@ -30,7 +30,7 @@ import compaction
 import filesink
 import formats
 import property_tests
-from property_tests.exhaustive import Case, singles
+from property_tests.exhaustive import Case, one_of_each, singles
 from property_tests.inventory.history import run_seed as run_inventory
 from property_tests.regressions.seeds import INVENTORY_SEEDS, SEEDS
 from property_tests.seeded.everything import MUTANTS
@@ -104,17 +104,26 @@ def hunt() -> str:
         found = _run(seed)
         if found is not None:
             return f"seed {seed}: {found}"
+    if found := _first(one_of_each()):
+        return found
     cases = iter(Random(0).sample(all_cases := list(singles()), len(all_cases)))
     for chunk in range(0, _SEEDS, 200):
         for seed in range(chunk, chunk + 200):
             found = _run(seed)
             if found is not None:
                 return f"seed {seed}: {found}"
-        for case in _more(cases):
-            tally = Tally()
-            case.run(tally)
-            if tally.cases:
-                return tally.cases[0]
+        if found := _first(islice(cases, 200)):
+            return found
+    return ""
+
+
+def _first(cases: Iterable[Case]) -> str:
+    """What the first of these histories finds that finds something."""
+    tally = Tally()
+    for case in cases:
+        case.run(tally)
+        if tally.cases:
+            return tally.cases[0]
     return ""
 
 
@@ -130,10 +139,6 @@ def _run(seed: int, history: Callable[[int], object] = lambda seed: run_seed(see
         return history(seed)
     except Exception as error:  # noqa: BLE001 - code that breaks the harness is found as well
         return repr(error)
-
-
-def _more(cases: Iterator[Case]) -> list[Case]:
-    return list(islice(cases, 200))
 
 
 def main() -> int:
