@@ -6,170 +6,173 @@ this package and is imported by its own name.
 ``open`` is not in ``__all__``: ``from filesink import *`` would hide Python's own.
 
 Beside the rooms there are single modules. On top are ``sink``, ``built_sink`` and ``builder``, which put the
-pieces together, and ``changes``, the door to functions of ``spark``. *The ground*, for each room, is
-``errors``, ``ports``, ``row_kind``, ``save_mode``, ``system``, ``arguments``, ``durations``, ``framing``,
-``naming``, ``packages``, ``retry`` and ``local_time``; every room may also use ``formats``, except where its
-``__init__`` says otherwise.
+pieces together, and ``changes``, the door to functions of ``spark``. ``homes`` says where each name below
+lives. *The ground*, for each room, is ``errors``, ``ports``, ``row_kind``, ``save_mode``, ``system``,
+``arguments``, ``durations``, ``framing``, ``naming``, ``packages``, ``retry`` and ``local_time``; every room
+may also use ``formats``, except where its ``__init__`` says otherwise.
 """
 
-# ruff: noqa: E402 - nothing below can be imported where a stranger's package has the name of one of ours
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
+from filesink.homes import HOMES
 from filesink.packages import refuse_shadows
 
 refuse_shadows("formats", "compaction")
 
-from filesink.api.events import (
-    Changes,
-    EpochBegan,
-    EpochComplete,
-    EpochDecided,
-    EpochFailed,
-    EpochVisible,
-    ExportEnded,
-    FinishedFile,
-    HiddenFilesSwept,
-    Listener,
-    PartsMerged,
-    PartsRolled,
-    SinkEvent,
-)
-from filesink.buckets.assigner import BucketAssigner
-from filesink.data_source.register import register
-from filesink.errors import (
-    BucketError,
-    CheckpointMismatchError,
-    CleanupError,
-    CommitConflictError,
-    CommitFailedError,
-    CommitStateUnknown,
-    CompactionError,
-    ConcurrentDriverError,
-    ConfigError,
-    DataError,
-    DeliveryError,
-    DependencyError,
-    EncoderError,
-    ExportError,
-    FilesinkError,
-    IdentityError,
-    InternalError,
-    JobError,
-    LetterError,
-    MetastoreConflictError,
-    MetastoreError,
-    RepeatedTxnError,
-    ReplayMismatchError,
-    ReplayTooOldError,
-    SchemaError,
-    SecurityError,
-    ShadowedError,
-    SourceError,
-    StagedDataLost,
-    StateCorruptError,
-    StateError,
-    StateVersionError,
-    StorageError,
-    TaskCancelledError,
-    VersionError,
-)
-from filesink.exports.api import Exporter, ExportReport
-from filesink.exports.delta.export import DeltaExport
-from filesink.exports.export import drop_export, export
-from filesink.exports.iceberg.export import IcebergExport
-from filesink.exports.manifests.export import ManifestExport
-from filesink.exports.notifications.function import FunctionNotification
-from filesink.exports.notifications.kafka import KafkaNotification
-from filesink.exports.notifications.notification import Notification
-from filesink.exports.notifications.queues import SnsNotification, SqsNotification
-from filesink.exports.notifications.webhook import WebhookNotification
-from filesink.exports.spark_metadata.export import SparkMetadataExport
-from filesink.file_sink.report import EpochReport, RecoveryReport, SweepPlan, TableReport
-from filesink.file_source import FileSource, FileSourceBuilder, StreamFormat
-from filesink.metastore.api import Metastore, TableKind
-from filesink.metastore.glue.metastore import GlueCatalog
-from filesink.metastore.hive.connection import Kerberos
-from filesink.metastore.hive.metastore import HiveMetastore
-from filesink.metastore.metastore_policy import MetastorePolicy
-from filesink.metastore.partition_commit import PartitionCommit
-from filesink.metastore.policies import (
-    CommittedPartition,
-    ListenerPolicy,
-    PartitionPolicy,
-    SuccessFilePolicy,
-)
-from filesink.metastore.tables_policy import MetastoreTablesPolicy
-from filesink.naming import OutputFileConfig
-from filesink.operations.changes import (
-    copy,
-    erase,
-    plan_copy,
-    plan_erase,
-    plan_retain,
-    plan_rollback,
-    retain,
-    rollback,
-)
-from filesink.operations.copying.copy import CopyPlan, CopyReport
-from filesink.operations.erasing.erase import Erasure, ErasurePlan, Matching
-from filesink.operations.erasing.left import Left
-from filesink.operations.fsck.finding import Finding, FsckReport
-from filesink.operations.open_path import adopt, follow, fsck
-from filesink.operations.open_path import open as open  # noqa: A004 - as gzip.open, and public for type checkers
-from filesink.operations.replacing.retain import DroppedFiles, RetentionPlan
-from filesink.operations.replacing.retention import Retention
-from filesink.operations.replacing.rollback import RollbackPlan
-from filesink.parts.dead_letters import DeadLetters
-from filesink.parts.part_file import PartFileInfo
-from filesink.parts.rolling import CheckpointRollingPolicy, RollingPolicy
-from filesink.row_kind import RowKind
-from filesink.sink import FileSink, FileSinkBuilder
-from filesink.sink_directory.directory import SinkDirectory
-from filesink.sink_directory.epochs import Epoch
-from filesink.sink_directory.feed import FeedEntry
-from filesink.sink_directory.live_files import FileChanges, LiveFile
-from filesink.sink_directory.sink_states import HeldPart, SinkState
-from filesink.sink_directory.snapshot import Snapshot
-from filesink.sink_directory.status import PathStatus
-from filesink.sinks.asynchronous import Sending
-from filesink.sinks.collect.position import CollectPosition
-from filesink.sinks.collect.results import CollectResults
-from filesink.sinks.collect.sink import CollectSink
-from filesink.sinks.doors import SinkReport, SparkSink
-from filesink.sinks.http.service import HttpAnswer, HttpService
-from filesink.sinks.http.sink import HttpSink
-from filesink.sinks.kafka.settings import KafkaCluster
-from filesink.sinks.kafka.sink import KafkaSink
-from filesink.sinks.postgres.settings import PostgresServer, PostgresTable
-from filesink.sinks.postgres.sink import PostgresSink
-from filesink.sinks.store_ledger import LedgerSink, StoreLedger
-from filesink.source.directories import Root
-from filesink.source.enumerators import FileEnumerator, FileEnumeratorProvider, RecursiveFileEnumerator
-from filesink.source.files import FileSplit, SourceFile
-from filesink.source.splits import FileSplitAssignerProvider, SizeSplitAssigner, SplitAssigner
-from filesink.spark.catalog.metastore import SparkCatalog
-from filesink.spark.tables import Tables
-from formats import (
-    ArrowWriterFactory,
-    AvroWriterFactory,
-    BinaryOutput,
-    BulkWriter,
-    BulkWriterFactory,
-    CompressWriterFactory,
-    Encoder,
-    ExcelWriterFactory,
-    FormatError,
-    LimitError,
-    OrcBulkWriterFactory,
-    OrcIndexes,
-    ParquetEncryption,
-    ParquetLayout,
-    ParquetWriterFactory,
-    ReadLimits,
-    RowEncoder,
-    SequenceFileWriterFactory,
-    XmlWriterFactory,
-    bounded,
-)
+if TYPE_CHECKING:
+    from filesink.api.events import (
+        Changes,
+        EpochBegan,
+        EpochComplete,
+        EpochDecided,
+        EpochFailed,
+        EpochVisible,
+        ExportEnded,
+        FinishedFile,
+        HiddenFilesSwept,
+        Listener,
+        PartsMerged,
+        PartsRolled,
+        SinkEvent,
+    )
+    from filesink.buckets.assigner import BucketAssigner
+    from filesink.data_source.register import register
+    from filesink.errors import (
+        BucketError,
+        CheckpointMismatchError,
+        CleanupError,
+        CommitConflictError,
+        CommitFailedError,
+        CommitStateUnknown,
+        CompactionError,
+        ConcurrentDriverError,
+        ConfigError,
+        DataError,
+        DeliveryError,
+        DependencyError,
+        EncoderError,
+        ExportError,
+        FilesinkError,
+        IdentityError,
+        InternalError,
+        JobError,
+        LetterError,
+        MetastoreConflictError,
+        MetastoreError,
+        RepeatedTxnError,
+        ReplayMismatchError,
+        ReplayTooOldError,
+        SchemaError,
+        SecurityError,
+        ShadowedError,
+        SourceError,
+        StagedDataLost,
+        StateCorruptError,
+        StateError,
+        StateVersionError,
+        StorageError,
+        TaskCancelledError,
+        VersionError,
+    )
+    from filesink.exports.api import Exporter, ExportReport
+    from filesink.exports.delta.export import DeltaExport
+    from filesink.exports.export import drop_export, export
+    from filesink.exports.iceberg.export import IcebergExport
+    from filesink.exports.manifests.export import ManifestExport
+    from filesink.exports.notifications.function import FunctionNotification
+    from filesink.exports.notifications.kafka import KafkaNotification
+    from filesink.exports.notifications.notification import Notification
+    from filesink.exports.notifications.queues import SnsNotification, SqsNotification
+    from filesink.exports.notifications.webhook import WebhookNotification
+    from filesink.exports.spark_metadata.export import SparkMetadataExport
+    from filesink.file_sink.report import EpochReport, RecoveryReport, SweepPlan, TableReport
+    from filesink.file_source import FileSource, FileSourceBuilder, StreamFormat
+    from filesink.metastore.api import Metastore, TableKind
+    from filesink.metastore.glue.metastore import GlueCatalog
+    from filesink.metastore.hive.connection import Kerberos
+    from filesink.metastore.hive.metastore import HiveMetastore
+    from filesink.metastore.metastore_policy import MetastorePolicy
+    from filesink.metastore.partition_commit import PartitionCommit
+    from filesink.metastore.policies import (
+        CommittedPartition,
+        ListenerPolicy,
+        PartitionPolicy,
+        SuccessFilePolicy,
+    )
+    from filesink.metastore.tables_policy import MetastoreTablesPolicy
+    from filesink.naming import OutputFileConfig
+    from filesink.operations.changes import (
+        copy,
+        erase,
+        plan_copy,
+        plan_erase,
+        plan_retain,
+        plan_rollback,
+        retain,
+        rollback,
+    )
+    from filesink.operations.copying.copy import CopyPlan, CopyReport
+    from filesink.operations.erasing.erase import Erasure, ErasurePlan, Matching
+    from filesink.operations.erasing.left import Left
+    from filesink.operations.fsck.finding import Finding, FsckReport
+    from filesink.operations.open_path import adopt, follow, fsck
+    from filesink.operations.open_path import open as open  # noqa: A004 - as gzip.open, and public for type checkers
+    from filesink.operations.replacing.retain import DroppedFiles, RetentionPlan
+    from filesink.operations.replacing.retention import Retention
+    from filesink.operations.replacing.rollback import RollbackPlan
+    from filesink.parts.dead_letters import DeadLetters
+    from filesink.parts.part_file import PartFileInfo
+    from filesink.parts.rolling import CheckpointRollingPolicy, RollingPolicy
+    from filesink.row_kind import RowKind
+    from filesink.sink import FileSink, FileSinkBuilder
+    from filesink.sink_directory.directory import SinkDirectory
+    from filesink.sink_directory.epochs import Epoch
+    from filesink.sink_directory.feed import FeedEntry
+    from filesink.sink_directory.live_files import FileChanges, LiveFile
+    from filesink.sink_directory.sink_states import HeldPart, SinkState
+    from filesink.sink_directory.snapshot import Snapshot
+    from filesink.sink_directory.status import PathStatus
+    from filesink.sinks.asynchronous import Sending
+    from filesink.sinks.collect.position import CollectPosition
+    from filesink.sinks.collect.results import CollectResults
+    from filesink.sinks.collect.sink import CollectSink
+    from filesink.sinks.doors import SinkReport, SparkSink
+    from filesink.sinks.http.service import HttpAnswer, HttpService
+    from filesink.sinks.http.sink import HttpSink
+    from filesink.sinks.kafka.settings import KafkaCluster
+    from filesink.sinks.kafka.sink import KafkaSink
+    from filesink.sinks.postgres.settings import PostgresServer, PostgresTable
+    from filesink.sinks.postgres.sink import PostgresSink
+    from filesink.sinks.store_ledger import LedgerSink, StoreLedger
+    from filesink.source.directories import Root
+    from filesink.source.enumerators import FileEnumerator, FileEnumeratorProvider, RecursiveFileEnumerator
+    from filesink.source.files import FileSplit, SourceFile
+    from filesink.source.splits import FileSplitAssignerProvider, SizeSplitAssigner, SplitAssigner
+    from filesink.spark.catalog.metastore import SparkCatalog
+    from filesink.spark.tables import Tables
+    from formats import (
+        ArrowWriterFactory,
+        AvroWriterFactory,
+        BinaryOutput,
+        BulkWriter,
+        BulkWriterFactory,
+        CompressWriterFactory,
+        Encoder,
+        ExcelWriterFactory,
+        FormatError,
+        LimitError,
+        OrcBulkWriterFactory,
+        OrcIndexes,
+        ParquetEncryption,
+        ParquetLayout,
+        ParquetWriterFactory,
+        ReadLimits,
+        RowEncoder,
+        SequenceFileWriterFactory,
+        XmlWriterFactory,
+        bounded,
+    )
 
 __all__ = [
     "ArrowWriterFactory",
@@ -343,3 +346,16 @@ __all__ = [
     "retain",
     "rollback",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """A public name, imported when it is first asked for (PEP 562), as every Python worker imports this."""
+    home = HOMES.get(name)
+    if home is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    found = globals()[name] = getattr(import_module(home), name)
+    return found
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
