@@ -34,15 +34,13 @@ _PARTS_OF_A_COMPARISON = tuple(field.name for field in fields(Comparison))
 _HEAD = """\
 # Benchmarks
 
-Made by `benchmarks/report.py` from `benchmarks/published/`: [how it is measured](../benchmarks/README.md),
-[what can be tuned](tuning.md), [what it costs at scale](scale.md). A ratio is the median over pairs, ours
-divided by the other: below 1 ours is faster, and if the range includes 1 the two are alike. From day to
-day a figure moves by a tenth and more. The first column is the number of a setting:
+See also [how it is measured](../benchmarks/README.md), [tuning](tuning.md), [scale](scale.md). A ratio is the
+median over pairs of ours divided by the other: below 1 ours is faster; a range with 1 in it shows no
+difference. From day to day figures move by a tenth and more. *On* is one of these settings:
 """
 _ABOUT_FLOORS = """\
-*The floor* is a sink that does nothing: the rows cross from the JVM to Python and are dropped or, for 2,000
-buckets, written by pyarrow as if those of each bucket lay side by side. No sink in Python gets below it.
-*Above the floor* is ours, measured in the same run, over that.
+*The floor* is the least that a sink in Python can take: rows cross from the JVM and are dropped or, for 2,000
+buckets, written by pyarrow, already sorted. *Above the floor* is ours over that, in the same run.
 """
 
 
