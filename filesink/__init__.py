@@ -349,12 +349,18 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """A public name, imported when it is first asked for (PEP 562), as every Python worker imports this."""
-    home = HOMES.get(name)
-    if home is None:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    found = globals()[name] = getattr(import_module(home), name)
-    return found
+    """A public name or a room, imported when first asked for (PEP 562): every Python worker imports this."""
+    if home := HOMES.get(name):
+        found = globals()[name] = getattr(import_module(home), name)
+        return found
+    room = f"{__name__}.{name}"
+    try:
+        if not name.startswith("_"):
+            return import_module(room)
+    except ModuleNotFoundError as error:
+        if error.name != room:
+            raise
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:

@@ -53,6 +53,15 @@ def test_a_name_that_is_none() -> None:
         _ = filesink.FileSnik
 
 
+def test_rooms_are_there_without_an_import_of_their_own() -> None:
+    """``filesink.errors.DataError``, as Spark's texts name it."""
+    program = (
+        "import filesink; print(filesink.errors is not None, hasattr(filesink, 'x'))"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)  # noqa: S603
+    assert done.stdout.split() == ["True", "False"]
+
+
 def test_what_a_worker_imports() -> None:
     """What a task needs brings neither exports nor operations nor other sinks along."""
     program = (
