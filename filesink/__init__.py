@@ -5,18 +5,17 @@ this package and is imported by its own name.
 
 ``open`` is not in ``__all__``: ``from filesink import *`` would hide Python's own.
 
-Beside the rooms there are single modules. On top are ``sink``, ``built_sink`` and ``builder``, which put the
-pieces together, and ``changes``, the door to functions of ``spark``. ``homes`` says where each name below
-lives. *The ground*, for each room, is ``errors``, ``ports``, ``row_kind``, ``save_mode``, ``system``,
-``arguments``, ``durations``, ``framing``, ``naming``, ``packages``, ``retry`` and ``local_time``; every room
-may also use ``formats``, except where its ``__init__`` says otherwise.
+Beside the rooms there are single modules. On top are ``sink`` and ``file_source``, the builders that users
+meet, and ``changes``, the door to functions of ``spark``. *The ground*, for each room, is ``errors``,
+``ports``, ``row_kind``, ``save_mode``, ``system``, ``arguments``, ``durations``, ``framing``, ``naming``,
+``packages``, ``retry`` and ``local_time``; every room may also use ``formats``, except where its ``__init__``
+says otherwise.
 """
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from filesink.homes import HOMES
-from filesink.packages import refuse_shadows
+from filesink.packages import HOMES, refuse_shadows
 
 refuse_shadows("formats", "compaction")
 

@@ -12,7 +12,7 @@ from pkgutil import iter_modules
 import pytest
 
 import filesink
-from filesink.homes import HOMES
+from filesink.packages import HOMES
 
 
 def _typed() -> dict[str, str]:
@@ -55,9 +55,7 @@ def test_a_name_that_is_none() -> None:
 
 def test_rooms_are_there_without_an_import_of_their_own() -> None:
     """``filesink.errors.DataError``, as Spark's texts name it."""
-    program = (
-        "import filesink; print(filesink.errors is not None, hasattr(filesink, 'x'))"
-    )
+    program = "import filesink; print(filesink.errors is not None, hasattr(filesink, 'x'))"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)  # noqa: S603
     assert done.stdout.split() == ["True", "False"]
 
