@@ -28,6 +28,8 @@ SEEDS: dict[int, str] = {
     26018440: "the same, in another bucket",
     81000012: "a power cut took a completion, and its graces began anew",
     310000040108: "a record was appended above one whose name a power cut took",
+    257: "an upload was completed over what stood there, or took what was as long for its own",
+    277: "an upload that was gone counted as completed",
     310000031353: "two sleepers met in a slot that was folded away: the observer took it for damage",
 }
 
