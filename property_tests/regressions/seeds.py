@@ -30,6 +30,7 @@ SEEDS: dict[int, str] = {
     310000040108: "a record was appended above one whose name a power cut took",
     257: "an upload was completed over what stood there, or took what was as long for its own",
     277: "an upload that was gone counted as completed",
+    500000002575: "all attempts at a merge had one name",
     310000031353: "two sleepers met in a slot that was folded away: the observer took it for damage",
 }
 
