@@ -57,10 +57,15 @@ class Verdict:
 
 
 def is_applicable(mutant: Mutant) -> bool:
-    """Whether the text to replace occurs exactly once."""
+    """Whether the text to replace occurs exactly once, and what comes of it is Python."""
     package, _, rest = mutant.file.partition("/")
     directory = next(directory for directory in _PACKAGES if directory.name == package)
-    return (directory / rest).read_text().count(mutant.old) == 1
+    text = (directory / rest).read_text()
+    try:
+        compile(text.replace(mutant.old, mutant.new), mutant.file, "exec")
+    except SyntaxError:
+        return False
+    return text.count(mutant.old) == 1
 
 
 def snapshot(directory: Path) -> None:

@@ -29,8 +29,8 @@ OVERWRITES = (
     Mutant(
         "the removal of a replaced file is not synced",
         _COMMITTER,
-        "        self._store.sync_directories(sorted({parent(file.path) for file in replaced}))\n",
-        "",
+        "sync_directories(sorted({parent(file.path) for file in replaced}))",
+        "sync_directories([])",
     ),
     Mutant(
         "what has a grace is removed at once",
