@@ -42,6 +42,7 @@ _MAX_RESTARTS = 8
 _SPACE_IS_MADE = 0.3  # after each restart
 _DAY_MS = 24 * 3600 * 1000
 _AGES_MS = 10**6 * _DAY_MS  # removal by age is for sinks that nobody uses any more
+_SWEPT_BY_ALL = ("_filesink/uid-", "_filesink/_layout/")  # by whoever writes there next
 _ENOUGH = 20_000  # calls; a history that needs more is stuck
 
 
@@ -386,7 +387,7 @@ def _is_of_batch_writes(history: History, name: str) -> bool:
     if name in history.foreign:
         return False
     if name.startswith("_filesink/"):
-        return ".put." in name and not name.startswith("_filesink/uid-")
+        return ".put." in name and not name.startswith(_SWEPT_BY_ALL)
     found = parse_ours(name.rpartition("/")[2])
     streams = {tag_of(sink) for sink in history.observer.chains if sink.startswith("uid-")}
     return found is not None and found.tag not in streams

@@ -11,6 +11,7 @@ from filesink.file_sink.tiers import FileTiers
 from filesink.naming import OutputFileConfig
 from filesink.save_mode import SaveMode
 from property_tests.simulation import epilogue
+from property_tests.simulation.foreign import remove_hidden
 from property_tests.simulation.overwriter import Overwriter, Write
 from property_tests.simulation.workload import Source, plan_of
 
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from property_tests.simulation.history import History
 
 _OFTEN = 0.2
+_TIDIED = 0.5  # only then nothing but what readers see says that the path is in use
 _MODES = (SaveMode.APPEND, SaveMode.OVERWRITE_PARTITIONS)
 
 
@@ -26,6 +28,8 @@ def comes(history: History) -> None:
     random = Random(f"intruder {history.world.operations}")
     if random.random() >= _OFTEN or not history.observer.visible:
         return
+    if random.random() < _TIDIED:
+        remove_hidden(history)
     shape = history.scenario.shape
     source = Source(shape)  # unknown to the observer, so that none of its rows may be seen
     source.add_batch("80", 3, random)
