@@ -8,7 +8,7 @@ from __future__ import annotations
 from random import Random
 from typing import TYPE_CHECKING
 
-from filesink.errors import IdentityError, ReplayTooOldError
+from filesink.errors import CheckpointMismatchError, IdentityError, ReplayTooOldError
 from filesink.ledger.identity import OnNewQuery
 from property_tests.simulation import epilogue
 from property_tests.simulation.fake_spark import Checkpoint
@@ -38,6 +38,17 @@ def comes(history: History) -> None:
     _replay(history, history.source, history.checkpoint)
     if epilogue.picture(history) != before:
         history.world.fail("I9: a replay beside another query was not a no-op")
+    _bring_back(history)
+    if epilogue.picture(history) != before:
+        history.world.fail("I9: a checkpoint from long ago has added rows beside another query")
+
+
+def _bring_back(history: History) -> None:
+    """Somebody restores the checkpoint of the first query as it was before its first batch was done."""
+    checkpoint = Checkpoint(history.checkpoint.query_id, {0: history.checkpoint.offsets[0]})
+    error = _run(history, history.source, checkpoint, OnNewQuery.APPEND)
+    if error is not None and not isinstance(error, ReplayTooOldError | CheckpointMismatchError):
+        history.world.fail(f"I7: a checkpoint from long ago is not told so: {error}")
 
 
 def _replay(history: History, source: Source, checkpoint: Checkpoint) -> None:
