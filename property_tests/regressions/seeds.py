@@ -31,6 +31,11 @@ SEEDS: dict[int, str] = {
     257: "an upload was completed over what stood there, or took what was as long for its own",
     277: "an upload that was gone counted as completed",
     500000002575: "all attempts at a merge had one name",
+    42: "a query whose records were folded away was not known any more: its first batch came again",
+    220: "a batch write that was decided while a sweep looked was taken for one that is done",
+    3985: "what an epoch published while an overwrite looked was replaced before it was complete",
+    4089: "compaction ended between two looks of a reader, who was given a row twice",
+    6200: "an append that was half done was folded away",
     310000031353: "two sleepers met in a slot that was folded away: the observer took it for damage",
 }
 

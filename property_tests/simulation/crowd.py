@@ -7,9 +7,10 @@ partition is told so, rightly and before anything of it is visible, and is run a
 from __future__ import annotations
 
 from dataclasses import dataclass
+from random import Random
 from typing import TYPE_CHECKING
 
-from filesink.errors import ConcurrentDriverError
+from filesink.errors import ConcurrentDriverError, FilesinkError, MetastoreConflictError
 from filesink.save_mode import SaveMode
 from property_tests.simulation.overwriter import Overwriter, Overwrites, Write
 from property_tests.simulation.reading import Record
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 _WRITERS = 3
 _MOST_STARTS = 6  # of one writer, while things go wrong
 _DIES = 0.3  # of each start
+_SWEPT = 0.4  # of all crowds: somebody sweeps meanwhile
 _SOON = 250  # calls
 _MODES = (
     SaveMode.APPEND,
@@ -49,14 +51,20 @@ class Crowd:
         self._history = history
         self._overwrites = overwrites
         self._members: list[_Member] = []
+        self._swept_at = 0  # call of the world; 0 for never
 
     def come(self) -> None:
         """Start three, and see each through to its success, or until it has failed too often."""
         random = self._history.random
         writes = [self._overwrites.new_write(random.choice(_MODES)) for _ in range(_WRITERS)]
         self._members = [self._start(write) for write in writes]
+        sweeper = Random(f"sweeper {self._now()}")
+        self._swept_at = self._now() + sweeper.randrange(_SOON) if sweeper.random() < _SWEPT else 0
         while self._members:
             self._history.until(self._is_any_due)
+            if self._is_to_sweep():
+                self._swept_at = 0
+                self._history.operate("sweep")
             for member in self._members:
                 if member.dies_at and self._now() >= member.dies_at:
                     self._history.end_process(member.process)
@@ -64,7 +72,11 @@ class Crowd:
 
     def _is_any_due(self) -> bool:
         now = self._now()
-        return any(one.process.ended or (one.dies_at and now >= one.dies_at) for one in self._members)
+        dead = (one.process.ended or (one.dies_at and now >= one.dies_at) for one in self._members)
+        return self._is_to_sweep() or any(dead)
+
+    def _is_to_sweep(self) -> bool:
+        return 0 < self._swept_at <= self._now()
 
     def _go_on(self, member: _Member) -> _Member | None:
         if not member.process.ended:
@@ -74,9 +86,15 @@ class Crowd:
         error = member.process.error
         if isinstance(error, ConcurrentDriverError) and error.code == "PARTITION_CONFLICT":
             self._check_conflict(member)
+        elif isinstance(error, FilesinkError) and not self._may_fail(error):
+            self._history.world.fail(f"I7: nothing went wrong, and {member.write.txn_id} fails: {error}")
         again = self._start(member.write)
         again.starts = member.starts + 1
         return again
+
+    def _may_fail(self, error: FilesinkError) -> bool:
+        rightly = isinstance(error, ConcurrentDriverError | MetastoreConflictError)
+        return rightly or bool(self._history.world.fired)
 
     def _start(self, write: Write) -> _Member:
         random = self._history.random

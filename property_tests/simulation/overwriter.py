@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from property_tests.simulation.history import History
 
 _UNFINISHED = re.compile(r"(?P<directory>_filesink/_txns/[^/]+/)\.(?P<name>[0-9]+\.[a-z]+)\.put\.")
+_SWEPT = 0.2  # of all times: somebody sweeps meanwhile
 _BEHIND_MS = 1000  # the clock of the store, behind that of drivers, at most
 _MODES = (SaveMode.OVERWRITE, SaveMode.OVERWRITE_PARTITIONS, SaveMode.OVERWRITE_PARTITIONS)
 
@@ -127,6 +128,8 @@ class Overwrites:
         started = [self.start_one()]
         if history.random.random() < 0.3:
             started.append(self.start_one())
+        if Random(f"sweeper {history.world.operations}").random() < _SWEPT:
+            history.operate("sweep")
         if history.machine.chance(history.machine.trouble.overwrites_end):
             history.until(lambda: all(process.ended for process in started))
 
