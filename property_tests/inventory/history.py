@@ -30,6 +30,7 @@ from property_tests.simulation.clock import SimClock, SimIds
 from property_tests.simulation.world import Killed, Process, Violation, World
 
 _HOUR_MS = 3_600_000
+_ENOUGH = 100_000  # calls; a history that needs more is stuck
 
 
 @dataclass(slots=True)
@@ -116,7 +117,7 @@ class InventoryHistory:
                 self._start(chain)
             for number in range(self.shape.readers):
                 self.world.spawn(f"reader {number}", Process(f"reader {number}"), self._read)
-            self.world.run(until=self._is_over)
+            self._until(self._is_over)
             self._peace()
         finally:
             self.world.end()
@@ -255,7 +256,14 @@ class InventoryHistory:
         process = Process("operator")
         done: list[bool] = []
         self.world.spawn("operator", process, lambda: done.append(self._settle()))
-        self.world.run(until=lambda: bool(done))
+        self._until(lambda: bool(done))
+
+    def _until(self, condition: Callable[[], bool]) -> None:
+        """Let everything go on until ``condition`` holds."""
+        start = self.world.operations
+        self.world.run(until=lambda: condition() or self.world.operations - start > _ENOUGH)
+        if self.world.operations - start > _ENOUGH:
+            self.world.fail("a history that does not come to its end")
 
     def _settle(self) -> bool:
         for late in [late for _, late in self.world.late.waiting]:
