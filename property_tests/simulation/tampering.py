@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from property_tests.simulation.overwriter import Write
 
 _FILES = re.compile(r"_filesink/([^/]+|_txns/[^/]+)/([0-9]+)\.(record|complete|mark|claim)")
+_RECORDS = 0.25  # of all times it is the record of an epoch that is complete
 _WEEK_MS = 7 * 24 * 3600 * 1000
 
 
@@ -125,11 +126,19 @@ def _tamper(history: History, random: Random) -> Change | None:
     files = {name: bytes(one.data) for name, one in all_files(disk.root).items() if _FILES.fullmatch(name)}
     if not files:
         return None
-    chosen = random.choice(sorted(files))
-    change = _drawn(chosen, files, random)
+    change = _drawn(random.choice(sorted(files)), files, random)
+    chance = Random(f"records {history.world.operations}")
+    done = sorted(name for name in files if _is_done(name, files))
+    if done and chance.random() < _RECORDS:  # else one of many files is hardly ever one of these
+        record = chance.choice(done)
+        change = Change(f"{record} was removed", {record: files[record]}, {record: None})
     for name, data in change.after.items():
         _put(history, name, data)
     return change
+
+
+def _is_done(name: str, files: dict[str, bytes]) -> bool:
+    return name.endswith(".record") and name.removesuffix(".record") + ".complete" in files
 
 
 def _drawn(chosen: str, files: dict[str, bytes], random: Random) -> Change:
