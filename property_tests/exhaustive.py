@@ -5,7 +5,8 @@
 
 The canonical history has three batches, two partitions and two buckets; parts roll inside an epoch and
 stay open across epochs, are merged, and records are folded away. In another, small files wait for
-each other, in one more they are merged when they are visible; and one has a query through the data source.
+each other, in one more they are merged when they are visible; one has a crowd of batch writes; and one has a query
+through the data source.
 """
 
 from __future__ import annotations
@@ -55,6 +56,11 @@ CANON: dict[str, Scenario] = {
     "overwrites": Scenario(
         shape=Shape(batches=1, rows=2, rolls=True, partitions=1, keep_batches=1, bounds=Bounds(fold_every=1)),
         trouble=Trouble(upkeep=0.0, overwrites=1.0, overwrites_end=1.0),
+    ),
+    "crowd": Scenario(
+        shape=Shape(batches=1, rows=2, rolls=True, partitions=1, buckets=("a",)),
+        trouble=Trouble(upkeep=0.0, crowds=1.0),
+        pace=2,
     ),
     "finished files": Scenario(
         shape=Shape(batches=1, rows=2, rolls=True, format="json", buckets=("a",)),

@@ -5,7 +5,7 @@
     python -m property_tests.mutants --hunt                inside a mutated copy: search for a violation
 
 A mutant is applied to a copy of the sources; the copy is searched in a process of its own with the
-same histories that a pull request runs: seeds that found something before, random seeds, a fault of each
+same histories that a pull request runs: what found something before, random seeds, a fault of each
 kind in the canonical histories, then more of both.
 """
 
@@ -32,7 +32,7 @@ import formats
 import property_tests
 from property_tests.exhaustive import Case, one_of_each, singles
 from property_tests.inventory.history import run_seed as run_inventory
-from property_tests.regressions.seeds import INVENTORY_SEEDS, SEEDS
+from property_tests.regressions.seeds import CASES, INVENTORY_SEEDS, SEEDS
 from property_tests.seeded.everything import MUTANTS
 from property_tests.seeded.mutant import Mutant
 from property_tests.simulate import Tally, run_seed
@@ -109,6 +109,8 @@ def hunt() -> str:
         found = _run(seed)
         if found is not None:
             return f"seed {seed}: {found}"
+    if found := _first(CASES):
+        return found
     cases = iter(Random(0).sample(all_cases := list(singles()), len(all_cases)))
     for chunk in range(0, _SEEDS, 200):
         for seed in range(chunk, chunk + 200):

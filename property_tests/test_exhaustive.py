@@ -10,6 +10,7 @@ from collections.abc import Iterable
 import pytest
 
 from property_tests.exhaustive import CANON, Case, calls, pairs, points, sampled, singles
+from property_tests.regressions.seeds import CASES
 from property_tests.simulate import Tally
 from property_tests.simulation.faults import APPLICABLE, Mode
 
@@ -37,6 +38,12 @@ def test_a_fault_at_every_point_is_survived(canon: str) -> None:
 def test_every_single_fault_is_survived(canon: str) -> None:
     """Whatever goes wrong with any one call, once or until a restart: every promise holds."""
     check(case for case in singles() if case.canon == canon)
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_a_case_that_found_something_stays_quiet(case: Case) -> None:
+    """What was found once and fixed does not come back."""
+    check([case])
 
 
 @pytest.mark.slow

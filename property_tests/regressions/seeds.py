@@ -1,6 +1,9 @@
-"""Seeds that find a defect when it is put back; ``test_found`` asks for the same defects directly."""
+"""Histories that find a defect when it is put back; ``test_found`` asks for the same defects directly."""
 
 from __future__ import annotations
+
+from property_tests.exhaustive import Case
+from property_tests.simulation.faults import Fault, Mode
 
 #: Seed to what it finds.
 SEEDS: dict[int, str] = {
@@ -31,12 +34,25 @@ SEEDS: dict[int, str] = {
     257: "an upload was completed over what stood there, or took what was as long for its own",
     277: "an upload that was gone counted as completed",
     500000002575: "all attempts at a merge had one name",
+    136: "a sweep took what another append was about to put",
+    198: "an epoch was complete and its record was gone: its slot was free",
+    487: "retention dropped files that a driver still looked for",
+    521: "recover() removed what had another name",
+    1678: "what retention had copied was not durable when it was decided",
     42: "a query whose records were folded away was not known any more: its first batch came again",
     220: "a batch write that was decided while a sweep looked was taken for one that is done",
     3985: "what an epoch published while an overwrite looked was replaced before it was complete",
     4089: "compaction ended between two looks of a reader, who was given a row twice",
     6200: "an append that was half done was folded away",
     310000031353: "two sleepers met in a slot that was folded away: the observer took it for damage",
+}
+
+#: The same, of canonical histories.
+CASES: dict[Case, str] = {
+    Case("overwrites", 84, Fault(Mode.ERROR, 5), sticky=True): "a completion was believed that power took",
+    Case(
+        "crowd", 275, Fault(Mode.CRASH_BEFORE), second=353, then=Mode.POWER_WEAK
+    ): "a txn_id that another process had claimed was believed before the name of the claim was durable",
 }
 
 #: The same, of histories of an inventory by itself.

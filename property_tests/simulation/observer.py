@@ -38,6 +38,7 @@ from property_tests.simulation.world import Process, World
 
 _LEDGER = re.compile(r"_filesink/(?P<sink>[^/]+)/(?P<slot>[0-9]{12})\.(?P<kind>record|complete|mark)")
 _CLAIM = re.compile(r"_filesink/_txns/(?P<name>[^/]+)/(?P<number>[0-9]{6})\.claim")
+_PUT = re.compile(r"(?P<directory>_filesink/[^/]+/)\.(?P<name>[0-9]+\.(record|complete))\.put\..*")
 _HIDDEN = re.compile(r"(?:.*/)?\..+\.inprogress\.(?P<tag>[0-9a-f]{8})\.(?P<slot>[0-9]+)\.[^/]+")
 
 
@@ -334,6 +335,7 @@ class Observer:
     def _removed(self, process: Process, path: str, inode: Inode) -> None:
         hidden = _HIDDEN.fullmatch(path)
         if hidden is None:
+            self._removed_before_put(process, path, inode)
             return
         for chain in self.chains.values():
             self._check_needed(chain, path, inode)
@@ -346,6 +348,14 @@ class Observer:
             foreign = foreign and isinstance(owner, Process) and not owner.driver.dead
         if foreign and int(hidden["slot"]) > decided:
             self.world.fail(f"I5: {path} belongs to an epoch that another driver may still decide")
+
+    def _removed_before_put(self, process: Process, path: str, inode: Inode) -> None:
+        """Of what another one is about to put, only what has come too late may go."""
+        owner, put = inode.owner, _PUT.fullmatch(path)
+        if put is None or not isinstance(owner, Process) or owner.driver is process.driver:
+            return
+        if not owner.driver.dead and self.world.disk.find(f"{put['directory']}{put['name']}") is None:
+            self.world.fail(f"I5: {path} was removed, which another driver is about to put")
 
     def _batch_slot(self, tag: str) -> int:
         """Where the files of a batch write belong if that is decided, -1 before."""
