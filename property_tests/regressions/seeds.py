@@ -49,7 +49,7 @@ SEEDS: dict[int, str] = {
 
 #: The same, of canonical histories.
 CASES: dict[Case, str] = {
-    Case("overwrites", 84, Fault(Mode.ERROR, 5), sticky=True): "a completion was believed that power took",
+    Case("overwrites", 109, Fault(Mode.CRASH_AFTER)): "a completion was believed that power took",
     Case(
         "crowd", 275, Fault(Mode.CRASH_BEFORE), second=353, then=Mode.POWER_WEAK
     ): "a txn_id that another process had claimed was believed before the name of the claim was durable",
@@ -60,5 +60,6 @@ INVENTORY_SEEDS: dict[int, str] = {
     271: "a mark that was removed was taken for a free number",
     496: "the same, at another number",
     936: "the first mark was removed, and with it went what says that there is an inventory",
+    6600: "an entry that came too late stood where a reader had listed one that was folded away",
     900035: "a fold slept before it looked: its mark was old from the start, and others went too early",
 }
