@@ -45,14 +45,13 @@ _DIRECTORIES = 100
 
 
 def filled(base: Path, files: int, epochs: int = 100) -> None:
-    """A path of several sinks with so many files more, in a hundred directories."""
+    """A path of several sinks with so many files more, each of an epoch in a directory of its own."""
     rows = max(_DIRECTORIES, files // epochs)
 
     def more(written: Written) -> None:
         for number in range(files // rows):
-            keys = [key % _DIRECTORIES for key in range(rows)]
             columns: dict[str, list[Any]] = {
-                "k": keys,
+                "k": list(range(rows)),
                 "value": [f"{number} {place}" for place in range(rows)],
             }
             written.write(pa.RecordBatch.from_pydict(columns, schema=SCHEMA))
