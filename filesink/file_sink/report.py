@@ -152,7 +152,7 @@ class RecoveryReport:
             ``lost="accept"`` only epochs without input are taken back; a later epoch closes the same parts.
         lost_rows: rows given up with ``lost="accept"``. Fewer may really be lost if a lost file was made by
             offline compaction: inputs that are still there stay, and their rows with them.
-        swept: hidden files removed.
+        swept: files removed: hidden ones that are dead, and replaced ones whose time is over.
         unannounced: directories of partitions that were not announced, with ``announce="skip"``. They are
             announced with their next files.
     """

@@ -113,7 +113,7 @@ class Maintenance:
             if self._ledgers.may_be_ours(ledger.sink_id):  # what is wrong with another does not matter
                 self._recover_chain(retraction, ledger, lost, found)
         swept = len(self._remove(self._dead.find(None, self._ports.clock.now_ms)))
-        self._left.remove(self._store_ms)
+        swept += len(self._left.remove(self._store_ms))
         return RecoveryReport(
             published=tuple(found.published),
             retracted=tuple(found.retracted),
@@ -141,7 +141,8 @@ class Maintenance:
 
     def plan_recover(self) -> RecoveryPlan:
         """What ``recover`` would do now."""
-        garbage = SweepPlan(files=tuple(self._dead.find(None, self._ports.clock.now_ms)))
+        now_ms = self._ports.clock.now_ms
+        garbage = SweepPlan(files=(*self._dead.find(None, now_ms), *self._left.plan(now_ms)))
         return RecoveryPlan(epochs=tuple(planned_epochs(self._ledgers, self._store)), garbage=garbage)
 
     def plan_sweep(self, older_than_ms: int) -> SweepPlan:

@@ -50,7 +50,7 @@ class RecoveryPlan:
 
     Attributes:
         epochs: that it would complete.
-        garbage: hidden files that it would remove; others may become garbage by what it completes.
+        garbage: files that it would remove, as in ``RecoveryReport.swept``; what it completes may make more.
     """
 
     epochs: Sequence[PlannedEpoch]

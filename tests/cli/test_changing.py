@@ -235,6 +235,27 @@ def test_repair_does_what_commands_can_do(
     assert run("fsck", base, "--json").json["findings"] == []
 
 
+def test_recover_takes_a_uid_or_the_id_of_its_sink(tmp_path: Path) -> None:
+    """As its help says, and as ``status`` shows them."""
+    base = tmp_path / "base"
+    unfinished(base)
+    for name in ("u", "uid-u"):
+        (epoch,) = run("recover", base, "--uid", name, "--json").json["plan"]["epochs"]
+        assert epoch["sink"] == "uid-u"
+    done("recover", base, "--uid", "uid-u")
+    assert rows(base) == 2
+
+
+def test_repair_tells_machines_what_only_people_can_mend(tmp_path: Path) -> None:
+    """With the code of each finding, since no command has it."""
+    base = tmp_path / "base"
+    whole(base)
+    lost = file_lost(base)
+    ran = run("repair", base, "--json")
+    found = [{"code": "FILE_LOST", "path": str(lost.relative_to(base))}]
+    assert (ran.code, ran.json["plan"]) == (1, {"hand": found})
+
+
 def test_repair_gives_nothing_up(tmp_path: Path) -> None:
     """A lost file is none of its business."""
     base = tmp_path / "base"

@@ -55,6 +55,19 @@ def test_retain_leaves_readers_their_time(tmp_path: Path) -> None:
     assert run("fsck", base, "--deep").code == 0
 
 
+def test_recover_names_what_it_removes_when_readers_have_had_their_time(tmp_path: Path) -> None:
+    """In its plan and in its result; and a later retain does not call that a failure."""
+    base = tmp_path / "base"
+    days(base)
+    done("retain", base, *BY_DAY, "--keep", "1", "--reader-grace", "1 ms")
+    ran = run("recover", base)
+    assert "2 dead files (" in ran.out
+    assert run("recover", base, "--yes", "--json").json["result"]["swept"] == 2
+    assert len(list(base.rglob("*.parquet"))) == 1
+    ran = run("retain", base, *BY_DAY, "--keep", "1", "--yes")
+    assert (ran.code, "could not be removed" in ran.err + ran.out) == (0, False)
+
+
 def test_retain_says_which_directories_stay_for_ever(tmp_path: Path) -> None:
     """Since their names tell no time."""
     base = tmp_path / "base"

@@ -339,6 +339,7 @@ def test_whoever_comes_next_removes_what_is_due(world, who):
     assert old in world.visible()
     world.clock.now += 1
     assert [file.path for file in world.maintenance().plan_sweep(GRACE).files] == [old]
+    assert [file.path for file in world.maintenance().plan_recover().garbage.files] == [old]
     doing()
     assert old not in world.visible()
     write(world, "overwrite_partitions", "y", bucket="y")

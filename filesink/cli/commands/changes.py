@@ -84,7 +84,7 @@ def _recovery(plan: RecoveryPlan) -> Planned:
         for one in plan.epochs
     ]  # fmt: skip
     return Planned(
-        title=f"{count(len(rows), 'epoch')} to complete, {count(len(garbage.files), 'hidden file')} "
+        title=f"{count(len(rows), 'epoch')} to complete, {count(len(garbage.files), 'dead file')} "
         f"({size_text(garbage.bytes)}) to remove",
         columns=("sink", ">epoch", "what for", ">files", ">rows", ">size", ">lost"),
         rows=rows,
@@ -96,7 +96,7 @@ def _recovery(plan: RecoveryPlan) -> Planned:
 
 def _recovered(report: RecoveryReport) -> str:
     parts = [
-        f"{count(len(report.published), 'epoch')} completed, {count(report.swept, 'hidden file')} removed",
+        f"{count(len(report.published), 'epoch')} completed, {count(report.swept, 'dead file')} removed",
         f"{count(len(report.retracted), 'epoch')} taken back" if report.retracted else "",
         f"{count(report.lost_rows, 'row')} given up" if report.lost_rows else "",
         f"{count(len(report.unannounced), 'partition')} not announced" if report.unannounced else "",

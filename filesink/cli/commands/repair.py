@@ -49,7 +49,10 @@ def repair(call: Call, path: PathArgument, yes: YesOption = False) -> None:
                 *(("hand", "1", f"{one.code} {one.path}") for one in found.others),
             ],
             is_empty=not found.commands,
-            value={name: [one.path for one in some] for name, some in found.commands.items()},
+            value={
+                **{name: [one.path for one in some] for name, some in found.commands.items()},
+                "hand": [{"code": one.code, "path": one.path} for one in found.others],
+            },
         ),
         yes=yes,
         do=lambda: _do(call, path, list(found.commands)),

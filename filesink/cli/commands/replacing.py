@@ -176,6 +176,7 @@ def _rolling_back(plan: RollbackPlan) -> Planned:
             "newest": plan.newest,
             "removed": [file.path for file in plan.removed],
             "restored": [file.path for file in plan.restored],
+            "epochs": plan.epochs,
         },
     )  # fmt: skip
 

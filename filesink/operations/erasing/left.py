@@ -13,7 +13,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
+
+import pyarrow as pa
+import pyarrow.parquet as pq
 
 from filesink.errors import StateError
 from filesink.ledger.ledger import Ledger
@@ -26,6 +29,7 @@ from filesink.parts.recorded_paths import check_record
 from filesink.sink_directory.live_files import LiveFile
 from filesink.sink_directory.sink_states import chain_ids
 from filesink.storage.api import Entry, Kind, Store
+from formats.arrow import pc
 
 #: What is not clean, and what to do about it.
 ADVICE: Final[Mapping[str, str]] = {
@@ -42,10 +46,11 @@ ADVICE: Final[Mapping[str, str]] = {
 
 #: Files of logs, by the names that exports give them; whatever else lies beside them is a stranger.
 _LOG: Final = re.compile(
-    r"_delta_log/(?:\d{20}\.json|_last_checkpoint)|_manifests/(?:snapshots/)?\d{12}\.json"
+    r"_delta_log/(?:\d{20}\.json|_last_checkpoint|\d{20}\.checkpoint(?:\.[0-9a-f-]+)*\.(?:parquet|json)"
+    r"|_sidecars/[^/]+\.parquet)|_manifests/(?:snapshots/)?\d{12}\.json"
     r"|_spark_metadata/\d+(?:\.compact)?|_iceberg/[^/]+\.(?:avro|metadata\.json)"
 )
-_STATISTICS: Final = b"minValues"  # in a log of Delta, of columns that it has values of
+_STATISTICS: Final = "minValues"  # in a log of Delta, of columns that it has values of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,8 +115,30 @@ def _judged(kind: str, path: str, directory: str, files: ParquetFiles) -> Iterat
 
 def _logged(store: Store, path: str) -> Iterator[Left]:
     """A log of Delta that has values; see rule 3."""
-    if path.startswith("_delta_log/") and _STATISTICS in (store.read(path) or b""):
+    if path.startswith("_delta_log/") and _has_statistics(path, store.read(path) or b""):
         yield Left(kind="log", path=path, rows=None)
+
+
+def _has_statistics(path: str, data: bytes) -> bool:
+    """Whether a log of Delta has values of columns; of a checkpoint that cannot be read nobody knows."""
+    if not path.endswith(".parquet"):
+        return _STATISTICS.encode() in data
+    try:
+        checkpoint = pq.read_table(pa.BufferReader(data))
+    except (OSError, pa.ArrowException):
+        return bool(data)
+    return any(_has_values(checkpoint[name]) for name in ("add", "remove") if name in checkpoint.column_names)
+
+
+def _has_values(actions: pa.ChunkedArray[Any]) -> bool:
+    """Whether some of a checkpoint's actions have statistics, as text or in columns of their own."""
+    kinds = {field.name: field.type for field in actions.type}
+    if any(_STATISTICS in str(kind) for kind in kinds.values()):
+        return True
+    if not pa.types.is_string(kinds.get("stats", pa.null())):
+        return False
+    found = pc.any(pc.match_substring(pc.struct_field(actions, "stats"), _STATISTICS))
+    return bool(found.as_py())
 
 
 def _everything(store: Store) -> Iterator[tuple[str, Entry]]:

@@ -10,8 +10,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from filesink.commit.outcome import Outcome
+from filesink.file_sink.left_files import due_files
 from filesink.file_sink.tiers import FileTiers
-from filesink.inventory.chains import left_files
 from filesink.ledger.identity import EXCLUSIVE
 from filesink.operations.replacing.epochs import Change, Seen, look, replacing
 from filesink.operations.replacing.retention import Retention
@@ -80,8 +80,8 @@ class Retain:
         seen = look(self.tiers, clock, self.base_path)
         files = list(seen.snapshot.files)
         gone, undated, busy = self._chosen(seen, files, clock.now_ms())
-        ledger = self.tiers.open_ledger(EXCLUSIVE)
-        left = [file.path for file in left_files(ledger) if file.is_due(clock.now_ms())]
+        due = due_files(self.tiers.address(), self.tiers.open_ledger(EXCLUSIVE), clock.now_ms)
+        left = [file.path for file in due]
         return RetentionPlan(dropped=_by_bucket(files, gone), undated=undated, busy=busy, left=left)
 
     def run(self, ports: Ports) -> Outcome[Committable] | None:

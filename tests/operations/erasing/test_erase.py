@@ -250,6 +250,39 @@ def test_logs_of_exports_are_no_strangers(tmp_path: Path) -> None:
     assert [(one.kind, one.path) for one in erase(found).left] == [("log", f"_delta_log/{99:020d}.json")]
 
 
+@pytest.mark.parametrize(
+    "name", [f"{99:020d}.checkpoint.parquet", f"{99:020d}.checkpoint.0000000001.0000000002.parquet"]
+)
+@pytest.mark.parametrize("statistics", [None, '{"numRecords":2}', '{"minValues":{"value":"x"}}'])
+def test_checkpoints_of_delta_are_read_for_values(tmp_path: Path, name: str, statistics: str | None) -> None:
+    """Another writer of the table may have put statistics into a checkpoint, where they are compressed."""
+    base = tmp_path / "base"
+    found = written(base)
+    log = base / "_delta_log"
+    log.mkdir()
+    actions = pa.array(
+        [{"path": "a", "stats": statistics}], pa.struct([("path", "string"), ("stats", "string")])
+    )
+    pq.write_table(pa.table({"add": actions}), log / name, compression="zstd")
+    has_values = statistics is not None and "minValues" in statistics
+    assert [(one.kind, one.path) for one in erase(found).left] == (
+        [("log", f"_delta_log/{name}")] if has_values else []
+    )
+
+
+def test_a_checkpoint_with_columns_for_statistics_has_values(tmp_path: Path) -> None:
+    """As ``delta.checkpoint.writeStatsAsStruct`` makes them; and one that nobody can read is not clean."""
+    base = tmp_path / "base"
+    found = written(base)
+    log = base / "_delta_log"
+    log.mkdir()
+    parsed = pa.array([{"stats_parsed": {"minValues": {"value": "x"}}}])
+    pq.write_table(pa.table({"add": parsed}), log / f"{1:020d}.checkpoint.parquet")
+    (log / f"{2:020d}.checkpoint.parquet").write_bytes(b"PAR1 and no more")
+    paths = [f"_delta_log/{number:020d}.checkpoint.parquet" for number in (1, 2)]
+    assert [(one.kind, one.path) for one in erase(found).left] == [("log", path) for path in paths]
+
+
 def test_columns_that_differ_in_case_alone_are_one(tmp_path: Path) -> None:
     """As for every reader of tables: another sink of the path may have written the name in other letters."""
     store = open_store(tmp_path, {})
