@@ -161,7 +161,7 @@ class SparkEngine(Generic[S, C, A]):
         try:
             query = self._begin(df, query_name, checkpoint=str(checkpoint_location), trigger=options)
         except BaseException:
-            ended(End.ENDED)
+            ended(End.REFUSED)
             raise
         sink_id = stream_sink_id(self.sink.uid, query.id)
         self._join(sink_id, df.sparkSession, RunIds(query_id=query.id, run_id=query.runId))

@@ -17,6 +17,7 @@ from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException, StreamingQueryException
 from pyspark.sql.streaming.query import StreamingQuery
 
+from filesink.errors import IdentityError
 from filesink.spark.input.job import typed
 from filesink.spark.query_internals import ended_by_itself
 
@@ -39,6 +40,7 @@ class End(Enum):
 
     ENDED = "ended"  # by itself, or because somebody has stopped it
     FAILED = "failed"
+    REFUSED = "refused"  # it was not allowed to begin, and has changed nothing
 
 
 class RunWatch(Protocol):
@@ -83,7 +85,7 @@ class SinkQuery(StreamingQuery, Generic[R]):
         self._reports = reports
         self._ended = ended
         self._stopped = False
-        self._failed = False
+        self._failure: End | None = None
         self._error: Exception | None = None
         self._finisher = threading.Thread(
             target=self._wait_and_finish, name=f"filesink-finish-{query.runId}", daemon=True
@@ -168,8 +170,9 @@ class SinkQuery(StreamingQuery, Generic[R]):
     def _wait(self) -> None:
         try:
             super().awaitTermination()
-        except (PySparkException, Py4JError, OSError):
-            self._failed = not self._stopped
+        except (PySparkException, Py4JError, OSError) as error:
+            if not self._stopped:
+                self._failure = End.REFUSED if isinstance(typed(error), IdentityError) else End.FAILED
             return  # awaitTermination tells the user; parts stay open for the restart
         if self._finish is None or self._stopped or not ended_by_itself(self):
             log.info(
@@ -180,7 +183,7 @@ class SinkQuery(StreamingQuery, Generic[R]):
         self._finish()
 
     def _tell_end(self) -> None:
-        self._ended(End.FAILED if self._failed or self._error is not None else End.ENDED)
+        self._ended(self._failure or (End.ENDED if self._error is None else End.FAILED))
 
 
 class UpkeepTimer:

@@ -43,6 +43,7 @@ SEEDS: dict[int, str] = {
     220: "a batch write that was decided while a sweep looked was taken for one that is done",
     3985: "what an epoch published while an overwrite looked was replaced before it was complete",
     4089: "compaction ended between two looks of a reader, who was given a row twice",
+    3723: "what a killed recover() had taken back came back in a power cut",
     6200: "an append that was half done was folded away",
     310000031353: "two sleepers met in a slot that was folded away: the observer took it for damage",
 }

@@ -55,6 +55,28 @@ def test_a_client_beside_a_running_query(spark: SparkSession, tmp_path: Path) ->
     assert len([*(tmp_path / "collected").glob("*.arrow")]) == 1
 
 
+def test_a_second_query_that_is_refused_is_not_the_end_of_the_first(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    """Clients of the one that runs hear neither of its failure nor of an end; its own comes when it ends."""
+    inputs.add_file(tmp_path / "source", 0, rows=ROWS)
+    sink = CollectSink(tmp_path / "collected")
+    query = sink.start(stream(spark, tmp_path), checkpoint_location=tmp_path / "checkpoint")
+    try:
+        results = sink.results()
+        assert len([next(results) for _ in range(ROWS)]) == ROWS
+        other = CollectSink(tmp_path / "collected")
+        refused = other.start(stream(spark, tmp_path), checkpoint_location=tmp_path / "another")
+        with pytest.raises(StreamingQueryException, match="NEW_QUERY_OLD_DATA"):
+            refused.awaitTermination(60)
+        inputs.add_file(tmp_path / "source", 1, rows=ROWS)
+        assert len([next(results) for _ in range(ROWS)]) == ROWS
+    finally:
+        query.stop()
+    assert list(results) == []
+    assert results.is_complete
+
+
 def test_a_query_that_waits_for_its_client_can_be_stopped(spark: SparkSession, tmp_path: Path) -> None:
     """At once, and its restart goes on where it was; clients see the stop as an end."""
     for number in range(3):

@@ -3,11 +3,13 @@
     _filesink/_collect/<version>-<row>-<inventory>.acknowledged    a client needs nothing before this place
                        <number>.begun                              a query has been started
                        <number>.ended | .failed                    and is over
+                       <number>.refused                            and was none: the one before it counts
 
 Rules:
 1. Of each kind the greatest counts. So it makes no difference in which order two writers come, or whether one
    repeats what it has done.
 2. Only what is below the greatest is removed, by whoever has put a greater one. Who may not remove leaves it.
+   Of queries the last one stays until the next is over: that may turn out to be none.
 3. A mark is put before anybody relies on it: that of an acknowledgement before a file is removed, that of a
    query before its first row is there.
 """
@@ -30,7 +32,7 @@ from filesink.storage.api import Kind, PutResult, Store
 DIRECTORY: Final = f"{LEDGER_ROOT}/_collect"
 _FORM: Final = 1
 _ACKNOWLEDGED: Final = re.compile(r"([0-9]{12})-([0-9]{15})-([0-9a-f]{8})\.acknowledged")
-_RUN: Final = re.compile(r"([0-9]{12})\.(begun|ended|failed)")
+_RUN: Final = re.compile(r"([0-9]{12})\.(begun|ended|failed|refused)")
 
 
 class Run(Enum):
@@ -40,6 +42,7 @@ class Run(Enum):
     BEGUN = "begun"  # it runs, or its driver has died and it will be started again
     ENDED = "ended"
     FAILED = "failed"
+    REFUSED = "refused"  # never of the newest one; a second query, say, of another checkpoint
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,7 +71,9 @@ class Told:
         for found in filter(None, map(_ACKNOWLEDGED.fullmatch, there)):
             one = CollectPosition(int(found[1]), int(found[2]), found[3])
             acknowledged[one.inventory] = max(one, acknowledged.get(one.inventory, one))
-        runs = [(int(found[1]), Run(found[2])) for found in filter(None, map(_RUN.fullmatch, there))]
+        every = [(int(found[1]), Run(found[2])) for found in filter(None, map(_RUN.fullmatch, there))]
+        refused = {number for number, run in every if run is Run.REFUSED}
+        runs = [one for one in every if one[0] not in refused]
         # A query is over if anything says so, whatever else does.
         number, run = max(runs, key=lambda one: (one[0], one[1] is not Run.BEGUN), default=(-1, Run.NONE))
         return Told(acknowledged=acknowledged, number=number, run=run)
@@ -101,16 +106,21 @@ class Marks:
 
     def begin(self) -> int:
         """Say that a query is about to be started, and return its number."""
-        number = self.told().number + 1
+        before = self.told().number
+        number = max(map(_number, self._runs()), default=-1) + 1
         while not self._put(f"{number:012d}.{Run.BEGUN.value}"):  # another one was faster
             number += 1
-        runs = filter(None, map(_RUN.fullmatch, self._names()))
-        self._remove(found[0] for found in runs if int(found[1]) < number)
+        self._remove(name for name in self._runs() if _number(name) < before)
         return number
 
     def end(self, number: int, how: Run) -> None:
-        """Say that the query ``number`` is over."""
+        """Say that the query ``number`` is over, or that it was none."""
         self._put(f"{number:012d}.{how.value}")
+        if how is not Run.REFUSED:
+            self._remove(name for name in self._runs() if _number(name) < number)
+
+    def _runs(self) -> list[str]:
+        return [name for name in self._names() if _RUN.fullmatch(name)]
 
     def _names(self) -> list[str]:
         return [entry.name for entry in self._store.list(DIRECTORY) if entry.kind is Kind.FILE]
@@ -124,3 +134,7 @@ class Marks:
         for name in names:
             with suppress(StorageError):  # it counts for nothing any more
                 self._store.delete(f"{DIRECTORY}/{name}")
+
+
+def _number(name: str) -> int:
+    return int(name.partition(".")[0])

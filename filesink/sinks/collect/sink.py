@@ -157,7 +157,7 @@ class _Runs:
 
 
 def _end(marks: Marks, number: int, how: End) -> None:
-    marks.end(number, Run.FAILED if how is End.FAILED else Run.ENDED)
+    marks.end(number, Run(how.value))
 
 
 def _size(given: int | str) -> int:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import ssl
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit, urlunsplit
 
@@ -55,9 +56,8 @@ class HttpClient:
 
     def send(self, body: bytes, key: str) -> Answer:
         """Send one request and wait for what becomes of it. Raises nothing but what ``judge`` does."""
-        headers = self._headers | (
-            {} if self._service.key_header is None else {self._service.key_header: key}
-        )
+        key_header = self._service.key_header
+        headers = self._headers if key_header is None else _with(self._headers, {key_header: key})
         try:
             answer = self._exchange(body, headers)
         except SSLError as error:
@@ -107,10 +107,16 @@ def _beginning(response: BaseHTTPResponse) -> bytes:
 
 
 def _headers(service: HttpService) -> dict[str, str]:
-    found = {"Content-Type": _CONTENT_TYPES[Body(service.body)], **service.headers}
+    found = _with({"Content-Type": _CONTENT_TYPES[Body(service.body)]}, service.headers)
     if service.token_env is not None:
-        found["Authorization"] = f"Bearer {_token(service.token_env)}"
+        found = _with(found, {"Authorization": f"Bearer {_token(service.token_env)}"})
     return found
+
+
+def _with(headers: Mapping[str, str], more: Mapping[str, str]) -> dict[str, str]:
+    """``headers`` and ``more`` of them, which come instead of those of the same name in other letters."""
+    names = {name.lower() for name in more}
+    return {name: value for name, value in headers.items() if name.lower() not in names} | dict(more)
 
 
 def _token(name: str) -> str:

@@ -20,6 +20,7 @@ from formats.arguments import is_text, kind_of
 
 _METHODS = ("POST", "PUT", "PATCH")
 _NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")  # a token of RFC 9110
+_OF_THE_CLIENT = frozenset({"content-length", "transfer-encoding", "connection"})
 _VALUE = re.compile(r"[\t\x20-\x7e\x80-\xff]*")
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _ADDRESS = re.compile(r"[\x21-\x7e]+")
@@ -125,6 +126,8 @@ def _check_headers(headers: Mapping[str, str]) -> None:
     for name, value in instance_of(headers, Mapping, name="headers").items():
         if not (_fits(_NAME, name) and _fits(_VALUE, value)):
             raise _bad_value("headers must map names of headers to text without line feeds")
+        if name.lower() in _OF_THE_CLIENT:
+            raise _bad_value(f"headers may not have '{name}': the client says how it sends a body")
 
 
 def _fits(pattern: re.Pattern[str], value: object) -> bool:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from filesink.api import PreCommitStage, Sink, SinkCommitter, SinkWriter, WriterContext
 from filesink.ledger.ledger import Ledger
@@ -31,6 +31,8 @@ class PostgresTiers(Sink[None, Committable, None]):
     Args:
         clock: waits where the server is away.
     """
+
+    writers_wait: ClassVar[bool] = False
 
     server: PostgresServer
     table: PostgresTable

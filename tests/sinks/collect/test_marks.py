@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from filesink.sinks.collect.marks import Marks, Run, Told
+from filesink.sinks.collect.marks import DIRECTORY, Marks, Run, Told
 from filesink.sinks.collect.position import CollectPosition
 from filesink.storage.memory import MemoryFiles, MemoryStore
 
@@ -48,6 +48,33 @@ def test_the_newest_query_counts() -> None:
     assert marks.told().run is Run.ENDED
     assert marks.begin() == second + 1
     assert marks.told().run is Run.BEGUN
+
+
+def test_a_query_that_is_refused_was_none() -> None:
+    """Clients of the one that runs hear of that one; the next one has a number of its own."""
+    marks = Marks(MemoryStore(MemoryFiles()))
+    running = marks.begin()
+    refused = marks.begin()
+    marks.end(refused, Run.REFUSED)
+    assert (marks.told().number, marks.told().run) == (running, Run.BEGUN)
+    again = marks.begin()
+    marks.end(again, Run.REFUSED)
+    assert again > refused
+    assert (marks.told().number, marks.told().run) == (running, Run.BEGUN)
+    marks.end(running, Run.ENDED)
+    assert marks.told().run is Run.ENDED
+    last = marks.begin()
+    marks.end(last, Run.FAILED)
+    assert (marks.told().number, marks.told().run) == (last, Run.FAILED)
+
+
+def test_marks_of_queries_do_not_grow_in_number() -> None:
+    """However many there were, and however many of them were refused."""
+    store = MemoryStore(MemoryFiles())
+    marks = Marks(store)
+    for number in range(30):
+        marks.end(marks.begin(), Run.REFUSED if number % 3 else Run.ENDED)
+    assert len(store.list(DIRECTORY)) < 10
 
 
 def test_queries_that_begin_at_the_same_moment_have_numbers_of_their_own() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -19,6 +19,7 @@ class Received:
     path: str
     headers: dict[str, str]  # names in lower case
     body: bytes
+    names: Sequence[str] = ()  # of headers, as they came
 
     @property
     def key(self) -> str:
@@ -80,7 +81,7 @@ def serving(scheme: Callable[[ThreadingHTTPServer], str] = lambda _: "http") -> 
         def do_POST(self):
             length = int(self.headers.get("Content-Length", 0))
             headers = {name.lower(): value for name, value in self.headers.items()}
-            request = Received(self.command, self.path, headers, self.rfile.read(length))
+            request = Received(self.command, self.path, headers, self.rfile.read(length), self.headers.keys())
             if len(request.body) < length:  # its client has died
                 self.close_connection = True
                 return

@@ -40,6 +40,18 @@ def test_a_request_looks_as_it_should(server: HttpServer, monkeypatch) -> None:
     assert found.key == "uid-s/0/0/0"
 
 
+def test_a_header_in_other_letters_is_the_same_header(server: HttpServer, monkeypatch) -> None:
+    """The user's type of content counts, and our key and token: each is sent once."""
+    monkeypatch.setenv("EVENTS_TOKEN", "abc")
+    headers = {"content-type": "application/json", "IDEMPOTENCY-KEY": "mine", "authorization": "mine"}
+    assert sent(server.url, headers=headers, token_env="EVENTS_TOKEN") == Delivered()
+    (found,) = server.received
+    names = [name.lower() for name in found.names]
+    assert len(names) == len(set(names))
+    assert found.headers["content-type"] == "application/json"
+    assert (found.key, found.headers["authorization"]) == ("uid-s/0/0/0", "Bearer abc")
+
+
 def test_a_key_may_have_another_name_or_none(server: HttpServer) -> None:
     """As the service wants it."""
     sent(server, key_header="X-Request-Id")
