@@ -20,6 +20,7 @@ from filesink.operations.copying.copy import Copy, CopyPlan, CopyReport
 from filesink.operations.erasing.condition import parse
 from filesink.operations.erasing.erase import Erase, Erasure, ErasurePlan
 from filesink.operations.path_tiers import Announcing, path_tiers
+from filesink.operations.progress import Progress, progress_of
 from filesink.operations.replacing.retain import Retain, RetentionPlan
 from filesink.operations.replacing.retention import Retention
 from filesink.operations.replacing.rollback import Rollback, RollbackPlan
@@ -124,7 +125,12 @@ def rollback(
 
 
 def plan_erase(
-    path: Path, where: str, storage_options: Options = None, *, form: ParquetWriterFactory | None = None
+    path: Path,
+    where: str,
+    storage_options: Options = None,
+    *,
+    form: ParquetWriterFactory | None = None,
+    progress: Progress | None = None,
 ) -> ErasurePlan:
     """What ``erase`` would do now. Needs no right to write, and reads what may have such rows.
 
@@ -132,10 +138,10 @@ def plan_erase(
         ConfigError, SchemaError, StateError: as ``erase``.
     """
     tiers, base_path = _sink(path, storage_options, Announcing())
-    return _erase(tiers, where, base_path, form).plan(SystemClock())
+    return replace(_erase(tiers, where, base_path, form), progress=progress_of(progress)).plan(SystemClock())
 
 
-def erase(
+def erase(  # noqa: PLR0913 - a metastore and a table are one thing
     path: Path,
     where: str,
     storage_options: Options = None,
@@ -143,6 +149,7 @@ def erase(
     form: ParquetWriterFactory | None = None,
     metastore: Metastore | None = None,
     table: str | None = None,
+    progress: Progress | None = None,
 ) -> Erasure:
     """Take the rows that ``where`` names out of all live files, in one epoch, and search all again.
 
@@ -157,6 +164,7 @@ def erase(
         form: how files are written anew; ``None``: each with its own codec, unencrypted.
         metastore: is told of directories whose files are others.
         table: of ``metastore``, ``"database.table"``.
+        progress: told how far it is, as in ``filesink.fsck``.
 
     Raises:
         ConfigError: ``CONDITION``, it cannot be read, or a column not be compared so; ``NO_COLUMN``;
@@ -168,7 +176,8 @@ def erase(
             changed.
     """
     tiers, base_path = _sink(path, storage_options, Announcing(metastore=metastore, table=table or ""))
-    return _erase(tiers, where, base_path, form).run(_ports("erase"))
+    erasing = replace(_erase(tiers, where, base_path, form), progress=progress_of(progress))
+    return erasing.run(_ports("erase"))
 
 
 def _erase(tiers: FileTiers, where: str, base_path: str, form: ParquetWriterFactory | None) -> Erase:
@@ -189,7 +198,12 @@ def plan_copy(
 
 
 def copy(
-    path: Path, target: Path, storage_options: Options = None, *, target_options: Options = None
+    path: Path,
+    target: Path,
+    storage_options: Options = None,
+    *,
+    target_options: Options = None,
+    progress: Progress | None = None,
 ) -> CopyReport:
     """Copy a path to another place or store: files, ledgers, inventory. The copy is a sink itself.
 
@@ -202,6 +216,7 @@ def copy(
         target: a place where nothing is, or an interrupted copy of ``path``.
         storage_options: see ``filesink.open``.
         target_options: the same for ``target``.
+        progress: told how far it is, as in ``filesink.fsck``.
 
     Raises:
         ConfigError: ``TARGET_NOT_EMPTY``; as from ``filesink.open``; ``CONFLICT``, one path is in the other.
@@ -209,7 +224,8 @@ def copy(
             it was written; ``NO_INVENTORY``. Call it again when that is mended.
         ConcurrentDriverError: the path is written to faster than it is copied.
     """
-    return _copy(path, target, storage_options, target_options).run()
+    copying = _copy(path, target, storage_options, target_options)
+    return replace(copying, progress=progress_of(progress)).run()
 
 
 def _copy(path: Path, target: Path, storage_options: Options, target_options: Options) -> Copy:

@@ -8,9 +8,10 @@ from typing import Any
 
 from filesink.metastore.api import Metastore
 from filesink.operations.fsck import check
-from filesink.operations.fsck.check import Depth, Progress
+from filesink.operations.fsck.check import Depth
 from filesink.operations.fsck.exported import Exported
 from filesink.operations.fsck.finding import FsckReport
+from filesink.operations.progress import Progress
 from filesink.sink_directory import opening
 from filesink.sink_directory.directory import SinkDirectory
 from filesink.sink_directory.feed import FeedEntry

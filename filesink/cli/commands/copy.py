@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 import filesink
-from filesink import CopyPlan
+from filesink import CopyPlan, CopyReport
 from filesink.cli.call import Call
 from filesink.cli.command import PathArgument
 from filesink.cli.planned import Planned, YesOption, carry_out
@@ -37,11 +37,16 @@ def copy(
     if plan.others:
         more = f" and {len(plan.others) - _SHOWN:,} more" if len(plan.others) > _SHOWN else ""
         call.note(f"not copied, since they are of no sink: {', '.join(plan.others[:_SHOWN])}{more}")
+
+    def do() -> CopyReport:
+        with call.progress() as steps:
+            return filesink.copy(path, target, call.options, target_options=options, progress=steps)
+
     carry_out(
         call,
         _copying(plan),
         yes=yes,
-        do=lambda: filesink.copy(path, target, call.options, target_options=options),
+        do=do,
         told=lambda report: (
             f"version {report.version:,} copied: {count(report.files, 'file')}, {size_text(report.bytes)}"
             + (f"; {count(report.found, 'file')} were there already" if report.found else "")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from enum import StrEnum
+from functools import partial
 from typing import Annotated, Any
 
 import typer
@@ -216,13 +217,14 @@ def erase(
     Ends with 1 as long as some may be left, and says where; call it again. The certificate is in --json.
     """
     told = announcing(metastore, table, None)
-    plan = filesink.plan_erase(path, where, call.options)
+    with call.progress() as steps:
+        plan = filesink.plan_erase(path, where, call.options, progress=steps)
     found: list[Erasure] = []
 
     def do() -> dict[str, Any]:
-        found.append(
-            filesink.erase(path, where, call.options, metastore=told.metastore, table=told.table or None)
-        )
+        erase_at = partial(filesink.erase, metastore=told.metastore, table=told.table or None)
+        with call.progress() as steps:
+            found.append(erase_at(path, where, call.options, progress=steps))
         return _erasure(found[0])
 
     carry_out(call, _erasing(plan), yes=yes, do=do, told=_erased)

@@ -28,6 +28,7 @@ from filesink.ledger.sweep import walk
 from filesink.naming import LEDGER_ROOT, HiddenName, join, name_of, parent, sink_tag, slot_of
 from filesink.operations.copying.contents import Contents, contents_of, with_held
 from filesink.operations.copying.notes import Note
+from filesink.operations.progress import Progress, counted, nobody
 from filesink.parts.recorded_paths import check_record
 from filesink.ports import Ports
 from filesink.sink_directory.site import Site
@@ -80,12 +81,14 @@ class Copy:
         open_target: opens the store of the other place; several at a time.
         target_path: for messages.
         ports: of the program.
+        progress: told how far it is.
     """
 
     source: Site
     open_target: Callable[[], Store]
     target_path: str
     ports: Ports
+    progress: Progress = nobody
 
     def __post_init__(self) -> None:
         self.target = self.open_target()
@@ -159,7 +162,11 @@ class Copy:
                 "Nothing was overwritten. Remove it, or name a place where nothing is",
                 code="TARGET_NOT_EMPTY",
             )
-        self.ports.runner.run(lambda path: self._file(path, contents.files[path]), new)
+
+        def copied(path: str) -> None:
+            self._file(path, contents.files[path])
+
+        self.ports.runner.run(counted(self.progress, "files", len(new), copied), new)
         found = len([path for path in contents.files if path not in done]) - len(new)
         done.update(contents.files)
         return found
@@ -228,7 +235,8 @@ class Copy:
                 self._note.check()
                 self.target.delete(path)
         heads = {path: with_held(record, staged) for path, record in contents.heads.items()}
-        for path in sorted(contents.ledger, key=_order):
+        for number, path in enumerate(sorted(contents.ledger, key=_order)):
+            self.progress("ledgers", number, len(contents.ledger))
             data = heads[path].to_bytes() if path in heads else self.source.store.read(path)
             if data is None:
                 raise ConcurrentDriverError(

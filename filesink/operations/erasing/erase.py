@@ -14,6 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any
 
 from filesink.api import EpochContext
@@ -25,6 +26,7 @@ from filesink.ledger.layouts import Layouts
 from filesink.operations.erasing.condition import Condition
 from filesink.operations.erasing.left import Left, left_beside, left_in_inventory, left_live
 from filesink.operations.erasing.parquet_files import SUFFIX, ParquetFiles
+from filesink.operations.progress import Progress, counted, nobody
 from filesink.operations.replacing.copies import made_of
 from filesink.operations.replacing.epochs import Change, Seen, look, replacing
 from filesink.parts.committables import Committable, PendingFile
@@ -136,12 +138,14 @@ class Erase:
         condition: which rows.
         base_path: for messages.
         form: see ``filesink.erase``.
+        progress: told how far it is.
     """
 
     tiers: FileTiers
     condition: Condition
     base_path: str
     form: ParquetWriterFactory | None = None
+    progress: Progress = nobody
     _done: list[Matching] = field(default_factory=list, init=False, repr=False)
 
     def plan(self, clock: Clock) -> ErasurePlan:
@@ -162,7 +166,7 @@ class Erase:
         seen = look(self.tiers, ports.clock, self.base_path)
         files, live = self._files(seen), list(seen.snapshot.files)
         known = left_in_inventory([one.file for one in self._done])
-        left = [*left_live(live, files), *left_beside(seen, files), *known]
+        left = [*self._proof(live, files), *left_beside(seen, files), *known]
         return Erasure(
             columns=files.condition.columns,
             of_directories=[name for name in files.condition.columns if name in _shown(live, self._done)],
@@ -175,6 +179,12 @@ class Erase:
             ended=_moment(ports.clock.now_ms()),
             left=left,
         )
+
+    def _proof(self, live: Sequence[LiveFile], files: ParquetFiles) -> Iterator[Left]:
+        """See ``left_live``."""
+        for number, file in enumerate(live):
+            self.progress("files searched again", number, len(live))
+            yield from left_live([file], files)
 
     def _choose(self, seen: Seen) -> Change:
         files = self._files(seen)
@@ -195,12 +205,16 @@ class Erase:
                 raise _miscounted(file, made.rows + erased[file.path])
             return made
 
-        return Change(removed=matching, sources=matching, make=make)
+        told = counted(self.progress, "files written anew", len(matching), lambda made: made)
+        return Change(
+            removed=matching, sources=matching, make=lambda epoch, store, file: told(make(epoch, store, file))
+        )
 
     def _found(self, seen: Seen, live: Sequence[LiveFile], files: ParquetFiles) -> list[Matching]:
         idle = [file for file in live if not seen.is_busy(file)]
         with _there():
-            counts = seen.store.runner.run(lambda file: files.matching(file.path, file.bucket), idle)
+            search = counted(self.progress, "files searched", len(idle), partial(_matching, files))
+            counts = seen.store.runner.run(search, idle)
         return [Matching(file=file, erased=count) for file, count in zip(idle, counts, strict=True) if count]
 
     def _files(self, seen: Seen) -> ParquetFiles:
@@ -222,6 +236,10 @@ class Erase:
         condition = self.condition.named_as_in(schema)
         condition.on(schema)
         return ParquetFiles(store=seen.store, condition=condition, schema=schema, form=self.form)
+
+
+def _matching(files: ParquetFiles, file: LiveFile) -> int:
+    return files.matching(file.path, file.bucket)
 
 
 @contextmanager

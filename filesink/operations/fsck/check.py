@@ -11,9 +11,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from inspect import signature
 from os import PathLike
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
 
 from filesink.arguments import one_of
 from filesink.errors import ConfigError, StateError
@@ -33,6 +32,7 @@ from filesink.operations.fsck.listing import look_at_files
 from filesink.operations.fsck.partitions import Asked, compare_partitions
 from filesink.operations.fsck.seen import Draft, Look
 from filesink.operations.fsck.versions import compare_versions, without_version
+from filesink.operations.progress import Progress, progress_of
 from filesink.parts.recorded_paths import check_record
 from filesink.ports import Clock
 from filesink.sink_directory.directory import SinkDirectory
@@ -42,14 +42,6 @@ from filesink.storage.api import Kind, Store
 Depth = Literal["quick", "ends", "deep"]
 _ORDER = list(KINDS)
 _WORST = list(Severity)
-
-
-class Progress(Protocol):
-    """Told how far a check is."""
-
-    def __call__(self, step: str, done: int, total: int | None) -> object:
-        """``done`` of ``total`` pieces of ``step``; ``None`` while nobody knows how many there are."""
-        ...
 
 
 def fsck(  # noqa: PLR0913 - a metastore and a table are one thing
@@ -64,11 +56,7 @@ def fsck(  # noqa: PLR0913 - a metastore and a table are one thing
 ) -> FsckReport:
     """See ``filesink.fsck``, which is this with the settings of an active session."""
     one_of(depth, ("quick", "ends", "deep"), name="depth")
-    if progress is not None and not _takes_steps(progress):
-        raise ConfigError(
-            f"progress must be a function of a step, a number and a total, got {type(progress).__name__}",
-            code="BAD_VALUE",
-        )
+    told = progress_of(progress)
     if (metastore is None) != (table is None):
         raise ConfigError("a metastore goes with the name of a table", code="CONFLICT")
     given: Any = exporters
@@ -77,22 +65,8 @@ def fsck(  # noqa: PLR0913 - a metastore and a table are one thing
     site = site_of(path, storage_options)
     asked = None if metastore is None or table is None else Asked(metastore=metastore, table=table)
     exports = Exports(exporters=exporters, directory=SinkDirectory(_site=site), clock=site.clock)
-    check = Check(
-        store=site.store, clock=site.clock, progress=progress or _nobody, asked=asked, exports=exports
-    )
+    check = Check(store=site.store, clock=site.clock, progress=told, asked=asked, exports=exports)
     return check.run(site.base_path, depth)
-
-
-def _takes_steps(progress: Progress) -> bool:
-    try:
-        signature(progress).bind("files", 0, None)
-    except (TypeError, ValueError):  # no function, or one of other arguments
-        return False
-    return True
-
-
-def _nobody(step: str, done: int, total: int | None) -> None:
-    del step, done, total
 
 
 @dataclass(frozen=True, kw_only=True)
