@@ -229,3 +229,15 @@ def test_copy_is_a_backup(tmp_path: Path) -> None:
     ran = run("copy", base, copy, "--yes")
     assert (ran.code, "[TARGET_NOT_EMPTY]" in ran.err) == (2, True)
     assert run("copy", base, copy, "--target-option", "nonsense").code == 2
+
+
+def test_options_of_a_target_come_from_a_file(tmp_path: Path) -> None:
+    """So that its secrets are in no list of processes; those of the source are not taken for it."""
+    base, options = tmp_path / "base", tmp_path / "target.toml"
+    whole(base)
+    options.write_text('key = "hush"\n')
+    ran = run("copy", base, tmp_path / "copy", "--target-options", options, "--yes")
+    assert (ran.code, "[UNKNOWN_OPTION]" in ran.err, "hush" in ran.err) == (2, True, False)
+    assert not (tmp_path / "copy").exists()
+    options.write_text("")
+    assert run("copy", base, tmp_path / "copy", "--target-options", options, "--yes").code == 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -26,13 +27,17 @@ def copy(
         list[str] | None,
         typer.Option("--target-option", metavar="NAME=VALUE", help="Option of TARGET's store; repeatable."),
     ] = None,
+    target_options: Annotated[
+        Path | None,
+        typer.Option("--target-options", metavar="FILE", help="TOML file with options of TARGET's store."),
+    ] = None,
     yes: YesOption = False,
 ) -> None:
     """Copy PATH to another place: files, ledgers, inventory. The copy is a sink itself.
 
     Stop the writers before. Call it again if it was interrupted. Nothing is overwritten.
     """
-    options = storage_options(None, target_option or ())
+    options = storage_options(target_options, target_option or ())
     plan = filesink.plan_copy(path, target, call.options, target_options=options)
     if plan.others:
         more = f" and {len(plan.others) - _SHOWN:,} more" if len(plan.others) > _SHOWN else ""
