@@ -45,7 +45,7 @@ _DIRECTORIES = 100
 
 
 def filled(base: Path, files: int, epochs: int = 100) -> None:
-    """A path of several sinks with so many files more, each of an epoch in a directory of its own."""
+    """A path of several sinks with so many files more, the files of each epoch in a directory each."""
     rows = max(_DIRECTORIES, files // epochs)
 
     def more(written: Written) -> None:

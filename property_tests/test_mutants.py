@@ -13,7 +13,7 @@ from property_tests.seeded.mutant import Mutant
 
 @pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.name)
 def test_every_mutant_applies(mutant: Mutant) -> None:
-    """What a mutant replaces occurs once and leaves a program that runs; ``make mutants`` hunts them all."""
+    """What a mutant replaces occurs once and leaves what is Python; ``make mutants`` hunts them all."""
     assert is_applicable(mutant)
 
 

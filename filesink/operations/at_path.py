@@ -216,7 +216,7 @@ def operations_at(
     """
     site = site_of(path, storage_options)
     if uid is not None and uid in (ids := chain_ids(site.store)) and f"uid-{uid}" not in ids:
-        uid = uid.removeprefix("uid-")  # it is the id of a sink
+        uid = uid.removeprefix("uid-").removeprefix("appends-")  # it is the id of a chain of this sink
     return PathOperations(
         path=site.base_path,
         storage_options=storage_options or {},

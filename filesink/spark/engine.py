@@ -160,7 +160,7 @@ class SparkEngine(Generic[S, C, A]):
         ended: Callable[[End], object] = (lambda _: None) if watch is None else watch.begins()
         try:
             query = self._begin(df, query_name, checkpoint=str(checkpoint_location), trigger=options)
-        except BaseException:
+        except Exception:  # an interrupt may come when Spark has started the query: then nobody is told
             ended(End.REFUSED)
             raise
         sink_id = stream_sink_id(self.sink.uid, query.id)

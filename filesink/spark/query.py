@@ -172,7 +172,7 @@ class SinkQuery(StreamingQuery, Generic[R]):
             super().awaitTermination()
         except (PySparkException, Py4JError, OSError) as error:
             if not self._stopped:
-                self._failure = End.REFUSED if isinstance(typed(error), IdentityError) else End.FAILED
+                self._failure = End.REFUSED if _is_refusal(error) else End.FAILED
             return  # awaitTermination tells the user; parts stay open for the restart
         if self._finish is None or self._stopped or not ended_by_itself(self):
             log.info(
@@ -184,6 +184,12 @@ class SinkQuery(StreamingQuery, Generic[R]):
 
     def _tell_end(self) -> None:
         self._ended(self._failure or (End.ENDED if self._error is None else End.FAILED))
+
+
+def _is_refusal(error: Exception) -> bool:
+    """Whether a run ended before its first epoch, since the sink belongs to another query."""
+    found = typed(error)
+    return isinstance(found, IdentityError) and found.code == "NEW_QUERY_OLD_DATA"
 
 
 class UpkeepTimer:

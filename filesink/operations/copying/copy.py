@@ -235,8 +235,7 @@ class Copy:
                 self._note.check()
                 self.target.delete(path)
         heads = {path: with_held(record, staged) for path, record in contents.heads.items()}
-        for number, path in enumerate(sorted(contents.ledger, key=_order)):
-            self.progress("ledgers", number, len(contents.ledger))
+        for number, path in enumerate(sorted(contents.ledger, key=_order), start=1):
             data = heads[path].to_bytes() if path in heads else self.source.store.read(path)
             if data is None:
                 raise ConcurrentDriverError(
@@ -245,6 +244,7 @@ class Copy:
                     code="CONCURRENT_DRIVER",
                 )
             self._put(path, data, is_head=path in heads)
+            self.progress("ledgers", number, len(contents.ledger))
 
     def _put(self, path: str, data: bytes, *, is_head: bool) -> None:
         self._note.check()

@@ -182,9 +182,9 @@ class Erase:
 
     def _proof(self, live: Sequence[LiveFile], files: ParquetFiles) -> Iterator[Left]:
         """See ``left_live``."""
-        for number, file in enumerate(live):
-            self.progress("files searched again", number, len(live))
+        for number, file in enumerate(live, start=1):
             yield from left_live([file], files)
+            self.progress("files searched again", number, len(live))
 
     def _choose(self, seen: Seen) -> Change:
         files = self._files(seen)

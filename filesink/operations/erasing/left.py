@@ -131,12 +131,14 @@ def _has_statistics(path: str, data: bytes) -> bool:
 
 
 def _has_values(actions: pa.ChunkedArray[Any]) -> bool:
-    """Whether some of a checkpoint's actions have statistics, as text or in columns of their own."""
-    kinds = {field.name: field.type for field in actions.type}
-    if any(_STATISTICS in str(kind) for kind in kinds.values()):
+    """Whether some of a checkpoint's actions have statistics, or may have some in a strange form."""
+    if not pa.types.is_struct(actions.type) or _STATISTICS in str(actions.type):
         return True
-    if not pa.types.is_string(kinds.get("stats", pa.null())):
+    text = next((field.type for field in actions.type if field.name == "stats"), pa.null())
+    if pa.types.is_null(text):
         return False
+    if not (pa.types.is_string(text) or pa.types.is_large_string(text)):
+        return True
     found = pc.any(pc.match_substring(pc.struct_field(actions, "stats"), _STATISTICS))
     return bool(found.as_py())
 

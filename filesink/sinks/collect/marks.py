@@ -9,7 +9,7 @@ Rules:
 1. Of each kind the greatest counts. So it makes no difference in which order two writers come, or whether one
    repeats what it has done.
 2. Only what is below the greatest is removed, by whoever has put a greater one. Who may not remove leaves it.
-   Of queries the last one stays until the next is over: that may turn out to be none.
+   Of queries all stay until a later one is over: any of these may turn out to be none.
 3. A mark is put before anybody relies on it: that of an acknowledgement before a file is removed, that of a
    query before its first row is there.
 """
@@ -24,7 +24,7 @@ from enum import Enum
 from typing import Final
 
 from filesink.errors import StorageError
-from filesink.framing import frame, to_json
+from filesink.framing import frame, from_json, to_json, unframe
 from filesink.naming import LEDGER_ROOT
 from filesink.sinks.collect.position import CollectPosition
 from filesink.storage.api import Kind, PutResult, Store
@@ -42,7 +42,7 @@ class Run(Enum):
     BEGUN = "begun"  # it runs, or its driver has died and it will be started again
     ENDED = "ended"
     FAILED = "failed"
-    REFUSED = "refused"  # never of the newest one; a second query, say, of another checkpoint
+    REFUSED = "refused"  # it was none, as a second query of another checkpoint: ``Told`` leaves it out
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,20 +104,39 @@ class Marks:
             if found[3] == position.inventory and (int(found[1]), int(found[2])) < place
         )
 
-    def begin(self) -> int:
-        """Say that a query is about to be started, and return its number."""
-        before = self.told().number
-        number = max(map(_number, self._runs()), default=-1) + 1
-        while not self._put(f"{number:012d}.{Run.BEGUN.value}"):  # another one was faster
-            number += 1
-        self._remove(name for name in self._runs() if _number(name) < before)
+    def begin(self, run: str) -> int:
+        """Say that a query is about to be started, and return its number. ``run`` is the id of this start."""
+        while True:
+            number = self._greatest() + 1
+            if self._put(f"{number:012d}.{Run.BEGUN.value}", run=run) and number == self._greatest():
+                break  # else others were faster, and have tidied up meanwhile
+        self._tidy()
         return number
 
-    def end(self, number: int, how: Run) -> None:
-        """Say that the query ``number`` is over, or that it was none."""
-        self._put(f"{number:012d}.{how.value}")
-        if how is not Run.REFUSED:
-            self._remove(name for name in self._runs() if _number(name) < number)
+    def end(self, number: int, how: Run, run: str) -> None:
+        """Say that the query ``number`` is over, or that it was none; nothing if it is another's by now.
+
+        That is so where the path was removed, and somebody has begun it anew.
+        """
+        if self._is_of(number, run):
+            self._put(f"{number:012d}.{how.value}", run=run)
+            self._tidy()
+
+    def _tidy(self) -> None:
+        """Remove what is below the newest query that is over: of those that only began any may count."""
+        told = Told.by(name for name in self._names() if not name.endswith(f".{Run.BEGUN.value}"))
+        self._remove(name for name in self._runs() if _number(name) < told.number)
+
+    def _is_of(self, number: int, run: str) -> bool:
+        path = f"{DIRECTORY}/{number:012d}.{Run.BEGUN.value}"
+        data = self._store.read(path)
+        if data is None:
+            return False
+        _, payload = unframe("collect-mark", _FORM, data, where=path)
+        return bool(from_json(payload, where=path).get("run", "") == run)
+
+    def _greatest(self) -> int:
+        return max(map(_number, self._runs()), default=-1)
 
     def _runs(self) -> list[str]:
         return [name for name in self._names() if _RUN.fullmatch(name)]
@@ -125,9 +144,9 @@ class Marks:
     def _names(self) -> list[str]:
         return [entry.name for entry in self._store.list(DIRECTORY) if entry.kind is Kind.FILE]
 
-    def _put(self, name: str) -> bool:
-        """Whether the mark was not there."""
-        data = frame("collect-mark", _FORM, to_json({"name": name}))  # for people who look into it
+    def _put(self, name: str, *, run: str = "") -> bool:
+        """Whether the mark was not there. Its bytes are for people, but for whose start a query is."""
+        data = frame("collect-mark", _FORM, to_json({"name": name} | ({"run": run} if run else {})))
         return self._store.put_if_absent(f"{DIRECTORY}/{name}", data) is PutResult.CREATED
 
     def _remove(self, names: Iterable[str]) -> None:

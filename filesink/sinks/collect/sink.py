@@ -33,7 +33,7 @@ from filesink.spark.query import End
 from filesink.storage.address import StoreAddress
 from filesink.storage.base_path import check_base_path
 from filesink.storage.retrying import RetryingStore
-from filesink.system import SystemClock
+from filesink.system import SystemClock, SystemIds
 from formats import FormatError
 from formats.sizes import parse_size
 
@@ -152,12 +152,12 @@ class _Runs:
 
     def begins(self) -> Callable[[End], object]:
         """See ``RunWatch.begins``."""
-        marks = self._open_marks()
-        return partial(_end, marks, marks.begin())
+        marks, run = self._open_marks(), SystemIds().uuid()
+        return partial(_end, marks, marks.begin(run), run)
 
 
-def _end(marks: Marks, number: int, how: End) -> None:
-    marks.end(number, Run(how.value))
+def _end(marks: Marks, number: int, run: str, how: End) -> None:
+    marks.end(number, Run(how.value), run)
 
 
 def _size(given: int | str) -> int:

@@ -21,6 +21,7 @@ from formats.arguments import is_text, kind_of
 _METHODS = ("POST", "PUT", "PATCH")
 _NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")  # a token of RFC 9110
 _OF_THE_CLIENT = frozenset({"content-length", "transfer-encoding", "connection"})
+_TAKEN = _OF_THE_CLIENT | {"authorization", "content-type"}
 _VALUE = re.compile(r"[\t\x20-\x7e\x80-\xff]*")
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _ADDRESS = re.compile(r"[\x21-\x7e]+")
@@ -84,6 +85,8 @@ class HttpService:
             raise _bad_value("token_env must be the name of an environment variable, not the token itself")
         if self.key_header is not None and not _fits(_NAME, self.key_header):
             raise _bad_value("key_header must be the name of a header")
+        if self.key_header is not None and self.key_header.lower() in _TAKEN:
+            raise _bad_value(f"key_header cannot be '{self.key_header}', which has a meaning of its own")
         parse_duration_ms(self.timeout, name="timeout")
         if self.ca_file is not None and not (is_text(self.ca_file) and self.ca_file):
             raise _bad_value(f"ca_file must be a path, got {kind_of(self.ca_file)}")
@@ -128,6 +131,8 @@ def _check_headers(headers: Mapping[str, str]) -> None:
             raise _bad_value("headers must map names of headers to text without line feeds")
         if name.lower() in _OF_THE_CLIENT:
             raise _bad_value(f"headers may not have '{name}': the client says how it sends a body")
+    if len({name.lower() for name in headers}) < len(headers):
+        raise _bad_value("headers has a name twice, in other letters")
 
 
 def _fits(pattern: re.Pattern[str], value: object) -> bool:

@@ -62,9 +62,9 @@ class Collected(Destination):
     def query(self, place: Place) -> Iterator[None]:
         """See ``Destination.query``: its begin and its end are on record."""
         marks = _sink(place)._marks()
-        number = marks.begin()
+        number = marks.begin("torture")
         yield
-        marks.end(number, Run.ENDED)
+        marks.end(number, Run.ENDED, "torture")
 
     def take(self, place: Place) -> None:
         """See ``Destination.take``: a few rows at a time, in one transaction with their position."""

@@ -270,6 +270,25 @@ def test_checkpoints_of_delta_are_read_for_values(tmp_path: Path, name: str, sta
     )
 
 
+@pytest.mark.parametrize(
+    "actions",
+    [
+        pa.array([{"stats": '{"minValues":{}}'}], pa.struct([("stats", pa.large_string())])),
+        pa.array([{"stats": b"{}"}], pa.struct([("stats", pa.binary())])),
+        pa.array(["no struct"]),
+    ],
+    ids=lambda actions: str(actions.type),
+)
+def test_a_checkpoint_that_nobody_would_write_is_not_clean(tmp_path: Path, actions: pa.Array) -> None:
+    """What is not known to be without values may have some; and an erasure that is done does not break."""
+    base = tmp_path / "base"
+    found = written(base)
+    (base / "_delta_log").mkdir()
+    path = f"_delta_log/{1:020d}.checkpoint.parquet"
+    pq.write_table(pa.table({"add": actions}), base / path)
+    assert [(one.kind, one.path) for one in erase(found).left] == [("log", path)]
+
+
 def test_a_checkpoint_with_columns_for_statistics_has_values(tmp_path: Path) -> None:
     """As ``delta.checkpoint.writeStatsAsStruct`` makes them; and one that nobody can read is not clean."""
     base = tmp_path / "base"

@@ -35,7 +35,7 @@ WAITING, DECIDED = [4, 5], [6, 7]
 def freeze(directory: Path) -> None:
     """Leave the path there."""
     site = Site(directory)
-    site.marks().begin()
+    site.marks().begin("r")
     for batch in range(2):
         site.stream(batch, *EPOCHS[batch])
     results = site.new()

@@ -64,7 +64,7 @@ def test_the_driver_that_comes_back_completes_the_epoch(left: Site) -> None:
 def test_a_query_that_was_begun_is_over_when_it_is_ended(left: Site) -> None:
     """By the number that earlier code gave it."""
     left.sink().recover()
-    left.marks().end(left.marks().told().number, Run.ENDED)
+    left.marks().end(left.marks().told().number, Run.ENDED, "")
     results = left.sink().results()
     assert ids(results) == [*WAITING, *DECIDED]
     assert results.is_complete

@@ -39,33 +39,80 @@ def test_the_newest_query_counts() -> None:
     """An old driver that wakes says nothing of it."""
     marks = Marks(MemoryStore(MemoryFiles()))
     assert marks.told().run is Run.NONE
-    first = marks.begin()
+    first = marks.begin("r")
     assert marks.told().run is Run.BEGUN
-    second = marks.begin()
-    marks.end(first, Run.FAILED)
+    second = marks.begin("r")
+    marks.end(first, Run.FAILED, "r")
     assert (marks.told().number, marks.told().run) == (second, Run.BEGUN)
-    marks.end(second, Run.ENDED)
+    marks.end(second, Run.ENDED, "r")
     assert marks.told().run is Run.ENDED
-    assert marks.begin() == second + 1
+    assert marks.begin("r") == second + 1
     assert marks.told().run is Run.BEGUN
 
 
 def test_a_query_that_is_refused_was_none() -> None:
     """Clients of the one that runs hear of that one; the next one has a number of its own."""
     marks = Marks(MemoryStore(MemoryFiles()))
-    running = marks.begin()
-    refused = marks.begin()
-    marks.end(refused, Run.REFUSED)
+    running = marks.begin("r")
+    refused = marks.begin("r")
+    marks.end(refused, Run.REFUSED, "r")
     assert (marks.told().number, marks.told().run) == (running, Run.BEGUN)
-    again = marks.begin()
-    marks.end(again, Run.REFUSED)
+    again = marks.begin("r")
+    marks.end(again, Run.REFUSED, "r")
     assert again > refused
     assert (marks.told().number, marks.told().run) == (running, Run.BEGUN)
-    marks.end(running, Run.ENDED)
+    marks.end(running, Run.ENDED, "r")
     assert marks.told().run is Run.ENDED
-    last = marks.begin()
-    marks.end(last, Run.FAILED)
+    last = marks.begin("r")
+    marks.end(last, Run.FAILED, "r")
     assert (marks.told().number, marks.told().run) == (last, Run.FAILED)
+
+
+def test_of_many_that_only_began_any_may_count() -> None:
+    """Two are refused while one runs, in whatever order they came and went."""
+    marks = Marks(MemoryStore(MemoryFiles()))
+    running = marks.begin("a")
+    others = [marks.begin("b"), marks.begin("c")]
+    for number, run in zip(others, "bc", strict=True):
+        marks.end(number, Run.REFUSED, run)
+    assert (marks.told().number, marks.told().run) == (running, Run.BEGUN)
+
+
+def test_a_path_that_was_begun_anew_hears_nothing_of_the_query_before() -> None:
+    """It has the same number, and is another one."""
+    files = MemoryFiles()
+    old = Marks(MemoryStore(files))
+    number = old.begin("a")
+    anew = Marks(MemoryStore(MemoryFiles()))
+    assert anew.begin("b") == number
+    for how in (Run.REFUSED, Run.FAILED, Run.ENDED):
+        anew.end(number, how, "a")
+        assert anew.told().run is Run.BEGUN
+    anew.end(number, Run.FAILED, "b")
+    assert anew.told().run is Run.FAILED
+
+
+STEPS = st.lists(
+    st.tuples(st.integers(0, 5), st.sampled_from(["begin", "refused", "failed", "ended"])), max_size=14
+)
+
+
+@given(STEPS)
+def test_the_newest_that_was_one_counts_whatever_the_order(steps: list[tuple[int, str]]) -> None:
+    """Six drivers, each of which begins once and may never say how it ended."""
+    marks = Marks(MemoryStore(MemoryFiles()))
+    numbers: dict[int, int] = {}
+    said: dict[int, Run] = {}
+    for driver, step in steps:
+        if step == "begin" and driver not in numbers:
+            numbers[driver] = marks.begin(str(driver))
+            said[driver] = Run.BEGUN
+        elif step != "begin" and said.get(driver) is Run.BEGUN:
+            said[driver] = Run(step)
+            marks.end(numbers[driver], said[driver], str(driver))
+        counting = [driver for driver in numbers if said[driver] is not Run.REFUSED]
+        newest = max(counting, key=numbers.__getitem__, default=None)
+        assert marks.told().run is (Run.NONE if newest is None else said[newest])
 
 
 def test_marks_of_queries_do_not_grow_in_number() -> None:
@@ -73,7 +120,7 @@ def test_marks_of_queries_do_not_grow_in_number() -> None:
     store = MemoryStore(MemoryFiles())
     marks = Marks(store)
     for number in range(30):
-        marks.end(marks.begin(), Run.REFUSED if number % 3 else Run.ENDED)
+        marks.end(marks.begin("r"), Run.REFUSED if number % 3 else Run.ENDED)
     assert len(store.list(DIRECTORY)) < 10
 
 
@@ -82,9 +129,9 @@ def test_queries_that_begin_at_the_same_moment_have_numbers_of_their_own() -> No
     store = MemoryStore(MemoryFiles())
     ours, theirs = Marks(store), Marks(store)
     old = ours.told()
-    theirs.begin()
+    theirs.begin("r")
     ours.told = lambda: old  # type: ignore[method-assign]
-    assert ours.begin() == 1
+    assert ours.begin("r") == 1
     assert Marks(store).told().number == 1
 
 

@@ -135,12 +135,12 @@ def test_iteration_ends_with_the_query(site: Site) -> None:
     """What comes while the client waits is handed out first, also by a query that is started again."""
     site.loop()
     marks = site.marks()
-    number = marks.begin()
+    number = marks.begin("r")
     steps = in_turn(
         lambda: site.stream(0, [1]),
-        marks.begin,  # its driver has died, and another one goes on
-        lambda: (site.stream(1, [2]), marks.end(number, Run.ENDED)),  # too late to count
-        lambda: (site.stream(2, [3]), marks.end(number + 1, Run.ENDED)),
+        lambda: marks.begin("r"),  # its driver has died, and another one goes on
+        lambda: (site.stream(1, [2]), marks.end(number, Run.ENDED, "r")),  # too late to count
+        lambda: (site.stream(2, [3]), marks.end(number + 1, Run.ENDED, "r")),
     )
     results = site.client(clock=SteppingClock(steps))
     assert ids(results) == [1, 2, 3]
@@ -151,15 +151,15 @@ def test_iteration_ends_with_the_query(site: Site) -> None:
 def test_a_query_that_fails_is_told_when_all_is_handed_out(site: Site) -> None:
     """Its results must not look complete; and it may be started again."""
     site.stream(0, [1])
-    number = site.marks().begin()
-    site.marks().end(number, Run.FAILED)
+    number = site.marks().begin("r")
+    site.marks().end(number, Run.FAILED, "r")
     results, found = site.sink().results(), []
     with pytest.raises(SourceError, match="has failed") as raised:
         found.extend(row["id"] for row in results)
     assert raised.value.code == "QUERY_FAILED"
     assert found == [1]
     assert not results.is_complete
-    site.marks().end(site.marks().begin(), Run.ENDED)
+    site.marks().end(site.marks().begin("r"), Run.ENDED, "r")
     assert ids(site.sink().results(results.position)) == []
 
 
@@ -175,7 +175,7 @@ def test_a_client_may_be_there_first(site: Site) -> None:
         site.sink().results()
     assert raised.value.code == "NO_SINK"
     site.loop()
-    site.marks().begin()
+    site.marks().begin("r")
     clock = SteppingClock()
     assert ids(site.client(clock=clock, wait_ms=5_000)) == []
     assert clock.now >= 5_000
@@ -322,13 +322,13 @@ def test_an_object_store(moto_server: S3Server) -> None:
     """Driver and client meet in a bucket, as they do in a directory."""
     site = Site(f"s3://{moto_server.new_bucket()}/rows", {"storage_options": moto_server.options})
     site.stream(0, [1, 2])
-    number = site.marks().begin()
+    number = site.marks().begin("r")
     results = site.new()
     assert ids(results) == [1, 2]
     results.acknowledge()
     site.stream(1, [3])
     assert len([entry for entry in site.store().list("") if entry.name.endswith(".arrow")]) == 1
-    site.marks().end(number, Run.ENDED)
+    site.marks().end(number, Run.ENDED, "r")
     assert ids(site.sink().results(results.position)) == [3]
 
 

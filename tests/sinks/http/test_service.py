@@ -53,6 +53,11 @@ def test_what_is_no_address_is_refused(url: str) -> None:
     [
         *({"body": "xml"}, {"method": "GET"}, {"headers": {"a b": "c"}}, {"headers": {"a": "b\r\nc: d"}}),
         *({"headers": {"Content-length": "1"}}, {"headers": {"transfer-encoding": "chunked"}}),
+        *(
+            {"headers": {"X-A": "1", "x-a": "2"}},
+            {"key_header": "Authorization"},
+            {"key_header": "connection"},
+        ),
         *({"headers": [("a", "b")]}, {"token_env": "Bearer abc"}, {"token_env": ""}, {"key_header": "a:b"}),
         *({"timeout": 0}, {"timeout": "soon"}, {"ca_file": ""}, {"judge": "yes"}, {"judge": int}),
     ],
