@@ -41,31 +41,31 @@ class FileSinkBuilder(SinkBuilder):
     """Collects what a ``FileSink`` is made of. Immutable: every ``with_…`` returns a new builder."""
 
     def write(self, *_: object, **__: object) -> NoReturn:
-        """Not here: ``build()`` makes the sink that has it."""
+        """Call ``build()`` first: only the built sink has this."""
         raise not_built("write", of="sink")
 
     def start(self, *_: object, **__: object) -> NoReturn:
-        """Not here: ``build()`` makes the sink that has it."""
+        """Call ``build()`` first: only the built sink has this."""
         raise not_built("start", of="sink")
 
     def foreach_batch(self, *_: object, **__: object) -> NoReturn:
-        """Not here: ``build()`` makes the sink that has it."""
+        """Call ``build()`` first: only the built sink has this."""
         raise not_built("foreach_batch", of="sink")
 
     def finish(self, *_: object, **__: object) -> NoReturn:
-        """Not here: ``build()`` makes the sink that has it."""
+        """Call ``build()`` first: only the built sink has this."""
         raise not_built("finish", of="sink")
 
     def recover(self, *_: object, **__: object) -> NoReturn:
-        """Not here: ``build()`` makes the sink that has it."""
+        """Call ``build()`` first: only the built sink has this."""
         raise not_built("recover", of="sink")
 
     def plan_sweep(self, *_: object, **__: object) -> NoReturn:
-        """Not here: ``build()`` makes the sink that has it."""
+        """Call ``build()`` first: only the built sink has this."""
         raise not_built("plan_sweep", of="sink")
 
     def sweep(self, *_: object, **__: object) -> NoReturn:
-        """Not here: ``build()`` makes the sink that has it."""
+        """Call ``build()`` first: only the built sink has this."""
         raise not_built("sweep", of="sink")
 
     def build(self) -> FileSink:

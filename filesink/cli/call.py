@@ -220,7 +220,7 @@ def chains_with(uid: str | None, ids: Iterable[str], path: str) -> frozenset[str
     if not found:
         known = ", ".join(f"'{name}'" for name in sorted(there)) or "none"
         raise ConfigError(
-            f"no sink with uid '{uid}' is known at '{path}'; those that are: {known}. Pass one of them "
+            f"no sink with uid '{uid}' has written to '{path}'; these have: {known}. Pass one of them "
             "as --uid, or what follows 'uid-' in it",
             code="NO_SINK",
         )

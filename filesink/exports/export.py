@@ -35,7 +35,7 @@ def export(
 def drop_export(
     path: str | PathLike[str], exporter: Exporter, storage_options: Mapping[str, Any] | None = None
 ) -> None:
-    """Remove what ``exporter`` keeps of ``path``; files stay. For who does not export any more.
+    """Remove what ``exporter`` keeps of ``path``; files stay. For the end of exports.
 
     Its readers would see the newest version that was exported for ever.
 

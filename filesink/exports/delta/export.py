@@ -26,7 +26,7 @@ class DeltaExport(Exporter):
     """Keeps a log of Delta in ``_delta_log`` of the path, so that readers of Delta see its versions.
 
     One commit of the table for each export. Compactions do not count as changes of data. Nobody else may
-    write to the table; who does is found out, and the export refused from then on.
+    write to the table: such a write is detected, and exports are refused from then on.
 
     Args:
         checkpoint_every: after how many commits the log gets a checkpoint, so that readers open it

@@ -81,7 +81,7 @@ class Savepoints:
         """
         known = self.list()
         if not 0 <= number < len(known):
-            there = f"those that are: 0 to {len(known) - 1}" if known else "it has none"
+            there = f"there are 0 to {len(known) - 1}" if known else "it has none"
             raise JobError(f"job '{self.job}' has no savepoint {number}; {there}", code="JOB_SAVEPOINT")
         return known[number]
 

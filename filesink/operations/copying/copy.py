@@ -206,7 +206,7 @@ class Copy:
             raise
         output.discard()
         raise StateError(
-            f"'{path}' was replaced or changed while it was copied. Stop who merges or overwrites files, and "
+            f"'{path}' was replaced or changed while it was copied. Stop whatever merges or overwrites files, and "
             "call it again; what is copied is not copied again",
             code="FILES_GONE",
         )

@@ -253,7 +253,7 @@ def _found(column: str, schema: pa.Schema) -> str:
     if len(alike) != 1:
         known = ", ".join(f"'{name}'" for name in schema.names[:20])
         raise ConfigError(
-            f"there is no column '{column[:80]}'; those that are: {known}"
+            f"there is no column '{column[:80]}'; known: {known}"
             if not alike
             else f"column '{column[:80]}' may be any of {', '.join(map(repr, alike))}: write it as it is",
             code="NO_COLUMN",

@@ -33,7 +33,7 @@ class Finding:
 
     @property
     def meaning(self) -> str:
-        """What that means for who has never seen it."""
+        """What that means, for a newcomer."""
         return self._kind.meaning
 
     @property

@@ -43,7 +43,7 @@ class Retention:
         max_age: what is older is dropped; ``int`` is milliseconds.
         by: whose age: ``"written"``, each file's, or ``"partition time"``, that of a directory by its name.
         max_bytes: the oldest are dropped until no more is left; bytes or ``"10GiB"``.
-        keep: so many of the newest are left: directories by partition time, else files.
+        keep: so many of the newest always stay: directories by partition time, else files.
         extractor: how values of partition columns become a time, as in ``PartitionCommit.partition_time``:
             ``"$day $hour:00:00"``. Without one, the whole path of a directory is read by ``formatter``.
         formatter: the pattern of that time, in the syntax of Java's ``DateTimeFormatter``; by default ISO

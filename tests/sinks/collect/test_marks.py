@@ -120,7 +120,7 @@ def test_marks_of_queries_do_not_grow_in_number() -> None:
     store = MemoryStore(MemoryFiles())
     marks = Marks(store)
     for number in range(30):
-        marks.end(marks.begin("r"), Run.REFUSED if number % 3 else Run.ENDED)
+        marks.end(marks.begin("r"), Run.REFUSED if number % 3 else Run.ENDED, "r")
     assert len(store.list(DIRECTORY)) < 10
 
 

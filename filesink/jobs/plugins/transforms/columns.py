@@ -28,7 +28,7 @@ def check_columns(frame: DataFrame, names: Sequence[str], of: str) -> None:
     for name in names:
         if name not in frame.columns:
             raise JobError(
-                f"{of} names a column '{name}' that there is not{nearest(name, frame.columns)}",
+                f"{of} names a column '{name}', which does not exist{nearest(name, frame.columns)}",
                 code="JOB_COLUMN",
             )
 
