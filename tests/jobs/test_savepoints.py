@@ -126,7 +126,7 @@ def test_savepoints_that_there_are_not(tmp_path: Path, number: int) -> None:
     with pytest.raises(JobError, match="it has none"):
         place.savepoints.find(0)
     place.save()
-    with pytest.raises(JobError, match="those that are: 0 to 0") as raised:
+    with pytest.raises(JobError, match="there are 0 to 0") as raised:
         place.savepoints.find(number)
     assert raised.value.code == "JOB_SAVEPOINT"
 

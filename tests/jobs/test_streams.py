@@ -88,7 +88,7 @@ def test_an_older_savepoint(site: Site) -> None:
         site.jobs.savepoint("back")
     with pytest.raises(JobError, match="is older than its sinks: sink-1 has begun 1 epochs since"):
         site.jobs.restore("back", back=Back(savepoint=0))
-    with pytest.raises(JobError, match="no savepoint 7; those that are: 0 to 1"):
+    with pytest.raises(JobError, match="no savepoint 7; there are 0 to 1"):
         site.jobs.restore("back", back=Back(savepoint=7))
     assert ids(site) == [1, 2, 3]
     with running(site.jobs.restore, "back", back=Back(savepoint=0, on_newer_epochs="roll_back")):
