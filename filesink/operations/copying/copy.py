@@ -206,8 +206,8 @@ class Copy:
             raise
         output.discard()
         raise StateError(
-            f"'{path}' was replaced or changed while it was copied. Stop whatever merges or overwrites files, "
-            "and call it again; what is copied is not copied again",
+            f"'{path}' was replaced or changed while it was copied. Stop whatever merges or overwrites "
+            "files, and call it again; what is copied is not copied again",
             code="FILES_GONE",
         )
 
