@@ -101,13 +101,14 @@ class Case:
     sticky: bool = False
     second: int = 0
     then: Mode | None = None
+    seed: int = _SEED
 
     def run(self, tally: Tally) -> None:
         """Run it and count it."""
         plan: Plan = OneFault(self.number, self.fault, sticky=self.sticky)
         if self.then is not None:
             plan = TwoFaults(self.number, self.fault, second=self.second, mode=self.then)
-        result = History(_SEED, replace((CANON | LONG)[self.canon], plan=plan)).run()
+        result = History(self.seed, replace((CANON | LONG)[self.canon], plan=plan)).run()
         tally.add(self.number, result)
         if result.violation is not None:
             tally.cases.append(f"{self}: {result.violation}")

@@ -54,6 +54,9 @@ CASES: dict[Case, str] = {
     Case(
         "crowd", 275, Fault(Mode.CRASH_BEFORE), second=353, then=Mode.POWER_WEAK
     ): "a txn_id that another process had claimed was believed before the name of the claim was durable",
+    Case(
+        "crowd", 193, Fault(Mode.CRASH_AFTER), second=240, then=Mode.POWER_WEAK, seed=10
+    ): "an append was decided above one whose record's name a power cut took",
 }
 
 #: The same, of histories of an inventory by itself.
