@@ -38,7 +38,7 @@ from property_tests.simulation.world import Process, World
 
 _LEDGER = re.compile(r"_filesink/(?P<sink>[^/]+)/(?P<slot>[0-9]{12})\.(?P<kind>record|complete|mark)")
 _CLAIM = re.compile(r"_filesink/_txns/(?P<name>[^/]+)/(?P<number>[0-9]{6})\.claim")
-_PUT = re.compile(r"(?P<directory>_filesink/[^/]+/)\.(?P<name>[0-9]+\.(record|complete))\.put\..*")
+_PUT = re.compile(r"_filesink/(?P<sink>[^/]+)/\.(?P<name>(?P<slot>[0-9]+)\.(record|complete))\.put\..*")
 _HIDDEN = re.compile(r"(?:.*/)?\..+\.inprogress\.(?P<tag>[0-9a-f]{8})\.(?P<slot>[0-9]+)\.[^/]+")
 
 
@@ -354,7 +354,9 @@ class Observer:
         owner, put = inode.owner, _PUT.fullmatch(path)
         if put is None or not isinstance(owner, Process) or owner.driver is process.driver:
             return
-        if not owner.driver.dead and self.world.disk.find(f"{put['directory']}{put['name']}") is None:
+        is_folded = int(put["slot"]) <= self.chains[put["sink"]].mark
+        is_there = self.world.disk.find(f"_filesink/{put['sink']}/{put['name']}") is not None
+        if not (owner.driver.dead or is_folded or is_there):
             self.world.fail(f"I5: {path} was removed, which another driver is about to put")
 
     def _batch_slot(self, tag: str) -> int:
