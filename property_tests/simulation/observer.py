@@ -354,7 +354,8 @@ class Observer:
         owner, put = inode.owner, _PUT.fullmatch(path)
         if put is None or not isinstance(owner, Process) or owner.driver is process.driver:
             return
-        is_folded = int(put["slot"]) <= self.chains[put["sink"]].mark
+        chain = self.chains.get(put["sink"])
+        is_folded = chain is not None and int(put["slot"]) <= chain.mark
         is_there = self.world.disk.find(f"_filesink/{put['sink']}/{put['name']}") is not None
         if not (owner.driver.dead or is_folded or is_there):
             self.world.fail(f"I5: {path} was removed, which another driver is about to put")
