@@ -50,6 +50,9 @@ SEEDS: dict[int, str] = {
 
 #: The same, of canonical histories.
 CASES: dict[Case, str] = {
+    Case(
+        "overwrites", 59, Fault(Mode.ERROR, 5), sticky=True
+    ): "what an unknown decision may name was removed",
     Case("overwrites", 109, Fault(Mode.CRASH_AFTER)): "a completion was believed that power took",
     Case(
         "crowd", 275, Fault(Mode.CRASH_BEFORE), second=353, then=Mode.POWER_WEAK
