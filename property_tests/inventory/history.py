@@ -117,7 +117,7 @@ class InventoryHistory:
                 self._start(chain)
             for number in range(self.shape.readers):
                 self.world.spawn(f"reader {number}", Process(f"reader {number}"), self._read)
-            self._until(self._is_over)
+            self.world.run_at_most(_ENOUGH, self._is_over)
             self._peace()
         finally:
             self.world.end()
@@ -256,14 +256,7 @@ class InventoryHistory:
         process = Process("operator")
         done: list[bool] = []
         self.world.spawn("operator", process, lambda: done.append(self._settle()))
-        self._until(lambda: bool(done))
-
-    def _until(self, condition: Callable[[], bool]) -> None:
-        """Let everything go on until ``condition`` holds."""
-        start = self.world.operations
-        self.world.run(until=lambda: condition() or self.world.operations - start > _ENOUGH)
-        if self.world.operations - start > _ENOUGH:
-            self.world.fail("a history that does not come to its end")
+        self.world.run_at_most(_ENOUGH, lambda: bool(done))
 
     def _settle(self) -> bool:
         for late in [late for _, late in self.world.late.waiting]:

@@ -306,10 +306,7 @@ class History:
 
     def until(self, condition: Any) -> None:
         """Let everything go on until ``condition`` holds."""
-        start = self.world.operations
-        self.world.run(lambda: condition() or self.world.operations - start > _ENOUGH)
-        if self.world.operations - start > _ENOUGH:
-            self.world.fail("I7: a history that does not come to its end")
+        self.world.run_at_most(_ENOUGH, condition)
 
     def end_process(self, driver: Driver | Overwriter | Tidier | Operator, *, workers: bool = False) -> None:
         """Kill a driver, and with it all of its workers or some."""

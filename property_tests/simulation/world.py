@@ -140,6 +140,13 @@ class World:
         if self.violation is not None:
             raise self.violation
 
+    def run_at_most(self, calls: int, until: Callable[[], bool]) -> None:
+        """As ``run``; a violation (I7) if that takes more ``calls`` from now on."""
+        last = self.operations + calls
+        self.run(lambda: until() or self.operations > last)
+        if self.operations > last:
+            self.fail("I7: a history that does not come to its end")
+
     def wait(self, ready: Callable[[], bool]) -> None:
         """Let others go on until ``ready`` holds. Called by an actor."""
         actor = self._current

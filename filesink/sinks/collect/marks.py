@@ -124,8 +124,9 @@ class Marks:
 
     def _tidy(self) -> None:
         """Remove what is below the newest query that is over: of those that only began any may count."""
-        told = Told.by(name for name in self._names() if not name.endswith(f".{Run.BEGUN.value}"))
-        self._remove(name for name in self._runs() if _number(name) < told.number)
+        runs = self._runs()
+        over = Told.by(name for name in runs if not name.endswith(f".{Run.BEGUN.value}"))
+        self._remove(name for name in runs if _number(name) < over.number)
 
     def _is_of(self, number: int, run: str) -> bool:
         path = f"{DIRECTORY}/{number:012d}.{Run.BEGUN.value}"

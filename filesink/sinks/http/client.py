@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 import ssl
-from collections.abc import Mapping
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit, urlunsplit
 
@@ -56,8 +55,9 @@ class HttpClient:
 
     def send(self, body: bytes, key: str) -> Answer:
         """Send one request and wait for what becomes of it. Raises nothing but what ``judge`` does."""
-        key_header = self._service.key_header
-        headers = self._headers if key_header is None else _with(self._headers, {key_header: key})
+        headers = self._headers.copy()
+        if self._service.key_header is not None:
+            headers[self._service.key_header] = key
         try:
             answer = self._exchange(body, headers)
         except SSLError as error:
@@ -77,7 +77,7 @@ class HttpClient:
         """Close all connections; nothing may be in flight."""
         self._pool.close()
 
-    def _exchange(self, body: bytes, headers: dict[str, str]) -> HttpAnswer:
+    def _exchange(self, body: bytes, headers: urllib3.HTTPHeaderDict) -> HttpAnswer:
         response = self._pool.request(
             self._service.method,
             self._target,
@@ -106,17 +106,14 @@ def _beginning(response: BaseHTTPResponse) -> bytes:
     return data[:_MOST_OF_A_BODY]
 
 
-def _headers(service: HttpService) -> dict[str, str]:
-    found = _with({"Content-Type": _CONTENT_TYPES[Body(service.body)]}, service.headers)
+def _headers(service: HttpService) -> urllib3.HTTPHeaderDict:
+    """Of all requests; what is set later comes instead of the same name in other letters."""
+    found = urllib3.HTTPHeaderDict({"Content-Type": _CONTENT_TYPES[Body(service.body)]})
+    for name, value in service.headers.items():
+        found[name] = value
     if service.token_env is not None:
-        found = _with(found, {"Authorization": f"Bearer {_token(service.token_env)}"})
+        found["Authorization"] = f"Bearer {_token(service.token_env)}"
     return found
-
-
-def _with(headers: Mapping[str, str], more: Mapping[str, str]) -> dict[str, str]:
-    """``headers`` and ``more`` of them, which come instead of those of the same name in other letters."""
-    names = {name.lower() for name in more}
-    return {name: value for name, value in headers.items() if name.lower() not in names} | dict(more)
 
 
 def _token(name: str) -> str:
