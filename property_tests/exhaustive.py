@@ -77,8 +77,11 @@ CANON: dict[str, Scenario] = {
         pace=10,
     ),
 }
-#: Too long for a fault at each call: only some cases that have found something.
-LONG: dict[str, Scenario] = {
+#: Not tried fault by fault, being long or much like one above: only some cases that have found something.
+CASES_ONLY: dict[str, Scenario] = {
+    "merges in tasks": Scenario(
+        shape=replace(CANON["compaction"].shape, bounds=Bounds(merged_on_driver=0)), trouble=_QUIET
+    ),
     "crowd": Scenario(
         shape=Shape(batches=1, rows=2, rolls=True, partitions=1, buckets=("a",)),
         trouble=Trouble(upkeep=0.0, crowds=1.0),
@@ -108,7 +111,7 @@ class Case:
         plan: Plan = OneFault(self.number, self.fault, sticky=self.sticky)
         if self.then is not None:
             plan = TwoFaults(self.number, self.fault, second=self.second, mode=self.then)
-        result = History(self.seed, replace((CANON | LONG)[self.canon], plan=plan)).run()
+        result = History(self.seed, replace((CANON | CASES_ONLY)[self.canon], plan=plan)).run()
         tally.add(self.number, result)
         if result.violation is not None:
             tally.cases.append(f"{self}: {result.violation}")

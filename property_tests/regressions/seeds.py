@@ -33,7 +33,6 @@ SEEDS: dict[int, str] = {
     310000040108: "a record was appended above one whose name a power cut took",
     257: "an upload was completed over what stood there, or took what was as long for its own",
     277: "an upload that was gone counted as completed",
-    500000002575: "all attempts at a merge had one name",
     136: "a sweep took what another append was about to put",
     198: "an epoch was complete and its record was gone: its slot was free",
     487: "retention dropped files that a driver still looked for",
@@ -53,6 +52,9 @@ CASES: dict[Case, str] = {
     Case(
         "overwrites", 59, Fault(Mode.ERROR, 5), sticky=True
     ): "what an unknown decision may name was removed",
+    Case(
+        "merges in tasks", 144, Fault(Mode.ERROR, 5), second=145, then=Mode.LATE
+    ): "all attempts at a merge had one name: a server that was slow removed what the second had made",
     Case("overwrites", 109, Fault(Mode.CRASH_AFTER)): "a completion was believed that power took",
     Case(
         "crowd", 275, Fault(Mode.CRASH_BEFORE), second=353, then=Mode.POWER_WEAK
