@@ -119,11 +119,19 @@ def with_crowds(scenario: Scenario, random: Random) -> Scenario:
 
 
 def with_operations(scenario: Scenario, random: Random) -> Scenario:
-    """In one history in eight somebody drops old files or rolls back, closely interleaved with the query."""
-    if random.random() >= 1 / 8 or scenario.shape.dead_letters:
+    """In one history in eight somebody drops old files or rolls back, closely interleaved with the query.
+
+    In some of these rows are erased, too, which takes Parquet.
+    """
+    shape = scenario.shape
+    if random.random() >= 1 / 8 or shape.dead_letters:
         return scenario
     trouble = replace(scenario.trouble, operations=0.7)
-    return replace(scenario, trouble=trouble, pace=random.choice((0, 2, 2, 3, 10)))
+    pace = random.choice((0, 2, 2, 3, 10))
+    if random.random() < 0.3 and shape.compacting is None and not trouble.tidies:
+        shape = replace(shape, format="parquet", rolls=True)
+        trouble = replace(trouble, erases=0.7)
+    return replace(scenario, shape=shape, trouble=trouble, pace=pace)
 
 
 def with_refusals(scenario: Scenario, random: Random) -> Scenario:

@@ -6,6 +6,7 @@ from property_tests.seeded.mutant import Mutant
 
 _RETAIN = "filesink/operations/replacing/retain.py"
 _RETENTION = "filesink/operations/replacing/retention.py"
+_ERASE = "filesink/operations/erasing/erase.py"
 _ROLLBACK = "filesink/operations/replacing/rollback.py"
 
 OPERATIONS = (
@@ -26,6 +27,30 @@ OPERATIONS = (
         _ROLLBACK,
         "seen.directory.snapshot(self.version).files",
         "seen.directory.snapshot(max(0, self.version - 1)).files",
+    ),
+    Mutant(
+        "an erasure removes files that a driver still looks for",
+        _ERASE,
+        "idle = [file for file in live if not seen.is_busy(file)]",
+        "idle = list(live)",
+    ),
+    Mutant(
+        "an erasure drops what shares a file with an erased row",
+        _ERASE,
+        "            if erased[file.path] == file.rows:\n",
+        "            if erased[file.path]:\n",
+    ),
+    Mutant(
+        "an erasure is certified without a look beside the live files",
+        _ERASE,
+        "left = [*self._proof(live, files), *left_beside(seen, files), *known]",
+        "left = [*self._proof(live, files), *known]",
+    ),
+    Mutant(
+        "an erasure is certified without a second look at the live files",
+        _ERASE,
+        "left = [*self._proof(live, files), *left_beside(seen, files), *known]",
+        "left = [*left_beside(seen, files), *known]",
     ),
     Mutant(
         "what an operation has made is not durable when it is decided",

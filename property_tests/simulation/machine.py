@@ -31,7 +31,8 @@ class Trouble:
     overwrites: float = 0.0  # batch jobs that replace files
     crowds: float = 0.0  # three batch jobs at once, some of which append
     tidies: float = 0.0  # offline compaction
-    operations: float = 0.0  # retention and rollback
+    operations: float = 0.0  # retention, rollback and erasure
+    erases: float = 0.0  # which of these are erasures, in files of Parquet
     forbids: float = 0.0  # somebody takes the right to remove files
     overwrites_end: float = 0.7  # as does offline compaction, before the query goes on
     workers_die: float = 0.5  # with their driver

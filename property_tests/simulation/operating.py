@@ -1,4 +1,4 @@
-"""Processes of an operator that drop what is old, or bring an earlier version back, while others write."""
+"""Processes of an operator that drop what is old, erase rows or go back to a version, while others write."""
 
 from __future__ import annotations
 
@@ -6,12 +6,15 @@ from typing import TYPE_CHECKING
 
 from filesink.errors import FilesinkError
 from filesink.file_sink.tiers import FileTiers
+from filesink.operations.erasing.condition import parse
+from filesink.operations.erasing.erase import Erase, Erasure
 from filesink.operations.replacing.retain import Retain
 from filesink.operations.replacing.retention import Retention
 from filesink.operations.replacing.rollback import Rollback
 from filesink.ports import Ports, SerialRunner
 from property_tests.simulation.clock import SimClock
 from property_tests.simulation.machine import Machine
+from property_tests.simulation.operations import AnyOperation
 from property_tests.simulation.sim_metastore import BASE
 from property_tests.simulation.world import Process
 
@@ -25,8 +28,8 @@ _VERSIONS_BACK = 4
 class Operator:
     """One process that calls one operation once."""
 
-    def __init__(self, machine: Machine, operation: Retain | Rollback, *, number: int) -> None:
-        self.process = Process(f"retain-or-rollback-{number}")
+    def __init__(self, machine: Machine, operation: AnyOperation, *, number: int) -> None:
+        self.process = Process(f"operation-{number}")
         self.error: Exception | None = None
         self._machine = machine
         self._operation = operation
@@ -43,7 +46,9 @@ class Operator:
         ports = Ports(clock=SimClock(machine.world), ids=machine.ids, runner=SerialRunner())
         machine.observer.operations.begin(self.process, self._operation)
         try:
-            self._operation.run(ports)
+            outcome = self._operation.run(ports)
+            if isinstance(outcome, Erasure):
+                machine.observer.operations.erased(self.process, outcome)
         except FilesinkError as error:
             self.error = error
         except Exception as error:  # noqa: BLE001 - this is the check
@@ -77,8 +82,12 @@ class Operating:
         history.operate("sweep")
         history.until(lambda: not history.world._actors)
 
-    def _draw(self) -> Retain | Rollback:
+    def _draw(self) -> AnyOperation:
         history = self._history
+        rows = [row for source in history.observer.sources for row in source.buckets]
+        if rows and history.machine.chance(history.scenario.trouble.erases):
+            among = ", ".join(f"'{row}'" for row in sorted(history.random.sample(rows, min(len(rows), 3))))
+            return Erase(tiers=self._sink(), condition=parse(f"row IN ({among})"), base_path=BASE)
         random, newest = history.random, max(history.observer.inventory.versions.values(), default=0)
         # Readers that ask ``compaction.files`` would see copies beside what they are made of for a moment.
         if not history.scenario.trouble.tidies and random.random() < 0.5:
@@ -90,6 +99,6 @@ class Operating:
     def _sink(self) -> FileTiers:
         return self._history.sink
 
-    def _start(self, operation: Retain | Rollback) -> Operator:
+    def _start(self, operation: AnyOperation) -> Operator:
         self.processes.append(Operator(self._history.machine, operation, number=len(self.processes)))
         return self.processes[-1]

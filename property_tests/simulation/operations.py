@@ -1,17 +1,24 @@
-"""What the observer asks of retention and rollback (I21).
+"""What the observer asks of retention, rollback and erasure (I21).
 
 Retention drops no more than what is beyond its limit. A rollback removes what became visible since the
-version, and what it makes is a copy of what it removes. Both name only files whose epochs are complete for
-good.
+version, and what it makes is a copy of what it removes. An erasure makes what it removes anew, without the
+rows that it is for, and names all that has such rows, was there when it began and still is. All three drop
+only files whose epochs are complete for good.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
+
+from filesink.operations.erasing.condition import Condition
+from filesink.operations.erasing.erase import Erase, Erasure
 from filesink.operations.replacing.retain import Retain
 from filesink.operations.replacing.rollback import Rollback
-from property_tests.simulation.reading import Record
+from property_tests.simulation.nodes import Inode
+from property_tests.simulation.reading import Record, all_files
 from property_tests.simulation.workload import rows_in_segment
 
 if TYPE_CHECKING:
@@ -19,6 +26,7 @@ if TYPE_CHECKING:
     from property_tests.simulation.world import Process
 
 CAUSE = "operation"
+AnyOperation = Retain | Rollback | Erase
 
 
 class Operations:
@@ -26,12 +34,23 @@ class Operations:
 
     def __init__(self, observer: Observer) -> None:
         self._observer = observer
-        self._begun: dict[Process, Retain | Rollback] = {}
+        self._begun: dict[Process, AnyOperation] = {}
         self._named: set[str] = set()  # files of records that copy some
+        self._with_rows: dict[Process, dict[Inode, set[str]]] = {}  # what had rows to erase when that began
 
-    def begin(self, process: Process, operation: Retain | Rollback) -> None:
+    def begin(self, process: Process, operation: AnyOperation) -> None:
         """A process begins."""
         self._begun[process] = operation
+        if isinstance(operation, Erase):
+            self._with_rows[process] = self._files_with(_rows_of(operation.condition))
+
+    def erased(self, process: Process, erasure: Erasure) -> None:
+        """An erasure has ended: what was there with such rows is gone, or named as not clean yet."""
+        before, told = self._with_rows.pop(process), {one.path for one in erasure.left}
+        for path, inode in all_files(self._observer.world.disk.root).items():
+            names = {path, *before.get(inode, ())}
+            if self._observer.looks and inode in before and told.isdisjoint(names):
+                self._fail(f"I21: an erasure is certified, and {path} has such rows")
 
     def may_double(self, one: str, other: str) -> bool:
         """Whether one of two files is a copy, and the other goes."""
@@ -50,6 +69,8 @@ class Operations:
                 self._check_retained(record, retention.keep or 0)
             case Rollback(version=version):
                 self._check_rolled_back(record, version)
+            case Erase(condition=condition):
+                self._check_erased(record, _rows_of(condition))
 
     def _check_retained(self, record: Record, keep: int) -> None:
         if record.pending:
@@ -78,5 +99,41 @@ class Operations:
         if record.pending:
             self._named |= {*record.pending, *record.replaced}
 
+    def _check_erased(self, record: Record, erased: set[str]) -> None:
+        observer = self._observer
+        removed, made = Counter[str](), Counter[str]()
+        for name in (record.replaced - observer.replacements.left) & observer.visible.keys():
+            rows = observer.visible[name].rows
+            removed.update(rows)
+            if erased.isdisjoint(rows):
+                self._fail(f"I21: slot {record.slot} erases nothing in {name}, and removes it")
+        for entry in record.pending.values():
+            made.update(rows_in_segment(observer.staged_bytes(entry) or b""))
+        if made != Counter(row for row in removed.elements() if row not in erased):
+            self._fail(f"I21: slot {record.slot} removes other rows than those that it erases")
+        self._named |= {*record.pending, *record.replaced}
+
+    def _files_with(self, rows: set[str]) -> dict[Inode, set[str]]:
+        """All files of Parquet, hidden ones too, in which one of ``rows`` is, with their names."""
+        found: dict[Inode, set[str]] = {}
+        for path, inode in all_files(self._observer.world.disk.root).items():
+            of_data = not path.startswith("_filesink")  # else of the inventory
+            if of_data and not rows.isdisjoint(_rows_in(inode)):
+                found.setdefault(inode, set()).add(path)
+        return found
+
     def _fail(self, finding: str) -> None:
         self._observer.world.fail(finding)
+
+
+def _rows_of(condition: Condition) -> set[str]:
+    kind = pa.string()
+    return {literal.scalar("row", kind).as_py() for one in condition.comparisons for literal in one.literals}
+
+
+def _rows_in(inode: Inode) -> list[str]:
+    data = bytes(inode.data)
+    try:
+        return rows_in_segment(data) if data.startswith(b"PAR1") else []
+    except ValueError:
+        return []  # nobody has closed it
