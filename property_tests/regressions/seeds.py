@@ -44,6 +44,7 @@ SEEDS: dict[int, str] = {
     4089: "compaction ended between two looks of a reader, who was given a row twice",
     3723: "what a killed recover() had taken back came back in a power cut",
     6200: "an append that was half done was folded away",
+    600000000251: "an erasure dropped files whose epoch a driver was still to carry through",
     310000031353: "two sleepers met in a slot that was folded away: the observer took it for damage",
 }
 
