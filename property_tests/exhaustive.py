@@ -23,10 +23,10 @@ from property_tests.simulate import Tally
 from property_tests.simulation.bucket import Personality
 from property_tests.simulation.compacting import Compacting
 from property_tests.simulation.faults import CRASHES, Fault, Mode, single_faults
-from property_tests.simulation.history import History, Scenario
+from property_tests.simulation.history import History
 from property_tests.simulation.machine import Trouble
-from property_tests.simulation.neighbours import Neighbour
 from property_tests.simulation.plans import OneFault, Recorder, TwoFaults
+from property_tests.simulation.scenario import Neighbour, Scenario
 from property_tests.simulation.workload import Bounds, Shape
 from property_tests.simulation.world import Plan
 

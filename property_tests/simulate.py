@@ -20,10 +20,10 @@ from random import Random
 
 from property_tests.simulation.faults import APPLICABLE, CRASHES, Mode
 from property_tests.simulation.graces import draw_grace
-from property_tests.simulation.history import History, Result, Scenario
+from property_tests.simulation.history import History, Result
 from property_tests.simulation.machine import Trouble
-from property_tests.simulation.neighbours import draw_neighbour
 from property_tests.simulation.plans import Chance, MetastoreTrouble
+from property_tests.simulation.scenario import Scenario, draw_neighbour
 from property_tests.simulation.workload import (
     draw_announcing,
     draw_dead_letters,

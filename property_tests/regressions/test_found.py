@@ -22,8 +22,8 @@ from filesink.system import SystemIds
 from property_tests.simulation.clock import SimIds
 from property_tests.simulation.disk import Cut
 from property_tests.simulation.faults import CRASHES, Fault, Mode, place
+from property_tests.simulation.listing import all_files
 from property_tests.simulation.nodes import Directory
-from property_tests.simulation.reading import all_files
 from property_tests.simulation.sim_fs import SimFs
 from property_tests.simulation.world import Killed, Plan, Process, World
 

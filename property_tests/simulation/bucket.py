@@ -30,8 +30,8 @@ from filesink.storage.objects.api import (
 )
 from filesink.storage.staged import UploadedPart
 from property_tests.simulation.disk import Disk
+from property_tests.simulation.listing import all_files
 from property_tests.simulation.nodes import Directory, Inode
-from property_tests.simulation.reading import all_files
 
 DAY_MS = 24 * 3600 * 1000
 

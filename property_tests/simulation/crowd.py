@@ -8,16 +8,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from random import Random
-from typing import TYPE_CHECKING
 
 from filesink.errors import ConcurrentDriverError, FilesinkError, MetastoreConflictError
 from filesink.save_mode import SaveMode
 from property_tests.simulation.overwriter import Overwriter, Overwrites, Write
 from property_tests.simulation.reading import Record
-from property_tests.simulation.replacements import EXCLUSIVE
-
-if TYPE_CHECKING:
-    from property_tests.simulation.history import History
+from property_tests.simulation.stage import Stage
+from property_tests.simulation.view import EXCLUSIVE
 
 _WRITERS = 3
 _MOST_STARTS = 6  # of one writer, while things go wrong
@@ -47,27 +44,27 @@ class _Member:
 class Crowd:
     """The writers of one history that come together."""
 
-    def __init__(self, history: History, overwrites: Overwrites) -> None:
-        self._history = history
+    def __init__(self, stage: Stage, overwrites: Overwrites) -> None:
+        self._stage = stage
         self._overwrites = overwrites
         self._members: list[_Member] = []
         self._swept_at = 0  # call of the world; 0 for never
 
     def come(self) -> None:
         """Start three, and see each through to its success, or until it has failed too often."""
-        random = self._history.random
+        random = self._stage.random
         writes = [self._overwrites.new_write(random.choice(_MODES)) for _ in range(_WRITERS)]
         self._members = [self._start(write) for write in writes]
         sweeper = Random(f"sweeper {self._now()}")
         self._swept_at = self._now() + sweeper.randrange(_SOON) if sweeper.random() < _SWEPT else 0
         while self._members:
-            self._history.until(self._is_any_due)
+            self._stage.until(self._is_any_due)
             if self._is_to_sweep():
                 self._swept_at = 0
-                self._history.operate("sweep")
+                self._stage.operate("sweep")
             for member in self._members:
                 if member.dies_at and self._now() >= member.dies_at:
-                    self._history.end_process(member.process)
+                    self._stage.end_process(member.process)
             self._members = [next_ for one in self._members if (next_ := self._go_on(one)) is not None]
 
     def _is_any_due(self) -> bool:
@@ -87,23 +84,23 @@ class Crowd:
         if isinstance(error, ConcurrentDriverError) and error.code == "PARTITION_CONFLICT":
             self._check_conflict(member)
         elif isinstance(error, FilesinkError) and not self._may_fail(error):
-            self._history.world.fail(f"I7: nothing went wrong, and {member.write.txn_id} fails: {error}")
+            self._stage.world.fail(f"I7: nothing went wrong, and {member.write.txn_id} fails: {error}")
         again = self._start(member.write)
         again.starts = member.starts + 1
         return again
 
     def _may_fail(self, error: FilesinkError) -> bool:
         rightly = isinstance(error, ConcurrentDriverError | MetastoreConflictError)
-        return rightly or bool(self._history.world.fired)
+        return rightly or bool(self._stage.world.fired)
 
     def _start(self, write: Write) -> _Member:
-        random = self._history.random
+        random = self._stage.random
         dies_at = self._now() + random.randrange(_SOON) if random.random() < _DIES else 0
         return _Member(write, self._overwrites.run(write), dies_at, self._newest_slot())
 
     def _check_conflict(self, member: _Member) -> None:
         """Another write has decided about a partition of this one; and of this one nothing is seen (I18)."""
-        world, observer = self._history.world, self._history.observer
+        world, observer = self._stage.world, self._stage.observer
         shown = [row for row in member.write.rows if row in observer.rows]
         if member.starts == 1 and shown:
             world.fail(f"I18: {member.write.txn_id} met another write, and row {shown[0]} of it is visible")
@@ -116,11 +113,11 @@ class Crowd:
             world.fail(f"I18: {member.write.txn_id} was told of a write in its partitions: there is none")
 
     def _newest_slot(self) -> int:
-        chain = self._history.observer.chains.get(EXCLUSIVE)
+        chain = self._stage.observer.chains.get(EXCLUSIVE)
         return -1 if chain is None else chain.newest_slot()
 
     def _now(self) -> int:
-        return self._history.world.operations
+        return self._stage.world.operations
 
 
 def _touched(record: Record) -> set[str]:

@@ -7,14 +7,12 @@ from __future__ import annotations
 
 import errno
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from property_tests.simulation.faults import Fault, Mode
-from property_tests.simulation.reading import is_hidden
+from property_tests.simulation.listing import is_hidden
+from property_tests.simulation.overwriter import Overwrites
+from property_tests.simulation.stage import Stage
 from property_tests.simulation.world import Plan
-
-if TYPE_CHECKING:
-    from property_tests.simulation.history import History
 
 _WHILES = (100, 400, 10**9)  # calls
 _REMOVALS = {"unlink": errno.EPERM, "delete": 403}
@@ -24,22 +22,22 @@ class Forbidden(Plan):
     """What another plan does, and removals that are refused.
 
     Args:
-        history: whose observer knows what was merged.
+        stage: whose observer knows what was merged.
         plan: the other one; ``None`` for one that lets all go well.
         calls: how long; for ever by default.
     """
 
-    def __init__(self, history: History, plan: Plan | None = None, *, calls: int = 10**9) -> None:
-        self._history = history
+    def __init__(self, stage: Stage, plan: Plan | None = None, *, calls: int = 10**9) -> None:
+        self._stage = stage
         self._plan = plan or Plan()
-        self._end = history.world.operations + calls
+        self._end = stage.world.operations + calls
         self._is_mine = False
 
     @staticmethod
-    def for_a_while(history: History) -> None:
+    def for_a_while(stage: Stage) -> None:
         """From now on, on top of what goes wrong anyway."""
-        calls = history.random.choice(_WHILES)
-        history.world.plan = Forbidden(history, history.world.plan, calls=calls)
+        calls = stage.random.choice(_WHILES)
+        stage.world.plan = Forbidden(stage, stage.world.plan, calls=calls)
 
     def fault(self, operation: str, path: str, number: int) -> Fault | None:
         """See ``Plan.fault``."""
@@ -58,29 +56,29 @@ class Forbidden(Plan):
     def _waits(self, path: str) -> bool:
         if not is_hidden(path):
             return True
-        chains = self._history.observer.chains.values()
+        chains = self._stage.observer.chains.values()
         return any(path in record.discards for chain in chains for record in chain.records.values())
 
 
-def comes(history: History) -> None:
+def comes(stage: Stage, overwrites: Overwrites) -> None:
     """In peace: an overwrite is done all the same, says what it left, and the next one removes that (I15)."""
-    world, replaced = history.world, history.observer.replacements
-    world.plan = Forbidden(history)
-    for _ in range(history.random.randint(1, 2)):
-        outcome = history.overwrites.succeed()
+    world, replaced = stage.world, stage.observer.replaced
+    world.plan = Forbidden(stage)
+    for _ in range(stage.random.randint(1, 2)):
+        outcome = overwrites.succeed()
         left, kept = (
             paths_of(outcome.left),
             paths_of(outcome.kept),
         )  # a grace may have begun late, or by a bad clock
-        if left | kept != replaced.left or not left <= set(history.observer.visible):
+        if left | kept != replaced.left or not left <= set(stage.observer.visible):
             world.fail(
                 f"I15: {sorted(left | kept)} are said to be left, on record are {sorted(replaced.left)}"
             )
     world.plan = None
-    outcome = history.overwrites.succeed()
+    outcome = overwrites.succeed()
     if outcome.left or replaced.left != paths_of(outcome.kept):
         world.fail(f"I15: everything may be removed, and {sorted(replaced.left)} are left")
-    history.observer.look_at_all()
+    stage.observer.look_at_all()
 
 
 def paths_of(committables: Sequence[object]) -> set[str]:

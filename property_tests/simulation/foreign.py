@@ -2,13 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from property_tests.simulation.observer import Observer
-from property_tests.simulation.reading import is_hidden
-
-if TYPE_CHECKING:
-    from property_tests.simulation.history import History
 
 _NEVER_OLD_NS = 10**19  # a sweep by age takes what a sink without a ledger has left long ago
 
@@ -30,14 +24,3 @@ def plant_foreign_files(observer: Observer) -> tuple[str, ...]:
     disk.changed.clear()
     observer.look_at_all()
     return names
-
-
-def remove_hidden(history: History) -> None:
-    """Their owner takes away those that readers do not see."""
-    disk = history.world.disk
-    for name in filter(is_hidden, history.foreign):
-        disk.unlink(name)
-        del history.observer.foreign[name]
-    disk.fsync_directory("")
-    disk.changed.clear()
-    history.foreign = tuple(name for name in history.foreign if not is_hidden(name))

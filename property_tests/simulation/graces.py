@@ -8,13 +8,11 @@ version has it. The overwrites of a history all have one grace, most often none.
 from __future__ import annotations
 
 from random import Random
-from typing import TYPE_CHECKING
 
 from property_tests.simulation.clock import SimClock
+from property_tests.simulation.inventory_watch import InventoryWatch
 from property_tests.simulation.reading import Record
-
-if TYPE_CHECKING:
-    from property_tests.simulation.observer import Observer
+from property_tests.simulation.view import EXCLUSIVE, View
 
 _GRACES_MS = (15, 60, 300, 5000)
 
@@ -33,21 +31,22 @@ class Graces:
         clock_is_sound: whether times tell anything.
     """
 
-    def __init__(self, observer: Observer) -> None:
+    def __init__(self, view: View, inventory: InventoryWatch) -> None:
         self.until: dict[str, int] = {}
         self.clock_is_sound = True
-        self._observer = observer
+        self._view = view
+        self._inventory = inventory
 
     def completed(self, record: Record, times: dict[str, int]) -> None:
         """An epoch of the exclusive ledger is complete, and says until when it keeps what."""
-        noted_ms = self._observer.inventory.noted_ms[record.nonce]
+        noted_ms = self._inventory.noted_ms[record.nonce]
         for name, grace_ms in record.graces.items():
             if name not in times:
                 self._fail(f"slot {record.slot} does not say that it keeps {name}")
             elif times[name] < noted_ms + grace_ms and self.clock_is_sound:
                 self._fail(f"slot {record.slot} keeps {name} for less than {grace_ms} ms")
         for name in times.keys() & self.until.keys():
-            if times[name] != self.until[name] and name not in self._observer.replacements.edited:
+            if times[name] != self.until[name] and name not in self._view.replaced.edited:
                 self._fail(f"slot {record.slot} changes the time of {name}")
         self.until = {name: until for name, until in times.items() if until}
 
@@ -58,15 +57,15 @@ class Graces:
 
     def check_removed(self, name: str) -> None:
         """A file that readers saw has vanished: was its time over?"""
-        chain = self._observer.chains.get("exclusive")
+        chain = self._view.chains.get(EXCLUSIVE)
         newest = None if chain is None else chain.newest()
         if chain and newest and name in newest.graces and newest.slot not in chain.complete:
             self._fail(f"slot {newest.slot} removes {name}, which it is to keep")
         if name in self.until:
-            if self._observer.inventory.is_live(name):
+            if self._inventory.is_live(name):
                 self._fail(f"{name} is gone and a version has it")
-            if SimClock(self._observer.world).now_ms() < self.until[name] and self.clock_is_sound:
+            if SimClock(self._view.world).now_ms() < self.until[name] and self.clock_is_sound:
                 self._fail(f"{name} is gone before {self.until[name]}")
 
     def _fail(self, what: str) -> None:
-        self._observer.world.fail(f"I20: {what}")
+        self._view.world.fail(f"I20: {what}")

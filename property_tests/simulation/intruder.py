@@ -4,44 +4,52 @@ from __future__ import annotations
 
 from dataclasses import replace
 from random import Random
-from typing import TYPE_CHECKING
 
 from filesink.errors import SchemaError
 from filesink.file_sink.tiers import FileTiers
 from filesink.naming import OutputFileConfig
 from filesink.save_mode import SaveMode
-from property_tests.simulation import epilogue
-from property_tests.simulation.foreign import remove_hidden
+from property_tests.simulation.listing import is_hidden
 from property_tests.simulation.overwriter import Overwriter, Write
+from property_tests.simulation.picture import picture
+from property_tests.simulation.stage import Stage
 from property_tests.simulation.workload import Source, plan_of
-
-if TYPE_CHECKING:
-    from property_tests.simulation.history import History
 
 _OFTEN = 0.2
 _TIDIED = 0.5  # only then nothing but what readers see says that the path is in use
 _MODES = (SaveMode.APPEND, SaveMode.OVERWRITE_PARTITIONS)
 
 
-def comes(history: History) -> None:
+def comes(stage: Stage) -> None:
     """In some histories, to a path that readers see files in."""
-    random = Random(f"intruder {history.world.operations}")
-    if random.random() >= _OFTEN or not history.observer.visible:
+    random = Random(f"intruder {stage.world.operations}")
+    if random.random() >= _OFTEN or not stage.observer.visible:
         return
     if random.random() < _TIDIED:
-        remove_hidden(history)
-    shape = history.scenario.shape
+        _remove_hidden(stage)
+    shape = stage.scenario.shape
     source = Source(shape)  # unknown to the observer, so that none of its rows may be seen
     source.add_batch("80", 3, random)
     names = OutputFileConfig(part_suffix=".other")
-    sink = FileTiers(address=history.sink.address, plan=replace(plan_of(shape), names=names), uid="intruder")
+    sink = FileTiers(address=stage.sink.address, plan=replace(plan_of(shape), names=names), uid="intruder")
     write = Write(txn_id="intruder", mode=random.choice(_MODES), rows=source.batches[0])
-    before = epilogue.picture(history)
-    process = Overwriter(history.machine, sink, source=source, write=write, keep=shape.keep_batches)
-    history.until(lambda: process.ended)
+    before = picture(stage)
+    process = Overwriter(stage.machine, sink, source=source, write=write, keep=shape.keep_batches)
+    stage.until(lambda: process.ended)
     error = process.error
-    history.end_process(process, workers=True)
+    stage.end_process(process, workers=True)
     if not isinstance(error, SchemaError) or error.code != "OTHER_LAYOUT":
-        history.world.fail(f"I14: files of another layout are let in: {error}")
-    if epilogue.picture(history) != before:
-        history.world.fail("I14: a write of another layout was refused and has changed something")
+        stage.world.fail(f"I14: files of another layout are let in: {error}")
+    if picture(stage) != before:
+        stage.world.fail("I14: a write of another layout was refused and has changed something")
+
+
+def _remove_hidden(stage: Stage) -> None:
+    """Their owner takes away those that readers do not see."""
+    disk = stage.world.disk
+    for name in filter(is_hidden, stage.foreign):
+        disk.unlink(name)
+        del stage.observer.foreign[name]
+    disk.fsync_directory("")
+    disk.changed.clear()
+    stage.foreign = tuple(name for name in stage.foreign if not is_hidden(name))

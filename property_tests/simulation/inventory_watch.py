@@ -10,25 +10,18 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from filesink.inventory.reading import Reader
 from filesink.inventory.snapshots import Snapshots
 from filesink.storage.memory import MemoryFiles, MemoryStore
 from property_tests.simulation.clock import SimClock
+from property_tests.simulation.listing import all_files, visible_files
 from property_tests.simulation.nodes import Directory, Inode
-from property_tests.simulation.reading import (
-    Record,
-    all_files,
-    payload_of,
-    read_completion,
-    read_record,
-    visible_files,
-)
+from property_tests.simulation.reading import Record, payload_of, read_completion, read_record
+from property_tests.simulation.superseded import Superseded
+from property_tests.simulation.view import View
 from property_tests.simulation.workload import rows_in
-
-if TYPE_CHECKING:
-    from property_tests.simulation.observer import Observer
 
 _FILE = re.compile(r"_filesink/_inventory/(?:(?P<version>[0-9]{12})\.entry|(?P<number>[0-9]{6})\.mark)")
 _DIRECTORY = "_filesink/_inventory"
@@ -44,8 +37,9 @@ class InventoryWatch:
         noted_ms: when they came, by the driver's clock.
     """
 
-    def __init__(self, observer: Observer) -> None:
-        self._observer = observer
+    def __init__(self, view: View, superseded: Superseded) -> None:
+        self._view = view
+        self._superseded = superseded
         self.versions: dict[str, int] = {}
         self.noted_ms: dict[str, int] = {}
         self._entries: dict[int, str] = {}  # nonces of those that are there, or were folded
@@ -68,11 +62,11 @@ class InventoryWatch:
     def completed(self, record: Record) -> None:
         """An epoch is complete: its version was put before."""
         if record.nonce not in self.versions:
-            self._observer.world.fail(f"I19: {record.path} is complete and has no version")
+            self._view.world.fail(f"I19: {record.path} is complete and has no version")
 
     def reread(self) -> None:
         """A power cut may have taken a name that nobody was told of."""
-        directory = self._observer.world.disk.find(_DIRECTORY)
+        directory = self._view.world.disk.find(_DIRECTORY)
         names = set(directory.entries) if isinstance(directory, Directory) else set()
         self._marks = {number: at for number, at in self._marks.items() if f"{number:06d}.mark" in names}
         folded = self._folded_to()
@@ -82,7 +76,7 @@ class InventoryWatch:
             self._changes.pop(version, None)
             self.versions.pop(nonce, None)
             if self._is_complete(nonce):
-                self._observer.world.fail(f"I19: version {version} was complete and is gone")
+                self._view.world.fail(f"I19: version {version} was complete and is gone")
 
     def check_end(self) -> None:
         """What the inventory names is what readers see."""
@@ -90,16 +84,14 @@ class InventoryWatch:
             return
         version = self.check_files()
         if max(self._entries, default=0) != version:
-            self._observer.world.fail(
-                f"I19: the newest version is {max(self._entries)}, readers see {version}"
-            )
+            self._view.world.fail(f"I19: the newest version is {max(self._entries)}, readers see {version}")
 
     def check_files(self) -> int:
         """Compare the newest snapshot, whose version is returned, with a listing."""
-        observer, world = self._observer, self._observer.world
+        view, world = self._view, self._view.world
         found = self._snapshots().files_at(None)
         named = {row["path"]: row["rows"] for row in found.rows.select(["path", "rows"]).to_pylist()}
-        others = observer.foreign.keys() | observer.superseded.left_out() | observer.replacements.left
+        others = view.foreign.keys() | self._superseded.left_out() | view.replaced.left
         seen = {
             path: len(rows_in(bytes(inode.data), path))
             for path, inode in visible_files(world.disk.root).items()
@@ -114,7 +106,7 @@ class InventoryWatch:
 
     def check_versions(self) -> None:
         """Every epoch that the ledgers call complete has a version; asked where nobody has looked on."""
-        files = all_files(self._observer.world.disk.root)
+        files = all_files(self._view.world.disk.root)
         epochs = self._snapshots().epochs(None)
         if epochs.num_rows and epochs["version"][0].as_py() > 1:
             return  # older ones have expired
@@ -124,11 +116,11 @@ class InventoryWatch:
             record = read_record(path, files[path])
             may_be_void = bool(record.cause.get("txn_id"))  # another write was first
             if record.nonce in done - noted and not may_be_void:
-                self._observer.world.fail(f"I19: {path} is complete and has no version")
+                self._view.world.fail(f"I19: {path} is complete and has no version")
 
     def _snapshots(self) -> Snapshots:
         """The product's own reader, of a copy."""
-        copy, world = MemoryFiles(), self._observer.world
+        copy, world = MemoryFiles(), self._view.world
         for path, inode in all_files(world.disk.root).items():
             if path.startswith(f"{_DIRECTORY}/"):
                 MemoryStore(copy).put_if_absent(path, bytes(inode.data))
@@ -138,7 +130,7 @@ class InventoryWatch:
 
     def _appended(self, path: str, version: int) -> None:
         entry = self._read(path)
-        world, nonce = self._observer.world, entry["nonce"]
+        world, nonce = self._view.world, entry["nonce"]
         if version <= self._folded_to():
             return  # void; its driver finds out
         if version != max(self._entries, default=0) + 1:
@@ -148,7 +140,7 @@ class InventoryWatch:
         for name, *_ in entry["added"]:
             node = world.disk.find(name)
             visible = isinstance(node, Inode) and world.disk.find_synced(name) is node
-            if not visible and name not in self._observer.replacements.files:
+            if not visible and name not in self._view.replaced.files:
                 world.fail(f"I19: {path} names {name}, which is not visible for good")
         self._check_removed(path, nonce, set(entry["removed"]))
         self._entries[version] = nonce
@@ -159,7 +151,7 @@ class InventoryWatch:
 
     def _check_rows(self, path: str) -> None:
         """Who reads the newest version sees no row twice, be its file there or not."""
-        shown = self._observer.shown
+        shown = self._view.shown
         removed = set[str]().union(*(gone for _, gone in self._changes.values()))
         live = set[str]().union(*(added for added, _ in self._changes.values())) - removed
         doubled = [
@@ -168,7 +160,7 @@ class InventoryWatch:
             if times > 1
         ]
         if doubled:
-            self._observer.world.fail(f"I19: row {doubled[0]} is twice in the version of {path}")
+            self._view.world.fail(f"I19: row {doubled[0]} is twice in the version of {path}")
 
     def is_live(self, name: str) -> bool:
         """Whether the newest version has a file."""
@@ -177,15 +169,15 @@ class InventoryWatch:
 
     def _check_removed(self, path: str, nonce: str, removed: set[str]) -> None:
         """An entry removes what its record does, but for dead letters and files of strangers."""
-        chains = self._observer.chains.values()
+        chains = self._view.chains.values()
         record = next(one for chain in chains for one in chain.records.values() if one.nonce == nonce)
-        gone = {*record.replaced, *(name for name, _ in record.superseded)} - self._observer.foreign.keys()
+        gone = {*record.replaced, *(name for name, _ in record.superseded)} - self._view.foreign.keys()
         missing = {name for name in gone - removed if not name.startswith("_")}
         if missing:
-            self._observer.world.fail(f"I19: {path} does not say that {min(missing)} goes")
+            self._view.world.fail(f"I19: {path} does not say that {min(missing)} goes")
 
     def _folded(self, path: str, number: int) -> None:
-        mark, world = self._read(path), self._observer.world
+        mark, world = self._read(path), self._view.world
         if number != max(self._marks, default=-1) + 1:
             world.fail(f"I19: {path} does not follow mark {max(self._marks, default=-1)}")
         if mark["version"] > max(self._entries, default=0) or mark["version"] < self._folded_to():
@@ -194,12 +186,12 @@ class InventoryWatch:
 
     def _removed(self, path: str, version: str | None) -> None:
         if version is not None and int(version) > self._durable_fold():
-            self._observer.world.fail(f"I19: {path} was removed and is in no segment for good")
+            self._view.world.fail(f"I19: {path} was removed and is in no segment for good")
 
     def _read(self, path: str) -> dict[str, Any]:
-        inode = self._observer.world.disk.file(path)
+        inode = self._view.world.disk.file(path)
         if not inode.durable:
-            self._observer.world.fail(f"I13: {path} is there before its bytes are durable")
+            self._view.world.fail(f"I13: {path} is there before its bytes are durable")
         value: dict[str, Any] = json.loads(payload_of(inode))
         return value
 
@@ -207,7 +199,7 @@ class InventoryWatch:
         return max(self._marks.values(), default=0)
 
     def _durable_fold(self) -> int:
-        directory = self._observer.world.disk.directory(_DIRECTORY)
+        directory = self._view.world.disk.directory(_DIRECTORY)
         return max(
             (at for number, at in self._marks.items() if f"{number:06d}.mark" in directory.synced), default=0
         )
@@ -215,7 +207,7 @@ class InventoryWatch:
     def _is_complete(self, nonce: str) -> list[Record]:
         return [
             record
-            for chain in self._observer.chains.values()
+            for chain in self._view.chains.values()
             for slot, record in chain.records.items()
             if record.nonce == nonce and slot in chain.complete
         ]

@@ -11,7 +11,6 @@ from __future__ import annotations
 import errno
 from collections import Counter
 from random import Random
-from typing import TYPE_CHECKING
 
 from filesink.errors import CommitConflictError, FilesinkError, StagedDataLost
 from filesink.file_sink.report import RecoveryReport
@@ -20,13 +19,11 @@ from filesink.operations.maintenance import Lost, Maintenance
 from property_tests.simulation.clock import SimClock
 from property_tests.simulation.faults import APPLICABLE, FILE_CALLS, Fault, Mode
 from property_tests.simulation.jobs import SparkError
+from property_tests.simulation.listing import is_hidden, visible_files
 from property_tests.simulation.nodes import Directory, Inode
-from property_tests.simulation.reading import is_hidden, visible_files
+from property_tests.simulation.stage import Stage
 from property_tests.simulation.workload import rows_in
 from property_tests.simulation.world import Plan, Process, World
-
-if TYPE_CHECKING:
-    from property_tests.simulation.history import History
 
 _CALLS = 60  # of a recovery, about
 _NAME = "operator-lost"
@@ -72,52 +69,52 @@ class Calm(Plan):
 class Operator(Maintenance):
     """Knows the checkpoint of the history, which is no directory."""
 
-    def __init__(self, history: History) -> None:
-        super().__init__(history.sink, clock=SimClock(history.world), ids=history.machine.ids)
-        self._history = history
+    def __init__(self, stage: Stage) -> None:
+        super().__init__(stage.sink, clock=SimClock(stage.world), ids=stage.machine.ids)
+        self._stage = stage
 
     def _check_replay(self, cause: MicroBatch, checkpoint: str | None) -> None:
         del checkpoint
-        known = self._history.checkpoint
+        known = self._stage.checkpoint
         assert cause.batch_id in known.offsets
         assert cause.batch_id not in known.commits
 
 
-def decide(history: History, lost: set[str], before: set[str], *, replayed: bool) -> None:
+def decide(stage: Stage, lost: set[str], before: set[str], *, replayed: bool) -> None:
     """Recover until it succeeds, start the query again, and count; calls of a slow server may come late.
 
     Args:
-        history: at peace, but for a decided file of its query that is gone.
+        stage: at peace, but for a decided file of its query that is gone.
         lost: the rows of that file.
         before: the rows that readers saw before, and must see again.
         replayed: whether the epoch that named the file is a micro-batch that wrote it.
     """
-    history.observer.look_away()
-    history.world.watch = TakingBack(history.world)
-    choice = history.random.choice((Lost.REWRITE, Lost.ACCEPT))
-    found, died = _recover(history, choice)
-    error = _run(history) if isinstance(found, RecoveryReport) else found
+    stage.observer.look_away()
+    stage.world.watch = TakingBack(stage.world)
+    choice = stage.random.choice((Lost.REWRITE, Lost.ACCEPT))
+    found, died = _recover(stage, choice)
+    error = stage.run_query() if isinstance(found, RecoveryReport) else found
     if choice is Lost.REWRITE and isinstance(error, StagedDataLost | SparkError):
         choice = Lost.ACCEPT  # a part that was open: its rows came with an earlier epoch, and stay lost
-        found, died = _recover(history, choice)
-        error = _run(history) if isinstance(found, RecoveryReport) else found
-    _check_foreign(history)
+        found, died = _recover(stage, choice)
+        error = stage.run_query() if isinstance(found, RecoveryReport) else found
+    _check_foreign(stage)
     if isinstance(error, CommitConflictError):
         return  # somebody else's file under the name of a part that was open: it is for them to move it
     if error is not None or not isinstance(found, RecoveryReport):
-        history.world.fail(f"I7: after recover(lost={choice.value!r}) the query fails: {error}")
+        stage.world.fail(f"I7: after recover(lost={choice.value!r}) the query fails: {error}")
         return
-    history.observer.inventory.check_files()
-    history.observer.inventory.check_versions()
-    shown = rows_shown(history)
+    stage.observer.inventory.check_files()
+    stage.observer.inventory.check_versions()
+    shown = rows_shown(stage)
     doubled = [row for row, times in shown.items() if times > 1]
     if doubled:
-        history.world.fail(f"I2: after recover(lost={choice.value!r}) row {doubled[0]} is there twice")
+        stage.world.fail(f"I2: after recover(lost={choice.value!r}) row {doubled[0]} is there twice")
     missing = before - shown.keys()
     if missing - lost or (missing and choice is Lost.REWRITE and replayed):
-        history.world.fail(f"I1: after recover(lost={choice.value!r}) {len(missing)} rows are missing")
+        stage.world.fail(f"I1: after recover(lost={choice.value!r}) {len(missing)} rows are missing")
     if not died and choice is Lost.ACCEPT and found.lost_rows != len(missing):
-        history.world.fail(f"I8: {len(missing)} rows are lost, and {found.lost_rows} are reported")
+        stage.world.fail(f"I8: {len(missing)} rows are lost, and {found.lost_rows} are reported")
 
 
 class TakingBack:
@@ -166,63 +163,56 @@ class TakingBack:
         return directory, {change.name for change in directory.changes}
 
 
-def _recover(history: History, lost: Lost) -> tuple[RecoveryReport | FilesinkError | None, bool]:
+def _recover(stage: Stage, lost: Lost) -> tuple[RecoveryReport | FilesinkError | None, bool]:
     """What came of the call that nothing happened to, and whether others died before it."""
-    deaths = history.random.choice((0, 1, 1, 2))
+    deaths = stage.random.choice((0, 1, 1, 2))
     for _ in range(deaths):
-        mode = history.random.choice(_DEATHS)
-        special = Random(f"removals {history.world.operations}")
+        mode = stage.random.choice(_DEATHS)
+        special = Random(f"removals {stage.world.operations}")
         removals = special.randint(1, 2) if special.random() < 0.3 else None
-        history.world.plan = Death(history.random.randint(1, _CALLS), mode, removals=removals)
-        if history.machine.bucket is None and special.random() < 0.3:
-            history.world.plan = Slow(special.randint(1, _CALLS // 3))
-        _call(history, lost)
-    history.world.plan = Calm()
-    return _call(history, lost), deaths > 0
+        stage.world.plan = Death(stage.random.randint(1, _CALLS), mode, removals=removals)
+        if stage.machine.bucket is None and special.random() < 0.3:
+            stage.world.plan = Slow(special.randint(1, _CALLS // 3))
+        _call(stage, lost)
+    stage.world.plan = Calm()
+    return _call(stage, lost), deaths > 0
 
 
-def _call(history: History, lost: Lost) -> RecoveryReport | FilesinkError | None:
+def _call(stage: Stage, lost: Lost) -> RecoveryReport | FilesinkError | None:
     """One call in a process of its own; ``None`` if it died."""
     process = Process(_NAME)
     ended: list[RecoveryReport | FilesinkError] = []
 
     def work() -> None:
         try:
-            ended.append(Operator(history).recover(lost, "checkpoint"))
+            ended.append(Operator(stage).recover(lost, "checkpoint"))
         except FilesinkError as error:
             ended.append(error)
 
-    actor = history.world.spawn(process.name, process, work)
-    history.until(lambda: actor.done or process.dead)
+    actor = stage.world.spawn(process.name, process, work)
+    stage.until(lambda: actor.done or process.dead)
     return ended[0] if ended else None
 
 
-def _run(history: History) -> Exception | None:
-    driver = history.start()
-    history.until(lambda: driver.ended)
-    history.end_process(driver, workers=True)
-    return driver.error
-
-
-def rows_shown(history: History) -> Counter[str]:
+def rows_shown(stage: Stage) -> Counter[str]:
     """What a reader counts, whatever the observer has seen."""
-    files = visible_files(history.world.disk.root)
+    files = visible_files(stage.world.disk.root)
     # What offline compaction has merged stays for its grace, which may end in a far future if clocks jump.
-    others = history.observer.foreign.keys() | history.observer.superseded.left_out()
+    others = stage.observer.foreign.keys() | stage.observer.superseded.left_out()
     ours = {name: inode for name, inode in files.items() if name not in others}
     shown: Counter[str] = Counter()
     for name, inode in ours.items():
         try:
             shown.update(rows_in(bytes(inode.data), name))
         except ValueError as error:
-            history.world.fail(f"I3: {name} is no whole file: {error}")
+            stage.world.fail(f"I3: {name} is no whole file: {error}")
     return shown
 
 
-def _check_foreign(history: History) -> None:
+def _check_foreign(stage: Stage) -> None:
     """Files of others are what they were, under names of ours, too."""
-    disk, replaced = history.world.disk, history.observer.replacements.files
-    for name in history.observer.foreign.keys() - replaced:
+    disk, replaced = stage.world.disk, stage.observer.replaced.files
+    for name in stage.observer.foreign.keys() - replaced:
         inode = disk.find(name)
-        if not isinstance(inode, Inode) or bytes(inode.data) != history.observer.foreign[name]:
-            history.world.fail(f"I5: {name}, which is not ours, is gone after recover()")
+        if not isinstance(inode, Inode) or bytes(inode.data) != stage.observer.foreign[name]:
+            stage.world.fail(f"I5: {name}, which is not ours, is gone after recover()")

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from enum import Enum
 from random import Random
-from typing import TYPE_CHECKING
 
 from filesink.commit.epoch import EpochLoop
 from filesink.commit.replay import EpochOptions
@@ -14,31 +12,15 @@ from filesink.file_sink.tiers import FileTiers
 from filesink.ledger.identity import append_sink_id, batch_write
 from filesink.ports import Ports, SerialRunner
 from filesink.save_mode import SaveMode
-from property_tests.simulation import epilogue
 from property_tests.simulation.clock import SimClock
 from property_tests.simulation.data_source import DataSourceDriver
 from property_tests.simulation.fake_spark import Checkpoint, Driver
 from property_tests.simulation.jobs import SimJob
+from property_tests.simulation.picture import picture
 from property_tests.simulation.reading import Chain, Record
+from property_tests.simulation.scenario import Neighbour
+from property_tests.simulation.stage import Stage
 from property_tests.simulation.workload import SCHEMA, Source, plan_of
-
-if TYPE_CHECKING:
-    from property_tests.simulation.history import History
-
-
-class Neighbour(Enum):
-    """Who else writes."""
-
-    NOBODY = "nobody"
-    QUERY = "a second query with a uid of its own"
-    BATCH = "a batch write with a txn_id, started again until it has succeeded"
-    DATA_SOURCE = "a query through the data source"
-
-
-def draw_neighbour(seed: int) -> Neighbour:
-    """The neighbour in the history of a seed, most often nobody; by a source of chance of its own."""
-    random = Random(f"neighbour {seed}")
-    return random.choice(tuple(Neighbour)) if random.random() < 0.3 else Neighbour.NOBODY
 
 
 class BatchDriver(Driver):
@@ -65,7 +47,7 @@ _DRIVERS: dict[Neighbour, type[Driver]] = {
 class Neighbours:
     """The neighbour of one history; without one nothing here does anything."""
 
-    history: History
+    stage: Stage
     kind: Neighbour
     source: Source
     sink: FileTiers
@@ -73,9 +55,9 @@ class Neighbours:
     drivers: Sequence[Driver] = ()
 
     @staticmethod
-    def of(history: History, kind: Neighbour) -> Neighbours:
+    def of(stage: Stage, kind: Neighbour) -> Neighbours:
         """A neighbour that has not begun yet; the observer knows its rows."""
-        shape = history.scenario.shape
+        shape = stage.scenario.shape
         if shape.announce_after_ms is not None:
             kind = Neighbour.NOBODY  # every partition is to be announced, and a neighbour announces none
         if kind is Neighbour.DATA_SOURCE:
@@ -84,22 +66,22 @@ class Neighbours:
         if kind is not Neighbour.NOBODY:
             for number in range(2):
                 source.add_batch(f"n{number}", 3, Random(number))
-            history.observer.sources.append(source)
+            stage.observer.sources.append(source)
         if kind is Neighbour.BATCH:
             del source.batches[1:]
-        sink = FileTiers(address=history.sink.address, plan=plan_of(shape), uid="neighbour")
-        return Neighbours(history, kind, source, sink, Checkpoint("neighbour"))
+        sink = FileTiers(address=stage.sink.address, plan=plan_of(shape), uid="neighbour")
+        return Neighbours(stage, kind, source, sink, Checkpoint("neighbour"))
 
     def go_on(self) -> None:
         """Begin, or begin again if the last process has failed or died."""
         if self.kind is Neighbour.NOBODY or any(driver.finished for driver in self.drivers):
             return
         if self.drivers and not self.drivers[-1].ended:
-            if not self.history.machine.chance(self.history.machine.trouble.jvm_dies):
+            if not self.stage.machine.chance(self.stage.machine.trouble.jvm_dies):
                 return
             self.drivers[-1].jvm_alive = False  # its Python goes on beside the next one
         elif self.drivers:
-            self.history.end_process(self.drivers[-1])
+            self.stage.end_process(self.drivers[-1])
         self._start()
 
     def finish(self) -> None:
@@ -108,12 +90,12 @@ class Neighbours:
             return
         self._run_to_its_end()
         self._recover_losers()
-        self.history.operate("sweep")  # a finished batch has no later epoch that does it
-        self.history.until(lambda: not self.history.world._actors)
-        before = epilogue.picture(self.history)
+        self.stage.operate("sweep")  # a finished batch has no later epoch that does it
+        self.stage.until(lambda: not self.stage.world._actors)
+        before = picture(self.stage)
         self._run_to_its_end()
-        if epilogue.picture(self.history) != before:
-            self.history.world.fail(f"I9: {self.kind.value} has done its work twice")
+        if picture(self.stage) != before:
+            self.stage.world.fail(f"I9: {self.kind.value} has done its work twice")
 
     def _recover_losers(self) -> None:
         """See to an append that had decided and died before it claimed the ``txn_id``: another one has it.
@@ -122,28 +104,28 @@ class Neighbours:
         no other append will come.
         """
         if self._losers():
-            self.history.operate("recover", sink=self.sink)
+            self.stage.operate("recover", sink=self.sink)
         if self._losers():
-            self.history.world.fail("I7: recover() leaves an append half done that has lost its txn_id")
+            self.stage.world.fail("I7: recover() leaves an append half done that has lost its txn_id")
 
     def _losers(self) -> list[Record]:
-        observer = self.history.observer
+        observer = self.stage.observer
         chain = observer.chains.get(append_sink_id("neighbour"), Chain())
         return [record for record in chain.at_work() if observer.is_void(record)]
 
     def _run_to_its_end(self) -> None:
         driver = self._start()
-        self.history.until(lambda: driver.ended)
+        self.stage.until(lambda: driver.ended)
         if driver.error is not None:
             error = driver.error
-            self.history.world.fail(
+            self.stage.world.fail(
                 f"I7: without faults {self.kind.value} fails: {type(error).__name__}: {error}"
             )
-        self.history.end_process(driver, workers=True)
+        self.stage.end_process(driver, workers=True)
 
     def _start(self) -> Driver:
         driver = _DRIVERS[self.kind](
-            self.history.machine,
+            self.stage.machine,
             self.sink,
             source=self.source,
             checkpoint=self.checkpoint,

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from filesink.errors import FilesinkError
 from filesink.file_sink.tiers import FileTiers
 from filesink.operations.replacing.retain import Retain
@@ -13,10 +11,8 @@ from filesink.ports import Ports, SerialRunner
 from property_tests.simulation.clock import SimClock
 from property_tests.simulation.machine import Machine
 from property_tests.simulation.sim_metastore import BASE
+from property_tests.simulation.stage import Stage
 from property_tests.simulation.world import Process
-
-if TYPE_CHECKING:
-    from property_tests.simulation.history import History
 
 _EVERYTHING = 10**6  # files
 _VERSIONS_BACK = 4
@@ -54,42 +50,42 @@ class Operator:
 class Operating:
     """All operations of a history."""
 
-    def __init__(self, history: History) -> None:
+    def __init__(self, stage: Stage) -> None:
         self.processes: list[Operator] = []
-        self._history = history
+        self._stage = stage
 
     def beside(self) -> None:
         """One or two at once, beside the query and whoever else writes; they may outlive it."""
-        for _ in range(self._history.random.choice((1, 1, 2))):
+        for _ in range(self._stage.random.choice((1, 1, 2))):
             self._start(self._draw())
-        if self._history.machine.chance(self._history.machine.trouble.overwrites_end):
-            self._history.until(lambda: all(process.ended for process in self.processes))
+        if self._stage.machine.chance(self._stage.machine.trouble.overwrites_end):
+            self._stage.until(lambda: all(process.ended for process in self.processes))
 
     def finish(self) -> None:
         """In peace one that has nothing to drop succeeds, and ends what others have left."""
         if not self.processes:
             return
-        history = self._history
+        stage = self._stage
         last = self._start(Retain(tiers=self._sink(), retention=Retention(keep=_EVERYTHING), base_path=BASE))
-        history.until(lambda: last.ended)
+        stage.until(lambda: last.ended)
         if last.error is not None:
-            history.world.fail(f"I7: without faults retention fails: {last.error}")
-        history.operate("sweep")
-        history.until(lambda: not history.world._actors)
+            stage.world.fail(f"I7: without faults retention fails: {last.error}")
+        stage.operate("sweep")
+        stage.until(lambda: not stage.world._actors)
 
     def _draw(self) -> Retain | Rollback:
-        history = self._history
-        random, newest = history.random, max(history.observer.inventory.versions.values(), default=0)
+        stage = self._stage
+        random, newest = stage.random, max(stage.observer.inventory.versions.values(), default=0)
         # Readers that ask ``compaction.files`` would see copies beside what they are made of for a moment.
-        if not history.scenario.trouble.tidies and random.random() < 0.5:
+        if not stage.scenario.trouble.tidies and random.random() < 0.5:
             version = random.randrange(max(0, newest - _VERSIONS_BACK), newest + 1)
             return Rollback(tiers=self._sink(), version=version, base_path=BASE)
         retention = Retention(keep=random.choice((1, 2, 5)))
         return Retain(tiers=self._sink(), retention=retention, base_path=BASE)
 
     def _sink(self) -> FileTiers:
-        return self._history.sink
+        return self._stage.sink
 
     def _start(self, operation: Retain | Rollback) -> Operator:
-        self.processes.append(Operator(self._history.machine, operation, number=len(self.processes)))
+        self.processes.append(Operator(self._stage.machine, operation, number=len(self.processes)))
         return self.processes[-1]

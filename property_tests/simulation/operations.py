@@ -7,16 +7,13 @@ good.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from filesink.operations.replacing.retain import Retain
 from filesink.operations.replacing.rollback import Rollback
+from property_tests.simulation.inventory_watch import InventoryWatch
 from property_tests.simulation.reading import Record
+from property_tests.simulation.view import View
 from property_tests.simulation.workload import rows_in_segment
-
-if TYPE_CHECKING:
-    from property_tests.simulation.observer import Observer
-    from property_tests.simulation.world import Process
+from property_tests.simulation.world import Process
 
 CAUSE = "operation"
 
@@ -24,8 +21,9 @@ CAUSE = "operation"
 class Operations:
     """Belongs to one observer. Knows what each process of an operator is at, and its records."""
 
-    def __init__(self, observer: Observer) -> None:
-        self._observer = observer
+    def __init__(self, view: View, inventory: InventoryWatch) -> None:
+        self._view = view
+        self._inventory = inventory
         self._begun: dict[Process, Retain | Rollback] = {}
         self._named: set[str] = set()  # files of records that copy some
 
@@ -39,11 +37,11 @@ class Operations:
 
     def decided(self, process: Process, record: Record) -> None:
         """Check what a record names."""
-        observer, left = self._observer, self._observer.replacements.left
+        view, left = self._view, self._view.replaced.left
         for name in record.replaced - left:
-            if name not in observer.visible:
+            if name not in view.visible:
                 self._fail(f"I21: slot {record.slot} drops {name}, which no reader sees")
-            elif not observer.replacements.is_settled(name):
+            elif not view.is_settled(name):
                 self._fail(f"I21: slot {record.slot} drops {name}, whose epoch is not complete for good")
         match self._begun[process]:
             case Retain(retention=retention):
@@ -54,8 +52,8 @@ class Operations:
     def _check_retained(self, record: Record, keep: int) -> None:
         if record.pending:
             self._fail(f"I21: slot {record.slot} keeps less, and makes {min(record.pending)}")
-        files = [name for name in self._observer.decided if name in self._observer.visible]
-        data = {name for name in files if not name.startswith("_")} - self._observer.replacements.left
+        files = [name for name in self._view.decided if name in self._view.visible]
+        data = {name for name in files if not name.startswith("_")} - self._view.replaced.left
         kept = data - record.replaced
         if len(kept) < min(keep, len(data)):
             self._fail(
@@ -63,20 +61,20 @@ class Operations:
             )
 
     def _check_rolled_back(self, record: Record, version: int) -> None:
-        observer = self._observer
+        view = self._view
         rows: set[str] = set()
-        for name in record.replaced & observer.visible.keys():
-            rows.update(observer.visible[name].rows)
-            nonce = observer.decided[name][1].nonce if name in observer.decided else ""
-            is_older = observer.inventory.versions.get(nonce, version) <= version
-            if is_older and not record.pending and name not in observer.replacements.ever_left:
+        for name in record.replaced & view.visible.keys():
+            rows.update(view.visible[name].rows)
+            nonce = view.decided[name][1].nonce if name in view.decided else ""
+            is_older = self._inventory.versions.get(nonce, version) <= version
+            if is_older and not record.pending and name not in view.replaced.ever_left:
                 self._fail(f"I21: slot {record.slot} removes {name}, which version {version} has")
         for target, entry in record.pending.items():
-            copied = set(rows_in_segment(observer.staged_bytes(entry) or b""))
+            copied = set(rows_in_segment(view.staged_bytes(entry) or b""))
             if not copied <= rows:
                 self._fail(f"I21: slot {record.slot} makes {target} of rows that it does not remove")
         if record.pending:
             self._named |= {*record.pending, *record.replaced}
 
     def _fail(self, finding: str) -> None:
-        self._observer.world.fail(finding)
+        self._view.world.fail(finding)

@@ -9,7 +9,6 @@ import re
 import sys
 from dataclasses import dataclass, replace
 from random import Random
-from typing import TYPE_CHECKING
 
 from filesink.commit.epoch import EpochLoop
 from filesink.commit.outcome import Outcome
@@ -20,18 +19,16 @@ from filesink.ledger.identity import batch_write
 from filesink.parts.committables import Committable
 from filesink.ports import Ports, SerialRunner
 from filesink.save_mode import SaveMode
-from property_tests.simulation import epilogue
 from property_tests.simulation.clock import SimClock
 from property_tests.simulation.jobs import SimJob, SparkError
+from property_tests.simulation.listing import all_files
 from property_tests.simulation.machine import Machine
 from property_tests.simulation.nodes import Inode
-from property_tests.simulation.reading import all_files
-from property_tests.simulation.replacements import EXCLUSIVE
+from property_tests.simulation.picture import picture
+from property_tests.simulation.stage import Stage
+from property_tests.simulation.view import EXCLUSIVE
 from property_tests.simulation.workload import SCHEMA, Source
 from property_tests.simulation.world import Plan, Process
-
-if TYPE_CHECKING:
-    from property_tests.simulation.history import History
 
 _UNFINISHED = re.compile(r"(?P<directory>_filesink/_txns/[^/]+/)\.(?P<name>[0-9]+\.[a-z]+)\.put\.")
 _SWEPT = 0.2  # of all times: somebody sweeps meanwhile
@@ -98,16 +95,16 @@ class Overwrites:
     """All batch writes of a history.
 
     Args:
-        history: whose; its observer learns of their rows.
+        stage: whose; its observer learns of their rows.
     """
 
-    def __init__(self, history: History) -> None:
-        self.source = Source(history.scenario.shape)
+    def __init__(self, stage: Stage) -> None:
+        self.source = Source(stage.scenario.shape)
         self.processes: list[Overwriter] = []
-        self.grace_ms = history.scenario.grace_ms
-        self._history = history
+        self.grace_ms = stage.scenario.grace_ms
+        self._stage = stage
         self._writes: list[Write] = []
-        history.observer.sources.append(self.source)
+        stage.observer.sources.append(self.source)
 
     def start_one(self) -> Overwriter:
         """A new write that replaces files, beside whatever runs."""
@@ -115,64 +112,64 @@ class Overwrites:
 
     def new_write(self, mode: SaveMode | None = None) -> Write:
         """New rows for a write that nobody has begun; in any mode that replaces files if none is given."""
-        random, number = self._history.random, len(self._writes)
+        random, number = self._stage.random, len(self._writes)
         name = f"{'wxyzuv'[number // 10]}{number % 10}"  # two characters that no other batch has
-        self.source.add_batch(name, self._history.scenario.shape.rows, random)
+        self.source.add_batch(name, self._stage.scenario.shape.rows, random)
         rows = self.source.batches[-1]
         self._writes.append(Write(txn_id=f"txn{number}", mode=mode or random.choice(_MODES), rows=rows))
         return self._writes[-1]
 
     def beside(self) -> None:
         """One or two writes while the query runs; they may outlive it."""
-        history = self._history
+        stage = self._stage
         started = [self.start_one()]
-        if history.random.random() < 0.3:
+        if stage.random.random() < 0.3:
             started.append(self.start_one())
-        if Random(f"sweeper {history.world.operations}").random() < _SWEPT:
-            history.operate("sweep")
-        if history.machine.chance(history.machine.trouble.overwrites_end):
-            history.until(lambda: all(process.ended for process in started))
+        if Random(f"sweeper {stage.world.operations}").random() < _SWEPT:
+            stage.operate("sweep")
+        if stage.machine.chance(stage.machine.trouble.overwrites_end):
+            stage.until(lambda: all(process.ended for process in started))
 
     def repeat_all(self) -> None:
         """In peace every write succeeds, and is done once (I7, I9)."""
         if not self._writes:
             return
         writes = list(self._writes)
-        self._history.random.shuffle(writes)
+        self._stage.random.shuffle(writes)
         for write in writes:
             self._finish(self.run(write))
-        self._history.metastore.carry_out_late(sys.maxsize)
+        self._stage.metastore.carry_out_late(sys.maxsize)
         self._end_graces()
         self._finish(self.start_one())  # removes what those before it have left
         if any(write.mode is SaveMode.APPEND for write in writes):
             self._finish(self.run(self.new_write(SaveMode.APPEND)))  # sees to what is stuck
         self._check_statistics()
-        before = epilogue.picture(self._history)
-        again = self._finish(self.run(self._history.random.choice(writes)))
-        if not again.replayed or epilogue.picture(self._history) != before:
-            self._history.world.fail("I9: a write with a txn_id was repeated")
-        files = all_files(self._history.world.disk.root)
+        before = picture(self._stage)
+        again = self._finish(self.run(self._stage.random.choice(writes)))
+        if not again.replayed or picture(self._stage) != before:
+            self._stage.world.fail("I9: a write with a txn_id was repeated")
+        files = all_files(self._stage.world.disk.root)
         if any(self._is_late(files, path) for path in files):
-            self._history.operate("sweep")
-            self._history.until(lambda: not self._history.world._actors)
+            self._stage.operate("sweep")
+            self._stage.until(lambda: not self._stage.world._actors)
 
     def _end_graces(self) -> None:
         """From now on there are none, and those that were are over; maybe somebody else comes first."""
-        history, grace_ms = self._history, self.grace_ms
+        stage, grace_ms = self._stage, self.grace_ms
         if not grace_ms:
             return
         self.grace_ms = 0
-        history.world.now_ms += grace_ms + _BEHIND_MS
-        if Random(f"graces {history.world.operations}").random() < 0.5:
-            history.operate("recover")
-            here = sorted(history.observer.graces.until.keys() & history.observer.visible.keys())
-            if here and history.observer.graces.clock_is_sound:
-                history.world.fail(f"I20: {here[0]} is still there")
+        stage.world.now_ms += grace_ms + _BEHIND_MS
+        if Random(f"graces {stage.world.operations}").random() < 0.5:
+            stage.operate("recover")
+            here = sorted(stage.observer.graces.until.keys() & stage.observer.visible.keys())
+            if here and stage.observer.graces.clock_is_sound:
+                stage.world.fail(f"I20: {here[0]} is still there")
 
     def _check_statistics(self) -> None:
-        record = self._history.observer.chains[EXCLUSIVE].newest()
-        if record is not None and self._history.sink.publishing is not None:
-            self._history.metastore.check_statistics(record)
+        record = self._stage.observer.chains[EXCLUSIVE].newest()
+        if record is not None and self._stage.sink.publishing is not None:
+            self._stage.metastore.check_statistics(record)
 
     def _is_late(self, files: dict[str, Inode], path: str) -> bool:
         """Whether a zombie was noting a txn_id that its successor had noted: no later epoch looks there."""
@@ -180,7 +177,7 @@ class Overwrites:
         if found is None:
             return False
         noted = files.get(found["directory"] + found["name"])
-        jumps = self._history.scenario.trouble.clock_jumps > 0  # then times tell nothing
+        jumps = self._stage.scenario.trouble.clock_jumps > 0  # then times tell nothing
         return jumps or (noted is not None and noted.mtime_ns < files[path].mtime_ns)
 
     def succeed(self) -> Outcome[Committable]:
@@ -189,27 +186,27 @@ class Overwrites:
 
     def edited(self) -> None:
         """Somebody replaces a file, under its own name, that is about to be removed: it stays (I15)."""
-        history = self._history
-        history.machine.spoiled = True
-        plan = history.world.plan = Editor(history)
+        stage = self._stage
+        stage.machine.spoiled = True
+        plan = stage.world.plan = Editor(stage)
         self._finish(self.start_one())
-        history.world.plan = None
-        if plan.path and history.world.disk.find(plan.path) is None:
-            history.world.fail(f"I15: {plan.path} was changed by somebody else and removed")
+        stage.world.plan = None
+        if plan.path and stage.world.disk.find(plan.path) is None:
+            stage.world.fail(f"I15: {plan.path} was changed by somebody else and removed")
 
     def run(self, write: Write) -> Overwriter:
         """A process that is at ``write``; an earlier one may have been, too."""
-        history = self._history
-        keep = history.scenario.shape.keep_batches
-        sink = replace(history.sink, reader_grace_ms=self.grace_ms)
-        process = Overwriter(history.machine, sink, source=self.source, write=write, keep=keep)
+        stage = self._stage
+        keep = stage.scenario.shape.keep_batches
+        sink = replace(stage.sink, reader_grace_ms=self.grace_ms)
+        process = Overwriter(stage.machine, sink, source=self.source, write=write, keep=keep)
         self.processes.append(process)
         return process
 
     def _finish(self, process: Overwriter) -> Outcome[Committable]:
-        self._history.until(lambda: process.ended)
+        self._stage.until(lambda: process.ended)
         if process.outcome is None:
-            self._history.world.fail(f"I7: without faults an overwrite fails: {process.error}")
+            self._stage.world.fail(f"I7: without faults an overwrite fails: {process.error}")
         assert process.outcome is not None
         return process.outcome
 
@@ -217,31 +214,31 @@ class Overwrites:
 class Editor(Plan):
     """Puts another file in the place of one that the next record replaces, before it is removed."""
 
-    def __init__(self, history: History) -> None:
-        self._history = history
-        self._done = history.observer.chains["exclusive"].newest_slot()
-        self._patience = history.random.randrange(6)
+    def __init__(self, stage: Stage) -> None:
+        self._stage = stage
+        self._done = stage.observer.chains["exclusive"].newest_slot()
+        self._patience = stage.random.randrange(6)
         self.path = ""
 
     def fault(self, operation: str, path: str, number: int) -> None:
         """See ``Plan.fault``; nothing fails, but something is not what it was."""
         del operation, number
-        newest = self._history.observer.chains["exclusive"].newest()
+        newest = self._stage.observer.chains["exclusive"].newest()
         if self.path or newest is None or newest.slot <= self._done:
             return
         self._patience -= 1
         # Between the look at a file and its removal no change can be noticed; see ``delete_if_unchanged``.
-        there = sorted(newest.replaced & set(self._history.observer.visible) - {path})
+        there = sorted(newest.replaced & set(self._stage.observer.visible) - {path})
         if (
             self._patience < 0
             and there
-            and newest.slot not in self._history.observer.chains["exclusive"].complete
+            and newest.slot not in self._stage.observer.chains["exclusive"].complete
         ):
             self._edit(there[0])
 
     def _edit(self, path: str) -> None:
         self.path = path
-        observer, disk = self._history.observer, self._history.world.disk
+        observer, disk = self._stage.observer, self._stage.world.disk
         size = len(disk.file(path).data)
         inode = disk.file(path)
         handle = disk.create("edited", None, 1)  # first, so that it does not take the number of the old one

@@ -27,8 +27,9 @@ from filesink.metastore.metastore_policy import MetastorePolicy
 from filesink.metastore.partition_commit import PartitionCommit
 from filesink.metastore.policies import CommittedPartition, ListenerPolicy
 from filesink.naming import parent
+from property_tests.simulation.listing import visible_files
 from property_tests.simulation.observer import Observer
-from property_tests.simulation.reading import Chain, Record, visible_files
+from property_tests.simulation.reading import Chain, Record
 from property_tests.simulation.world import Killed, World
 
 R = TypeVar("R")
@@ -128,7 +129,7 @@ class Service:
         if record is None:
             return
         # What an epoch could not remove is no news when a later one can: only its statistics are old.
-        news = _buckets(record.replaced - self.observer.replacements.ever_left)
+        news = _buckets(record.replaced - self.observer.replaced.ever_left)
         emptied = _buckets(record.replaced) - _buckets(record.pending)
         for bucket in (emptied & news) - record.announced:
             self.world.fail(f"I12: slot {slot} has emptied {bucket!r} and does not announce it")
@@ -139,9 +140,7 @@ class Service:
     def check_statistics(self, record: Record) -> None:
         """I12: when nothing else goes on, planners are told what is there after an overwrite."""
         found = {f"p={one.values[0]}": one.parameters for one in self._partitions()}
-        old = _buckets(
-            self.observer.replacements.ever_left
-        )  # removed by an epoch that announced nothing there
+        old = _buckets(self.observer.replaced.ever_left)  # removed by an epoch that announced nothing there
         for bucket in sorted((_buckets(record.replaced | record.pending.keys()) & found.keys()) - old):
             files = {name: seen for name, seen in self.observer.visible.items() if parent(name) == bucket}
             told = [found[bucket].get(name) for name in ("numFiles", "totalSize")]
@@ -169,7 +168,7 @@ class Service:
 
     def _replaced(self) -> set[str]:
         """Buckets that an overwrite may have emptied, before they were announced or after."""
-        return _buckets(self.observer.replacements.files)
+        return _buckets(self.observer.replaced.files)
 
     def _table(self) -> Table:
         return self.memory.tables.find(_NAME).table
@@ -179,7 +178,7 @@ class Service:
 
     def _has_been_visible(self, path: str) -> bool:
         """What a write has replaced may be gone again."""
-        return path in self.observer.visible or path in self.observer.replacements.files
+        return path in self.observer.visible or path in self.observer.replaced.files
 
     def _has_files(self, bucket: str) -> bool:
         by_record: dict[str, list[str]] = {}

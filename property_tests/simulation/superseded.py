@@ -8,13 +8,10 @@ and no input goes before it is there for good.
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING
 
 from property_tests.simulation.reading import Record
+from property_tests.simulation.view import View
 from property_tests.simulation.workload import rows_in_segment
-
-if TYPE_CHECKING:
-    from property_tests.simulation.observer import Observer
 
 CAUSE = "offline-compaction"
 
@@ -22,28 +19,28 @@ CAUSE = "offline-compaction"
 class Superseded:
     """Belongs to one observer. Knows the records of offline compaction, by slot, the newest last."""
 
-    def __init__(self, observer: Observer) -> None:
-        self._observer = observer
+    def __init__(self, view: View) -> None:
+        self._view = view
         self._records: dict[int, Record] = {}
 
     def decided(self, record: Record) -> None:
         """Check what a record names: settled files, whose rows are in the new ones."""
-        observer = self._observer
-        left = observer.replacements.left  # by an epoch before, be it an overwrite
+        view = self._view
+        left = view.replaced.left  # by an epoch before, be it an overwrite
         for name in _named(record) - left:
-            if name not in observer.visible:
-                observer.world.fail(f"I17: slot {record.slot} merges {name}, which no reader sees")
-            if not observer.replacements.is_settled(name):
-                observer.world.fail(
+            if name not in view.visible:
+                view.world.fail(f"I17: slot {record.slot} merges {name}, which no reader sees")
+            if not view.is_settled(name):
+                view.world.fail(
                     f"I17: slot {record.slot} merges {name}, whose epoch is not complete for good"
                 )
         before = self._rows(self.left_out() | left)
         self._records[record.slot] = record
         after = self._rows(_named(record))
         for entry in record.pending.values():
-            after.update(rows_in_segment(observer.staged_bytes(entry) or b""))
+            after.update(rows_in_segment(view.staged_bytes(entry) or b""))
         if before != after:
-            observer.world.fail(f"I17: slot {record.slot} has other rows than what it merges")
+            view.world.fail(f"I17: slot {record.slot} has other rows than what it merges")
 
     def taken_back(self, record: Record) -> None:
         """A power cut has taken a record that was not complete."""
@@ -58,20 +55,20 @@ class Superseded:
         if not self._records:
             return set()
         newest = self._records[max(self._records)]
-        return {name for name, by in newest.superseded if by in self._observer.visible}
+        return {name for name, by in newest.superseded if by in self._view.visible}
 
     def check_removed(self, name: str) -> None:
         """A file goes when its rows are in another one that is there for good."""
-        observer = self._observer
-        for row in observer.visible[name].rows:
+        view = self._view
+        for row in view.visible[name].rows:
             owner = self.other_with(row, name)
-            inode = None if owner is None else observer.world.disk.find(owner)
-            if owner is None or observer.world.disk.find_synced(owner) is not inode:
-                observer.world.fail(f"I17: {name} is gone and row {row} is in no other file for good")
+            inode = None if owner is None else view.world.disk.find(owner)
+            if owner is None or view.world.disk.find_synced(owner) is not inode:
+                view.world.fail(f"I17: {name} is gone and row {row} is in no other file for good")
 
     def other_with(self, row: str, name: str) -> str | None:
         """A visible file but ``name`` that has ``row``."""
-        visible = self._observer.visible
+        visible = self._view.visible
         return next((other for other, seen in visible.items() if other != name and row in seen.rows), None)
 
     def check_once(self) -> None:
@@ -79,16 +76,16 @@ class Superseded:
         if self._records:
             doubled = [row for row, times in self._rows(self.left_out()).items() if times > 1]
             if doubled:
-                self._observer.world.fail(f"I17: row {doubled[0]} is read twice")
+                self._view.world.fail(f"I17: row {doubled[0]} is read twice")
 
     def check_end(self) -> None:
         """When all graces are over, nobody at all does."""
         doubled = [row for row, times in self._rows(set()).items() if times > 1]
         if doubled:
-            self._observer.world.fail(f"I17: row {doubled[0]} is in two files at the end")
+            self._view.world.fail(f"I17: row {doubled[0]} is in two files at the end")
 
     def _rows(self, left_out: set[str]) -> Counter[str]:
-        visible = self._observer.visible
+        visible = self._view.visible
         return Counter(row for name, seen in visible.items() if name not in left_out for row in seen.rows)
 
 

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from random import Random
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from filesink.commit.epoch import EpochLoop
 from filesink.commit.replay import EpochOptions
@@ -20,13 +20,11 @@ from filesink.operations.maintenance import Lost
 from filesink.save_mode import SaveMode
 from property_tests.simulation.fake_spark import Driver
 from property_tests.simulation.jobs import SparkError
+from property_tests.simulation.listing import all_files
 from property_tests.simulation.lost_files import Calm, Operator, rows_shown
-from property_tests.simulation.reading import all_files
+from property_tests.simulation.overwriter import Overwrites, Write
+from property_tests.simulation.stage import Stage
 from property_tests.simulation.world import Process
-
-if TYPE_CHECKING:
-    from property_tests.simulation.history import History
-    from property_tests.simulation.overwriter import Write
 
 _FILES = re.compile(r"_filesink/([^/]+|_txns/[^/]+)/([0-9]+)\.(record|complete|mark|claim)")
 _RECORDS = 0.25  # of all times it is the record of an epoch that is complete
@@ -49,91 +47,91 @@ class Change:
     after: dict[str, bytes | None]
 
 
-def meets(history: History) -> None:
+def meets(stage: Stage, overwrites: Overwrites) -> None:
     """Tamper, go on in some order, restore, and count."""
-    random, shape = history.random, history.scenario.shape
-    causes = [record.cause for record in history.observer.chains["uid-s"].records.values()]
+    random, shape = stage.random, stage.scenario.shape
+    causes = [record.cause for record in stage.observer.chains["uid-s"].records.values()]
     came = any(cause.get("query_id", "q") != "q" for cause in causes)
     if came or shape.dead_letters or shape.server is not None or shape.announce_after_ms is not None:
         return
-    _stop_in_the_middle(history)
-    history.observer.look_away()
-    history.machine.spoiled = True
-    history.world.plan = Calm()
-    expected = {row for batch in history.source.batches for row in batch}
-    expected = (expected & _held(history)) | rows_shown(history).keys()
-    writes = [history.overwrites.new_write(SaveMode.APPEND) for _ in range(2)]
-    _try(history, writes[0])
+    _stop_in_the_middle(stage)
+    stage.observer.look_away()
+    stage.machine.spoiled = True
+    stage.world.plan = Calm()
+    expected = {row for batch in stage.source.batches for row in batch}
+    expected = (expected & _held(stage)) | rows_shown(stage).keys()
+    writes = [overwrites.new_write(SaveMode.APPEND) for _ in range(2)]
+    _try(stage, overwrites, writes[0])
     expected |= set(writes[0].rows)
-    change = _tamper(history, random)
+    change = _tamper(stage, random)
     if change is None:
         return
-    steps: list[Callable[[], Exception | None]] = [partial(_query, history)]
-    steps += [partial(_operate, history, what) for what in ("recover", "sweep")]
-    steps += [partial(_try, history, write) for write in writes]
+    steps: list[Callable[[], Exception | None]] = [stage.run_query]
+    steps += [partial(_operate, stage, what) for what in ("recover", "sweep")]
+    steps += [partial(_try, stage, overwrites, write) for write in writes]
     for step in random.sample(steps, random.randint(1, len(steps))):
         step()
-        _check(history, expected, change)
-    _restore(history, change)
-    error = _operate(history, "recover") or _query(history)
+        _check(stage, expected, change)
+    _restore(stage, change)
+    error = _operate(stage, "recover") or stage.run_query()
     for write in writes:
-        error = error or _try(history, write)
+        error = error or _try(stage, overwrites, write)
         expected |= set(write.rows)
     if error is not None:
-        history.world.fail(f"D24: {change.what} is restored, and there is {type(error).__name__}: {error}")
-    _check(history, expected, change)
-    if missing := expected - rows_shown(history).keys():
-        history.world.fail(f"D24: after {change.what} {len(missing)} rows are missing, as {min(missing)}")
+        stage.world.fail(f"D24: {change.what} is restored, and there is {type(error).__name__}: {error}")
+    _check(stage, expected, change)
+    if missing := expected - rows_shown(stage).keys():
+        stage.world.fail(f"D24: after {change.what} {len(missing)} rows are missing, as {min(missing)}")
 
 
-def _stop_in_the_middle(history: History) -> None:
+def _stop_in_the_middle(stage: Stage) -> None:
     """So that there is something held."""
-    history.one_more_batch("95")
+    stage.one_more_batch("95")
     driver = Leaving(
-        history.machine,
-        history.sink,
-        source=history.source,
-        checkpoint=history.checkpoint,
-        options=EpochOptions(keep_batches=history.scenario.shape.keep_batches),
-        number=len(history.drivers),
+        stage.machine,
+        stage.sink,
+        source=stage.source,
+        checkpoint=stage.checkpoint,
+        options=EpochOptions(keep_batches=stage.scenario.shape.keep_batches),
+        number=len(stage.drivers),
     )
-    history.drivers.append(driver)
+    stage.drivers.append(driver)
     driver.start()
-    history.until(lambda: driver.ended)
-    history.end_process(driver, workers=True)
+    stage.until(lambda: driver.ended)
+    stage.end_process(driver, workers=True)
 
 
-def _held(history: History) -> set[str]:
-    return set(history.source.batches[-1])
+def _held(stage: Stage) -> set[str]:
+    return set(stage.source.batches[-1])
 
 
-def _check(history: History, expected: set[str], change: Change) -> None:
+def _check(stage: Stage, expected: set[str], change: Change) -> None:
     """No row twice, and none gone that readers have seen."""
-    shown = rows_shown(history)
+    shown = rows_shown(stage)
     doubled = [row for row, times in shown.items() if times > 1]
     if doubled:
-        history.world.fail(f"D24: after {change.what} row {doubled[0]} is there twice")
-    gone = expected - shown.keys() - _held(history)
+        stage.world.fail(f"D24: after {change.what} row {doubled[0]} is there twice")
+    gone = expected - shown.keys() - _held(stage)
     if gone:
-        history.world.fail(f"D24: after {change.what} row {min(gone)} is gone")
+        stage.world.fail(f"D24: after {change.what} row {min(gone)} is gone")
 
 
 # --- what is done to a file
 
 
-def _tamper(history: History, random: Random) -> Change | None:
-    disk = history.world.disk
+def _tamper(stage: Stage, random: Random) -> Change | None:
+    disk = stage.world.disk
     files = {name: bytes(one.data) for name, one in all_files(disk.root).items() if _FILES.fullmatch(name)}
     if not files:
         return None
     change = _drawn(random.choice(sorted(files)), files, random)
-    chance = Random(f"records {history.world.operations}")
+    chance = Random(f"records {stage.world.operations}")
     done = sorted(name for name in files if _is_done(name, files))
     if done and chance.random() < _RECORDS:  # else one of many files is hardly ever one of these
         record = chance.choice(done)
         change = Change(f"{record} was removed", {record: files[record]}, {record: None})
     for name, data in change.after.items():
-        _put(history, name, data)
+        _put(stage, name, data)
     return change
 
 
@@ -174,33 +172,33 @@ def _in(other: str, name: str) -> str:
     return f"{other.rpartition('/')[0]}/{name.rpartition('/')[2]}"
 
 
-def _restore(history: History, change: Change) -> None:
+def _restore(stage: Stage, change: Change) -> None:
     """Bring back what is not as it was; what the product has put there meanwhile stays.
 
     So does a mark that was copied to a higher slot, once the product has removed the older ones because of
     it: nothing is in a mark, so nobody can tell it from one of the product's.
     """
     for name, data in change.before.items():
-        node = all_files(history.world.disk.root).get(name)
+        node = all_files(stage.world.disk.root).get(name)
         now = None if node is None else bytes(node.data)
-        if now == change.after[name] and not (data is None and _is_adopted(history, name)):
-            _put(history, name, data)
+        if now == change.after[name] and not (data is None and _is_adopted(stage, name)):
+            _put(stage, name, data)
 
 
-def _is_adopted(history: History, name: str) -> bool:
+def _is_adopted(stage: Stage, name: str) -> bool:
     above = name.rpartition("/")[0]
-    marks = [other for other in all_files(history.world.disk.root) if other.endswith(".mark")]
+    marks = [other for other in all_files(stage.world.disk.root) if other.endswith(".mark")]
     return name.endswith(".mark") and not [
         other for other in marks if other != name and other.rpartition("/")[0] == above
     ]
 
 
-def _put(history: History, name: str, data: bytes | None) -> None:
-    disk = history.world.disk
+def _put(stage: Stage, name: str, data: bytes | None) -> None:
+    disk = stage.world.disk
     if name in all_files(disk.root):
         disk.unlink(name)
     if data is not None:
-        now = history.world.now_ms * 1_000_000
+        now = stage.world.now_ms * 1_000_000
         handle = disk.create(name, None, now)
         disk.write(handle, data, now)
         disk.fsync(handle)
@@ -212,34 +210,27 @@ def _put(history: History, name: str, data: bytes | None) -> None:
 # --- who goes on
 
 
-def _query(history: History) -> Exception | None:
-    driver = history.start()
-    history.until(lambda: driver.ended)
-    history.end_process(driver, workers=True)
-    return driver.error
-
-
-def _try(history: History, write: Write) -> Exception | None:
-    process = history.overwrites.run(write)
-    history.until(lambda: process.ended)
+def _try(stage: Stage, overwrites: Overwrites, write: Write) -> Exception | None:
+    process = overwrites.run(write)
+    stage.until(lambda: process.ended)
     return process.error
 
 
-def _operate(history: History, what: str) -> Exception | None:
+def _operate(stage: Stage, what: str) -> Exception | None:
     """Of an operator who reads what is raised."""
     process, raised = Process(f"tamper-{what}"), list[Exception]()
 
     def work() -> None:
         try:
             if what == "sweep":
-                Operator(history).sweep(_WEEK_MS)
+                Operator(stage).sweep(_WEEK_MS)
             else:
-                Operator(history).recover(Lost.RAISE, None)
+                Operator(stage).recover(Lost.RAISE, None)
         except (FilesinkError, SparkError) as error:
             raised.append(error)
         except Exception as error:  # noqa: BLE001 - this is the check
-            history.world.fail(f"I8: {what} raises {type(error).__name__}: {error}")
+            stage.world.fail(f"I8: {what} raises {type(error).__name__}: {error}")
 
-    actor = history.world.spawn(process.name, process, work)
-    history.until(lambda: actor.done or process.dead)
+    actor = stage.world.spawn(process.name, process, work)
+    stage.until(lambda: actor.done or process.dead)
     return raised[0] if raised else None

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING
 
 from compaction.offline.finished import FinishedTiers
 from compaction.offline.superseded import current
@@ -11,11 +10,9 @@ from filesink.errors import FilesinkError
 from filesink.ports import Ports, SerialRunner
 from property_tests.simulation.clock import SimClock
 from property_tests.simulation.machine import Address, Machine
+from property_tests.simulation.stage import Stage
 from property_tests.simulation.workload import plan_of
 from property_tests.simulation.world import Process
-
-if TYPE_CHECKING:
-    from property_tests.simulation.history import History
 
 _GRACES_MS = (0, 0, 300, 5000)
 _MOST_ROUNDS = 5
@@ -54,82 +51,82 @@ class Tidier:
 class Reader:
     """One process that asks once which files to read: ``compaction.files`` (I17)."""
 
-    def __init__(self, history: History, *, number: int) -> None:
-        self._history = history
+    def __init__(self, stage: Stage, *, number: int) -> None:
+        self._stage = stage
         process = Process(f"reader-{number}")
-        history.world.spawn(process.name, process, self._main)
+        stage.world.spawn(process.name, process, self._main)
 
     def _main(self) -> None:
-        observer = self._history.observer
+        observer = self._stage.observer
         before = set(observer.rows) - self._replaced()
         try:
-            paths = current(Address(self._history.machine)(), None)
+            paths = current(Address(self._stage.machine)(), None)
         except FilesinkError:
             return  # asked again another day
         except Exception as error:
-            self._history.world.fail(f"I8: compaction.files raises {type(error).__name__}: {error}")
+            self._stage.world.fail(f"I8: compaction.files raises {type(error).__name__}: {error}")
             raise
         read = Counter(row for path in paths for row in observer.shown.get(path, ()))
         doubled = [row for row, times in read.items() if times > 1]
         if doubled:
-            self._history.world.fail(f"I17: row {doubled[0]} is twice in what compaction.files names")
+            self._stage.world.fail(f"I17: row {doubled[0]} is twice in what compaction.files names")
         missing = (before & observer.rows.keys()) - read.keys() - self._replaced()
         if missing:
-            self._history.world.fail(f"I17: row {min(missing)} is not in what compaction.files names")
+            self._stage.world.fail(f"I17: row {min(missing)} is not in what compaction.files names")
 
     def _replaced(self) -> set[str]:
         """Rows that overwrites have replaced, and that who lists still sees."""
-        observer = self._history.observer
-        return {row for path in observer.replacements.left for row in observer.shown.get(path, ())}
+        observer = self._stage.observer
+        return {row for path in observer.replaced.left for row in observer.shown.get(path, ())}
 
 
 class Tidying:
     """All offline compactions of a history."""
 
-    def __init__(self, history: History) -> None:
+    def __init__(self, stage: Stage) -> None:
         self.processes: list[Tidier] = []
-        self._history = history
+        self._stage = stage
 
     def beside(self) -> None:
         """One or two at once, beside the query and whoever else writes; they may outlive it."""
-        for _ in range(self._history.random.choice((1, 1, 2))):
-            self._start(self._history.random.choice(_GRACES_MS))
-            for number in range(self._history.random.choice((0, 1, 3))):
-                Reader(self._history, number=number)
-        if self._history.machine.chance(self._history.machine.trouble.overwrites_end):
-            self._history.until(lambda: all(process.ended for process in self.processes))
+        for _ in range(self._stage.random.choice((1, 1, 2))):
+            self._start(self._stage.random.choice(_GRACES_MS))
+            for number in range(self._stage.random.choice((0, 1, 3))):
+                Reader(self._stage, number=number)
+        if self._stage.machine.chance(self._stage.machine.trouble.overwrites_end):
+            self._stage.until(lambda: all(process.ended for process in self.processes))
 
     def finish(self) -> None:
         """In peace it succeeds, and when the graces are over each row is in one file."""
         if not self.processes:
             return
-        history = self._history
-        self._to_its_end(history.random.choice(_GRACES_MS))
-        history.world.now_ms += max(_GRACES_MS)
+        stage = self._stage
+        self._to_its_end(stage.random.choice(_GRACES_MS))
+        stage.world.now_ms += max(_GRACES_MS)
         self._to_its_end(0)
         # What was merged may be small enough to be merged again.
         if all(self._to_its_end(0).found_work for _ in range(_MOST_ROUNDS)):
-            history.world.fail("I17: offline compaction does not come to its end")
-        history.operate("sweep")  # what crashed calls have left, if the last one had nothing to do
-        history.until(lambda: not history.world._actors)
-        if not history.scenario.trouble.clock_jumps:  # else a grace may end in a far future
-            history.observer.superseded.check_end()
+            stage.world.fail("I17: offline compaction does not come to its end")
+        stage.operate("sweep")  # what crashed calls have left, if the last one had nothing to do
+        stage.until(lambda: not stage.world._actors)
+        if not stage.scenario.trouble.clock_jumps:  # else a grace may end in a far future
+            stage.observer.superseded.check_end()
 
     def _to_its_end(self, grace_ms: int) -> Tidier:
         process = self._start(grace_ms, target_size=1000)
-        self._history.until(lambda: process.ended)
+        self._stage.until(lambda: process.ended)
         if process.error is not None:
-            self._history.world.fail(f"I7: without faults offline compaction fails: {process.error}")
+            self._stage.world.fail(f"I7: without faults offline compaction fails: {process.error}")
         return process
 
     def _start(self, grace_ms: int, *, target_size: int | None = None) -> Tidier:
-        history = self._history
+        stage = self._stage
         tiers = FinishedTiers(
-            address=Address(history.machine),
-            plan=plan_of(history.scenario.shape),
+            address=Address(stage.machine),
+            plan=plan_of(stage.scenario.shape),
             bucket=None,
-            target_size=target_size or history.random.choice(_TARGETS),
+            target_size=target_size or stage.random.choice(_TARGETS),
             grace_ms=grace_ms,
         )
-        self.processes.append(Tidier(history.machine, tiers, number=len(self.processes)))
+        self.processes.append(Tidier(stage.machine, tiers, number=len(self.processes)))
         return self.processes[-1]
