@@ -12,7 +12,7 @@ import pytest
 from filesink.data_source.source import FileSinkDataSource
 from tests.spark import outside
 from tests.spark.drivers import Driver
-from tests.spark.programs.wheel_site import source
+from tests.spark.wheel_site import source
 
 HERE = source()
 

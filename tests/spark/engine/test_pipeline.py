@@ -13,13 +13,12 @@ from typing import TYPE_CHECKING
 import pyspark
 import pytest
 
-from tests.spark import inputs, outside
-from tests.spark.programs import wheel_site
+from tests.spark import inputs, outside, wheel_site
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 EXAMPLE = ROOT / "examples" / "pipeline"
 ROWS = 10
 

@@ -22,7 +22,7 @@ from filesink.save_mode import SaveMode
 from filesink.spark.engine import SparkEngine
 from formats import ParquetWriterFactory
 from tests.spark import outside
-from tests.spark.test_user_sink import InboxSink
+from tests.spark.sinks.test_user_sink import InboxSink
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

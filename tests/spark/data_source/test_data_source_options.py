@@ -426,6 +426,6 @@ def test_what_this_door_cannot_do_points_to_the_other(name):
 
 def test_every_option_is_documented():
     """The table of docs/data-source.md has a line for each option, and none too many."""
-    page = (Path(__file__).parents[2] / "docs" / "data-source.md").read_text()
+    page = (Path(__file__).parents[3] / "docs" / "data-source.md").read_text()
     documented = re.findall(r"^\| `(\w+)` \|", page, re.MULTILINE)
     assert sorted(documented) == sorted(NAMES)
