@@ -12,22 +12,23 @@ from typing import Any
 
 from filesink.errors import ReplayTooOldError
 from filesink.naming import parse_ours, upload_path
-from property_tests.simulation import epilogue, intruder
-from property_tests.simulation.crowd import Crowd
-from property_tests.simulation.disk import Cut
-from property_tests.simulation.fake_spark import Driver
-from property_tests.simulation.forbidden import Forbidden
-from property_tests.simulation.listing import all_files, is_hidden
-from property_tests.simulation.machine import Trouble
-from property_tests.simulation.neighbours import Neighbours
-from property_tests.simulation.operating import Operating
-from property_tests.simulation.overwriter import Overwrites
-from property_tests.simulation.reading import tag_of
+from property_tests.simulation.endings import epilogue
+from property_tests.simulation.observer.reading import tag_of
+from property_tests.simulation.others import intruder
+from property_tests.simulation.others.crowd import Crowd
+from property_tests.simulation.others.forbidden import Forbidden
+from property_tests.simulation.others.neighbours import Neighbours
+from property_tests.simulation.others.operating import Operating
+from property_tests.simulation.others.overwriter import Overwrites
+from property_tests.simulation.others.tidying import Tidying
 from property_tests.simulation.scenario import Scenario
+from property_tests.simulation.spark.fake_spark import Driver
+from property_tests.simulation.spark.machine import Trouble
 from property_tests.simulation.stage import HasProcess, Stage
-from property_tests.simulation.tidying import Tidying
 from property_tests.simulation.workload import REAL_BOUNDS
-from property_tests.simulation.world import Violation
+from property_tests.simulation.world.disk import Cut
+from property_tests.simulation.world.listing import all_files, is_hidden
+from property_tests.simulation.world.world import Violation
 
 _LOG = logging.getLogger("filesink")
 _MAX_RESTARTS = 8

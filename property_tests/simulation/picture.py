@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from filesink.errors import FilesinkError
-from property_tests.simulation.listing import all_files
 from property_tests.simulation.stage import Stage
+from property_tests.simulation.world.listing import all_files
 
 Picture = dict[str, tuple[int, int, bytes]]
 

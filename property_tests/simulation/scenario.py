@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 from enum import Enum
 from random import Random
 
-from property_tests.simulation.machine import Trouble
+from property_tests.simulation.spark.machine import Trouble
 from property_tests.simulation.workload import Shape
-from property_tests.simulation.world import Plan
+from property_tests.simulation.world.world import Plan
 
 
 class Neighbour(Enum):

@@ -10,17 +10,17 @@ from filesink.errors import FilesinkError
 from filesink.file_sink.tiers import FileTiers, Publishing
 from filesink.ledger.identity import OnNewQuery
 from filesink.operations.maintenance import Lost, Maintenance
-from property_tests.simulation.bucket import Bucket
-from property_tests.simulation.clock import SimClock, SimIds
-from property_tests.simulation.fake_spark import Checkpoint, Driver
-from property_tests.simulation.foreign import plant_foreign_files
-from property_tests.simulation.machine import Address, Machine
-from property_tests.simulation.observer import Observer
+from property_tests.simulation.observer.foreign import plant_foreign_files
+from property_tests.simulation.observer.observer import Observer
+from property_tests.simulation.observer.sim_metastore import BASE, Service
+from property_tests.simulation.observer.uploads import UploadWatch
 from property_tests.simulation.scenario import Scenario
-from property_tests.simulation.sim_metastore import BASE, Service
-from property_tests.simulation.uploads import UploadWatch
+from property_tests.simulation.spark.fake_spark import Checkpoint, Driver
+from property_tests.simulation.spark.machine import Address, Machine
 from property_tests.simulation.workload import Source, plan_of
-from property_tests.simulation.world import Process, World
+from property_tests.simulation.world.bucket import Bucket
+from property_tests.simulation.world.clock import SimClock, SimIds
+from property_tests.simulation.world.world import Process, World
 
 _DAY_MS = 24 * 3600 * 1000
 _AGES_MS = 10**6 * _DAY_MS  # removal by age is for sinks that nobody uses any more
