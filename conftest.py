@@ -25,7 +25,7 @@ _TOGETHER = {
     "tests/metastore/": "a Hive metastore",
     "tests/sinks/kafka/": "a broker of Kafka",
     "tests/storage/test_hdfs.py": "an HDFS cluster",
-    "tests/spark/test_other_stores.py": "an HDFS cluster",
+    "tests/spark/stores/test_other_stores.py": "an HDFS cluster",
 }
 
 settings.register_profile("nightly", deadline=None, max_examples=1_000)

@@ -94,6 +94,7 @@ if TYPE_CHECKING:
     from filesink.metastore.metastore_policy import MetastorePolicy
     from filesink.metastore.partition_commit import PartitionCommit
     from filesink.metastore.policies import (
+        CommitPolicy,
         CommittedPartition,
         ListenerPolicy,
         PartitionPolicy,
@@ -153,6 +154,7 @@ if TYPE_CHECKING:
     from formats import (
         ArrowWriterFactory,
         AvroWriterFactory,
+        BaseEncoder,
         BinaryOutput,
         BulkWriter,
         BulkWriterFactory,
@@ -161,14 +163,17 @@ if TYPE_CHECKING:
         ExcelWriterFactory,
         FormatError,
         LimitError,
+        LineEncoder,
         OrcBulkWriterFactory,
         OrcIndexes,
         ParquetEncryption,
         ParquetLayout,
         ParquetWriterFactory,
+        ReadableFormat,
         ReadLimits,
         RowEncoder,
         SequenceFileWriterFactory,
+        Split,
         XmlWriterFactory,
         bounded,
     )
@@ -176,6 +181,7 @@ if TYPE_CHECKING:
 __all__ = [
     "ArrowWriterFactory",
     "AvroWriterFactory",
+    "BaseEncoder",
     "BinaryOutput",
     "BucketAssigner",
     "BucketError",
@@ -190,6 +196,7 @@ __all__ = [
     "CollectSink",
     "CommitConflictError",
     "CommitFailedError",
+    "CommitPolicy",
     "CommitStateUnknown",
     "CommittedPartition",
     "CompactionError",
@@ -255,6 +262,7 @@ __all__ = [
     "Left",
     "LetterError",
     "LimitError",
+    "LineEncoder",
     "Listener",
     "ListenerPolicy",
     "LiveFile",
@@ -282,6 +290,7 @@ __all__ = [
     "PostgresSink",
     "PostgresTable",
     "ReadLimits",
+    "ReadableFormat",
     "RecoveryReport",
     "RecursiveFileEnumerator",
     "RepeatedTxnError",
@@ -311,6 +320,7 @@ __all__ = [
     "SparkCatalog",
     "SparkMetadataExport",
     "SparkSink",
+    "Split",
     "SplitAssigner",
     "SqsNotification",
     "StagedDataLost",

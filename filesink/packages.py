@@ -97,7 +97,9 @@ _NAMES: Final = {
     "filesink.metastore.hive.metastore": "HiveMetastore",
     "filesink.metastore.metastore_policy": "MetastorePolicy",
     "filesink.metastore.partition_commit": "PartitionCommit",
-    "filesink.metastore.policies": "CommittedPartition ListenerPolicy PartitionPolicy SuccessFilePolicy",
+    "filesink.metastore.policies": (
+        "CommitPolicy CommittedPartition ListenerPolicy PartitionPolicy SuccessFilePolicy"
+    ),
     "filesink.metastore.tables_policy": "MetastoreTablesPolicy",
     "filesink.naming": "OutputFileConfig",
     "filesink.operations.changes": (
@@ -142,10 +144,11 @@ _NAMES: Final = {
     "filesink.spark.catalog.metastore": "SparkCatalog",
     "filesink.spark.tables": "Tables",
     "formats": (
-        "ArrowWriterFactory AvroWriterFactory BinaryOutput BulkWriter BulkWriterFactory "
-        "CompressWriterFactory Encoder ExcelWriterFactory FormatError LimitError "
+        "ArrowWriterFactory AvroWriterFactory BaseEncoder BinaryOutput BulkWriter BulkWriterFactory "
+        "CompressWriterFactory Encoder ExcelWriterFactory FormatError LimitError LineEncoder "
         "OrcBulkWriterFactory OrcIndexes ParquetEncryption ParquetLayout ParquetWriterFactory "
-        "ReadLimits RowEncoder SequenceFileWriterFactory XmlWriterFactory bounded"
+        "ReadLimits ReadableFormat RowEncoder SequenceFileWriterFactory Split XmlWriterFactory "
+        "bounded"
     ),
 }
 #: Public name to module.

@@ -5,7 +5,15 @@ Knows bytes and records. Has never heard of buckets, commits, Spark or stores, a
 ``compressed``, and no other format.
 """
 
-from formats.api import BinaryOutput, BulkWriter, BulkWriterFactory, RowEncoder
+from formats.api import (
+    BaseEncoder,
+    BinaryOutput,
+    BulkWriter,
+    BulkWriterFactory,
+    ReadableFormat,
+    RowEncoder,
+    Split,
+)
 from formats.arrow_ipc.writer import ArrowWriterFactory
 from formats.avro.writer import AvroWriterFactory
 from formats.compressed.writer import CompressWriterFactory
@@ -18,11 +26,13 @@ from formats.parquet.layout import ParquetLayout
 from formats.parquet.writer import ParquetWriterFactory
 from formats.read_limits import ReadLimits, bounded
 from formats.sequence_file.writer import SequenceFileWriterFactory
+from formats.text.lines import LineEncoder
 from formats.xml.writer import XmlWriterFactory
 
 __all__ = [
     "ArrowWriterFactory",
     "AvroWriterFactory",
+    "BaseEncoder",
     "BinaryOutput",
     "BulkWriter",
     "BulkWriterFactory",
@@ -31,14 +41,17 @@ __all__ = [
     "ExcelWriterFactory",
     "FormatError",
     "LimitError",
+    "LineEncoder",
     "OrcBulkWriterFactory",
     "OrcIndexes",
     "ParquetEncryption",
     "ParquetLayout",
     "ParquetWriterFactory",
     "ReadLimits",
+    "ReadableFormat",
     "RowEncoder",
     "SequenceFileWriterFactory",
+    "Split",
     "XmlWriterFactory",
     "bounded",
 ]

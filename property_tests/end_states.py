@@ -10,7 +10,7 @@ from pathlib import Path
 from property_tests.simulate import scenario_of
 from property_tests.simulation import history as histories
 from property_tests.simulation.history import History
-from property_tests.simulation.nodes import Directory
+from property_tests.simulation.world.nodes import Directory
 
 
 def end_state(seed: int, base: Path) -> bool:

@@ -20,15 +20,15 @@ from random import Random
 
 from compaction import FileCompactor, FileCompactStrategy
 from property_tests.simulate import Tally
-from property_tests.simulation.bucket import Personality
 from property_tests.simulation.compacting import Compacting
-from property_tests.simulation.faults import CRASHES, Fault, Mode, single_faults
-from property_tests.simulation.history import History, Scenario
-from property_tests.simulation.machine import Trouble
-from property_tests.simulation.neighbours import Neighbour
-from property_tests.simulation.plans import OneFault, Recorder, TwoFaults
+from property_tests.simulation.history import History
+from property_tests.simulation.scenario import Neighbour, Scenario
+from property_tests.simulation.spark.machine import Trouble
 from property_tests.simulation.workload import Bounds, Shape
-from property_tests.simulation.world import Plan
+from property_tests.simulation.world.bucket import Personality
+from property_tests.simulation.world.faults import CRASHES, Fault, Mode, single_faults
+from property_tests.simulation.world.plans import OneFault, Recorder, TwoFaults
+from property_tests.simulation.world.world import Plan
 
 _QUIET = Trouble(upkeep=0.0)
 #: Name to scenario; the faults of each are tried one by one.

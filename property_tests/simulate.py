@@ -18,12 +18,10 @@ from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field, replace
 from random import Random
 
-from property_tests.simulation.faults import APPLICABLE, CRASHES, Mode
-from property_tests.simulation.graces import draw_grace
-from property_tests.simulation.history import History, Result, Scenario
-from property_tests.simulation.machine import Trouble
-from property_tests.simulation.neighbours import draw_neighbour
-from property_tests.simulation.plans import Chance, MetastoreTrouble
+from property_tests.simulation.history import History, Result
+from property_tests.simulation.observer.graces import draw_grace
+from property_tests.simulation.scenario import Scenario, draw_neighbour
+from property_tests.simulation.spark.machine import Trouble
 from property_tests.simulation.workload import (
     draw_announcing,
     draw_dead_letters,
@@ -33,6 +31,8 @@ from property_tests.simulation.workload import (
     draw_shape,
     with_compaction,
 )
+from property_tests.simulation.world.faults import APPLICABLE, CRASHES, Mode
+from property_tests.simulation.world.plans import Chance, MetastoreTrouble
 
 _CHUNK = 500  # histories between two looks at the clock
 

@@ -12,7 +12,7 @@ import pytest
 from property_tests.exhaustive import CANON, Case, calls, pairs, points, sampled, singles
 from property_tests.regressions.seeds import CASES
 from property_tests.simulate import Tally
-from property_tests.simulation.faults import APPLICABLE, Mode
+from property_tests.simulation.world.faults import APPLICABLE, Mode
 
 STRIDE = 40
 

@@ -22,14 +22,15 @@ from hypothesis.stateful import (
 )
 
 from property_tests.simulate import draw_trouble
-from property_tests.simulation.disk import Cut
-from property_tests.simulation.fake_spark import Driver
-from property_tests.simulation.faults import Mode
-from property_tests.simulation.history import History, Scenario
-from property_tests.simulation.machine import Trouble
-from property_tests.simulation.plans import NextFault
+from property_tests.simulation.history import History
+from property_tests.simulation.scenario import Scenario
+from property_tests.simulation.spark.fake_spark import Driver
+from property_tests.simulation.spark.machine import Trouble
 from property_tests.simulation.workload import draw_server, draw_shape
-from property_tests.simulation.world import Violation
+from property_tests.simulation.world.disk import Cut
+from property_tests.simulation.world.faults import Mode
+from property_tests.simulation.world.plans import NextFault
+from property_tests.simulation.world.world import Violation
 
 
 class HistoryMachine(RuleBasedStateMachine):

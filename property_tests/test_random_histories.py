@@ -13,9 +13,10 @@ from filesink.ledger import folding
 from filesink.storage.local import sync as local_sync
 from property_tests.regressions.seeds import SEEDS
 from property_tests.simulate import run_seed, run_seeds
-from property_tests.simulation import epilogue
-from property_tests.simulation.history import History, Scenario
-from property_tests.simulation.world import World
+from property_tests.simulation.endings import epilogue
+from property_tests.simulation.history import History
+from property_tests.simulation.scenario import Scenario
+from property_tests.simulation.world.world import World
 
 _CHUNK = 500
 

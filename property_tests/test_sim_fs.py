@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 
 from filesink.storage.local.fs import Fs
 from filesink.storage.local.posix import PosixFs
-from property_tests.simulation.disk import Cut, Disk
-from property_tests.simulation.nodes import Inode
-from property_tests.simulation.sim_fs import SimFs
-from property_tests.simulation.world import Plan, Process, World
+from property_tests.simulation.world.disk import Cut, Disk
+from property_tests.simulation.world.nodes import Inode
+from property_tests.simulation.world.sim_fs import SimFs
+from property_tests.simulation.world.world import Plan, Process, World
 
 PATHS = st.sampled_from(["a", "b", "d", "d/a", "d/b", "d/e", "d/e/f", "a/x"])
 CALLS = st.one_of(

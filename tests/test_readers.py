@@ -1,8 +1,8 @@
 """Which directories the readers of docs/start.md list: what they cannot is refused as a bucket id.
 
 A table of characters and lengths against readers. Those without a JVM are asked here, Spark in
-``tests/spark/test_readers.py``. A reader that begins or ceases to see one of these breaks the test; then
-``filesink.storage.bucket_ids`` and the table in ``docs/part-files.md`` have to follow.
+``tests/spark/batches/test_buckets.py``. A reader that begins or ceases to see one of these breaks the test;
+then ``filesink.storage.bucket_ids`` and the table in ``docs/part-files.md`` have to follow.
 """
 
 from __future__ import annotations

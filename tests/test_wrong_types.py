@@ -40,7 +40,7 @@ GOOD = {
     "watermark_column": "ts",
     "strategy": FileCompactStrategy(checkpoints=2),
     "compactor": FileCompactor.concat_file_compactor(),
-    # With a real one: tests/spark/test_wrong_types.py.
+    # With a real one: tests/spark/batches/test_wrong_types.py.
     "df": None,
     "checkpoint_location": "checkpoint",
     "batch_id": 0,

@@ -162,6 +162,8 @@ _GOOD: Mapping[str, Any] = {
     "FileCompactStrategy.checkpoints": 2,
     "BucketAssigner.table_bucket_assigner.column": "value",
     "Retention.keep": 1,
+    "Split.start": 0,
+    "Split.end": 1,
     "retain.retention": filesink.Retention(keep=1),
     "plan_retain.retention": filesink.Retention(keep=1),
     "version": 0,

@@ -26,8 +26,8 @@ from filesink.inventory.reading import Reader
 from filesink.inventory.snapshots import Snapshots
 from filesink.storage.memory import MemoryFiles, MemoryStore
 from property_tests.inventory.stepped_store import SteppedStore, StoreTrouble
-from property_tests.simulation.clock import SimClock, SimIds
-from property_tests.simulation.world import Killed, Process, Violation, World
+from property_tests.simulation.world.clock import SimClock, SimIds
+from property_tests.simulation.world.world import Killed, Process, Violation, World
 
 _HOUR_MS = 3_600_000
 _ENOUGH = 100_000  # calls; a history that needs more is stuck

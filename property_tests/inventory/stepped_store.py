@@ -10,8 +10,8 @@ from typing import TypeVar
 from filesink.errors import StorageError
 from filesink.storage.api import Entry, PutResult
 from filesink.storage.memory import MemoryFiles, MemoryStore
-from property_tests.simulation.faults import Fault, Mode
-from property_tests.simulation.world import Plan, World
+from property_tests.simulation.world.faults import Fault, Mode
+from property_tests.simulation.world.world import Plan, World
 
 T = TypeVar("T")
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from property_tests.exhaustive import Case
-from property_tests.simulation.faults import Fault, Mode
+from property_tests.simulation.world.faults import Fault, Mode
 
 #: Seed to what it finds.
 SEEDS: dict[int, str] = {

@@ -19,13 +19,13 @@ from filesink.ledger.transactions import find_write, is_valid
 from filesink.ports import SerialRunner
 from filesink.storage.local.store import LocalStore
 from filesink.system import SystemIds
-from property_tests.simulation.clock import SimIds
-from property_tests.simulation.disk import Cut
-from property_tests.simulation.faults import CRASHES, Fault, Mode, place
-from property_tests.simulation.nodes import Directory
-from property_tests.simulation.reading import all_files
-from property_tests.simulation.sim_fs import SimFs
-from property_tests.simulation.world import Killed, Plan, Process, World
+from property_tests.simulation.world.clock import SimIds
+from property_tests.simulation.world.disk import Cut
+from property_tests.simulation.world.faults import CRASHES, Fault, Mode, place
+from property_tests.simulation.world.listing import all_files
+from property_tests.simulation.world.nodes import Directory
+from property_tests.simulation.world.sim_fs import SimFs
+from property_tests.simulation.world.world import Killed, Plan, Process, World
 
 DIRECTORY = "_filesink/uid-s"
 

@@ -7,55 +7,34 @@ import sys
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
-from random import Random
+from dataclasses import dataclass
 from typing import Any
 
-from filesink.commit.replay import EpochOptions
-from filesink.errors import FilesinkError, ReplayTooOldError
-from filesink.file_sink.tiers import FileTiers, Publishing
-from filesink.ledger.identity import OnNewQuery
+from filesink.errors import ReplayTooOldError
 from filesink.naming import parse_ours, upload_path
-from filesink.operations.maintenance import Lost, Maintenance
-from property_tests.simulation import epilogue, intruder
-from property_tests.simulation.bucket import Bucket
-from property_tests.simulation.clock import SimClock, SimIds
-from property_tests.simulation.crowd import Crowd
-from property_tests.simulation.disk import Cut
-from property_tests.simulation.fake_spark import Checkpoint, Driver
-from property_tests.simulation.forbidden import Forbidden
-from property_tests.simulation.foreign import plant_foreign_files
-from property_tests.simulation.machine import Address, Machine, Trouble
-from property_tests.simulation.neighbours import Neighbour, Neighbours
-from property_tests.simulation.observer import Observer
-from property_tests.simulation.operating import Operating, Operator
-from property_tests.simulation.overwriter import Overwriter, Overwrites
-from property_tests.simulation.reading import all_files, is_hidden, tag_of
-from property_tests.simulation.sim_metastore import BASE, Service
-from property_tests.simulation.tidying import Tidier, Tidying
-from property_tests.simulation.uploads import UploadWatch
-from property_tests.simulation.workload import REAL_BOUNDS, Shape, Source, plan_of
-from property_tests.simulation.world import Plan, Process, Violation, World
+from property_tests.simulation.endings import epilogue
+from property_tests.simulation.observer.reading import tag_of
+from property_tests.simulation.others import intruder
+from property_tests.simulation.others.crowd import Crowd
+from property_tests.simulation.others.forbidden import Forbidden
+from property_tests.simulation.others.neighbours import Neighbours
+from property_tests.simulation.others.operating import Operating
+from property_tests.simulation.others.overwriter import Overwrites
+from property_tests.simulation.others.tidying import Tidying
+from property_tests.simulation.scenario import Scenario
+from property_tests.simulation.spark.fake_spark import Driver
+from property_tests.simulation.spark.machine import Trouble
+from property_tests.simulation.stage import HasProcess, Stage
+from property_tests.simulation.workload import REAL_BOUNDS
+from property_tests.simulation.world.disk import Cut
+from property_tests.simulation.world.listing import all_files, is_hidden
+from property_tests.simulation.world.world import Violation
 
 _LOG = logging.getLogger("filesink")
 _MAX_RESTARTS = 8
 _SPACE_IS_MADE = 0.3  # after each restart
 _DAY_MS = 24 * 3600 * 1000
-_AGES_MS = 10**6 * _DAY_MS  # removal by age is for sinks that nobody uses any more
 _SWEPT_BY_ALL = ("_filesink/uid-", "_filesink/_layout/")  # by whoever writes there next
-_ENOUGH = 20_000  # calls; a history that needs more is stuck
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Scenario:
-    """What a history is made of, besides its seed."""
-
-    shape: Shape = field(default_factory=Shape)
-    trouble: Trouble = field(default_factory=Trouble)
-    plan: Plan = field(default_factory=Plan)
-    pace: int = 0
-    neighbour: Neighbour = Neighbour.NOBODY
-    grace_ms: int = 0  # of its overwrites
 
 
 @dataclass(slots=True)
@@ -69,47 +48,17 @@ class Result:
     violation: Violation | None
 
 
-class History:
-    """Runs one scenario.
-
-    Args:
-        seed: decides every choice.
-        scenario: see there.
-        trace: gets a line per call, if given.
-    """
+class History(Stage):
+    """Runs one scenario; its arguments are those of its stage."""
 
     def __init__(self, seed: int, scenario: Scenario, *, trace: Any = None) -> None:
-        self.random = Random(seed)
-        self.scenario = scenario
-        self.world = World(self.random, scenario.plan, pace=scenario.pace)
-        self.world.trace = trace
-        self.source = Source.draw(scenario.shape, self.random)
-        self.observer = Observer(self.world, [self.source])
-        self.machine = Machine(self.world, self.observer, SimIds(), scenario.trouble)
-        if scenario.shape.server is not None:
-            clock = SimClock(self.world)
-            bucket = Bucket(self.world.disk, clock.now_ms, scenario.shape.server)
-            self.machine.bucket = bucket
-            self.observer.uploads = UploadWatch(self.world, bucket, self.observer.chains)
-            self.observer.uploads.is_void = self.observer.is_void
-        self.metastore = Service(self.world, self.observer)
-        self.sink = FileTiers(
-            address=Address(self.machine),
-            plan=plan_of(scenario.shape),
-            uid="s",
-            publishing=self._publishing(scenario.shape.announce_after_ms),
-        )
-        self.observer.graces.clock_is_sound = not scenario.trouble.clock_jumps
-        self.checkpoint = Checkpoint("q")
-        self.foreign = plant_foreign_files(self.observer)
-        self.drivers: list[Driver] = []
+        super().__init__(seed, scenario, trace=trace)
         self.neighbours = Neighbours.of(self, scenario.neighbour)
         self.overwrites = Overwrites(self)
         self.tidying = Tidying(self)
         self.operating = Operating(self)
-        self._days_passed = False
-        self.clones: list[Checkpoint] = []
         self.calm_after = 0
+        self._days_passed = False
         self._incarnations = 0
         scenario.shape.bounds.apply()  # until ``_end``
         _LOG.disabled = True
@@ -136,8 +85,8 @@ class History:
                 if self.world.violation is None:
                     self._peace()
                     intruder.comes(self)
-                    epilogue.ask(self)
-                    epilogue.ask_more(self)
+                    epilogue.ask(self, self.overwrites)
+                    epilogue.ask_more(self, self.overwrites)
             except Violation as violation:
                 self.world.violation = violation
             finally:
@@ -198,40 +147,6 @@ class History:
             other = self.start()
             self.until(lambda: other.ended)
 
-    def clone(self) -> None:
-        """A second driver on a copy of the checkpoint, side by side with the first."""
-        self.clones.append(self.checkpoint.copy())
-        self.start(self.clones[-1])
-
-    def operate(
-        self,
-        what: str,
-        *,
-        sink: FileTiers | None = None,
-        older_than_ms: int = _AGES_MS,
-        ahead_ms: int = 2 * _AGES_MS,
-    ) -> None:
-        """Somebody sweeps by hand, on a host whose clock is wrong, or recovers and waits for it.
-
-        ``sink`` is the one that is built for it, the query's if none is given.
-        """
-        process = Process(f"operator{len(self.drivers)}")
-
-        def work() -> None:
-            try:
-                clock = SimClock(self.world, ahead_ms=ahead_ms if what == "sweep" else 0)
-                maintenance = Maintenance(sink or self.sink, clock=clock, ids=self.machine.ids)
-                if what == "sweep":
-                    maintenance.sweep(older_than_ms)
-                else:
-                    maintenance.recover(Lost.RAISE, None)
-            except FilesinkError:
-                pass  # the operator reads it and tries again another day
-
-        actor = self.world.spawn(process.name, process, work)
-        if what == "recover":  # no query may be running meanwhile
-            self.until(lambda: actor.done or process.dead)
-
     def _peace(self) -> None:
         """No more faults: the query must come to its end, and leave nothing behind (I1, I2, I6, I7)."""
         world = self.world
@@ -243,7 +158,7 @@ class History:
         self.machine.trouble = Trouble(upkeep=0.0)
         if self.random.random() < 0.5:
             self.until(lambda: not world._actors)  # zombies end by themselves
-        processes: list[Driver | Overwriter | Tidier | Operator] = [*self.drivers, *self.neighbours.drivers]
+        processes: list[HasProcess] = [*self.drivers, *self.neighbours.drivers]
         for process in (
             *processes,
             *self.overwrites.processes,
@@ -276,50 +191,6 @@ class History:
 
     # --- pieces
 
-    def _publishing(self, delay_ms: int | None) -> Publishing | None:
-        if delay_ms is None:
-            return None
-        self.observer.on_complete = self.metastore.check_complete
-        self.observer.on_decided = self.metastore.check_decided
-        return Publishing(commit=self.metastore.commit(delay_ms), base_path=BASE)
-
-    def start(
-        self,
-        checkpoint: Checkpoint | None = None,
-        *,
-        source: Source | None = None,
-        on_new_query: OnNewQuery = OnNewQuery.REFUSE,
-    ) -> Driver:
-        """A new driver process that runs the query, or one of another ``source``."""
-        compacting = self.scenario.shape.compacting
-        driver = Driver(
-            self.machine,
-            self.sink if compacting is None else compacting.choose(self.sink, self.random),
-            source=source or self.source,
-            checkpoint=checkpoint or self.checkpoint,
-            options=EpochOptions(keep_batches=self.scenario.shape.keep_batches, on_new_query=on_new_query),
-            number=len(self.drivers),
-        )
-        self.drivers.append(driver)
-        driver.start()
-        return driver
-
-    def until(self, condition: Any) -> None:
-        """Let everything go on until ``condition`` holds."""
-        self.world.run_at_most(_ENOUGH, condition)
-
-    def end_process(self, driver: Driver | Overwriter | Tidier | Operator, *, workers: bool = False) -> None:
-        """Kill a driver, and with it all of its workers or some."""
-        if not driver.process.dead:
-            self.world.kill(driver.process)
-        for child in driver.process.children:
-            if not child.dead and (workers or self.machine.chance(self.machine.trouble.workers_die)):
-                self.world.kill(child)
-
-    def one_more_batch(self, name: str = "99") -> None:
-        """Data that the next start will find."""
-        self.source.add_batch(name, 2, self.random)
-
     def _newer_checkpoint(self, driver: Driver) -> Driver:
         """A clone went on by more batches than the ledger keeps: take its checkpoint, as the error says."""
         self.end_process(driver, workers=True)
@@ -343,7 +214,7 @@ class History:
     def _check_end(self) -> None:
         self.observer.look_at_all()
         expected = {row for source in self.observer.sources for batch in source.batches for row in batch}
-        replaced = self.observer.replacements
+        replaced = self.observer.replaced
         missing = expected - self.observer.rows.keys() - replaced.rows
         if missing:
             self.world.fail(f"I1: {len(missing)} rows are missing at the end, such as {min(missing)}")

@@ -34,8 +34,8 @@ from formats.api import BaseEncoder
 from formats.errors import FormatError
 from formats.json.encoder import JsonLinesEncoder
 from formats.parquet.writer import ParquetWriterFactory
-from property_tests.simulation.bucket import Personality
 from property_tests.simulation.compacting import Compacting, draw_compacting
+from property_tests.simulation.world.bucket import Personality
 
 _HEADER = b"#rows#"  # then the mark of the part, and a line feed
 HEADER_BYTES = len(_HEADER) + 2

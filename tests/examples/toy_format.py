@@ -5,9 +5,8 @@ The entry ``"toy"`` of ``ROW_FORMATS`` in ``tests/formats/conftest.py`` enrols i
 
 import pyarrow.compute as pc
 
-from formats import FormatError, columns
+from formats import FormatError, LineEncoder, columns
 from formats.text import render
-from formats.text.lines import LineEncoder
 
 ESCAPES = {"\\": "\\\\", "\t": "\\t", "\n": "\\n"}  # the backslash first
 

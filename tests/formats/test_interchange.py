@@ -1,7 +1,7 @@
 """Files of ours in the hands of others: DuckDB, polars, pyarrow, fastavro and pyorc find the same rows.
 
 What hypothesis thinks of is written by every bulk format and read back by ours; what others cannot
-hold is left out of theirs. Spark and Java are in ``tests/spark/test_interchange.py``.
+hold is left out of theirs. Spark and Java are in ``tests/spark/interchange/test_interchange.py``.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Rows of ours in the hands of others: each reader of CSV and JSON lines, as docs/formats.md names it.
 
 Every reader is asked with as few options as it needs, which are those of the page's table. Spark is in
-``tests/spark/test_interchange.py``.
+``tests/spark/interchange/test_interchange.py``.
 """
 
 from __future__ import annotations

@@ -31,7 +31,7 @@ from formats import OrcBulkWriterFactory
 from formats.parquet.writer import ParquetWriterFactory
 from tests.contracts.metastore_contract import MetastoreContract, MetastoreSite
 from tests.metastore.test_hive import HiveSite
-from tests.spark.programs.sessions import SETTINGS
+from tests.spark.sessions import SETTINGS
 
 URI = os.environ["FILESINK_TEST_METASTORE"]
 WAREHOUSE = Path(os.environ["FILESINK_TEST_WAREHOUSE"])

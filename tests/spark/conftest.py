@@ -20,7 +20,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     with pytest.MonkeyPatch.context() as environment:
         # Else the workers are whatever python3 is first in PATH.
         environment.setenv("PYSPARK_PYTHON", sys.executable)
-        from tests.spark.programs import wheel_site
+        from tests.spark import wheel_site
 
         places = [*wheel_site.site(tmp_path_factory.mktemp("found")), os.environ.get("PYTHONPATH", "")]
         environment.setenv("PYTHONPATH", os.pathsep.join(places))
@@ -32,7 +32,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
 def _start(warehouse: Path) -> SparkSession:
     from pyspark.sql import SparkSession
 
-    from tests.spark.programs.sessions import SETTINGS
+    from tests.spark.sessions import SETTINGS
 
     session = (
         SparkSession.builder.master("local[2,2]")

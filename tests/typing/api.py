@@ -22,6 +22,7 @@ from filesink import (
     CollectPosition,
     CollectResults,
     CollectSink,
+    CommitPolicy,
     CommittedPartition,
     DeltaExport,
     Encoder,
@@ -60,6 +61,7 @@ from filesink import (
     PostgresServer,
     PostgresSink,
     PostgresTable,
+    ReadableFormat,
     RecursiveFileEnumerator,
     Retention,
     RollingPolicy,
@@ -167,6 +169,9 @@ class Mail(PartitionPolicy):
         print(partition.location, partition.values, partition.rows, partition.may_be_repeated)
 
 
+steps: list[CommitPolicy] = [SuccessFilePolicy("_DONE"), ListenerPolicy(print), Mail()]
+text: ReadableFormat = StreamFormat.text_line_format("UTF-8")
+
 # Partitions announced to a metastore, in hours of the data's own time.
 hive = HiveMetastore("thrift://a:9083,thrift://b:9083", security=Kerberos(service="hive"), timeout="30 s")
 announcing = (
@@ -189,9 +194,7 @@ announcing = (
                     on_new_columns="add",
                     on_wider_types="alter",
                 ),
-                SuccessFilePolicy("_DONE"),
-                ListenerPolicy(print),
-                Mail(),
+                *steps,
             ],
         )
     )
@@ -437,7 +440,7 @@ def data_frames(spark: SparkSession) -> tuple[DataFrame, DataFrame]:
         .build()
     )
     lines = (
-        FileSource.for_record_stream_format(StreamFormat.text_line_format("UTF-8"), "s3://bucket/in/*.txt")
+        FileSource.for_record_stream_format(text, "s3://bucket/in/*.txt")
         .set_file_enumerator(OnlyLarge())
         .set_split_assigner(OneByOne())
         .set_split_assigner(SizeSplitAssigner(task_size="64MiB"))

@@ -37,29 +37,31 @@ def repair(call: Call, path: PathArgument, yes: YesOption = False) -> None:
     found = _plan(report.findings)
     carry_out(
         call,
-        Planned(
-            title=f"{count(sum(map(len, found.commands.values())), 'finding')} can be mended by commands, "
-            f"{len(found.others):,} by hand only",
-            columns=("by", ">findings", "such as"),
-            rows=[
-                *(
-                    (f"filesink {name}", count(len(some)), _such_as(some))
-                    for name, some in found.commands.items()
-                ),
-                *(("hand", "1", f"{one.code} {one.path}") for one in found.others),
-            ],
-            is_empty=not found.commands,
-            value={
-                **{name: [one.path for one in some] for name, some in found.commands.items()},
-                "hand": [{"code": one.code, "path": one.path} for one in found.others],
-            },
-        ),
+        _shown(found),
         yes=yes,
         do=lambda: _do(call, path, list(found.commands)),
         told=lambda done: f"{', '.join(done)}. Ask filesink fsck again",
     )
     if found.others:
         raise typer.Exit(int(Exit.FINDING))
+
+
+def _shown(found: _Repair) -> Planned:
+    mended = found.commands.items()
+    return Planned(
+        title=f"{count(sum(map(len, found.commands.values())), 'finding')} can be mended by commands, "
+        f"{len(found.others):,} by hand only",
+        columns=("by", ">findings", "such as"),
+        rows=[
+            *((f"filesink {name}", count(len(some)), _such_as(some)) for name, some in mended),
+            *(("hand", "1", f"{one.code} {one.path}") for one in found.others),
+        ],
+        is_empty=not found.commands,
+        value={
+            **{name: [one.path for one in some] for name, some in mended},
+            "hand": [{"code": one.code, "path": one.path} for one in found.others],
+        },
+    )
 
 
 #: What recovery does without; it has to come before an adoption, which waits for epochs at work. A damaged

@@ -91,16 +91,7 @@ class Runner:
         settings = settings_of(env.spark, Secrets(environment=environment).reveal)
         spark = session(settings, name=self.job.plan.name, master=options.master)
         info, savepoints = self.info(), Savepoints(store=self.store, job=lease.job)
-        given = Given(
-            job=self.store.about(lease.job)["unique"],
-            env=env,
-            plugins=self.job.plugins,
-            directory=self.store.directory(lease.job),
-            directories=info.directories,
-            secrets=Secrets(environment=environment, spark=spark),
-            clock=self.clock,
-            say=options.say,
-        )
+        given = self._given(info, Secrets(environment=environment, spark=spark), options)
         back = _unfinished(self.store, lease.job) or back
         if back is not None:
             _Return(savepoints, given, spark, lease, info, self.job, self.ids).to(back)
@@ -117,6 +108,18 @@ class Runner:
             save=partial(self._save, savepoints, info.directories),
             log=log,
         ).run()
+
+    def _given(self, info: JobInfo, secrets: Secrets, options: RunOptions) -> Given:
+        return Given(
+            job=self.store.about(info.id)["unique"],
+            env=self.job.env,
+            plugins=self.job.plugins,
+            directory=self.store.directory(info.id),
+            directories=info.directories,
+            secrets=secrets,
+            clock=self.clock,
+            say=options.say,
+        )
 
     def _save(self, savepoints: Savepoints, directories: Mapping[str, str], streams: Sequence[Saved]) -> None:
         savepoints.save(streams, directories, self.clock, self.ids)

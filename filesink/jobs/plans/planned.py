@@ -67,18 +67,13 @@ def planned(sections: Sections, *, inline_secrets: bool = False, registry: Regis
     if env.checkpoint_timeout is not None and not env.is_stream:
         typing.notes.append(f"{sections.file}: 'checkpoint.timeout' is for streams, and this is a batch")
     wired = [Wired(vertex=one.vertex, inputs=one.plugin.options.input) for one in made]
-    found = edges(wired)
-    drawn = pipelines(wired, found)
+    drawn = pipelines(wired, edges(wired))
     notes = [*typing.notes, *_unread(drawn)]
     notes += [f"{one.vertex.place}: {note}" for one in made for note in one.plugin.notes]
+    name = env.name or Path(sections.file).stem
     return Job(
         env=env,
-        plan=Plan(
-            name=env.name or Path(sections.file).stem,
-            mode=env.mode.value,
-            pipelines=drawn,
-            notes=tuple(notes),
-        ),
+        plan=Plan(name=name, mode=env.mode.value, pipelines=drawn, notes=tuple(notes)),
         plugins={one.vertex.id: one.plugin for one in made},
     )
 

@@ -162,9 +162,12 @@ class Values:
             return Scalar(value=bare(asked.default), text=asked.default, place=place)
         if asked.is_optional:
             return None
-        known = [*self._variables.given, *(field.key for field in self._root.fields)]
-        raise failure(
-            place,
+        raise self._unknown(asked)
+
+    def _unknown(self, asked: Reference) -> Exception:
+        name, known = asked.name, [*self._variables.given, *(field.key for field in self._root.fields)]
+        return failure(
+            asked.place,
             f"nobody says what ${{{name}}} is{nearest(name, set(known) - {'env', *PLUGINS})}; pass -i "
             f"{name}=VALUE, or set it in the environment",
             code="JOB_VARIABLE",

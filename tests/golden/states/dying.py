@@ -29,7 +29,7 @@ from filesink.storage.api import Store
 from filesink.storage.faulty import FaultyStore
 from formats import ParquetWriterFactory
 from tests.golden.states.pieces import FIRST_OF_TWO, STREAMS, Stream, named, parquet, rows
-from tests.spark.programs import sessions
+from tests.spark import sessions
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -28,7 +28,7 @@ from tests.golden.states import reading
 from tests.golden.states.archive import pack, unpack
 from tests.golden.states.makers import MAKERS, State
 from tests.golden.states.pieces import sink_of
-from tests.spark.programs import sessions
+from tests.spark import sessions
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

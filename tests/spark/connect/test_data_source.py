@@ -12,8 +12,8 @@ import pytest
 from pyspark.errors import AnalysisException, PySparkException
 
 from tests.spark import outside
-from tests.spark.test_data_source import *  # noqa: F403
-from tests.spark.test_data_source import write
+from tests.spark.data_source.test_data_source import *  # noqa: F403
+from tests.spark.data_source.test_data_source import write
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

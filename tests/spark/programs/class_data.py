@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING
 import filesink
 from filesink import BucketAssigner, FileSink
 from formats import ParquetWriterFactory
-from tests.spark import inputs
-from tests.spark.programs import sessions
+from tests.spark import inputs, sessions
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -14,7 +14,7 @@ from itertools import islice
 from pathlib import Path
 
 from filesink import CollectSink
-from tests.spark.programs import sessions
+from tests.spark import sessions
 
 AT_A_TIME = 70  # rows in a transaction
 

@@ -11,8 +11,7 @@ import sys
 from pathlib import Path
 
 from filesink import CollectSink
-from tests.spark import inputs
-from tests.spark.programs import sessions
+from tests.spark import inputs, sessions
 
 
 def main(directory: Path) -> None:

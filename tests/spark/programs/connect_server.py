@@ -10,7 +10,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from tests.spark.programs import sessions, wheel_site
+from tests.spark import sessions, wheel_site
 
 
 def main(directory: Path) -> None:

@@ -14,8 +14,7 @@ from pathlib import Path
 
 from compaction import FileCompactor, FileCompactStrategy
 from filesink import BucketAssigner, FileSink, FileSource, ParquetWriterFactory
-from tests.spark import inputs
-from tests.spark.programs import sessions
+from tests.spark import inputs, sessions
 
 
 def source_of(path: Path, *, kind: str, state: Path) -> FileSource:

@@ -17,7 +17,7 @@ import filesink
 from filesink import FileSink
 from filesink.spark.runner import SparkRunner
 from formats import ParquetWriterFactory
-from tests.spark.programs import sessions
+from tests.spark import sessions
 
 
 def main(base: Path) -> None:

@@ -13,8 +13,7 @@ from pathlib import Path
 from compaction import FileCompactor, FileCompactStrategy
 from filesink import BucketAssigner, FileSink, OutputFileConfig, RollingPolicy
 from formats import Encoder, ParquetWriterFactory
-from tests.spark import inputs
-from tests.spark.programs import sessions
+from tests.spark import inputs, sessions
 
 
 def parquet_sink(base: Path) -> FileSink:

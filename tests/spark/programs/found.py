@@ -13,7 +13,7 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 
 import filesink
-from tests.spark.programs import sessions, wheel_site
+from tests.spark import sessions, wheel_site
 
 
 def main(base: Path) -> None:

@@ -30,8 +30,7 @@ from filesink.api import (
 )
 from filesink.spark.engine import SparkEngine
 from formats import ParquetWriterFactory
-from tests.spark import inputs
-from tests.spark.programs import sessions
+from tests.spark import inputs, sessions
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -11,8 +11,7 @@ import sys
 from pathlib import Path
 
 from filesink import KafkaCluster, KafkaSink
-from tests.spark import inputs
-from tests.spark.programs import sessions
+from tests.spark import inputs, sessions
 
 
 def sink_of(servers: str, topic: str, markers: str, directory: Path) -> KafkaSink:

@@ -14,7 +14,7 @@ import psutil
 
 from filesink import BucketAssigner, FileSink
 from formats import Encoder, ParquetWriterFactory
-from tests.spark.programs import sessions
+from tests.spark import sessions
 
 
 def main(base: Path, kind: str, rows: int, size: int) -> None:

@@ -12,8 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from filesink import PostgresSink, PostgresTable
-from tests.spark import inputs
-from tests.spark.programs import sessions
+from tests.spark import inputs, sessions
 
 OPTIONS: dict[str, dict[str, Any]] = {
     "staged": {},

@@ -14,8 +14,7 @@ from typing import Any
 
 from filesink import BucketAssigner, FileSink, RollingPolicy
 from formats import Encoder, ParquetWriterFactory
-from tests.spark import inputs
-from tests.spark.programs import sessions
+from tests.spark import inputs, sessions
 
 
 def s3_sink(kind: str, base: str, options: dict[str, Any]) -> FileSink:

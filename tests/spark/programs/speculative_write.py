@@ -17,7 +17,7 @@ from pyspark import TaskContext
 
 from filesink import BucketAssigner, FileSink, OutputFileConfig
 from formats import Encoder
-from tests.spark.programs import sessions
+from tests.spark import sessions
 
 if TYPE_CHECKING:
     import pyarrow as pa

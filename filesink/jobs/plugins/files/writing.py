@@ -124,6 +124,16 @@ class FileWriting(Options):
             )
         if not self.is_utf8 and self.format not in {"text", "csv", "json"}:
             raise PydanticCustomError("encoding", "{format} is always UTF-8", {"format": self.format})
+        if self.header and self.format == "text":
+            raise PydanticCustomError("header", "text has no header; take csv with field_delimiter")
+        if self.format != "parquet" and ("delta" in self.exports or self.iceberg is not None):
+            raise PydanticCustomError(
+                "tables", "{format} is no table of Delta or Iceberg; take parquet", {"format": self.format}
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _has_a_place(self) -> FileWriting:
         pieces = self.partition_directories.strip("/").split("/") if self.partition_directories else []
         if not all(_PARTITION_DIRECTORIES.fullmatch(piece) for piece in pieces):
             raise PydanticCustomError(
@@ -133,12 +143,6 @@ class FileWriting(Options):
             raise PydanticCustomError(
                 "names", "file_name_expression needs ${transactionId} or ${uuid}, or names would meet"
             )
-        if self.format != "parquet" and ("delta" in self.exports or self.iceberg is not None):
-            raise PydanticCustomError(
-                "tables", "{format} is no table of Delta or Iceberg; take parquet", {"format": self.format}
-            )
-        if self.header and self.format == "text":
-            raise PydanticCustomError("header", "text has no header; take csv with field_delimiter")
         if self.schema_save_mode == "RECREATE_SCHEMA" and self.data_save_mode == "APPEND_DATA":
             raise PydanticCustomError(
                 "modes", "RECREATE_SCHEMA would remove the rows that APPEND_DATA keeps; write DROP_DATA"

@@ -1,0 +1,4 @@
+"""Spark as a sink meets it: drivers, tasks with attempts, checkpoints, the data source, and their trouble.
+
+May use ``world``, ``workload`` and ``observer``.
+"""
