@@ -37,23 +37,7 @@ def repair(call: Call, path: PathArgument, yes: YesOption = False) -> None:
     found = _plan(report.findings)
     carry_out(
         call,
-        Planned(
-            title=f"{count(sum(map(len, found.commands.values())), 'finding')} can be mended by commands, "
-            f"{len(found.others):,} by hand only",
-            columns=("by", ">findings", "such as"),
-            rows=[
-                *(
-                    (f"filesink {name}", count(len(some)), _such_as(some))
-                    for name, some in found.commands.items()
-                ),
-                *(("hand", "1", f"{one.code} {one.path}") for one in found.others),
-            ],
-            is_empty=not found.commands,
-            value={
-                **{name: [one.path for one in some] for name, some in found.commands.items()},
-                "hand": [{"code": one.code, "path": one.path} for one in found.others],
-            },
-        ),
+        _repairing(found),
         yes=yes,
         do=lambda: _do(call, path, list(found.commands)),
         told=lambda done: f"{', '.join(done)}. Ask filesink fsck again",
@@ -80,6 +64,23 @@ def _plan(findings: Sequence[Finding]) -> _Repair:
     return _Repair(commands={name: some for name, some in by.items() if some}, others=others)
 
 
+def _repairing(found: _Repair) -> Planned:
+    commands = [
+        (f"filesink {name}", count(len(some)), _such_as(some)) for name, some in found.commands.items()
+    ]
+    return Planned(
+        title=f"{count(sum(map(len, found.commands.values())), 'finding')} can be mended by commands, "
+        f"{len(found.others):,} by hand only",
+        columns=("by", ">findings", "such as"),
+        rows=[*commands, *(("hand", "1", _such_as([one])) for one in found.others)],
+        is_empty=not found.commands,
+        value={
+            **{name: [one.path for one in some] for name, some in found.commands.items()},
+            "hand": [{"code": one.code, "path": one.path} for one in found.others],
+        },
+    )
+
+
 def _such_as(findings: Sequence[Finding]) -> str:
     return f"{findings[0].code} {findings[0].path}"
 
@@ -87,11 +88,12 @@ def _such_as(findings: Sequence[Finding]) -> str:
 def _do(call: Call, path: str, commands: Sequence[str]) -> list[str]:
     operations = operations_at(path, call.options)
     for name in commands:
-        match name:
-            case "recover":
-                operations.recover()
-            case "adopt":
-                filesink.adopt(path, call.options)
-            case _:
-                operations.sweep()
+        with call.progress() as steps:
+            match name:
+                case "recover":
+                    operations.recover()
+                case "adopt":
+                    filesink.adopt(path, call.options, progress=steps)
+                case _:
+                    operations.sweep(progress=steps)
     return [*commands]
