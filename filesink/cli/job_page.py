@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import UTC, datetime
+from datetime import datetime
 
-from filesink.cli.text import count
-from filesink.jobs import JobInfo, Jobs, Pipeline, PipelineInfo, Plan, Savepoint, State, Vertex
+from filesink.cli.jobs import PIPELINE_COLUMNS, pipeline_row, savepoint_line, time_of
+from filesink.cli.text import count, time
+from filesink.jobs import JobInfo, Jobs, Pipeline, PipelineInfo, Plan, State, Vertex
 from filesink.page.charts import Row, table
 from filesink.page.document import plain_page
 from filesink.page.graph import Box, graph
@@ -29,7 +30,7 @@ def page(jobs: Jobs, path: str, now: datetime) -> str:
     """All jobs of a path; the newest ones with plan, pipelines, figures, savepoints and log."""
     found = sorted(jobs.list(), key=lambda info: info.changed_ms, reverse=True)
     parts = [part for info in found[:_SHOWN] for part in _job(jobs, info)]
-    looked = f"{count(len(found), 'job')}, looked at {now:%Y-%m-%d %H:%M:%S} UTC by filesink"
+    looked = f"{count(len(found), 'job')}, looked at {time(now)} UTC by filesink"
     return plain_page(path, tag("p", looked), tag("div", *_tiles(found), class_="tiles"), _all(found), *parts)
 
 
@@ -55,7 +56,7 @@ def _all(found: Sequence[JobInfo]) -> Markup:
                 _state(info.state),
                 info.mode,
                 f"{len(info.pipelines):,}",
-                _moment(info.changed_ms),
+                time_of(info.changed_ms),
                 info.holder,
             )
         )
@@ -66,28 +67,18 @@ def _all(found: Sequence[JobInfo]) -> Markup:
 
 def _job(jobs: Jobs, info: JobInfo) -> Iterator[Markup]:
     yield tag("h2", f"{info.id}: {info.state.value}", id=f"job-{info.id}")
-    yield tag("p", f"{info.name}, {info.file}, submitted {_moment(info.submitted_ms)}")
+    yield tag("p", f"{info.name}, {info.file}, submitted {time_of(info.submitted_ms)}")
     if info.error:
         yield tag("p", info.error, class_="bad")
     plan = jobs.plan_of(info.id)
     by_number = {one.number: one for one in info.pipelines}
     for pipeline in plan.pipelines:
         yield _graph(pipeline, by_number[pipeline.number])
-    heads = (
-        ">pipeline",
-        "state",
-        ">starts",
-        ">epochs",
-        ">rows",
-        ">rows/s",
-        ">behind",
-        "newest epoch",
-        "last error",
-    )
-    yield table(heads, (_pipeline(one) for one in info.pipelines))
-    yield from _savepoints(jobs.savepoints(info.id))
+    yield table(PIPELINE_COLUMNS, (_pipeline(one) for one in info.pipelines))
+    for savepoint in jobs.savepoints(info.id)[-_LINES:]:
+        yield tag("p", savepoint_line(savepoint))
     lines = jobs.logs(info.id)[-_LINES:]
-    yield tag("ul", *(tag("li", f"{_moment(at_ms)} {text}") for at_ms, text in lines), class_="note")
+    yield tag("ul", *(tag("li", f"{time_of(at_ms)} {text}") for at_ms, text in lines), class_="note")
 
 
 def _graph(pipeline: Pipeline, info: PipelineInfo) -> Markup:
@@ -106,32 +97,9 @@ def _box(vertex: Vertex, kind: str) -> Box:
 
 
 def _pipeline(one: PipelineInfo) -> Row:
-    figures = one.figures
-    done = [rows for rows in one.done.values() if rows is not None]
-    rows = f"{sum(done):,}" if done else "" if figures is None else f"{figures.rows:,}"
-    streams = (
-        ("", rows, "", "", "")
-        if figures is None
-        else (
-            f"{figures.epochs:,}",
-            rows,
-            f"{figures.rows_per_second:,.0f}",
-            "" if figures.behind is None else f"{figures.behind:,}",
-            figures.newest,
-        )
-    )
-    return Row(cells=(str(one.number), _state(one.state), str(one.starts), *streams, one.error))
-
-
-def _savepoints(found: Sequence[Savepoint]) -> Iterator[Markup]:
-    for one in found[-_LINES:]:
-        versions = ", ".join(f"{part.sink} at version {part.version}" for part in one.streams)
-        yield tag("p", f"savepoint {one.number} of {_moment(one.at_ms)}: {versions}")
+    number, _, *others = pipeline_row(one)
+    return Row(cells=(number, _state(one.state), *others))
 
 
 def _state(state: State) -> Markup:
     return tag("td", state.value, class_=_KINDS.get(state))
-
-
-def _moment(at_ms: int) -> str:
-    return datetime.fromtimestamp(at_ms / 1000, tz=UTC).strftime("%Y-%m-%d %H:%M:%S")

@@ -49,6 +49,9 @@ DetachOption = Annotated[
     typer.Option("--detach", "-d", help="Leave it to a process of its own, and return once that has begun."),
 ]
 DEFAULT = "filesink-jobs"
+PIPELINE_COLUMNS = (
+    ">pipeline", "state", ">starts", ">epochs", ">rows", ">rows/s", ">behind", "newest epoch", "last error",
+)  # fmt: skip
 _LOOK_S = 0.2
 
 
@@ -89,29 +92,17 @@ def show_job(call: Call, info: JobInfo) -> None:
         call.show(info)
     else:
         call.line(f"{info.id}: {info.state.value}{f' by {info.holder}' if info.holder else ''}", style="bold")
-        call.line(f"{info.file}, {info.mode}, submitted {time(call.moment(info.submitted_ms))}")
-        show_table(
-            call,
-            (
-                "pipeline",
-                "state",
-                ">starts",
-                ">epochs",
-                ">rows",
-                ">rows/s",
-                ">behind",
-                "newest epoch",
-                "last error",
-            ),
-            (_pipeline(one) for one in info.pipelines),
-        )
+        call.line(f"{info.file}, {info.mode}, submitted {time_of(info.submitted_ms)}")
+        show_table(call, PIPELINE_COLUMNS, (pipeline_row(one) for one in info.pipelines))
     if info.state.value == "FAILED":
         raise typer.Exit(int(Exit.FINDING))
 
 
-def _pipeline(one: PipelineInfo) -> tuple[str, ...]:
+def pipeline_row(one: PipelineInfo) -> tuple[str, ...]:
+    """A pipeline in the columns ``PIPELINE_COLUMNS``."""
     found = one.figures
-    rows = _rows(one.done.values()) or ("" if found is None else f"{found.rows:,}")
+    done = [rows for rows in one.done.values() if rows is not None]
+    rows = f"{sum(done):,}" if done else "" if found is None else f"{found.rows:,}"
     streams = (
         ("", rows, "", "", "")
         if found is None
@@ -126,15 +117,23 @@ def _pipeline(one: PipelineInfo) -> tuple[str, ...]:
     return str(one.number), one.state.value, str(one.starts), *streams, one.error
 
 
+def savepoint_line(one: Savepoint) -> str:
+    """When it was made, and the versions of the paths that its sinks write to."""
+    versions = ", ".join(
+        f"{stream.sink} at version {stream.version}" for stream in one.streams if stream.version is not None
+    )
+    return f"savepoint {one.number} of {time_of(one.at_ms)} {versions}".rstrip()
+
+
+def time_of(at_ms: int) -> str:
+    """Milliseconds since 1970 UTC for people."""
+    return time(Call.moment(at_ms))
+
+
 def show_savepoints(call: Call, found: Sequence[Savepoint]) -> None:
     """Where a job can go back to."""
     for one in found:
-        versions = ", ".join(
-            f"{stream.sink} at version {stream.version}"
-            for stream in one.streams
-            if stream.version is not None
-        )
-        call.line(f"savepoint {one.number} of {time(call.moment(one.at_ms))} {versions}".rstrip())
+        call.line(savepoint_line(one))
 
 
 def started(call: Call, here: Jobs, identity: str, *, jobs: str) -> None:
@@ -174,8 +173,3 @@ def _has_begun(here: Jobs, identity: str) -> bool:
         if error.code != "JOB_ID":
             raise
         return False
-
-
-def _rows(found: Any) -> str:
-    known = [rows for rows in found if rows is not None]
-    return f"{sum(known):,}" if known else ""

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 from filesink.arguments import choice
 from filesink.commit.epoch import EpochLoop
@@ -20,20 +20,28 @@ from filesink.durations import Duration, parse_duration_ms
 from filesink.errors import ConfigError, FilesinkError, MetastoreError
 from filesink.file_sink.report import EpochReport, RecoveryReport, SweepPlan, report_of
 from filesink.file_sink.tiers import FileTiers
+from filesink.ledger.identity import stream_sink_id
 from filesink.metastore.announcements import Announcement
 from filesink.naming import OutputFileConfig, name_of, parse_hidden
 from filesink.operations.find_sinks import check_written
 from filesink.operations.maintenance import Announce, Lost, Maintenance
 from filesink.operations.path_tiers import Announcing, path_tiers
+from filesink.operations.progress import Progress, progress_of, telling
 from filesink.operations.recovery_plan import RecoveryPlan
 from filesink.parts.committables import HeldFileCodec
 from filesink.parts.stages.closed_parts import Waiting
 from filesink.ports import Ports
 from filesink.sink_directory.directory import SinkDirectory
 from filesink.sink_directory.opening import site_of
-from filesink.sink_directory.sink_states import HeldPart, chain_ids, look_at
+from filesink.sink_directory.sink_states import HeldPart, chain_ids, look_at, uid_of
 from filesink.storage.address import StoreAddress
 from filesink.system import SystemClock, SystemIds, ThreadRunner, this_driver
+
+_STEPS: Final = {
+    "list": "directories listed",
+    "discard": "files removed",
+    "delete_if_unchanged": "files removed",
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,12 +62,14 @@ class PathOperations:
         path: the base path, in its one spelling.
         storage_options: of the store.
         uid: of the sink; ``None`` for all.
+        chain: the id of one chain whose sink has no uid; ``None`` for those of ``uid``.
         announcing: who is told of partitions.
     """
 
     path: str
     storage_options: Mapping[str, Any] = field(default_factory=dict, repr=False)
     uid: str | None = None
+    chain: str | None = None
     announcing: Announcing = field(default_factory=Announcing)
 
     def plan_recover(self) -> RecoveryPlan:
@@ -81,13 +91,15 @@ class PathOperations:
         maintenance = self._maintenance(choice(Announce, announce, "announce"))
         return maintenance.recover(choice(Lost, lost, "lost"), checkpoint_location)
 
-    def plan_sweep(self, older_than: Duration = "7 days") -> SweepPlan:
-        """See ``FileSink.plan_sweep``."""
-        return self._maintenance().plan_sweep(parse_duration_ms(older_than, name="older_than"))
+    def plan_sweep(self, older_than: Duration = "7 days", *, progress: Progress | None = None) -> SweepPlan:
+        """See ``FileSink.plan_sweep``; ``progress`` is told how far it is."""
+        age_ms = parse_duration_ms(older_than, name="older_than")
+        return self._maintenance(progress=progress).plan_sweep(age_ms)
 
-    def sweep(self, older_than: Duration = "7 days") -> SweepPlan:
-        """See ``FileSink.sweep``."""
-        return self._maintenance().sweep(parse_duration_ms(older_than, name="older_than"))
+    def sweep(self, older_than: Duration = "7 days", *, progress: Progress | None = None) -> SweepPlan:
+        """See ``FileSink.sweep``; ``progress`` is told how far it is."""
+        age_ms = parse_duration_ms(older_than, name="older_than")
+        return self._maintenance(progress=progress).sweep(age_ms)
 
     def plan_finish(self) -> list[HeldPart]:
         """What ``finish`` would make visible now.
@@ -185,15 +197,20 @@ class PathOperations:
         return planned
 
     def _is_ours(self, sink_id: str) -> bool:
-        return self.uid is None or sink_id in {f"uid-{self.uid}", self.uid}
+        if self.chain is not None:
+            return sink_id == self.chain
+        return self.uid is None or sink_id == stream_sink_id(self.uid, "")
 
     def _directory(self) -> SinkDirectory:
         return SinkDirectory(_site=site_of(self.path, self.storage_options))
 
-    def _maintenance(self, announce: Announce = Announce.RAISE) -> Maintenance:
-        tiers = self._tiers()
+    def _maintenance(
+        self, announce: Announce = Announce.RAISE, *, progress: Progress | None = None
+    ) -> Maintenance:
+        told, tiers = progress_of(progress), self._tiers()
         check_written(self._address(), tiers.uid)
-        return Maintenance(tiers, clock=SystemClock(), ids=SystemIds(), announce=announce)
+        tiers = replace(tiers, address=telling(tiers.address, told, _STEPS))
+        return Maintenance(tiers, clock=SystemClock(), ids=SystemIds(), announce=announce, chain=self.chain)
 
     def _address(self) -> StoreAddress:
         return StoreAddress(base_path=self.path, storage_options=self.storage_options)
@@ -211,16 +228,26 @@ def operations_at(
 ) -> PathOperations:
     """What can be done to the sinks of ``path``.
 
+    Args:
+        path: the base path.
+        storage_options: of the store.
+        uid: of one sink; or the id of a chain, as ``SinkState.id`` has it: it stands for the uid in it, or
+            for this chain alone. ``None`` for all.
+        announcing: who is told of partitions.
+
     Raises:
         ConfigError: as from ``filesink.open``.
     """
     site = site_of(path, storage_options)
-    if uid is not None and uid in (ids := chain_ids(site.store)) and f"uid-{uid}" not in ids:
-        uid = uid.removeprefix("uid-").removeprefix("appends-")  # it is the id of a chain of this sink
+    chain = None
+    ids = frozenset(() if uid is None else chain_ids(site.store))
+    if uid in ids and ids.isdisjoint({f"uid-{uid}", f"appends-{uid}"}):
+        chain, uid = uid, uid_of(uid)
     return PathOperations(
         path=site.base_path,
         storage_options=storage_options or {},
         uid=uid,
+        chain=chain if uid is None else None,
         announcing=announcing or Announcing(),
     )
 

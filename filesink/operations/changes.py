@@ -20,7 +20,7 @@ from filesink.operations.copying.copy import Copy, CopyPlan, CopyReport
 from filesink.operations.erasing.condition import parse
 from filesink.operations.erasing.erase import Erase, Erasure, ErasurePlan
 from filesink.operations.path_tiers import Announcing, path_tiers
-from filesink.operations.progress import Progress, progress_of
+from filesink.operations.progress import Progress, progress_of, telling
 from filesink.operations.replacing.retain import Retain, RetentionPlan
 from filesink.operations.replacing.retention import Retention
 from filesink.operations.replacing.rollback import Rollback, RollbackPlan
@@ -37,17 +37,19 @@ Path = str | PathLike[str]
 Options = Mapping[str, Any] | None
 
 
-def plan_retain(path: Path, retention: Retention, storage_options: Options = None) -> RetentionPlan:
+def plan_retain(
+    path: Path, retention: Retention, storage_options: Options = None, *, progress: Progress | None = None
+) -> RetentionPlan:
     """What ``retain`` would drop now. Needs no right to write.
 
     Raises:
         ConfigError, StateError: as ``retain``.
     """
     tiers, base_path = _sink(path, storage_options, Announcing())
-    return _retain(tiers, retention, base_path).plan(SystemClock())
+    return _retain(_told(tiers, progress), retention, base_path).plan(SystemClock())
 
 
-def retain(
+def retain(  # noqa: PLR0913 - a metastore and a table are one thing
     path: Path,
     retention: Retention,
     storage_options: Options = None,
@@ -55,6 +57,7 @@ def retain(
     reader_grace: Duration = 0,
     metastore: Metastore | None = None,
     table: str | None = None,
+    progress: Progress | None = None,
 ) -> EpochReport | None:
     """Drop what ``retention`` does not keep, in one epoch; ``None`` if there is nothing to drop.
 
@@ -68,6 +71,7 @@ def retain(
         reader_grace: how long dropped files stay for readers of older versions, see ``with_reader_grace``.
         metastore: is told of directories that have lost files.
         table: of ``metastore``, ``"database.table"``.
+        progress: told how far it is, as in ``filesink.fsck``.
 
     Raises:
         ConfigError: as from ``filesink.open``; ``NO_REMOVAL``; ``BAD_VALUE``, no directory tells a time.
@@ -78,7 +82,7 @@ def retain(
     """
     tiers, base_path = _sink(path, storage_options, Announcing(metastore=metastore, table=table or ""))
     kept = replace(tiers, reader_grace_ms=parse_duration_ms(reader_grace, name="reader_grace", least=0))
-    return _removed(_retain(kept, retention, base_path).run(_ports("retain")))
+    return _removed(_retain(_told(kept, progress), retention, base_path).run(_ports("retain")))
 
 
 def plan_rollback(path: Path, version: int, storage_options: Options = None) -> RollbackPlan:
@@ -267,6 +271,12 @@ def _sink(path: Path, storage_options: Options, announcing: Announcing) -> tuple
         )
     address = StoreAddress(base_path=site.base_path, storage_options=options)
     return path_tiers(address, announcing), site.base_path
+
+
+def _told(tiers: FileTiers, progress: Progress | None) -> FileTiers:
+    """With a store that tells what takes long where many files go."""
+    steps = {"list": "directories listed", "delete_if_unchanged": "files removed"}
+    return replace(tiers, address=telling(tiers.address, progress_of(progress), steps))
 
 
 def _ports(what: str) -> Ports:

@@ -77,6 +77,7 @@ class Maintenance:
         ids: needed by the committers' ports.
         announce: see ``FileSink.recover``.
         audience: is told of epochs that are completed.
+        chain: the id of the only chain that is recovered; ``None`` for those of the sink.
     """
 
     def __init__(
@@ -87,6 +88,7 @@ class Maintenance:
         ids: Ids,
         announce: Announce = Announce.RAISE,
         audience: Audience | None = None,
+        chain: str | None = None,
     ) -> None:
         self._unannounced: list[str] = []
         self._announce = announce
@@ -95,7 +97,7 @@ class Maintenance:
         self._tiers = tiers
         self._store = tiers.address()
         self._ports = Ports(clock=clock, ids=ids, runner=SerialRunner(), audience=audience)
-        self._ledgers = SinkLedgers(tiers, self._store, clock)
+        self._ledgers = SinkLedgers(tiers, self._store, clock, chain)
         self._dead = DeadFiles(tiers, self._store, self._ledgers)
         self._giving_up = GivingUp(tiers, self._store, self._ports)
         self._left = DueFiles(self._store, tiers.open_ledger(EXCLUSIVE))

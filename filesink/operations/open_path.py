@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from os import PathLike
 from typing import Any
 
@@ -11,7 +12,7 @@ from filesink.operations.fsck import check
 from filesink.operations.fsck.check import Depth
 from filesink.operations.fsck.exported import Exported
 from filesink.operations.fsck.finding import FsckReport
-from filesink.operations.progress import Progress
+from filesink.operations.progress import Progress, progress_of, telling
 from filesink.sink_directory import opening
 from filesink.sink_directory.directory import SinkDirectory
 from filesink.sink_directory.feed import FeedEntry
@@ -72,7 +73,12 @@ def follow(
     return open(path, storage_options).follow(after, until=until, wait=wait)
 
 
-def adopt(path: str | PathLike[str], storage_options: Mapping[str, Any] | None = None) -> SinkDirectory:
+def adopt(
+    path: str | PathLike[str],
+    storage_options: Mapping[str, Any] | None = None,
+    *,
+    progress: Progress | None = None,
+) -> SinkDirectory:
     """Make the inventory of a path that was written by a release without one, or whose inventory is damaged.
 
     Lists all directories. May be called while sinks write, and may be repeated. Snapshots can be read from
@@ -81,13 +87,18 @@ def adopt(path: str | PathLike[str], storage_options: Mapping[str, Any] | None =
     Args:
         path: see ``open``.
         storage_options: see ``open``.
+        progress: called now and then, if given.
 
     Raises:
-        ConfigError: as from ``open``.
+        ConfigError: as from ``open``; ``BAD_VALUE``.
         StateError: ``AT_WORK``, an epoch is decided but does not complete; ``CONCURRENT``, call again.
         StateCorruptError: a ledger is damaged.
     """
-    return opening.adopt(path, of_active_session(spelling(path), storage_options))
+    told = progress_of(progress)
+    site = opening.site_of(path, of_active_session(spelling(path), storage_options))
+    steps = {"list": "directories listed", "open_input": "files opened"}
+    opening.adopt(replace(site, store=telling(lambda: site.store, told, steps)()))
+    return SinkDirectory(_site=site)
 
 
 def fsck(  # noqa: PLR0913 - a metastore and a table are one thing

@@ -20,27 +20,33 @@ class SinkLedgers:
         tiers: the sink.
         store: where the ledgers are.
         clock: measures how long a store that does not answer is asked again.
+        chain: the id of the only ledger that is asked for; ``None`` for all that belong to the sink.
     """
 
-    def __init__(self, tiers: FileTiers, store: Store, clock: Clock) -> None:
+    def __init__(self, tiers: FileTiers, store: Store, clock: Clock, chain: str | None = None) -> None:
         self._tiers = tiers
         self._store = store
         self._clock = clock
+        self._chain = chain
 
     def all(self) -> list[Ledger]:
         """Every ledger, the sink's own first: what is wrong with another may end the call."""
-        own = None if self._tiers.uid is None else stream_sink_id(self._tiers.uid, "")
+        own = self._chain if self._tiers.uid is None else stream_sink_id(self._tiers.uid, "")
         ids = sorted(ledger_ids(self._store), key=lambda sink_id: sink_id != own)
         return [self._tiers.open_ledger(sink_id).with_patience(self._clock) for sink_id in ids]
 
     def may_be_ours(self, sink_id: str) -> bool:
         """As ``is_ours``, but known from the name of the chain alone, without reading it."""
+        if self._chain is not None:
+            return sink_id == self._chain
         uid = self._tiers.uid
         others = (*OF_STREAMS, APPENDS)
         return uid is None or sink_id in _chains_of(uid) or not sink_id.startswith(others)
 
     def is_ours(self, ledger: Ledger, record: EpochRecord) -> bool:
         """Whether ``ledger``, whose newest record is ``record``, belongs to this sink."""
+        if self._chain is not None:
+            return ledger.sink_id == self._chain
         uid, cause = self._tiers.uid, record.cause
         if isinstance(cause, TakenBack) and (undone := ledger.read(cause.slot)):
             cause = undone.cause

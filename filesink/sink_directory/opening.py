@@ -41,11 +41,9 @@ def is_sink_directory(path: str | PathLike[str], storage_options: Mapping[str, A
         return False  # it is a file
 
 
-def adopt(path: str | PathLike[str], storage_options: Mapping[str, Any] | None = None) -> SinkDirectory:
-    """See ``filesink.adopt``, which is this with the settings of an active session."""
-    site = site_of(path, storage_options)
+def adopt(site: Site) -> None:
+    """See ``filesink.adopt``."""
     Adoption(site.store, clock=site.clock, ids=SystemIds()).run()
-    return SinkDirectory(_site=site)
 
 
 def site_of(path: str | PathLike[str], storage_options: Mapping[str, Any] | None) -> Site:

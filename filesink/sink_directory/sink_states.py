@@ -98,6 +98,12 @@ def chain_ids(store: Store) -> list[str]:
     return [sink_id for sink_id in ledger_ids(store) if sink_id != COMPACTION]
 
 
+def uid_of(sink_id: str) -> str | None:
+    """The uid that the id of a chain tells, ``None`` if it tells none."""
+    kind = next((kind for kind in _OF_UIDS if sink_id.startswith(kind)), None)
+    return None if kind is None else sink_id.removeprefix(kind)
+
+
 def replaced_by_overwrites(store: Store) -> list[ReplacedFile]:
     """The files that overwrites have replaced, and left there.
 
@@ -117,7 +123,7 @@ def look_at(store: Store, sink_id: str) -> ChainLook:
     head = ledger.history.newest()
     if head is None:
         state = SinkState(
-            id=sink_id, uid=_uid(sink_id), query_id=_query(sink_id), slot=-1, decided=None, complete=True
+            id=sink_id, uid=uid_of(sink_id), query_id=_query(sink_id), slot=-1, decided=None, complete=True
         )
         return ChainLook(state=state)
     record = head.record
@@ -125,7 +131,7 @@ def look_at(store: Store, sink_id: str) -> ChainLook:
     parts = [held for task, states in record.states.items() if task != OF_STAGES for held in _held(states)]
     state = SinkState(
         id=sink_id,
-        uid=_uid(sink_id),
+        uid=uid_of(sink_id),
         query_id=_query(sink_id) if record.last_batch is None else record.last_batch.query_id,
         slot=record.slot,
         decided=moment(record.decided_ms),
@@ -162,11 +168,6 @@ def _held(states: Section | None) -> Iterator[HeldFile]:
 def _partitions(record: EpochRecord) -> Iterator[str]:
     waiting = record.waiting.decode(AnnouncementCodec()) if record.waiting.data else []
     return (one.bucket for one in waiting if isinstance(one, Announcement))
-
-
-def _uid(sink_id: str) -> str | None:
-    kind = next((kind for kind in _OF_UIDS if sink_id.startswith(kind)), None)
-    return None if kind is None else sink_id.removeprefix(kind)
 
 
 def _query(sink_id: str) -> str | None:

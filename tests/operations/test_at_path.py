@@ -5,10 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
 import filesink
 from filesink.errors import ConfigError, StateError
+from filesink.ledger.identity import OnNewQuery, batch_write
+from filesink.ledger.record import BatchWrite, MicroBatch
 from filesink.metastore.api import Column, Table, TableName
 from filesink.metastore.memory import MemoryMetastore
 from filesink.metastore.metastore_policy import MetastorePolicy
@@ -16,8 +19,11 @@ from filesink.metastore.partition_commit import PartitionCommit
 from filesink.metastore.tables.formats import HIVE_FORMATS
 from filesink.operations.at_path import operations_at
 from filesink.operations.path_tiers import Announcing
+from filesink.save_mode import SaveMode
 from filesink.storage.faulty import Fault, Moment
-from tests.operations.broken_paths import Killed, whole
+from tests.fakes import FakeJob, micro_batch
+from tests.fakes import records as lines
+from tests.operations.broken_paths import Killed, whole, with_open_parts
 from tests.sink_directory.written import Written, records
 
 NAME = TableName.parse("web.trips")
@@ -145,3 +151,67 @@ def test_only_the_sink_with_a_uid_is_recovered(tmp_path: Path) -> None:
     assert [epoch.sink for epoch in operations.plan_recover().epochs] == ["uid-u"]
     assert len(operations.recover().published) == 1
     assert [epoch.sink for epoch in operations_at(str(base)).plan_recover().epochs] == ["uid-v"]
+
+
+def run(written: Written, batch: pa.RecordBatch, sink_id: str, cause: MicroBatch | BatchWrite) -> None:
+    """One epoch of a chain, beside those of others."""
+    world = written.world
+    job = FakeJob([[batch]], world.clock, world.ids, schema=batch.schema)
+    world.driver(sink_id, on_new_query=OnNewQuery.APPEND).run(cause, job)
+
+
+def dying(base: Path) -> list[str]:
+    """A path where drivers of each kind of chain have died behind a decision; the ids that status has."""
+    written = Written(base)
+    ids, killed = written.world.ids, Fault(moment=Moment.BEFORE, error=Killed())
+    for sink_id, cause in (
+        ("uid-u", micro_batch(0, query_id="u")),
+        ("uid-query-1", micro_batch(0, query_id="of a uid that looks like an id")),
+        ("query-1", micro_batch(0, query_id="1")),
+        ("query-2", micro_batch(0, query_id="2")),
+        batch_write(SaveMode.APPEND, None, "", ids),
+        batch_write(SaveMode.APPEND, "v", "", ids),
+        batch_write(SaveMode.OVERWRITE_PARTITIONS, None, "", ids),
+    ):
+        written.world.fault = lambda operation, _path: killed if operation == "publish" else None
+        with pytest.raises(Killed):
+            run(written, records(1, sink_id), sink_id, cause)
+        written.world.fault = lambda _operation, _path: None
+    return [state.id for state in filesink.open(base).status().sinks]
+
+
+@pytest.mark.parametrize(
+    ("sink_id", "recovered"),
+    [
+        ("query-2", ["query-2"]),
+        ("appends", ["appends"]),
+        ("exclusive", ["exclusive"]),
+        ("uid-u", ["uid-u", "exclusive"]),
+        ("u", ["uid-u", "exclusive"]),
+        ("appends-v", ["appends-v", "exclusive"]),
+        ("query-1", ["uid-query-1", "exclusive"]),  # a uid comes first, whatever it looks like
+        ("uid-query-1", ["uid-query-1", "exclusive"]),
+    ],
+)
+def test_each_id_that_status_shows_is_taken(tmp_path: Path, sink_id: str, recovered: list[str]) -> None:
+    """One that tells a uid stands for all chains of that sink, any other for itself alone."""
+    base = tmp_path / "base"
+    ids = dying(base)
+    assert set(ids) >= {sink_id} or sink_id == "u"
+    operations = operations_at(str(base), uid=sink_id)
+    assert sorted(one.sink for one in operations.plan_recover().epochs) == sorted(recovered)
+    assert len(operations.recover().published) == len(recovered)
+    left = {one.sink for one in operations_at(str(base)).plan_recover().epochs}
+    assert left == set(ids) - set(recovered)
+
+
+def test_what_a_stream_without_a_uid_holds_back_is_finished_by_its_id(tmp_path: Path) -> None:
+    """And that of others is left to them."""
+    base = tmp_path / "base"
+    written = with_open_parts(base)
+    other = [part.sink for part in operations_at(str(base)).plan_finish()]
+    run(written, lines("mine", bucket="day=1"), "query-1", micro_batch(0, query_id="1"))
+    operations = operations_at(str(base), uid="query-1")
+    assert [part.sink for part in operations.plan_finish()] == ["query-1"]
+    assert operations.finish() is not None
+    assert [part.sink for part in operations_at(str(base)).plan_finish()] == other

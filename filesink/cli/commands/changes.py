@@ -156,11 +156,18 @@ def sweep(
     And what overwrites have replaced and is still there, once its reader grace is over.
     """
     found = operations_at(path, call.options)
+    with call.progress() as steps:
+        plan = found.plan_sweep(older_than, progress=steps)
+
+    def do() -> SweepPlan:
+        with call.progress() as steps:
+            return found.sweep(older_than, progress=steps)
+
     carry_out(
         call,
-        _sweeping(found.plan_sweep(older_than)),
+        _sweeping(plan),
         yes=yes,
-        do=lambda: found.sweep(older_than),
+        do=do,
         told=lambda plan: f"{count(len(plan.files), 'file')} removed, {size_text(plan.bytes)}",
     )
 
@@ -181,6 +188,11 @@ def adopt(call: Call, path: PathArgument, yes: YesOption = False) -> None:
     Older versions cannot be read afterwards.
     """
     directory = call.open(path)
+
+    def do() -> dict[str, int]:
+        with call.progress() as steps:
+            return {"version": filesink.adopt(path, call.options, progress=steps).version}
+
     carry_out(
         call,
         Planned(
@@ -190,7 +202,7 @@ def adopt(call: Call, path: PathArgument, yes: YesOption = False) -> None:
             value={"path": directory.path},
         ),
         yes=yes,
-        do=lambda: {"version": filesink.adopt(path, call.options).version},
+        do=do,
         told=lambda result: f"version {result['version']:,} has what is there",
     )
 

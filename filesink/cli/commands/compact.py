@@ -9,7 +9,14 @@ import typer
 
 import compaction
 from compaction import CompactionPlan
-from filesink import ArrowWriterFactory, Encoder, OrcBulkWriterFactory, ParquetWriterFactory, SinkDirectory
+from filesink import (
+    ArrowWriterFactory,
+    Encoder,
+    EpochReport,
+    OrcBulkWriterFactory,
+    ParquetWriterFactory,
+    SinkDirectory,
+)
 from filesink.cli.call import Call
 from filesink.cli.command import PathArgument
 from filesink.cli.planned import Planned, YesOption, carry_out
@@ -59,18 +66,25 @@ def compact(
     plan = compaction.plan(
         directory.path, bucket=bucket, target_size=target_size, storage_options=call.options
     )
+
+    def do() -> EpochReport | None:
+        with call.progress() as steps:
+            # Nobody tells how far it is; the clock of the bar shows that it is at work.
+            steps(f"merging {count(plan.files, 'file')}", 0, None)
+            return compaction.compact(
+                directory.path,
+                _form(directory, plan, form, compression),
+                bucket=bucket,
+                target_size=target_size,
+                reader_grace=reader_grace,
+                storage_options=call.options,
+            )
+
     carry_out(
         call,
         _planned(plan),
         yes=yes,
-        do=lambda: compaction.compact(
-            directory.path,
-            _form(directory, plan, form, compression),
-            bucket=bucket,
-            target_size=target_size,
-            reader_grace=reader_grace,
-            storage_options=call.options,
-        ),
+        do=do,
         told=lambda report: "nothing was left to do" if report is None else report.line(),
     )
 

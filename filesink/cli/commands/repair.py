@@ -89,11 +89,12 @@ def _such_as(findings: Sequence[Finding]) -> str:
 def _do(call: Call, path: str, commands: Sequence[str]) -> list[str]:
     operations = operations_at(path, call.options)
     for name in commands:
-        match name:
-            case "recover":
-                operations.recover()
-            case "adopt":
-                filesink.adopt(path, call.options)
-            case _:
-                operations.sweep()
+        with call.progress() as steps:
+            match name:
+                case "recover":
+                    operations.recover()
+                case "adopt":
+                    filesink.adopt(path, call.options, progress=steps)
+                case _:
+                    operations.sweep(progress=steps)
     return [*commands]

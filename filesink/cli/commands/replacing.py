@@ -88,22 +88,16 @@ def retain(
         partition_length=partition_length,
     )
     told = announcing(metastore, table, None)
-    plan = filesink.plan_retain(path, retention, call.options)
+    with call.progress() as steps:
+        plan = filesink.plan_retain(path, retention, call.options, progress=steps)
     _note(call, plan)
-    carry_out(
-        call,
-        _retention(plan),
-        yes=yes,
-        do=lambda: filesink.retain(
-            path,
-            retention,
-            call.options,
-            reader_grace=reader_grace,
-            metastore=told.metastore,
-            table=told.table or None,
-        ),
-        told=_dropped,
-    )
+    retain_at = partial(filesink.retain, path, retention, call.options, reader_grace=reader_grace)
+
+    def do() -> EpochReport | None:
+        with call.progress() as steps:
+            return retain_at(metastore=told.metastore, table=told.table or None, progress=steps)
+
+    carry_out(call, _retention(plan), yes=yes, do=do, told=_dropped)
 
 
 def _note(call: Call, plan: RetentionPlan) -> None:

@@ -22,9 +22,9 @@ from filesink.cli.jobs import (
     show_job,
     show_savepoints,
     started,
+    time_of,
 )
 from filesink.cli.tables import show_table
-from filesink.cli.text import time
 from filesink.system import SystemIds
 
 _LOOK_S = 1.0
@@ -106,7 +106,7 @@ def list_jobs(call: Call, jobs: JobsOption = DEFAULT) -> None:
                 info.id,
                 info.state.value,
                 str(len(info.pipelines)),
-                time(call.moment(info.changed_ms)),
+                time_of(info.changed_ms),
                 info.holder,
             )
             for info in found
@@ -141,7 +141,7 @@ def logs(
             if call.json:
                 call.show({"at_ms": at_ms, "text": text})
             else:
-                call.line(f"{time(call.moment(at_ms))} {text}")
+                call.line(f"{time_of(at_ms)} {text}")
         shown = max(shown, len(lines))
         if has_ended or not follow:
             return
