@@ -45,6 +45,7 @@ def debezium(
     value: str = "value",
     order: Sequence[str | Column] = (),
     on_malformed: Literal["raise", "rescue"] = "raise",
+    on_schema_change: Literal["raise", "ignore", "rescue"] = "raise",
 ) -> DataFrame:
     """The rows in messages of Debezium, as JSON, with and without ``schema`` and ``payload``.
 
@@ -60,10 +61,14 @@ def debezium(
         on_malformed: what becomes of a message that is not understood as a whole: ``"raise"`` fails the task
             with ``DataError`` (``MALFORMED_CHANGE``); ``"rescue"`` makes a row of nulls with the message in
             the column ``rescued``.
+        on_schema_change: what becomes of a message that changes a table (DDL), and no row: ``"raise"`` fails
+            the task with ``SchemaError`` (``SCHEMA_EVENT``); ``"ignore"`` leaves it out, and Spark counts
+            it among the observed metrics of the query, under a name that begins with
+            ``filesink_schema_changes``; ``"rescue"`` makes a row of nulls, as above.
 
     Returns:
         The columns of ``schema``, ``row_kind``, with ``order`` also ``row_order`` (ARRAY<BIGINT>; its last
-        element is the place of the row in its message), and with ``"rescue"`` also ``rescued``.
+        element is the place of the row in its message), and with any ``"rescue"`` also ``rescued``.
 
     Raises:
         ConfigError: ``BAD_VALUE``.
@@ -71,7 +76,7 @@ def debezium(
             ``RESERVED_COLUMN``; ``UNKNOWN_COLUMN``, there is no such ``value``.
     """
     rows = Rows(columns=columns_of(schema), wire=Wire.JSON)
-    reading = Reading(value=value, order=order, on_malformed=on_malformed)
+    reading = Reading(value=value, order=order, on_malformed=on_malformed, on_schema_change=on_schema_change)
     return decoded(df, Debezium(rows=rows), reading)
 
 
@@ -82,14 +87,16 @@ def maxwell(
     value: str = "value",
     order: Sequence[str | Column] = (),
     on_malformed: Literal["raise", "rescue"] = "raise",
+    on_schema_change: Literal["raise", "ignore", "rescue"] = "raise",
 ) -> DataFrame:
     """The rows in messages of Maxwell; arguments, result and errors are those of ``debezium``.
 
     ``insert`` and ``bootstrap-insert`` become ``+I``, ``delete`` becomes ``-D``, ``update`` the pair ``-U``
-    and ``+U``. ``bootstrap-start`` and ``bootstrap-complete`` have no rows; DDL is not understood.
+    and ``+U``. ``bootstrap-start`` and ``bootstrap-complete`` have no rows. ``table-create``,
+    ``table-alter``, ``table-drop``, and the same of ``database``, change tables.
     """
     rows = Rows(columns=columns_of(schema), wire=Wire.JSON)
-    reading = Reading(value=value, order=order, on_malformed=on_malformed)
+    reading = Reading(value=value, order=order, on_malformed=on_malformed, on_schema_change=on_schema_change)
     return decoded(df, Maxwell(rows=rows), reading)
 
 
@@ -100,14 +107,16 @@ def canal(
     value: str = "value",
     order: Sequence[str | Column] = (),
     on_malformed: Literal["raise", "rescue"] = "raise",
+    on_schema_change: Literal["raise", "ignore", "rescue"] = "raise",
 ) -> DataFrame:
     """The rows in flat messages of Canal; arguments, result and errors are those of ``debezium``.
 
     ``INSERT`` becomes ``+I``, ``DELETE`` becomes ``-D``, ``UPDATE`` the pair ``-U`` and ``+U``, for each row
-    of the message. All values are texts, which are cast to the types of ``schema``. DDL is not understood.
+    of the message. All values are texts, which are cast to the types of ``schema``. What ``isDdl`` changes
+    tables, but for ``TRUNCATE``, which is malformed.
     """
     rows = Rows(columns=columns_of(schema), wire=Wire.TEXT)
-    reading = Reading(value=value, order=order, on_malformed=on_malformed)
+    reading = Reading(value=value, order=order, on_malformed=on_malformed, on_schema_change=on_schema_change)
     return decoded(df, Canal(rows=rows), reading)
 
 

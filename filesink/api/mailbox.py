@@ -94,6 +94,7 @@ class Mailbox:
 
     def _nothing_came(self, timeout: float | None) -> bool:
         if timeout is not None:
+            self._keep_beating()  # whoever asks again and again, without waiting, has to be told as well
             return False
         raise LetterError(
             f"a writer has waited {self._patience:g} s for a letter and none has come: nothing seems to be "

@@ -141,6 +141,52 @@ def test_so_is_one_whose_letters_come_all_the_time() -> None:
     assert beats == [1_000, 1_200, 5_000]
 
 
+@pytest.mark.parametrize("timeout", [0, 0.001])
+def test_so_is_one_that_asks_again_and_again(timeout: float) -> None:
+    """It looks at something else as well, and so never waits for long."""
+    clock, beats = SettableClock(now=1_000), []
+    sut = Mailbox(clock, pulse=lambda: beats.append(clock.now))
+    for moment in (1_000, 1_300, 5_000):
+        clock.now = moment
+        assert sut.yield_(timeout) is False
+    assert beats == [1_000, 1_300, 5_000]
+
+
+def test_a_writer_that_waits_asks_five_times_a_second() -> None:
+    """So it ends in time, however long it meant to wait: a wait of one second has five pieces."""
+    beats: list[int] = []
+    assert mailbox(pulse=lambda: beats.append(1)).yield_(timeout=1.0) is False
+    assert len(beats) >= 5
+
+
+@pytest.mark.parametrize("timeout", [None, 3_600.0])
+@pytest.mark.parametrize("timer_ms", [None, 3_600_000])
+def test_a_cancel_ends_a_wait_of_an_hour(timeout: float | None, timer_ms: int | None) -> None:
+    """For a letter, a timer or a timeout: none of them comes, and none has to."""
+    waits, cancelled, ended = threading.Event(), threading.Event(), threading.Event()
+
+    def pulse() -> None:
+        waits.set()
+        if cancelled.is_set():
+            raise TaskCancelledError("over", code="CANCELLED")
+
+    sut = mailbox(pulse=pulse)
+    if timer_ms is not None:
+        sut.timers.register(timer_ms, lambda _: None)
+
+    def wait() -> None:
+        with pytest.raises(TaskCancelledError):
+            sut.yield_(timeout)
+        ended.set()
+
+    thread = threading.Thread(target=wait, daemon=True)  # if it hangs, the tests are not to hang with it
+    thread.start()
+    assert waits.wait(BOUND)
+    assert not ended.is_set()
+    cancelled.set()
+    assert ended.wait(BOUND)
+
+
 def test_a_cancelled_task_is_no_failure_of_a_letter() -> None:
     """A letter that yields itself lets the news pass."""
 

@@ -724,6 +724,14 @@ def test_new_columns_are_added_if_that_is_wanted() -> None:
     assert [column.name for column in grown.columns] == ["value", "new"]
 
 
+def test_a_column_that_goes_stays_in_the_table() -> None:
+    """Older files have it. One with another name is a new one; nothing is dropped or renamed."""
+    table = replace(TABLE, columns=(*TABLE.columns, Column(name="old", type="int")))
+    assert prepare(table, SCHEMA) == table
+    grown = prepare(table, SCHEMA.append(pa.field("new", pa.int32())), on_new_columns="add")
+    assert [column.name for column in grown.columns] == ["value", "old", "new"]
+
+
 WIDER = [
     ("tinyint", pa.int16()),
     ("int", pa.int64()),

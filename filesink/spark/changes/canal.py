@@ -1,6 +1,7 @@
 """Canal's envelope: ``{"type": "UPDATE", "data": [{…}, …], "old": [{…}, …], …}``, every value a text or null.
 
-A message has the rows of one statement; ``old`` has, for each of them, what was changed, no more.
+A message has the rows of one statement; ``old`` has, for each of them, what was changed, no more. DDL is
+``{"isDdl": true, "type": "ALTER", "sql": …}``.
 """
 
 from __future__ import annotations
@@ -45,6 +46,7 @@ class Canal:
         is_ddl = F.col("message.isDdl").eqNullSafe(True)  # noqa: FBT003 - a value
         pairs = F.transform(data, lambda row, place: self._pair(row, F.get(old, place)))
         is_row = F.col("is_row")
+        is_event = is_ddl & ~kind.isin("INSERT", "UPDATE", "DELETE", "TRUNCATE")
         found = (
             F.when((kind == "INSERT") & is_row, F.transform(data, lambda row: change(RowKind.INSERT, row)))
             .when((kind == "DELETE") & is_row, F.transform(data, lambda row: change(RowKind.DELETE, row)))
@@ -52,7 +54,8 @@ class Canal:
                 (kind == "UPDATE") & is_row & _is_full(old) & (F.size(old) == F.size(data)), F.flatten(pairs)
             )
         )
-        return {"is_row": ~is_ddl & _is_full(data)}, {"found": found}
+        events = {"is_event": F.coalesce(is_event, F.lit(False))}  # noqa: FBT003 - a value
+        return {"is_row": ~is_ddl & _is_full(data), **events}, {"found": found}
 
     def _pair(self, row: Column, changed: Column) -> Column:
         before = self.rows.made(

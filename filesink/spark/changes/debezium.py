@@ -1,5 +1,7 @@
 """Debezium's envelope: ``{"before": …, "after": …, "op": "u"}``, bare or in ``{"schema": …, "payload": …}``.
 
+DDL is ``{"ddl": …, "tableChanges": […], …}``, of which some connectors leave one null.
+
 PostgreSQL does not log long values that an update leaves alone. Debezium then writes a word in their place,
 which would be taken for the value: it is looked for in ``before``.
 """
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
     from pyspark.sql import Column
 
 _UNAVAILABLE = "__debezium_unavailable_value"
+_TEXTS = ("op", "ddl", "tableChanges")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,15 +37,17 @@ class Debezium:
     def json_type(self) -> StructType:
         """See ``Envelope.json_type``."""
         row = self.rows.json_type
-        body = [StructField("before", row), StructField("after", row), StructField("op", StringType())]
+        texts = [StructField(name, StringType()) for name in _TEXTS]
+        body = [StructField("before", row), StructField("after", row), *texts]
         return StructType([*body, StructField("payload", StructType(body))])
 
     def steps(self) -> Sequence[Mapping[str, Column]]:
         """See ``Envelope.steps``."""
         message = F.col("message")
-        bare = F.struct(*(message.getField(name).alias(name) for name in ("before", "after", "op")))
+        bare = F.struct(*(message.getField(name).alias(name) for name in ("before", "after", *_TEXTS)))
         old, new, op = F.col("old"), F.col("new"), F.col("body.op")
         no_old, is_whole = F.col("body.before").isNull(), F.col("is_whole")
+        tells = F.col("body.ddl").isNotNull() | F.col("body.tableChanges").isNotNull()
         found = (
             F.when(op.isin("c", "r") & is_whole, F.array(change(RowKind.INSERT, new)))
             .when((op == "u") & is_whole & no_old, F.array(change(RowKind.UPDATE_AFTER, new)))
@@ -58,6 +63,7 @@ class Debezium:
                 "old": self.rows.made(self._old),
                 "new": self.rows.made(self._new),
                 "is_whole": self._is_whole(),
+                "is_event": op.isNull() & no_old & F.col("body.after").isNull() & tells,
             },
             {"found": found},
         )

@@ -2,8 +2,8 @@
 
 Rules:
 1. A message that is not understood as a whole raises, or is handed on as it is. None is left out but those
-   that have no rows by their meaning: a null, which is the tombstone of a compacted topic, and those that
-   the envelope names.
+   that have no rows by their meaning: a null, which is the tombstone of a compacted topic, those that the
+   envelope names, and, if that is asked for, those that change a table: these are counted.
 2. A message has to be one JSON object and nothing else: a reader by itself would take the first of several.
 3. No value of a message is in an error.
 """
@@ -32,6 +32,7 @@ from pyspark.sql.types import (
 from filesink.arguments import choice, column_name, data_frame
 from filesink.errors import ConfigError, DataError, FilesinkError, SchemaError
 from filesink.row_kind import RowKind
+from filesink.spark.changes.schema_events import OnSchemaChange, counted, refused
 from filesink.spark.changes.values import Rows, any_of
 
 if TYPE_CHECKING:
@@ -69,9 +70,9 @@ class Envelope(Protocol):
     def steps(self) -> Sequence[Mapping[str, Column]]:
         """Columns to be added one after the other to ``text`` and ``message``, JSON and what was read of it.
 
-        In the end ``found``: an array of what ``change`` makes; null if the message makes no sense. What is
-        used by several expressions is a column of its own: else Spark would compute it, and generate code
-        for it, as often.
+        In the end ``found``: an array of what ``change`` makes; null if the message has no rows that make
+        sense. And ``is_event``, never null: whether it changes a table. What is used by several expressions
+        is a column of its own: else Spark would compute it, and generate code for it, as often.
         """
         ...
 
@@ -83,6 +84,7 @@ class Reading:
     value: str
     order: Sequence[str | Column]
     on_malformed: str
+    on_schema_change: str
 
 
 def change(kind: RowKind, row: Column) -> Column:
@@ -126,6 +128,7 @@ def change_type(rows: Rows) -> StructType:
 def decoded(df: DataFrame, envelope: Envelope, reading: Reading) -> DataFrame:
     """``df`` with a row for each change in its messages."""
     on_malformed = choice(OnMalformed, reading.on_malformed, "on_malformed")
+    on_event = choice(OnSchemaChange, reading.on_schema_change, "on_schema_change")
     data_frame(df, envelope.name.lower())
     text = _text(df, column_name(reading.value, name="value"))
     orders = {f"order{number}": one for number, one in enumerate(_orders(df, reading.order))}
@@ -136,9 +139,12 @@ def decoded(df: DataFrame, envelope: Envelope, reading: Reading) -> DataFrame:
     df = df.withColumn("message", F.when(_is_one(), F.col("parsed.m").getItem(0)))
     for step in envelope.steps():
         df = df.withColumns(dict(step))
-    df = df.withColumn("changes", _changes(envelope, on_malformed))
+    if on_event is OnSchemaChange.IGNORE:
+        df = counted(df, F.col("is_event"))
+    df = df.withColumn("changes", _changes(envelope, on_malformed, on_event))
     df = df.select("text", *orders, F.posexplode("changes").alias("place", "change"))
-    return df.select(*_output(envelope.rows, list(orders), on_malformed))
+    rescues = on_malformed is OnMalformed.RESCUE or on_event is OnSchemaChange.RESCUE
+    return df.select(*_output(envelope.rows, list(orders)), *([_rescued()] if rescues else []))
 
 
 def _is_one() -> Column:
@@ -193,32 +199,45 @@ def _order(df: DataFrame, given: str | Column) -> Column:
     return column.try_cast("bigint")
 
 
-def _changes(envelope: Envelope, on_malformed: OnMalformed) -> Column:
+def _changes(envelope: Envelope, on_malformed: OnMalformed, on_event: OnSchemaChange) -> Column:
     """Never null: a generator would leave out the message."""
     found, kind = F.col("found"), ArrayType(change_type(envelope.rows))
     fits = F.forall(found, lambda one: envelope.rows.fits(one.getField("row")))
-    rescued = F.array(F.lit(None).cast(kind.elementType))
-    refused = raising(_malformed(envelope.name)).cast(kind)
-    otherwise = rescued if on_malformed is OnMalformed.RESCUE else refused
-    nothing = F.array().cast(kind)
-    return F.when(F.col("text").isNull(), nothing).when(found.isNotNull() & fits, found).otherwise(otherwise)
+    rescued, nothing = F.array(F.lit(None).cast(kind.elementType)), F.array().cast(kind)
+    malformed = {
+        OnMalformed.RAISE: raising(_malformed(envelope.name)).cast(kind),
+        OnMalformed.RESCUE: rescued,
+    }
+    event = {
+        OnSchemaChange.RAISE: raising(refused(envelope.name)).cast(kind),
+        OnSchemaChange.IGNORE: nothing,
+        OnSchemaChange.RESCUE: rescued,
+    }
+    return (
+        F.when(F.col("text").isNull(), nothing)
+        .when(F.col("is_event"), event[on_event])
+        .when(found.isNotNull() & fits, found)
+        .otherwise(malformed[on_malformed])
+    )
 
 
-def _output(rows: Rows, orders: Sequence[str], on_malformed: OnMalformed) -> list[Column]:
+def _output(rows: Rows, orders: Sequence[str]) -> list[Column]:
     change = F.col("change")
     found = [*rows.typed(change.getField("row")), change.getField("kind").alias(KIND)]
     if orders:
         whole = F.array(*orders, F.col("place").cast("bigint"))
         found.append(F.when(~any_of([F.col(one).isNull() for one in orders]), whole).alias(ORDER))
-    if on_malformed is OnMalformed.RESCUE:
-        found.append(F.when(change.isNull(), F.col("text")).alias(RESCUED))
     return found
+
+
+def _rescued() -> Column:
+    return F.when(F.col("change").isNull(), F.col("text")).alias(RESCUED)
 
 
 def _malformed(name: str) -> DataError:
     return DataError(
         f"a message is no change of a row from {name}: it is no JSON object, lacks a row, has a value that "
-        "its column cannot have, or changes no row, such as a truncate or DDL. Nothing became visible. Take "
+        "its column cannot have, or changes no row, such as a truncate. Nothing became visible. Take "
         "such messages out before, or use on_malformed='rescue' and look at the column 'rescued'",
         code="MALFORMED_CHANGE",
     )

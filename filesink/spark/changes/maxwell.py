@@ -1,4 +1,7 @@
-"""Maxwell's envelope: ``{"type": "update", "data": {…}, "old": {…}}``; ``old`` has what has changed."""
+"""Maxwell's envelope: ``{"type": "update", "data": {…}, "old": {…}}``; ``old`` has what has changed.
+
+DDL is ``{"type": "table-alter", "old": {…}, "def": {…}, "sql": …}``, where ``old`` is a table's.
+"""
 
 from __future__ import annotations
 
@@ -15,6 +18,8 @@ from filesink.spark.changes.values import Rows
 
 if TYPE_CHECKING:
     from pyspark.sql import Column
+
+_OF_TABLES = [f"{what}-{how}" for what in ("database", "table") for how in ("create", "alter", "drop")]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,7 +54,12 @@ class Maxwell:
             )
         )
         changed = F.json_object_keys(F.get_json_object("text", "$.old"))  # a null is a value, too
-        return {"changed": changed}, {"before": self.rows.made(self._before)}, {"found": found}
+        is_event = F.coalesce(kind.isin(_OF_TABLES), F.lit(False))  # noqa: FBT003 - a value
+        return (
+            {"changed": changed, "is_event": is_event},
+            {"before": self.rows.made(self._before)},
+            {"found": found},
+        )
 
     def _before(self, name: str) -> Column:
         old, new = F.col("message.old").getField(name), F.col("message.data").getField(name)

@@ -66,6 +66,21 @@ def test_by_default_nothing_is_altered(site: Site) -> None:
     assert (error.code, "'more'" in error.message) == ("UNKNOWN_COLUMN", True)
 
 
+def test_what_each_change_is_without_being_asked_for(site: Site) -> None:
+    """A column fewer gets its default, a narrower type fits; nothing else does, as docs/changes.md says."""
+    own = site.beside(ddl="id bigint, name text DEFAULT 'none', size integer NOT NULL", options={})
+    name, size = pa.array(["a"]), pa.array([1], pa.int32())
+    own.run(0, batch(id=ids(1), name=name, size=size))
+    for code, found in {
+        "UNKNOWN_COLUMN": batch(id=ids(2), title=name, size=size),
+        "MISSING_COLUMN": batch(id=ids(2), name=name),
+        "TYPE": batch(id=ids(2), name=name, size=ids(1)),
+    }.items():
+        assert refused(own, 1, found).code == code
+    own.run(1, batch(id=pa.array([2], pa.int16()), size=size))
+    assert sorted(own.do("SELECT * FROM {t}")) == [(1, "a", 1), (2, "none", 1)]
+
+
 WIDENED = [
     ("smallint", pa.int64(), "bigint"),
     ("integer", pa.int64(), "bigint"),
