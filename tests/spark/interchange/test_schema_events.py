@@ -12,7 +12,15 @@ from pyspark.errors import PySparkException
 from filesink import BucketAssigner, ConfigError, FileSink, ParquetWriterFactory, SchemaError
 from filesink.spark.input.job import typed
 from tests.spark import outside
-from tests.spark.test_changes import COLUMNS, DECODERS, DOCUMENTED, MALFORMED, SOURCE, found, messages
+from tests.spark.interchange.test_changes import (
+    COLUMNS,
+    DECODERS,
+    DOCUMENTED,
+    MALFORMED,
+    SOURCE,
+    found,
+    messages,
+)
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
