@@ -14,7 +14,7 @@ from __future__ import annotations
 import logging
 import sys
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from enum import IntEnum
@@ -192,7 +192,8 @@ class _Warnings(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         """See ``logging.Handler``."""
-        self._call.note(f"{record.levelname.lower()}: {record.getMessage()}")
+        with suppress(OSError):  # nobody reads any more: that ends no work in its midst
+            self._call.note(f"{record.levelname.lower()}: {record.getMessage()}")
 
 
 @contextmanager

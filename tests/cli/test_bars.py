@@ -11,12 +11,13 @@ import pytest
 import typer
 from rich.console import Console
 
-from filesink.cli.call import Call
+from filesink.cli.call import Call, _Console, ending
 from filesink.cli.commands.changes import adopt, sweep
 from filesink.cli.commands.compact import compact
 from filesink.cli.commands.copy import copy
 from filesink.cli.commands.repair import repair
 from filesink.cli.commands.replacing import erase, retain
+from filesink.operations.at_path import operations_at
 from tests.operations.broken_paths import whole
 from tests.operations.damage_to_files import hidden_old
 from tests.operations.damage_to_state import inventory_missing
@@ -66,3 +67,25 @@ def test_a_repair_shows_how_far_each_of_its_commands_is(tmp_path: Path) -> None:
     call, sent = at_a_terminal()
     repair(call, str(base), yes=True)
     assert "directories listed" in sent.getvalue()
+
+
+class Closed(StringIO):
+    """A terminal that is gone."""
+
+    def write(self, text: str, /) -> int:
+        raise BrokenPipeError(text)
+
+
+def test_a_terminal_that_is_gone_ends_no_work(tmp_path: Path) -> None:
+    """What is warned of then, such as that its bar has failed, is told nobody: and the sweep sweeps."""
+    base = tmp_path / "base"
+    whole(base)
+    old = hidden_old(base)
+    call = Call(json=True, err=_Console(file=Closed(), width=100))
+
+    def gone(*_: object) -> None:
+        raise BrokenPipeError
+
+    with ending(call):
+        operations_at(str(base)).sweep(progress=gone)
+    assert not old.exists()

@@ -130,3 +130,20 @@ def test_a_page_of_nothing(tmp_path: Path) -> None:
 
     assert run("serve").code == 2
     assert "0 jobs" in page(Jobs(tmp_path), str(tmp_path), datetime.now(UTC))
+
+
+def test_a_savepoint_names_the_versions_that_there_are() -> None:
+    """In the command and on the page: a sink that writes no files has none."""
+    from filesink.cli.jobs import savepoint_line
+    from filesink.jobs.life.savepoints import Saved, Savepoint
+
+    streams = (
+        Saved(sink="files", checkpoint="a", path="/data", version=7),
+        Saved(sink="topic", checkpoint="b"),
+    )
+    assert savepoint_line(Savepoint(number=1, at_ms=0, streams=streams)) == (
+        "savepoint 1 of 1970-01-01 00:00:00 files at version 7"
+    )
+    assert savepoint_line(Savepoint(number=2, at_ms=0, streams=streams[1:])) == (
+        "savepoint 2 of 1970-01-01 00:00:00"
+    )

@@ -379,7 +379,7 @@ def read_back(yesterday: datetime) -> pa.Table:
     schema: pa.Schema = snapshot.schema
     print(snapshot.rows, snapshot.bytes, newest.path, newest.rows, schema.names, directory.schemas().keys())
     print(snapshot.to_pandas().describe(), snapshot.to_arrow().nbytes)
-    dataset: Dataset = filesink.adopt("/data/old").snapshot().dataset(on_other_schema="union")
+    dataset: Dataset = filesink.adopt("/data/old", progress=told).snapshot().dataset(on_other_schema="union")
     return dataset.to_table()
 
 
