@@ -253,6 +253,7 @@ def read_changes(kafka: DataFrame) -> DataFrame:
     rows: DataFrame = changes.debezium(kafka, "id BIGINT", order=["offset", kafka["timestamp"]])
     rows = rows.unionByName(changes.canal(kafka, "id BIGINT", value="body", on_malformed="raise"))
     rows = rows.unionByName(changes.maxwell(kafka, rows.schema, on_malformed="rescue"))
+    rows = changes.debezium(kafka, "id BIGINT", on_schema_change="ignore")
     rows = rows.withColumn("kind", changes.row_kind(rows["op"])).where(f"kind <> '{RowKind.DELETE.value}'")
     changes.to_canal(changes.to_maxwell(rows, kind="kind"))
     return changes.to_debezium(rows)
