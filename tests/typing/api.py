@@ -262,6 +262,7 @@ def read_changes(kafka: DataFrame) -> DataFrame:
 removed: list[str] = prices.sweep("7 days")
 
 collected = CollectSink(Path("/data/collected"), max_buffered_bytes="64MiB", client_timeout="1 min")
+early = CollectSink("/data/collected", delivery="at_least_once").results(wait="1 min")
 taken: CollectResults = collected.results(after="1:0@0a1b2c3d", wait=timedelta(minutes=1), acknowledge="read")
 for taken_row in taken:
     print(taken_row["id"], taken.position, taken.is_complete)

@@ -14,6 +14,7 @@ import pytest
 
 from filesink.sinks.collect.marks import Run
 from tests.fakes import micro_batch
+from tests.servers import S3Server
 from tests.sinks.collect.site import Site, ids, rows
 
 
@@ -60,6 +61,21 @@ def test_rows_come_while_their_epoch_runs(early: Site) -> None:
     run(early, 1, in_turn([5]))
     assert ids(results.batches()) == [5]
     assert left(early) == []
+
+
+def test_so_they_do_in_an_object_store(moto_server: S3Server) -> None:
+    """Where what a task writes is not seen before it is complete."""
+    site = Site(
+        f"s3://{moto_server.new_bucket()}/early",
+        options={"storage_options": moto_server.options, "delivery": "at_least_once"},
+    )
+    site.store().prepare()
+    site.marks().begin("run")
+    results = site.new()
+    seen: list[list[int]] = []
+    run(site, 0, in_turn([1, 2], lambda: seen.append(ids(results.batches())), [3]))
+    assert seen == [[1, 2]]
+    assert ids(results.batches()) == [3]
 
 
 def test_who_does_not_ask_for_it_gets_each_row_once(early: Site) -> None:
