@@ -256,6 +256,7 @@ def read_changes(kafka: DataFrame) -> DataFrame:
     rows: DataFrame = changes.debezium(kafka, "id BIGINT", order=["offset", kafka["timestamp"]])
     rows = rows.unionByName(changes.canal(kafka, "id BIGINT", value="body", on_malformed="raise"))
     rows = rows.unionByName(changes.maxwell(kafka, rows.schema, on_malformed="rescue"))
+    rows = changes.debezium(kafka, "id BIGINT", on_schema_change="ignore")
     rows = rows.withColumn("kind", changes.row_kind(rows["op"])).where(f"kind <> '{RowKind.DELETE.value}'")
     changes.to_canal(changes.to_maxwell(rows, kind="kind"))
     return changes.to_debezium(rows)
@@ -264,6 +265,7 @@ def read_changes(kafka: DataFrame) -> DataFrame:
 removed: list[str] = prices.sweep("7 days")
 
 collected = CollectSink(Path("/data/collected"), max_buffered_bytes="64MiB", client_timeout="1 min")
+early = CollectSink("/data/collected", delivery="at_least_once").results(wait="1 min")
 taken: CollectResults = collected.results(after="1:0@0a1b2c3d", wait=timedelta(minutes=1), acknowledge="read")
 for taken_row in taken:
     print(taken_row["id"], taken.position, taken.is_complete)

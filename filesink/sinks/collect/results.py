@@ -2,13 +2,14 @@
 
 Rules:
 1. A row is handed out if its epoch is complete, and in one order: by version, file and place in the file.
+   Who asks for rows earlier gets them in between, and is where it was: there is no position among them.
 2. Whether the query is over is read before what it has left is looked for, so nothing is missed.
 3. Only acknowledgements are written. They are put before anything relies on them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from contextlib import closing
 from dataclasses import dataclass
 from enum import Enum
@@ -20,11 +21,11 @@ from filesink.durations import has_passed
 from filesink.errors import ConfigError, SourceError, StateError
 from filesink.ports import Clock
 from filesink.sink_directory.live_files import LiveFile
+from filesink.sinks.collect.early import EarlyPlace, EarlyRows
 from filesink.sinks.collect.marks import Marks, Run, Told
 from filesink.sinks.collect.position import CollectPosition
-from filesink.sinks.collect.rows import rows_of
+from filesink.sinks.collect.rows import FORMAT, rows_of
 from filesink.sinks.collect.stored import Stored, Version
-from filesink.sinks.collect.tiers import FORMAT
 from filesink.storage.api import Store
 from formats import FormatError
 
@@ -34,6 +35,13 @@ if TYPE_CHECKING:
 _SHORTEST: Final = 0.01  # seconds between two looks; doubled while there is nothing new
 _LONGEST: Final = 0.64
 _AT_A_TIME: Final = 64  # versions between two looks at the marks
+
+
+class Delivery(Enum):
+    """How often a client gets a row, and when."""
+
+    EXACTLY_ONCE = "exactly_once"  # when its epoch is complete
+    AT_LEAST_ONCE = "at_least_once"  # as soon as a task has written it
 
 
 class Acknowledge(Enum):
@@ -50,10 +58,12 @@ class Taking:
     Attributes:
         wait_ms: how long it waits for something new, in milliseconds; ``None`` for as long as the query runs.
         acknowledge: see there.
+        delivery: see there.
     """
 
     wait_ms: int | None
     acknowledge: Acknowledge
+    delivery: Delivery = Delivery.EXACTLY_ONCE
 
 
 class CollectResults(Iterator[dict[str, Any]]):
@@ -78,6 +88,7 @@ class CollectResults(Iterator[dict[str, Any]]):
         self._store = store
         self._clock = clock
         self._taking = taking
+        self._early = EarlyRows(store) if taking.delivery is Delivery.AT_LEAST_ONCE else None
         self._begin = after  # of the batch at work
         self._row = 0  # number of its rows that were handed out
         self._rows = self._one_by_one()
@@ -85,7 +96,7 @@ class CollectResults(Iterator[dict[str, Any]]):
 
     @property
     def position(self) -> CollectPosition:
-        """Behind the last row that was handed out. Keep it together with what you make of the rows."""
+        """Behind the last row that was handed out, of complete epochs. Keep it with what you make of them."""
         return self._begin.at(self._begin.version, self._begin.row + self._row)
 
     @property
@@ -109,8 +120,11 @@ class CollectResults(Iterator[dict[str, Any]]):
     def batches(self) -> Iterator[pa.RecordBatch]:
         """The rows as record batches of Arrow; ``position`` is behind the last one that was handed out."""
         self._rows = self._one_by_one()
-        for begin, batch in self._found():
-            self._begin, self._row = begin, batch.num_rows
+        for place, batch in self._found():
+            if isinstance(place, EarlyPlace):
+                place.rows.take(place.attempt, batch.num_rows)
+            else:
+                self._begin, self._row = place, batch.num_rows
             yield batch
 
     def to_arrow(self) -> pa.Table:
@@ -131,13 +145,21 @@ class CollectResults(Iterator[dict[str, Any]]):
     # --- how it gets them
 
     def _one_by_one(self) -> Iterator[dict[str, Any]]:
-        for begin, batch in self._found():
-            self._begin, self._row = begin, 0
+        for place, batch in self._found():
+            if isinstance(place, EarlyPlace):
+                yield from self._one_by_one_early(place, batch)
+                continue
+            self._begin, self._row = place, 0
             for row in rows_of(batch):
                 self._row += 1
                 yield row
 
-    def _found(self) -> Iterator[tuple[CollectPosition, pa.RecordBatch]]:
+    def _one_by_one_early(self, place: EarlyPlace, batch: pa.RecordBatch) -> Iterator[dict[str, Any]]:
+        for row in rows_of(batch):
+            place.rows.take(place.attempt, 1)
+            yield row
+
+    def _found(self) -> Iterator[tuple[CollectPosition | EarlyPlace, pa.RecordBatch]]:
         """Batches behind ``position``, and where each begins."""
         seen, since, pause = -1, self._clock.now_ms(), _SHORTEST
         while True:
@@ -145,9 +167,12 @@ class CollectResults(Iterator[dict[str, Any]]):
             versions = self._versions() if newest != seen else []
             for version in versions:
                 yield from self._of(version)
-            if versions:
+                if self._early is not None:  # its last rows may have come before
+                    self._begin, self._row = self._begin.at(version.number, version.rows), 0
+            came = bool(versions) or (yield from self._found_early(told))
+            if came:
                 seen, since, pause = -1, self._clock.now_ms(), _SHORTEST
-                if self._taking.acknowledge is Acknowledge.READ:
+                if versions and self._taking.acknowledge is Acknowledge.READ:
                     self.acknowledge()
             elif self._is_over(told, newest, since):
                 return
@@ -156,12 +181,23 @@ class CollectResults(Iterator[dict[str, Any]]):
                 self._clock.sleep(pause)
                 pause = min(2 * pause, _LONGEST)
 
+    def _found_early(self, told: Told) -> Generator[tuple[EarlyPlace, pa.RecordBatch], None, bool]:
+        """Rows of epochs that are not decided, if they are wanted; whether there were any."""
+        came = False
+        if self._early is not None and told.run is Run.BEGUN:
+            for found in self._early.found():
+                came = True
+                yield found
+        return came
+
     def _versions(self) -> list[Version]:
         """Those of which rows are left, the first few."""
         at, newest = self._stored.look(self.position)
         self._begin, self._row = at, 0
         found = self._stored.since(at, newest)
         self._check_kept()
+        if self._early is not None:
+            self._early.look()
         left = [one for one in found if (one.number, one.rows) > (at.version, at.row)]
         return left[:_AT_A_TIME]
 
@@ -191,11 +227,13 @@ class CollectResults(Iterator[dict[str, Any]]):
         before = 0
         for file in version.files:
             rows = file.rows or 0
-            if before + rows <= skip:
+            early = 0 if self._early is None else self._early.taken(file.path)
+            left = max(skip, before + early)
+            if before + rows <= left:
                 before += rows
                 continue
             for batch in self._read(file):
-                first, before = max(skip, before), before + batch.num_rows
+                first, before = max(left, before), before + batch.num_rows
                 if first < before:
                     begin = self._begin.at(version.number, first)
                     yield begin, batch.slice(batch.num_rows - (before - first))

@@ -1,4 +1,4 @@
-"""Record batches as rows of Python. Pure."""
+"""How rows are kept for a client, and what it makes of them. Pure."""
 
 from __future__ import annotations
 
@@ -9,6 +9,10 @@ from typing import Any, Final
 import pyarrow as pa
 import pyarrow.types as pt
 
+from formats import ArrowWriterFactory
+
+#: Of the files.
+FORMAT: Final = ArrowWriterFactory(compression="lz4")
 _AT_A_TIME: Final = 16_384  # rows made together: as Python's own values they take many times the memory
 
 

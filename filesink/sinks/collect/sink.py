@@ -24,7 +24,7 @@ from filesink.naming import LEDGER_ROOT
 from filesink.parts.committables import Committable, HeldFile
 from filesink.sinks.collect.marks import Marks, Run
 from filesink.sinks.collect.position import CollectPosition
-from filesink.sinks.collect.results import Acknowledge, CollectResults, Taking, beginning
+from filesink.sinks.collect.results import Acknowledge, CollectResults, Delivery, Taking, beginning
 from filesink.sinks.collect.stages import Room
 from filesink.sinks.collect.stored import Stored
 from filesink.sinks.collect.tiers import tiers
@@ -50,6 +50,10 @@ class CollectSink(SparkSink[HeldFile, Committable, Announced]):
         path: a directory or a URI of any store, of this sink alone; made if missing.
         max_buffered_bytes: an epoch begins when fewer bytes wait for the client, and then writes all it has.
         client_timeout: how long an epoch waits for a client that acknowledges nothing; then the query fails.
+        delivery: ``"exactly_once"``: a client gets rows when their epoch is complete. ``"at_least_once"``: as
+            soon as a task has written them, in pieces as Spark hands them to it, and all rows of the attempt
+            once more if it fails; so may rows that no epoch has, if the query would compute others then.
+            For streams, and for clients that ask for it as well; others get each row once.
         storage_options: as ``FileSink``'s ``with_storage_options``; never written anywhere.
         on_new_query: as ``FileSinkBuilder.on_new_query``.
 
@@ -63,6 +67,7 @@ class CollectSink(SparkSink[HeldFile, Committable, Announced]):
         *,
         max_buffered_bytes: int | str = "1GiB",
         client_timeout: Duration = "10 min",
+        delivery: Literal["exactly_once", "at_least_once"] = "exactly_once",
         storage_options: Mapping[str, Any] | None = None,
         on_new_query: Literal["refuse", "append"] = "refuse",
     ) -> None:
@@ -76,10 +81,11 @@ class CollectSink(SparkSink[HeldFile, Committable, Announced]):
             patience_ms=parse_duration_ms(client_timeout, name="client_timeout"),
         )
         base = self._address.base_path
+        self._delivery = choice(Delivery, delivery, "delivery")
         self._runs = self._watch = _Runs(self._marks)
         self._foreach: Callable[[End], object] | None = None  # ends the run of a bare foreachBatch
         super().__init__(
-            tiers(self._address, room, base_path=base),
+            tiers(self._address, room, base_path=base, delivery=self._delivery),
             options=engine_options(base, on_new_query=on_new_query),
         )
 
@@ -113,7 +119,8 @@ class CollectSink(SparkSink[HeldFile, Committable, Announced]):
 
         Args:
             after: a position that results have had: everything before it is acknowledged herewith, and will
-                be removed. ``None`` goes on behind what was acknowledged last.
+                be removed. ``None`` goes on behind what was acknowledged last. Positions are of complete
+                epochs: with ``delivery="at_least_once"`` rows that came before theirs come again.
             wait: ``True``: the iterator ends when the query is over, and all is read. ``False``: it ends at
                 the newest row. A duration: also if nothing new comes for so long; ``int`` is milliseconds.
             acknowledge: ``"asked"``: only by ``after``, and by ``acknowledge()`` of the results. ``"read"``:
@@ -127,7 +134,11 @@ class CollectSink(SparkSink[HeldFile, Committable, Announced]):
             IdentityError: ``OTHER_INVENTORY``; ``after`` is no position of this path.
             StateCorruptError: ``GAP``; ``after`` is beyond the newest version.
         """
-        taking = Taking(wait_ms=_wait_ms(wait), acknowledge=choice(Acknowledge, acknowledge, "acknowledge"))
+        taking = Taking(
+            wait_ms=_wait_ms(wait),
+            acknowledge=choice(Acknowledge, acknowledge, "acknowledge"),
+            delivery=self._delivery,
+        )
         position = None if after is None else CollectPosition.of(after)
         clock = SystemClock()
         store = RetryingStore(self._address(), clock)

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from enum import Enum
 from typing import TYPE_CHECKING, Final
-from uuid import uuid4
 
 from pyspark.sql import functions as F  # noqa: N812 - as all PySpark code does
 
 from filesink.errors import SchemaError
+from filesink.system import SystemIds
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -31,7 +31,7 @@ class OnSchemaChange(Enum):
 def counted(df: DataFrame, is_event: Column) -> DataFrame:
     """``df``, whose events are counted by Spark while they pass."""
     # Two topics may be read in one query, and Spark takes one name for one count.
-    return df.observe(f"{METRIC}_{uuid4().hex[:8]}", F.count_if(is_event).alias("messages"))
+    return df.observe(f"{METRIC}_{SystemIds().uuid()[:8]}", F.count_if(is_event).alias("messages"))
 
 
 def refused(name: str) -> SchemaError:

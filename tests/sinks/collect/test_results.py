@@ -366,7 +366,13 @@ def test_what_a_notebook_shows(site: Site) -> None:
 
 @pytest.mark.parametrize(
     "wrong",
-    [{"max_buffered_bytes": 0}, {"max_buffered_bytes": "much"}, {"client_timeout": 0}, {"on_new_query": "x"}],
+    [
+        {"max_buffered_bytes": 0},
+        {"max_buffered_bytes": "much"},
+        {"client_timeout": 0},
+        {"on_new_query": "x"},
+        {"delivery": "twice"},
+    ],
 )
 def test_options_that_mean_nothing(site: Site, wrong: dict[str, Any]) -> None:
     """Are told when the sink is made."""

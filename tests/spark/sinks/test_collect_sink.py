@@ -6,7 +6,8 @@ import random
 import sqlite3
 import threading
 import time
-from contextlib import closing
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -53,6 +54,44 @@ def test_a_client_beside_a_running_query(spark: SparkSession, tmp_path: Path) ->
     assert sorted(more["id"]) == list(range(3 * ROWS, 4 * ROWS))
     assert str(more["day"].iloc[0]).startswith("2013-01-0")
     assert len([*(tmp_path / "collected").glob("*.arrow")]) == 1
+
+
+def test_rows_come_while_the_micro_batch_runs(spark: SparkSession, tmp_path: Path) -> None:
+    """Its only task waits for a client that has taken its first rows; all others come once."""
+    inputs.add_file(tmp_path / "source", 0, rows=ROWS)
+    taken = tmp_path / "taken"
+
+    def held(batches: Any) -> Any:
+        for number, batch in enumerate(batches):
+            if number == 4:  # the end of a batch leaves a worker of Spark's with the next one
+                outside.eventually(taken.exists, seconds=120)
+            yield batch
+
+    padded = "id BIGINT, padding STRING"  # so that no buffer of Spark's holds a batch back
+    df = stream(spark, tmp_path).selectExpr("id", "repeat('x', 100000) padding").mapInArrow(held, padded)
+    sink = CollectSink(tmp_path / "collected", delivery="at_least_once")
+    with few_rows_at_a_time(spark):
+        query = sink.start(df, checkpoint_location=tmp_path / "checkpoint", available_now=True)
+        results = sink.results(wait="120 s")
+        first = next(results)["id"]
+        assert query.lastProgress is None
+        taken.touch()
+        ids = [first, *(row["id"] for row in results)]
+    assert query.awaitTermination(60)
+    assert sorted(ids) == list(range(ROWS))
+    assert results.is_complete
+
+
+@contextmanager
+def few_rows_at_a_time(spark: SparkSession) -> Iterator[None]:
+    """Record batches of ten rows."""
+    name = "spark.sql.execution.arrow.maxRecordsPerBatch"
+    before = spark.conf.get(name)
+    spark.conf.set(name, 10)
+    try:
+        yield
+    finally:
+        spark.conf.set(name, str(before))
 
 
 def test_a_second_query_that_is_refused_is_not_the_end_of_the_first(
