@@ -31,6 +31,9 @@ SEEDS: dict[int, str] = {
     26018440: "the same, in another bucket",
     81000012: "a power cut took a completion, and its graces began anew",
     310000040108: "a record was appended above one whose name a power cut took",
+    199: "a commit that asked for a retry counted as done",
+    318: "what merges left behind was not swept",
+    450: "a folded slot was not void",
     257: "an upload was completed over what stood there, or took what was as long for its own",
     277: "an upload that was gone counted as completed",
     136: "a sweep took what another append was about to put",
@@ -51,6 +54,31 @@ SEEDS: dict[int, str] = {
 #: The same, of canonical histories.
 CASES: dict[Case, str] = {
     Case(
+        "open parts", 75, Fault(Mode.ERROR, 5), sticky=True
+    ): "an error while a file was looked at counted as absent",
+    Case(
+        "open parts", 47, Fault(Mode.LATE, 5, delay=60, refuses=True)
+    ): "what a driver that died had left beside a layout stayed",
+    Case(
+        "open parts", 313, Fault(Mode.ERROR, 5), sticky=True
+    ): "a standing record was not made durable after a create that failed",
+    Case("open parts", 150, Fault(Mode.PARTIAL)): "a short copy was taken for a whole one",
+    Case(
+        "closed parts, interleaved", 12, Fault(Mode.ERROR, 5), sticky=True
+    ): "a loss that was accepted was not counted",
+    Case(
+        "data source", 208, Fault(Mode.CRASH_BEFORE)
+    ): "an abort after a failed commit removed what was decided",
+    Case("objects", 23, Fault(Mode.ERROR, 503)): "an upload that could not be completed was aborted",
+    Case("objects", 40, Fault(Mode.ERROR, 503)): "an error of a completion counted as done",
+    Case("objects", 40, Fault(Mode.LATE, 503)): "a key was looked at once only",
+    Case(
+        "objects", 37, Fault(Mode.LATE, 503, delay=60, refuses=True)
+    ): "a put without an answer counted as not done",
+    Case(
+        "objects, another server", 54, Fault(Mode.ERROR, 503), sticky=True
+    ): "a task did not look whether its batch was decided",
+    Case(
         "overwrites", 59, Fault(Mode.ERROR, 5), sticky=True
     ): "what an unknown decision may name was removed",
     Case(
@@ -67,6 +95,9 @@ CASES: dict[Case, str] = {
 
 #: The same, of histories of an inventory by itself.
 INVENTORY_SEEDS: dict[int, str] = {
+    51: "removals were forgotten while their files were in older segments",
+    64: "a fold removed segments of another one that was at work",
+    144: "epochs were forgotten from the middle of the history",
     271: "a mark that was removed was taken for a free number",
     496: "the same, at another number",
     936: "the first mark was removed, and with it went what says that there is an inventory",
