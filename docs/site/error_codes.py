@@ -22,7 +22,7 @@ ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "reference" / "error-codes.md"
 PACKAGES = ("filesink", "formats", "compaction")
 _NOTES = Path(__file__).with_name("error_notes.toml")
-_MOST_SHOWN = 8
+_MOST_SHOWN = 4
 _MOST_ROOMS = 3
 
 _HEAD = """\
@@ -30,10 +30,10 @@ _HEAD = """\
 
 <!-- Made by docs/site/error_codes.py of the sources and of error_notes.toml beside it. Do not edit. -->
 
-What a [class](../errors.md) means for the data stands on its own page. Words between \u2039\u203a vary. The
-last column says where the error is made.
+What a [class](../errors.md) means for the data has a page of its own. Words between \u2039\u203a vary.
+Below the messages stands where they are made.
 """
-_TABLE = "| code | message | made in |\n|---|---|---|\n"
+_TABLE = "| code | message |\n|---|---|\n"
 
 Notes = dict[str, dict[str, str]]
 
@@ -83,11 +83,11 @@ def _row(code: str, errors: list[Made], note: str, seen: set[str]) -> str:
     anchor = "" if code in seen else f'<a id="{code}"></a>'
     seen.add(code)
     messages = [_markdown(text) for text in dict.fromkeys(made.message for made in errors)]
-    first = [f"**{note}**"] if note else []
-    lines = "<br>".join([*first, *messages[:_MOST_SHOWN]])
-    rest = messages[_MOST_SHOWN:]
-    more = f"<details><summary>{len(rest)} more</summary>{'<br>'.join(rest)}</details>" if rest else ""
-    return f"| {anchor}`{code}` | {lines}{more} | {', '.join(_rooms(errors))} |\n"
+    marked = [f"• {text}" for text in messages] if len(messages) > 1 else messages
+    shown, rest = "<br>".join(marked[:_MOST_SHOWN]), "<br>".join(marked[_MOST_SHOWN:])
+    said = f"**{note}**<br>" if note else ""
+    more = f"<details><summary>{len(marked) - _MOST_SHOWN} more</summary>{rest}</details>" if rest else "<br>"
+    return f"| {anchor}`{code}` | {said}{shown}{more}<small>{', '.join(_rooms(errors))}</small> |\n"
 
 
 def _rooms(errors: list[Made]) -> Iterator[str]:
@@ -95,7 +95,7 @@ def _rooms(errors: list[Made]) -> Iterator[str]:
     modules = list(dict.fromkeys(made.module.removeprefix("filesink.") for made in errors))
     packages = list(dict.fromkeys(module.partition(".")[0] for module in modules))
     shown = modules if len(modules) <= _MOST_ROOMS else packages
-    yield from (f"`{name}`" for name in shown[: 2 * _MOST_ROOMS])
+    yield from shown[: 2 * _MOST_ROOMS]
     if len(shown) > 2 * _MOST_ROOMS:
         yield "…"
 
