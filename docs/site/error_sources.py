@@ -7,12 +7,17 @@ from __future__ import annotations
 
 import ast
 import itertools
+import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
 OPEN, CLOSE = "\u2039", "\u203a"  # angle quotes, which Markdown leaves alone
+
+#: Methods whose result is called as what they are of, and the beginnings of those that name no result.
+_SHAPED = ("decode", "isoformat", "lower", "rstrip", "simpleString", "strip", "upper")
+_TELL_NOTHING = ("ask", "get", "join", "seek", "set", "tell")
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
@@ -142,11 +147,13 @@ def _telling(node: ast.expr) -> str:
             name = "n"
         case ast.Call(args=[ast.Name() | ast.Attribute() | ast.Call() as inner], keywords=[]):
             name = _telling(inner)
-        case ast.Call(func=ast.Attribute(attr=name)) if not name.startswith(("join", "get")):
+        case ast.Call(func=ast.Attribute(value=inner, attr=name)) if name in _SHAPED:
+            name = _telling(inner)
+        case ast.Call(func=ast.Attribute(attr=name)) if not name.startswith(_TELL_NOTHING):
             pass
         case _:
             name = "…"
-    return name.strip("_").lower().replace("_", " ")
+    return re.sub(r"(?<=[a-z])(?=[A-Z])|_", " ", name.strip("_")).lower()
 
 
 def _blocks(function: Function | None) -> Iterator[list[ast.stmt]]:
