@@ -34,6 +34,8 @@ _PARTS_OF_A_COMPARISON = tuple(field.name for field in fields(Comparison))
 _HEAD = """\
 # Benchmarks
 
+<!-- Made by benchmarks/report.py of benchmarks/published. Do not edit. -->
+
 See also [how it is measured](../benchmarks/README.md), [tuning](tuning.md), [scale](scale.md). A ratio is the
 median over pairs of ours divided by the other: below 1 ours is faster; a range with 1 in it shows no
 difference. From day to day figures move by a tenth and more. *On* is one of these settings:

@@ -79,7 +79,9 @@ class OutputFileConfig:
                 code="BAD_VALUE",
             )
         if len(self.part_prefix.encode()) + len(suffix.encode()) > 100:
-            raise ConfigError("part_prefix and part_suffix together exceed 100 bytes", code="TOO_LONG")
+            raise ConfigError(
+                "part_prefix and part_suffix together exceed 100 bytes; shorten them", code="TOO_LONG"
+            )
 
     def suffix(self, extension: str) -> str:
         """How finished names end; ``extension`` is the format's own."""

@@ -32,8 +32,10 @@ CONTRIBUTING = ROOT / "CONTRIBUTING.md"
 PAGES = [
     *(README, CONTRIBUTING, ROOT / "SECURITY.md", ROOT / "examples" / "README.md"),
     *sorted((ROOT / "docs").glob("*.md")),
+    *sorted((ROOT / "docs" / "reference").glob("*.md")),
 ]
 ERRORS = ROOT / "docs" / "errors.md"
+CODES = ROOT / "docs" / "reference" / "error-codes.md"
 ARCHITECTURE = ROOT / "docs" / "architecture.md"
 MOST_NOT_RUN = 3
 
@@ -48,7 +50,7 @@ _STATION = re.compile(r"^(\d+)\. \[(\S+)\]\(\.\./\2\):", re.MULTILINE)
 _TARGET = re.compile(r"^([a-z0-9-]+):.*## ", re.MULTILINE)
 _MAKE = re.compile(r"(?:^(?: {4})?|`)make ([a-z][a-z0-9-]*)", re.MULTILINE)
 _DRAWN = re.compile(r'\["(\d+) (\S+)"\]')
-_ROW = re.compile(r"^\| `(\w+)` \| `([A-Z_]+)` \| .+ \|$", re.MULTILINE)
+_CLASS_OR_CODE = re.compile(r"^(?:## (\w+)|\| (?:<a id=\"\w+\"></a>)?`([A-Z_]+)` \| .+ \|)$", re.MULTILINE)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -127,7 +129,7 @@ def test_the_table_of_errors_has_every_class() -> None:
 
 def test_the_table_of_errors_has_every_code() -> None:
     """Each code in the sources has a row, and each row is a code in the sources, with its class."""
-    rows = set(_ROW.findall(ERRORS.read_text()))
+    rows = set(_rows_of_codes(CODES.read_text()))
     used = set(_codes_in_sources())
     known = {code for _, code in used}
     assert sorted(code for code in known if code not in {code for _, code in rows}) == []
@@ -195,6 +197,15 @@ def _anchors(page: Path) -> set[str]:
     """The anchors of the headings of ``page``, by GitHub's rule."""
     headings = _HEADING.findall(_FENCED.sub("", page.read_text()))
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+def _rows_of_codes(page: str) -> Iterator[tuple[str, str]]:
+    """Class and code of each row; the class is the heading above it."""
+    kind = ""
+    for heading, code in _CLASS_OR_CODE.findall(page):
+        kind = heading or kind
+        if code:
+            yield kind, code
 
 
 def _codes_in_sources() -> Iterator[tuple[str, str]]:

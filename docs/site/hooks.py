@@ -24,7 +24,6 @@ ROOT = Path(__file__).parents[2]
 PROJECT = ("README", "CHANGELOG", "CONTRIBUTING", "SECURITY", "benchmarks/README", "examples/README")
 _LINK = re.compile(r"(?<!`)(?P<text>\[[^\]]*\])\((?P<target>[^)\s]+)\)")
 _CODE = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
-_ERROR_ROW = re.compile(r"^\| `(\w+)` \| `([A-Z_]+)` \|", re.MULTILINE)
 
 
 def on_config(config: MkDocsConfig) -> MkDocsConfig:
@@ -51,12 +50,10 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
-    """Lead links to where their targets are in the site; give each code of an error an anchor."""
+    """Lead links to where their targets are in the site."""
     del config, files
     if page.file.src_uri.startswith("reference/"):
         return markdown
-    if page.file.src_uri == "errors.md":
-        markdown = _ERROR_ROW.sub(r'| `\1` | <a id="\2"></a>`\2` |', markdown)
     return _outside_of_code(markdown, lambda text: _LINK.sub(lambda link: _moved(link, page.file), text))
 
 

@@ -25,7 +25,7 @@ def export(
         storage_options: see ``filesink.open``.
 
     Raises:
-        ExportError: see its codes in docs/errors.md. The target is at the version it was.
+        ExportError: see its codes in docs/reference/error-codes.md. The target is at the version it was.
         ConfigError: as from ``filesink.open``.
         StateError: ``NO_INVENTORY``, a release without inventories wrote the path; see ``filesink.adopt``.
     """

@@ -53,7 +53,9 @@ def find_table(name: str, metastore: Metastore) -> Table:
         raise no_table(parsed)
     check_kind(table)
     if not table.location:
-        raise MetastoreConflictError(f"{parsed} is not a table that has files", code="NOT_A_TABLE")
+        raise MetastoreConflictError(
+            f"{parsed} is not a table that has files; name another one", code="NOT_A_TABLE"
+        )
     return _as_spelled(table)
 
 

@@ -34,7 +34,9 @@ def check_frame(df: object) -> None:
     """
     parts = pyspark.__version__.split(".")
     if (int(parts[0]), int(parts[1])) < _OLDEST_SPARK:
-        raise VersionError(f"Spark {pyspark.__version__} found, 4.1 or newer is needed", code="SPARK_VERSION")
+        raise VersionError(
+            f"Spark {pyspark.__version__} found, 4.1 or newer is needed; install that", code="SPARK_VERSION"
+        )
     if not isinstance(df, DataFrame):
         raise ConfigError(
             f"a sink takes a DataFrame of Spark, got {type(df).__name__}; make one with "

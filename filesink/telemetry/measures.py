@@ -1,6 +1,6 @@
 """Counters, gauges and histograms: named once, for whoever hands them on. Pure.
 
-docs/operations.md has the table of ``METRICS``; a test holds the two together.
+``python docs/site/metrics.py`` writes docs/reference/metrics.md of ``METRICS``; a test asks for it.
 """
 
 from __future__ import annotations

@@ -25,7 +25,7 @@ class OpenTelemetryListener:
 
     An epoch is a span ``filesink epoch``, with a child for each step: ``filesink write``, from its begin to
     the decision, ``filesink publish``, until its files are visible, and ``filesink complete``. One that
-    failed has an error, and no children. Metrics are those of the table in docs/operations.md; the names of
+    failed has an error, and no children. Metrics are those of docs/reference/metrics.md; the names of
     counters have no ``_total``, which exporters add.
 
     Args:

@@ -18,7 +18,7 @@ class PrometheusListener:
     """Counts what a sink does in a registry that Prometheus scrapes; one listener serves many sinks.
 
     The program serves it, as in ``prometheus_client.start_http_server(9464, addr="127.0.0.1")``.
-    docs/operations.md has the table of the metrics. A counter begins at 0 with the program.
+    docs/reference/metrics.md has the metrics. A counter begins at 0 with the program.
 
     Args:
         registry: that of ``prometheus_client`` by default. A registry takes one listener: two would have

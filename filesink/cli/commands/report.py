@@ -41,7 +41,10 @@ def report(
     try:
         html.write_text(page, encoding="utf-8")
     except OSError as error:
-        raise StorageError(f"'{html}' cannot be written: {error.strerror}", code="NOT_WRITTEN") from error
+        raise StorageError(
+            f"'{html}' cannot be written: {error.strerror}; name another place",
+            code="NOT_WRITTEN",
+        ) from error
     if call.json:
         call.show({"html": str(html), "bytes": len(page.encode())})
     else:

@@ -48,7 +48,9 @@ def serve(
     try:
         server = PageServer(pages, port=port)
     except OSError as error:
-        raise StorageError(f"port {port} cannot be used: {error.strerror}", code="PORT") from error
+        raise StorageError(
+            f"port {port} cannot be used: {error.strerror}; name one that is free, or 0 for any", code="PORT"
+        ) from error
     with server:
         if call.json:
             call.show({"url": server.url})

@@ -81,4 +81,7 @@ def _write(html: Path, page: str) -> None:
     try:
         html.write_text(page, encoding="utf-8")
     except OSError as error:
-        raise StorageError(f"'{html}' cannot be written: {error.strerror}", code="NOT_WRITTEN") from error
+        raise StorageError(
+            f"'{html}' cannot be written: {error.strerror}; name another place",
+            code="NOT_WRITTEN",
+        ) from error

@@ -50,7 +50,7 @@ class Secrets:
             case _:
                 found = self._of_hadoop(secret.name)
         if not found:
-            raise JobError(f"the secret {secret} is not there, or is empty", code="JOB_SECRET")
+            raise JobError(f"the secret {secret} is not there, or is empty; set it", code="JOB_SECRET")
         return found
 
     def _of_hadoop(self, alias: str) -> str | None:

@@ -23,7 +23,9 @@ def check_kind(table: Table) -> None:
     """
     name = table.name
     if table.kind is TableKind.OTHER:
-        raise MetastoreConflictError(f"{name} is not a table that has files", code="NOT_A_TABLE")
+        raise MetastoreConflictError(
+            f"{name} is not a table that has files; name another one", code="NOT_A_TABLE"
+        )
     if table.parameters.get("transactional", "").lower() == "true":
         raise MetastoreConflictError(
             f"{name} is transactional: its readers see only files that Hive's own transactions have put "

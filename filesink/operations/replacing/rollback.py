@@ -126,6 +126,6 @@ class Rollback:
         if unknown:
             raise StateError(
                 f"version {self.version} of '{self.base_path}' cannot come back: nobody knows how many rows "
-                f"are in '{unknown[0]}', which would be copied. Nothing was changed",
+                f"are in '{unknown[0]}', which would be copied. Nothing was changed. Take a later version",
                 code="UNKNOWN_ROWS",
             )

@@ -147,7 +147,7 @@ class Outbox:
                 self._put_back(request, now_ms, request)
                 raise DeliveryError(
                     f"the service takes nothing that is sent like this: {answer.why}. Nothing of this epoch "
-                    "counts as written",
+                    "counts as written. Correct address, token, headers or certificates",
                     code="UNUSABLE",
                 )
             case _:

@@ -272,7 +272,8 @@ def beginning(stored: Stored, marks: Marks, after: CollectPosition | None) -> Co
     rows = sum(version.rows for version in found if version.number == place.version)
     if place.row > rows and place != told:
         raise ConfigError(
-            f"version {place.version} of '{stored.path}' has {rows:,} rows, and no place '{place}'",
+            f"version {place.version} of '{stored.path}' has {rows:,} rows, and no place '{place}'; "
+            "pass a position that results have had",
             code="NO_POSITION",
         )
     return place

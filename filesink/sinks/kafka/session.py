@@ -146,6 +146,6 @@ def _check_topics(connection: Connection, epoch: EpochFiles) -> None:
     if epoch.topic and epoch.topic not in found:
         raise StorageError(
             f"topic '{epoch.topic}' has gone since {epoch} was decided, or its user may not see it any more. "
-            "Create it; nothing was lost",
+            "Create it, then start again or call recover(); nothing was lost",
             code="KAFKA_TOPIC",
         )

@@ -137,7 +137,8 @@ def _value(name: str, given: ClientValue) -> object:
         return given()
     except Exception as error:  # noqa: BLE001 - its text may hold what it was about to return
         raise ConfigError(
-            f"the function that was given as client option {name!r} failed ({type(error).__name__})",
+            f"the function that was given as client option {name!r} failed ({type(error).__name__}); its "
+            "text is not shown, since it may hold a secret. Correct the function",
             code="PASSWORD",
         ) from None
 

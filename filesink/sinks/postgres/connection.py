@@ -110,5 +110,7 @@ def _password(server: PostgresServer) -> str | None:
         raise
     except Exception as error:  # noqa: BLE001 - its text may hold what it was about to return
         raise ConfigError(
-            f"the function that was given as password= failed ({type(error).__name__})", code="PASSWORD"
+            f"the function that was given as password= failed ({type(error).__name__}); its text is not "
+            "shown, since it may hold a secret. Correct the function",
+            code="PASSWORD",
         ) from None

@@ -143,7 +143,9 @@ class CopyIn:
 def _match(connection: Connection, schema: pa.Schema, target: Target) -> list[Matched]:
     table = read_table(connection, target.schema, target.table)
     if table is None:
-        raise ConfigError(f"{target} has gone while it was written to", code="POSTGRES_TABLE")
+        raise ConfigError(
+            f"{target} has gone while it was written to; create it, then start again", code="POSTGRES_TABLE"
+        )
     return match(schema, table, target)
 
 

@@ -66,7 +66,10 @@ def _draw(found: Plan, svg: Path) -> None:
     try:
         svg.write_text(f"{drawn(found)}\n", encoding="utf-8")
     except OSError as error:
-        raise StorageError(f"'{svg}' cannot be written: {error.strerror}", code="NOT_WRITTEN") from error
+        raise StorageError(
+            f"'{svg}' cannot be written: {error.strerror}; name another place",
+            code="NOT_WRITTEN",
+        ) from error
 
 
 def _columns(one: CheckedTable) -> str:

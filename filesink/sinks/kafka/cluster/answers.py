@@ -119,9 +119,15 @@ def meaning(error: KafkaError, doing: str, heard: Heard | None = None) -> Filesi
 def _of_cluster(error: KafkaError, about: str) -> StorageError:
     code = error.code()
     if code in _RIGHTS:
-        return StorageError(f"{about}. Grant the user what is missing; see the docs", code="KAFKA_RIGHTS")
+        return StorageError(
+            f"{about}. Grant the user what is missing, then start again or call recover()",
+            code="KAFKA_RIGHTS",
+        )
     if code in _NO_TOPIC:
-        return StorageError(f"{about}. Create the topic; nothing was lost", code="KAFKA_TOPIC")
+        return StorageError(
+            f"{about}. Create the topic, then start again or call recover(); nothing was lost",
+            code="KAFKA_TOPIC",
+        )
     if code in _REFUSED:
         return StorageError(
             f"{about}. The topic does not take a row that it would have taken before: bring its settings "
