@@ -71,7 +71,7 @@ class Connection:
 
 
 def transactional_producer(cluster: KafkaCluster, name: str, *, batch_bytes: int, heard: Heard) -> Producer:
-    """A producer for the transactions of ``name``; ``init_transactions`` comes first.
+    """A producer for the transactions of ``name``; ``begin_transactions`` comes first.
 
     Args:
         cluster: where to.
@@ -96,6 +96,22 @@ def transactional_producer(cluster: KafkaCluster, name: str, *, batch_bytes: int
         "delivery.report.only.error": True,  # the transaction tells that of all rows
     }
     return _made(Producer, options, "open a producer")
+
+
+def begin_transactions(producer: Producer, topic: str) -> None:
+    """Have ``producer`` end what others have left open under its name, and fence them off.
+
+    Args:
+        producer: a transactional one.
+        topic: any that is there. The client connects to hear of it; without a connection, half a second
+            passes before it tries again to begin.
+
+    Raises:
+        KafkaException: the cluster did not answer, or lets nobody in.
+    """
+    for _ in range(2):  # at an address that was given, and then at the one that the broker itself names
+        producer.list_topics(topic, TIMEOUT)
+    producer.init_transactions(2 * TIMEOUT)
 
 
 def ordered_producer(cluster: KafkaCluster, heard: Heard) -> Producer:
