@@ -81,8 +81,6 @@ def transactional_producer(cluster: KafkaCluster, name: str, *, batch_bytes: int
     """
     timeout = cluster.timeout_ms()
     options = {
-        "linger.ms": 20,
-        "batch.num.messages": 100_000,
         "queue.buffering.max.kbytes": _QUEUED_KIB,
         "queue.buffering.max.messages": _QUEUED_ROWS,
         "partitioner": "murmur2_random",  # that of Java's client, so that keys meet
