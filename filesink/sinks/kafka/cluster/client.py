@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any, TypeVar
 
 from confluent_kafka import Consumer, KafkaException, Producer
@@ -22,6 +23,7 @@ from filesink.sinks.kafka.settings import KafkaCluster
 R = TypeVar("R")
 
 TIMEOUT = 15.0  # seconds
+_CONNECTED_WITHIN = 1.0  # seconds; later, only the half second is lost that this is about
 _QUEUED_KIB = 256 << 10  # of rows that are on their way, in the driver's memory
 _QUEUED_ROWS = 1_000_000
 _LARGEST_ROW = 1_000_000_000  # bytes; what a topic takes is looked at before
@@ -107,8 +109,9 @@ def begin_transactions(producer: Producer, topic: str) -> None:
     Raises:
         KafkaException: the cluster did not answer, or lets nobody in.
     """
-    for _ in range(2):  # at an address that was given, and then at the one that the broker itself names
-        producer.list_topics(topic, TIMEOUT)
+    with suppress(KafkaException):  # whose reason init_transactions meets as well
+        for _ in range(2):  # at an address that was given, and then at the one that the broker itself names
+            producer.list_topics(topic, _CONNECTED_WITHIN)
     producer.init_transactions(2 * TIMEOUT)
 
 
