@@ -6,11 +6,13 @@ import os
 import platform
 import subprocess
 import sys
+import tomllib
 from datetime import UTC, datetime
-from importlib.metadata import version
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 _CPUS = Path("/proc/cpuinfo")  # Linux; elsewhere ``platform`` knows
+_PROJECT = Path(__file__).resolve().parents[1] / "pyproject.toml"
 _NAMED = ("filesink", "pyspark", "pyarrow")
 
 
@@ -22,10 +24,21 @@ def setting() -> dict[str, object]:
         "cores": os.cpu_count(),
         "system": f"{platform.system()} {platform.machine()}",
         "python": platform.python_version(),
-        **{name: version(name) for name in _NAMED},
+        **{name: _version(name) for name in _NAMED},
         "commit": _commit(),
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
     }
+
+
+def _version(name: str) -> str:
+    """That of the package; filesink may be the sources beside this program, and not be installed."""
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        if name != "filesink":
+            raise
+    found: str = tomllib.loads(_PROJECT.read_text())["project"]["version"]
+    return found
 
 
 def _cpu() -> str:

@@ -8,7 +8,12 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from filesink.errors import ConfigError
 from filesink.ports import Clock
 from filesink.sinks.kafka.cluster.answers import Heard, answering
-from filesink.sinks.kafka.cluster.client import TIMEOUT, Connection, transactional_producer
+from filesink.sinks.kafka.cluster.client import (
+    TIMEOUT,
+    Connection,
+    begin_transactions,
+    transactional_producer,
+)
 from filesink.sinks.kafka.cluster.topics import Topic, look_for
 from filesink.sinks.kafka.markers import PARTITIONS
 from filesink.sinks.kafka.settings import KafkaCluster
@@ -101,4 +106,4 @@ def _try_transactions(cluster: KafkaCluster) -> None:
     heard = Heard()
     producer = transactional_producer(cluster, _PROBE, batch_bytes=1_000_000, heard=heard)
     with answering("begin transactions", heard, producer):
-        producer.init_transactions(2 * TIMEOUT)
+        begin_transactions(producer, cluster.marker_topic)

@@ -21,7 +21,7 @@ from filesink.errors import ConcurrentDriverError, StateError, StorageError
 from filesink.ports import Clock
 from filesink.sinks.kafka import markers
 from filesink.sinks.kafka.cluster.answers import Heard, answering
-from filesink.sinks.kafka.cluster.client import TIMEOUT, Connection, transactional_producer
+from filesink.sinks.kafka.cluster.client import Connection, begin_transactions, transactional_producer
 from filesink.sinks.kafka.cluster.topics import look_for
 from filesink.sinks.kafka.committables import EpochFiles
 from filesink.sinks.kafka.records import Records
@@ -55,7 +55,7 @@ class Session:
             cluster, epoch.name, batch_bytes=epoch.batch_bytes, heard=self._heard
         )
         with answering("begin transactions", self._heard, self._producer):
-            self._producer.init_transactions(2 * TIMEOUT)
+            begin_transactions(self._producer, epoch.markers)
         self._marker = markers.newest(connection, epoch.markers, epoch.name)
 
     def done_of(self, epoch: EpochFiles) -> int:

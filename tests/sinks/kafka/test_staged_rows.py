@@ -32,13 +32,20 @@ CALLS = [
 
 
 class Noting:
-    """A producer that notes what it is asked to send."""
+    """A producer that notes what it is asked to send, and of how many rows it knew at once."""
 
     def __init__(self) -> None:
         self.calls: list[tuple[Any, ...]] = []
+        self.most = self._known = 0
 
     def produce(self, *values: Any, timestamp: int = 0, headers: Any = ()) -> None:
         self.calls.append((*values, timestamp, headers))
+        self._known += 1
+        self.most = max(self.most, self._known)
+
+    def poll(self, timeout: float) -> None:
+        del timeout
+        self._known = 0
 
 
 def sent(path: Path) -> list[tuple[Any, ...]]:
@@ -70,3 +77,13 @@ def test_rows_that_are_staged_now(tmp_path: Path) -> None:
     """The same records."""
     stage(tmp_path / "rows")
     assert sent(tmp_path / "rows") == CALLS
+
+
+def test_what_is_delivered_is_forgotten_on_the_way() -> None:
+    """The memory of a client does not grow with the batch, and all rows are sent in their order."""
+    values = [str(number).encode() for number in range(30_000)]
+    producer = Noting()
+    records = Records(producer, "t", in_time=lambda: None)  # type: ignore[arg-type]
+    records.send(pa.RecordBatch.from_pydict({"value": values}))
+    assert [call[1] for call in producer.calls] == values
+    assert producer.most < 10_000

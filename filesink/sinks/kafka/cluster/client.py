@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any, TypeVar
 
 from confluent_kafka import Consumer, KafkaException, Producer
@@ -22,6 +23,7 @@ from filesink.sinks.kafka.settings import KafkaCluster
 R = TypeVar("R")
 
 TIMEOUT = 15.0  # seconds
+_CONNECTED_WITHIN = 1.0  # seconds; later, only the half second is lost that this is about
 _QUEUED_KIB = 256 << 10  # of rows that are on their way, in the driver's memory
 _QUEUED_ROWS = 1_000_000
 _LARGEST_ROW = 1_000_000_000  # bytes; what a topic takes is looked at before
@@ -71,7 +73,7 @@ class Connection:
 
 
 def transactional_producer(cluster: KafkaCluster, name: str, *, batch_bytes: int, heard: Heard) -> Producer:
-    """A producer for the transactions of ``name``; ``init_transactions`` comes first.
+    """A producer for the transactions of ``name``; ``begin_transactions`` comes first.
 
     Args:
         cluster: where to.
@@ -81,8 +83,6 @@ def transactional_producer(cluster: KafkaCluster, name: str, *, batch_bytes: int
     """
     timeout = cluster.timeout_ms()
     options = {
-        "linger.ms": 20,
-        "batch.num.messages": 100_000,
         "queue.buffering.max.kbytes": _QUEUED_KIB,
         "queue.buffering.max.messages": _QUEUED_ROWS,
         "partitioner": "murmur2_random",  # that of Java's client, so that keys meet
@@ -96,6 +96,23 @@ def transactional_producer(cluster: KafkaCluster, name: str, *, batch_bytes: int
         "delivery.report.only.error": True,  # the transaction tells that of all rows
     }
     return _made(Producer, options, "open a producer")
+
+
+def begin_transactions(producer: Producer, topic: str) -> None:
+    """Have ``producer`` end what others have left open under its name, and fence them off.
+
+    Args:
+        producer: a transactional one.
+        topic: any that is there. The client connects to hear of it; without a connection, half a second
+            passes before it tries again to begin.
+
+    Raises:
+        KafkaException: the cluster did not answer, or lets nobody in.
+    """
+    with suppress(KafkaException):  # whose reason init_transactions meets as well
+        for _ in range(2):  # at an address that was given, and then at the one that the broker itself names
+            producer.list_topics(topic, _CONNECTED_WITHIN)
+    producer.init_transactions(2 * TIMEOUT)
 
 
 def ordered_producer(cluster: KafkaCluster, heard: Heard) -> Producer:
