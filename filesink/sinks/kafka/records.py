@@ -5,7 +5,7 @@ rows have headers or times. (The client's ``produce_batch`` wants a dictionary f
 and knows no headers.)
 
 What is delivered takes memory and room in the queue until the client is polled. So it is polled after a few
-rows: the next ones then get memory that is still in the processor's cache, which saves a third of its time.
+rows: the next ones then get memory that is still in the processor's cache.
 """
 
 from __future__ import annotations
