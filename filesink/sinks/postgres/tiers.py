@@ -130,6 +130,10 @@ class PostgresTiers(Sink[None, Committable, None]):
         del touched
         return len(self.sweeper().after(record))
 
+    def abandon(self, sink_id: str) -> None:
+        """See ``Sink.abandon``."""
+        self.sweeper().of_failed(sink_id)
+
     def sweeper(self) -> Sweeper:
         """What looks for attempts that are dead."""
         from filesink.sinks.postgres.sweeping import Sweeper
