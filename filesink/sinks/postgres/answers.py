@@ -69,8 +69,8 @@ def meaning(error: psycopg.Error, doing: str) -> FilesinkError:
 def _no_more_prepared(said: str) -> ConfigError:
     return ConfigError(
         f"{said}. Each task of an epoch needs one of max_prepared_transactions until the epoch is committed, "
-        "and what dead attempts have left holds some: see pg_prepared_xacts. Raise the setting and restart the "
-        "server, or write with fewer tasks; sweep() of the sink that has left them rolls them back",
+        "and what dead attempts have left holds some: see pg_prepared_xacts. Raise the setting and restart "
+        "the server, or write with fewer tasks; sweep() of the sink that has left them rolls them back",
         code="POSTGRES_PREPARED",
     )
 
