@@ -15,6 +15,7 @@ from contextlib import contextmanager
 import psycopg
 
 from filesink.errors import ConfigError, DataError, FilesinkError, InternalError, StorageError
+from filesink.sinks.postgres.committables import parse_name
 
 _MOST = 300  # characters of a sentence of the server's
 #: Classes and states after which the same may succeed: connection, rollback, resources, operator, system.
@@ -101,9 +102,10 @@ def _without_state(error: psycopg.Error, doing: str) -> FilesinkError:
 
 
 def _where(error: psycopg.Error) -> str:
-    """Constraint, table and column that the server names."""
+    """Constraint, table and column that the server names; of a table of ours, the caller has the target."""
     found, context = error.diag, error.diag.context or ""
+    table = None if parse_name(found.table_name or "") else found.table_name
     column = found.column_name or next(iter(_IN_COLUMN.findall(context)), None)
-    names = {"constraint": found.constraint_name, "table": found.table_name, "column": column}
+    names = {"constraint": found.constraint_name, "table": table, "column": column}
     told = [f"{kind} {name!r}" for kind, name in names.items() if name]
     return f" at {', '.join(told)}" if told else ""
