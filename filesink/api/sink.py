@@ -158,6 +158,14 @@ class Sink(ABC, Generic[StateT, CommittableT, AggregatedT]):
         """
         del found, sink_id
 
+    def abandon(self, sink_id: str) -> None:
+        """Remove what the tasks of a batch write have left, which has failed and decides nothing.
+
+        Called on the driver, with their ``WriterContext.sink_id``. A task that Spark has not ended yet may
+        leave more. By default nothing is done: what is left is found by its name. What it raises is logged.
+        """
+        del sink_id
+
     def sweep(self, record: EpochRecord, touched: Sequence[CommittableT] | None) -> int:
         """Remove what attempts for slots up to that of ``record`` left behind.
 

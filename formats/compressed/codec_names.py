@@ -22,5 +22,8 @@ def codec_name(given: object, names: Any, *, what: str) -> Any:
     found = given.lower() if isinstance(given, str) else given
     if found not in known:
         shown = repr(given)[:40]
-        raise FormatError(f"{what} has no compression {shown}: use one of {', '.join(known)}", kind="option")
+        why = ", whose libraries are under the GPL" if found == "lzo" else ""
+        raise FormatError(
+            f"{what} has no compression {shown}{why}: use one of {', '.join(known)}", kind="option"
+        )
     return found

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -15,6 +17,13 @@ from filesink.naming import parse_part
 from filesink.parts.file_format import RowFormat
 from filesink.parts.rolling import RollingPolicy
 from filesink.save_mode import SaveMode
+from formats import (
+    ArrowWriterFactory,
+    AvroWriterFactory,
+    CompressWriterFactory,
+    OrcBulkWriterFactory,
+    SequenceFileWriterFactory,
+)
 from formats.api import BaseEncoder
 from formats.errors import FormatError
 from tests.fakes import World, plan_of, records
@@ -135,7 +144,16 @@ def test_binary_contents_are_copied_as_they_are() -> None:
     assert found == sorted((folder, data) for data, folder in given.items())
 
 
-def test_lzo_is_refused_by_name() -> None:
-    """No library that is here has it, and nothing else is taken for it."""
-    with pytest.raises(FormatError, match="lzo"):
-        ParquetWriterFactory(compression="lzo")  # type: ignore[arg-type]
+@pytest.mark.parametrize("name", ["lzo", "LZO"])
+def test_lzo_is_refused_by_name(name: Any) -> None:
+    """By every format, with the reason; nothing else is taken for it."""
+    for make in (
+        partial(ParquetWriterFactory, compression=name),
+        partial(OrcBulkWriterFactory, compression=name),
+        partial(AvroWriterFactory, compression=name),
+        partial(ArrowWriterFactory, compression=name),
+        partial(SequenceFileWriterFactory, value="v", codec=name),
+        partial(CompressWriterFactory, encoder=Encoder.json_lines(), codec=name),
+    ):
+        with pytest.raises(FormatError, match=r"(?i)'lzo', whose libraries are under the GPL: use one of "):
+            make()

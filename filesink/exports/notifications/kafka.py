@@ -70,7 +70,7 @@ class KafkaSender:
         from filesink.sinks.kafka.cluster.client import ordered_producer
 
         self._topic = topic
-        self._heard = Heard()
+        self._heard = Heard(cluster.bootstrap_servers)
         self._producer = ordered_producer(cluster, self._heard)
 
     def send(self, entry: FeedEntry) -> Answer:

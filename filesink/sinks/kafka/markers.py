@@ -159,6 +159,5 @@ def _newest_until(consumer: Consumer, heard: Heard, key: bytes, end: int) -> byt
             # The offset of an end is that of the next record, behind marks of transactions, too.
             elif error is not None and error.code() == KafkaError._PARTITION_EOF and message.offset() >= end:
                 return found
-    raise KafkaException(
-        KafkaError(KafkaError._TIMED_OUT, "a transaction of another sink is open in the topic of markers")
-    )
+    reason = "a transaction of another sink is open in the topic of markers"
+    raise KafkaException(KafkaError(KafkaError.CONCURRENT_TRANSACTIONS, reason))

@@ -103,7 +103,7 @@ def _created_markers(connection: Connection, name: str) -> Topic | None:
 
 def _try_transactions(cluster: KafkaCluster) -> None:
     """Whether the user may, and for that long. Under a name of no sink: it would be fenced off."""
-    heard = Heard()
+    heard = Heard(cluster.bootstrap_servers)
     producer = transactional_producer(cluster, _PROBE, batch_bytes=1_000_000, heard=heard)
     with answering("begin transactions", heard, producer):
         begin_transactions(producer, cluster.marker_topic)

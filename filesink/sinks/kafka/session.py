@@ -46,7 +46,7 @@ class Session:
     def __init__(self, cluster: KafkaCluster, epoch: EpochFiles, clock: Clock) -> None:
         self._cluster = cluster
         self._clock = clock
-        self._heard = Heard()
+        self._heard = Heard(cluster.bootstrap_servers)
         self.name = epoch.name
         self.batch_bytes = epoch.batch_bytes
         connection = Connection(cluster, clock)

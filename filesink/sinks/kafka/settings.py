@@ -20,7 +20,13 @@ from formats.sizes import parse_size
 ClientValue = str | int | float | bool | Callable[..., Any]
 
 _TOPIC = re.compile(r"[A-Za-z0-9._-]{1,249}")
-_SERVERS = re.compile(r"[A-Za-z0-9._:\[\]/-]+(?:\s*,\s*[A-Za-z0-9._:\[\]/-]+)*")
+#: As librdkafka takes one, IPv6 without brackets too; but a port that is no number, which it takes for 0.
+_SERVER = re.compile(
+    r"(?:\w+://)?(?:[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(?::(?P<port>[0-9]{1,5}))?"
+    r"|[0-9A-Fa-f]*:[0-9A-Fa-f.]*:[0-9A-Fa-f:.]*",
+    re.ASCII,
+)
+_PORTS = range(1, 1 << 16)
 _LONGEST_TIMEOUT = 2**31 - 1  # ms; of the client
 #: Options that decide whether rows come once, or that only this sink can know.
 _OWN = frozenset(
@@ -66,9 +72,11 @@ class KafkaCluster:
     marker_topic: str = field(default="filesink-markers", kw_only=True)
 
     def __post_init__(self) -> None:
-        if not _SERVERS.fullmatch(instance_of(self.bootstrap_servers, str, name="bootstrap_servers")):
+        servers: str = instance_of(self.bootstrap_servers, str, name="bootstrap_servers")
+        if not all(_is_server(one.strip()) for one in servers.split(",")):
             raise _bad_value(
-                "bootstrap_servers must be like 'host:9092,other:9092', without user or password"
+                "bootstrap_servers must be like 'host:9092,other:9092', with ports from 1 to 65535, without "
+                "user or password"
             )
         _check_client(self.client)
         if self.timeout_ms() > _LONGEST_TIMEOUT:
@@ -111,6 +119,11 @@ def check_topic(topic: str, *, name: str = "topic") -> str:
 def is_topic(name: str) -> bool:
     """Whether a topic can have this name."""
     return bool(_TOPIC.fullmatch(name)) and name not in {".", ".."}
+
+
+def _is_server(text: str) -> bool:
+    found = _SERVER.fullmatch(text)
+    return found is not None and (found["port"] is None or int(found["port"]) in _PORTS)
 
 
 def _check_client(client: Mapping[str, ClientValue]) -> None:

@@ -14,7 +14,8 @@ from contextlib import contextmanager
 
 import psycopg
 
-from filesink.errors import DataError, FilesinkError, InternalError, StorageError
+from filesink.errors import ConfigError, DataError, FilesinkError, InternalError, StorageError
+from filesink.sinks.postgres.committables import parse_name
 
 _MOST = 300  # characters of a sentence of the server's
 #: Classes and states after which the same may succeed: connection, rollback, resources, operator, system.
@@ -22,6 +23,7 @@ _PASSING = ("08", "40", "53", "57", "58", "XX", "55000", "55006", "55P03", "2500
 #: What is not about a row: all else may repeat it, as what a trigger raises (P0001, or a state of its own).
 _OF_SERVER = ("08", "0A", "25", "28", "3D", "3F", "40", "42", "53", "54", "55", "57", "58", "F0", "XX")
 _LOGIN = ("28", "3D000")
+_NO_ROOM = "53200"  # whose hint names the setting: names are not translated
 # Of a connection that was not made the client knows no SQLSTATE, and only the text tells.
 _NO_ENTRY = re.compile(
     r"authentication failed|no password supplied|pg_hba\.conf|(?:role|database) .* does not exist"
@@ -56,11 +58,22 @@ def meaning(error: psycopg.Error, doing: str) -> FilesinkError:
             code="POSTGRES_VALUE",
         )
     said = f"{about}: {sentence(error.diag.message_primary or '')}"
+    if state == _NO_ROOM and "max_prepared_transactions" in (error.diag.message_hint or ""):
+        return _no_more_prepared(said)
     if state.startswith(_PASSING):
         return StorageError(f"{said}. Trying again may help; nothing was lost", code="POSTGRES_AWAY")
     if state.startswith(_LOGIN):
         return StorageError(f"{said}. Check user, password and database", code="POSTGRES_LOGIN")
     return StorageError(f"{said}. Correct it, and start again; nothing was lost", code="POSTGRES_REFUSED")
+
+
+def _no_more_prepared(said: str) -> ConfigError:
+    return ConfigError(
+        f"{said}. Each task of an epoch needs one of max_prepared_transactions until the epoch is committed, "
+        "and what dead attempts have left holds some: see pg_prepared_xacts. Raise the setting and restart "
+        "the server, or write with fewer tasks; sweep() of the sink that has left them rolls them back",
+        code="POSTGRES_PREPARED",
+    )
 
 
 def sentence(text: str) -> str:
@@ -89,9 +102,10 @@ def _without_state(error: psycopg.Error, doing: str) -> FilesinkError:
 
 
 def _where(error: psycopg.Error) -> str:
-    """Constraint, table and column that the server names."""
+    """Constraint, table and column that the server names; of a table of ours, the caller has the target."""
     found, context = error.diag, error.diag.context or ""
+    table = None if parse_name(found.table_name or "") else found.table_name
     column = found.column_name or next(iter(_IN_COLUMN.findall(context)), None)
-    names = {"constraint": found.constraint_name, "table": found.table_name, "column": column}
+    names = {"constraint": found.constraint_name, "table": table, "column": column}
     told = [f"{kind} {name!r}" for kind, name in names.items() if name]
     return f" at {', '.join(told)}" if told else ""

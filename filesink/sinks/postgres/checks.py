@@ -71,7 +71,7 @@ class CheckEpoch(PreCommitStage[None, Committable]):
         for key, found in by_epoch(prepared.committables).items():
             staged = [one for one in found if isinstance(one, StagedRows)]
             if staged:
-                self._ask("check the rows of an epoch", partial(self._check, epoch=key, staged=staged))
+                self._ask(f"check the rows of {key}", partial(self._check, epoch=key, staged=staged))
         return prepared
 
     def _check(self, connection: Connection, epoch: EpochKey, staged: Sequence[StagedRows]) -> None:

@@ -26,7 +26,7 @@ _NAME = re.compile(
     r"filesink_(?P<tag>[0-9a-f]{8}[bs][0-9a-f]{11})_(?P<slot>0|[1-9][0-9]{0,11})"
     r"_(?P<seconds>[0-9a-f]{8})[0-9a-f]{12}"
 )
-_OF_BATCH = "batch-"  # how the ids of batch writes begin
+OF_BATCH = "batch-"  # how the ids of batch writes begin
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,11 +92,11 @@ class AttemptName:
     made_ms: int
 
 
-def prefix_of(target: Target, sink_id: str = _OF_BATCH) -> str:
+def prefix_of(target: Target, sink_id: str = OF_BATCH) -> str:
     """How names begin for a target and a sink; by default for all batch writes."""
     place = _digest(f"{target.schema}\0{target.table}")[:8]
-    kind = "b" if sink_id.startswith(_OF_BATCH) else "s"
-    own = "" if sink_id == _OF_BATCH else _digest(sink_id)[:11]
+    kind = "b" if sink_id.startswith(OF_BATCH) else "s"
+    own = "" if sink_id == OF_BATCH else _digest(sink_id)[:11]
     return f"filesink_{place}{kind}{own}"
 
 

@@ -18,7 +18,7 @@ from filesink.sinks.postgres.prepared import check_enabled
 from filesink.sinks.postgres.settings import Commit, Missing, OnSchemaChange, PostgresServer, PostgresTable
 from filesink.sinks.postgres.target import epochs
 from filesink.sinks.postgres.target.altering import Named, altered, plan
-from filesink.sinks.postgres.target.matching import check_keys, match
+from filesink.sinks.postgres.target.matching import check_keys, check_names, match
 from filesink.sinks.postgres.target.table import Table, is_same, may_create, read_table
 
 _OLDEST = 13  # version of the server
@@ -32,9 +32,11 @@ def prepare(
     Raises:
         ConfigError: ``POSTGRES_VERSION``, ``POSTGRES_RIGHTS``, ``POSTGRES_PREPARED``, ``POSTGRES_TABLE`` or
             ``POSTGRES_KEYS``.
-        SchemaError: see ``matching.match``; ``TYPE``, of a column that is to be created.
+        SchemaError: see ``matching.check_names`` and ``matching.match``; ``TYPE``, of a column that is to
+            be created.
         StorageError: the server does not answer, or refuses.
     """
+    check_names(schema)
     ask(server, clock, f"look at {target}", lambda one: _prepare(one, table, target, schema))
 
 

@@ -60,18 +60,22 @@ class PostgresSink(SparkSink[None, Committable, None]):
         super().__init__(tiers, options=engine_options(chosen.name, on_new_query=on_new_query))
 
     def sweep(self, older_than: Duration = "7 days") -> list[str]:
-        """Remove what batch writes that died have left behind; returns the names of what was removed.
+        """Remove what attempts that died have left behind; returns the names of what was removed.
 
-        A stream does so by itself when it is started again. What is decided and not yet committed stays.
+        A stream does so by itself with its next epoch, if it gets that far. What is decided and not yet
+        committed stays.
 
         Args:
-            older_than: attempts of batch writes that old count as dead; ``int`` is milliseconds.
+            older_than: attempts that old count as dead; longer than any epoch takes that is at work, else
+                that one fails. ``int`` is milliseconds.
 
         Raises:
             StorageError: the server does not answer, or refuses.
         """
         age = parse_duration_ms(older_than, name="older_than")
         codec = self._tiers.committable_codec
-        unfinished = [record for ledger in self._ledgers() for record in ledger.history.unfinished()]
+        ledgers = self._ledgers()
+        streams = [ledger.sink_id for ledger in ledgers if not ledger.is_open]
+        unfinished = [record for ledger in ledgers for record in ledger.history.unfinished()]
         decided = {one.name for record in unfinished for one in record.committables.decode(codec)}
-        return self._tiers.sweeper().of_dead_batches(age, decided=decided)
+        return self._tiers.sweeper().of_dead(age, streams=streams, decided=decided)

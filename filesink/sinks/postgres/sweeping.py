@@ -2,19 +2,21 @@
 
 Rules:
 1. A stream needs no clock: once slot k is complete, nothing can be decided for a slot up to k any more.
-2. A batch write removes what its own attempts have left. Of one that died nobody has the id: what it left is
-   removed by age, by hand, unless its epoch is decided.
+2. A batch write removes what its own attempts have left, also if it fails. Of one that died nobody has the
+   id: what it left is removed by age, by hand, unless its epoch is decided.
+3. A stream that cannot go on, since what it left is in its own way, is helped in the same way.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable
 
 from filesink.ledger.record import EpochRecord
 from filesink.ports import Clock
 from filesink.sinks.postgres import prepared, staging
+from filesink.sinks.postgres.answers import answering
 from filesink.sinks.postgres.committables import AttemptName, Target, parse_name, prefix_of
-from filesink.sinks.postgres.connection import Connection, ask, transaction
+from filesink.sinks.postgres.connection import Connection, ask, connect, transaction
 from filesink.sinks.postgres.settings import PostgresServer
 
 
@@ -43,30 +45,57 @@ class Sweeper:
         prefix = f"{prefix_of(self._target, record.files_of)}_"
         return self._sweep(prefix, lambda told: told.slot <= record.files_slot)
 
-    def of_dead_batches(self, older_than_ms: int, *, decided: Collection[str]) -> list[str]:
-        """Remove what batch writes have left behind, but for what is ``decided``; return the names.
+    def of_failed(self, batch: str) -> list[str]:
+        """Remove what the batch write with the id ``batch`` has left, of which nothing is decided.
+
+        Tries once: its caller has failed already, perhaps because the server is away.
+
+        Raises:
+            StorageError: some are still there.
+        """
+        prefix = f"{prefix_of(self._target, batch)}_"
+        with answering("sweep"), connect(self._server) as connection:
+            return self._swept(connection, prefix, lambda _: True)
+
+    def of_dead(self, older_than_ms: int, *, streams: Iterable[str], decided: Collection[str]) -> list[str]:
+        """Remove what batch writes and ``streams`` have left, but for what is ``decided``; return the names.
 
         Raises:
             StorageError: some are still there.
         """
         oldest = self._clock.now_ms() - older_than_ms
-        return self._sweep(prefix_of(self._target), lambda told: told.made_ms < oldest, without=decided)
+        prefixes = [prefix_of(self._target), *(f"{prefix_of(self._target, one)}_" for one in streams)]
+
+        def is_dead(told: AttemptName) -> bool:
+            return told.made_ms < oldest
+
+        return [name for one in prefixes for name in self._sweep(one, is_dead, without=decided)]
 
     def _sweep(
         self, prefix: str, is_dead: Callable[[AttemptName], bool], *, without: Collection[str] = ()
+    ) -> list[str]:
+        def sweep(connection: Connection) -> list[str]:
+            return self._swept(connection, prefix, is_dead, without=without)
+
+        return ask(self._server, self._clock, "sweep", sweep)
+
+    def _swept(
+        self,
+        connection: Connection,
+        prefix: str,
+        is_dead: Callable[[AttemptName], bool],
+        *,
+        without: Collection[str] = (),
     ) -> list[str]:
         def dead(name: str) -> bool:
             told = parse_name(name)
             return told is not None and is_dead(told) and name not in without
 
-        def sweep(connection: Connection) -> list[str]:
+        with transaction(connection):
+            tables = [name for name in staging.names_with(connection, self._schema, prefix) if dead(name)]
+            in_doubt = [name for name in prepared.names_with(connection, prefix) if dead(name)]
+        for name in tables:  # one by one: another sweep may be at work
             with transaction(connection):
-                tables = [name for name in staging.names_with(connection, self._schema, prefix) if dead(name)]
-                in_doubt = [name for name in prepared.names_with(connection, prefix) if dead(name)]
-            for name in tables:  # one by one: another sweep may be at work
-                with transaction(connection):
-                    staging.drop(connection, self._schema, [name])
-            prepared.roll_back(connection, in_doubt)
-            return [*tables, *in_doubt]
-
-        return ask(self._server, self._clock, "sweep", sweep)
+                staging.drop(connection, self._schema, [name])
+        prepared.roll_back(connection, in_doubt)
+        return [*tables, *in_doubt]

@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from filesink.api import PreCommitStage, Sink, SinkCommitter, SinkWriter, WriterContext
+from filesink.commit.recorded_schema import next_schema
+from filesink.ledger.identity import append_sink_id
 from filesink.ledger.ledger import Ledger
 from filesink.ports import Clock
 from filesink.sinks.postgres.committables import Committable, CommittableCodec, EpochKey, Target
@@ -96,7 +98,9 @@ class PostgresTiers(Sink[None, Committable, None]):
 
         arguments = self.server, self.table, self.target
         check = CheckEpoch(*arguments, clock=self.clock)
-        return (check, FitTable(*arguments, clock=self.clock)) if self._follows_columns else (check,)
+        if not self._follows_columns:
+            return (check,)
+        return check, FitTable(*arguments, check_batch=self._check_batch, clock=self.clock)
 
     def check_continues(self, old: pa.Schema, new: pa.Schema) -> None:
         """See ``Sink.check_continues``; where the table follows the DataFrame, no column goes in silence."""
@@ -105,6 +109,13 @@ class PostgresTiers(Sink[None, Committable, None]):
 
         if self._follows_columns:
             check_gone(old, new, named_by(self.table))
+
+    def _check_batch(self, schema: pa.Schema) -> None:
+        """Compare ``schema`` with the columns of the newest batch write, as the core does with a stream's."""
+        ledger = self.open_ledger(append_sink_id(self.uid))
+        head = ledger.history.newest()
+        if head is not None:
+            next_schema(self, schema, cause=head.record.cause, head=head, ledger=ledger)
 
     @property
     def _follows_columns(self) -> bool:
@@ -118,6 +129,10 @@ class PostgresTiers(Sink[None, Committable, None]):
         """See ``Sink.sweep``; what is looked for by name is looked for everywhere."""
         del touched
         return len(self.sweeper().after(record))
+
+    def abandon(self, sink_id: str) -> None:
+        """See ``Sink.abandon``."""
+        self.sweeper().of_failed(sink_id)
 
     def sweeper(self) -> Sweeper:
         """What looks for attempts that are dead."""

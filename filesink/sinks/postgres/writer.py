@@ -27,7 +27,6 @@ from filesink.sinks.postgres.target.table import read_table
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-_DOING = "write the rows of a task"
 _AT_ONCE = 32 << 20  # bytes of a batch: of a bit become 40, and what becomes of it has offsets of 32 bits
 
 
@@ -43,6 +42,7 @@ class RowWriter(SinkWriter[None, Committable]):
     def __init__(self, server: PostgresServer, epoch: EpochKey, context: WriterContext) -> None:
         self._server = server
         self._epoch = epoch
+        self._doing = f"write the rows of a task to {epoch.target}"
         self._clock = context.clock
         self._name = new_name(epoch, ids=context.ids, now_ms=context.clock.now_ms())
         self._rows = 0
@@ -51,9 +51,11 @@ class RowWriter(SinkWriter[None, Committable]):
     def write(self, batch: pa.RecordBatch, context: WriterContext) -> None:
         """See ``SinkWriter.write``."""
         del context
-        with answering(_DOING):
+        with answering(self._doing):
             if self._open is None:
-                self._open = patiently(self._server, self._clock, _DOING, lambda one: self._begun(one, batch))
+                self._open = patiently(
+                    self._server, self._clock, self._doing, lambda one: self._begun(one, batch)
+                )
             self._open[1].write(batch)
         self._rows += batch.num_rows
 
@@ -63,7 +65,7 @@ class RowWriter(SinkWriter[None, Committable]):
         if self._open is None:
             return []
         connection, copy = self._open
-        with answering(_DOING):
+        with answering(self._doing):
             copy.finish()
             return [self._end(connection)]
 

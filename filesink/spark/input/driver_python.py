@@ -23,13 +23,14 @@ _GUESS = "python3"
 def drivers_python(session: SparkSession) -> Iterator[None]:
     """Functions that are made for tasks inside run in the Python of this driver, if all is on one host.
 
-    Whoever has chosen a Python keeps it. A function remembers its Python, so nobody else's changes.
+    Whoever has chosen a Python keeps it. A function remembers its Python, so nobody's of before or after
+    changes. Threads come one after the other: what one has set is no choice of the user's for the next.
     """
     context = session.sparkContext
-    if not _is_a_guess(context):
-        yield
-        return
     with SparkContext._lock:  # noqa: SLF001 - PySpark's own for what belongs to the context; reentrant
+        if not _is_a_guess(context):
+            yield
+            return
         guessed, context.pythonExec = context.pythonExec, sys.executable
         try:
             yield

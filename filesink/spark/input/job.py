@@ -5,9 +5,11 @@ Nothing here asks the DataFrame a question that would run it: no ``count``, no `
 
 from __future__ import annotations
 
+import logging
 import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pickle import PicklingError
 from typing import TYPE_CHECKING, Any
@@ -46,6 +48,8 @@ _OURS = re.compile(
     re.MULTILINE | re.DOTALL,
 )
 
+log = logging.getLogger("filesink")
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SparkWriteJob:
@@ -82,7 +86,8 @@ class SparkWriteJob:
         """See ``WriteJob.write``."""
         slot = _slot_of(task)
         if not self.run_id:  # it has no epoch yet
-            return self._run(_one_result(task, number_of_tasks(self.df)), ", a batch write")
+            with _abandoned_if_it_fails(task):
+                return self._run(_one_result(task, number_of_tasks(self.df)), ", a batch write")
         return self._run(_one_result(task), "" if slot is None else f", epoch {slot}")
 
     def count_rows(self) -> int:
@@ -142,6 +147,21 @@ def _slot_of(task: Task) -> int | None:
     """The slot that a task of ours writes for."""
     owner = getattr(task, "__self__", None)
     return owner.slot if isinstance(owner, WriteTask) else None
+
+
+@contextmanager
+def _abandoned_if_it_fails(task: Task) -> Iterator[None]:
+    """Have the sink remove what tasks of a batch write leave, whose id no other write has."""
+    try:
+        yield
+    except Exception:
+        owner = getattr(task, "__self__", None)
+        if isinstance(owner, WriteTask):
+            try:
+                owner.sink.abandon(owner.sink_id)
+            except Exception as error:  # noqa: BLE001 - why the write has failed is raised; this costs space
+                log.warning("%s: what its tasks have left is still there: %s", owner.sink_id, error)
+        raise
 
 
 def _waits(task: Task) -> bool:

@@ -12,11 +12,27 @@ from uuid import uuid4
 import pytest
 from pyspark import cloudpickle
 
-from filesink import ConfigError, KafkaCluster, KafkaSink, StoreLedger
+from filesink import ConfigError, KafkaCluster, KafkaSink, StorageError, StoreLedger
 from filesink.naming import HiddenName
+from filesink.sinks.kafka.cluster.topics import look_for
 from filesink.system import SystemClock
+from tests.fakes import SettableClock
+from tests.servers import free_port
 
 SECRET = "hunter2"  # noqa: S105 - of nobody
+#: librdkafka takes them, and waits in vain at port 0 of them, or at 9092.
+NO_SERVERS = (
+    "k:port",
+    "k:",
+    "k:0",
+    "k:65536",
+    "k:9092/x",
+    "[::1]:port",
+    "[::1",
+    "::1:port",
+    "",
+    "SSL://k:port",
+)
 
 
 @pytest.mark.parametrize(
@@ -24,6 +40,7 @@ SECRET = "hunter2"  # noqa: S105 - of nobody
     [
         ("bootstrap_servers", "", "BAD_VALUE"),
         ("bootstrap_servers", f"me:{SECRET}@host:9092", "BAD_VALUE"),
+        *(("bootstrap_servers", f"host:9092,{one}", "BAD_VALUE") for one in NO_SERVERS),
         ("client", {"acks": 1}, "CONFLICT"),
         ("client", {"transactional.id": "x"}, "CONFLICT"),
         ("client", {"enable.idempotence": False}, "CONFLICT"),
@@ -49,11 +66,29 @@ def test_what_cannot_be(name: str, value: Any, code: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "servers", ["host", "host:9092", "a:1,b:2", "a:1, b:2", "[::1]:9092", "SASL_SSL://a:1"]
+    "servers",
+    [
+        *("host", "host:9092", "a:1,b:2", "a:1, b:2", "[::1]:9092", "SASL_SSL://a:1", "host:65535"),
+        *("kafka-0.kafka_x.svc:1", "::1", "[::1]", "SSL://[fe80::1]:9093"),
+    ],
 )
 def test_servers(servers: str) -> None:
     """As librdkafka takes them."""
     assert KafkaCluster(servers).bootstrap_servers == servers
+
+
+def test_a_broker_that_is_away(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The message says where it was looked for, and what to look at; no option of the client."""
+    from filesink.sinks.kafka.cluster import client
+
+    monkeypatch.setattr(client, "TIMEOUT", 0.5)
+    monkeypatch.setattr("filesink.sinks.kafka.cluster.topics.TIMEOUT", 0.5)
+    servers = f"127.0.0.1:{free_port()}"
+    cluster = KafkaCluster(servers, client={"sasl.password": SECRET, "sasl.username": SECRET})
+    with pytest.raises(StorageError, match=f"at {servers}.*Is it running") as raised:
+        look_for(client.Connection(cluster, SettableClock()), ["orders"])
+    assert (raised.value.code, raised.value.is_permanent) == ("KAFKA_AWAY", False)
+    assert SECRET not in raised.value.message
 
 
 def test_a_secret_is_not_shown_and_not_sent() -> None:

@@ -17,6 +17,7 @@ from filesink import PostgresServer, PostgresTable, StoreLedger
 from filesink.api import Metrics, WriterContext
 from filesink.commit.epoch import EpochLoop
 from filesink.commit.replay import EpochOptions
+from filesink.ledger.identity import append_sink_id
 from filesink.ledger.record import BatchWrite
 from filesink.ports import Ports, SerialRunner
 from filesink.sinks.postgres.committables import Committable, prefix_of
@@ -125,7 +126,7 @@ class Site:
         """One batch write."""
         self.tiers(**options).prepare(partitions[0].schema)
         cause = BatchWrite(writer=f"batch-{self.ids.uuid()}")
-        self.driver("appends", **options).run(cause, self.job(*partitions))
+        self.driver(append_sink_id(self.uid), **options).run(cause, self.job(*partitions))
 
     def context(self, epoch: int = 0, subtask: int = 0) -> WriterContext:
         """The context of one attempt."""

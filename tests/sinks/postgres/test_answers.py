@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import psycopg
+import pyarrow as pa
 import pytest
 from psycopg import errors
 
@@ -83,6 +84,23 @@ def test_errors_of_the_client(error: psycopg.Error, kind: type[FilesinkError], c
     found = meaning(error, "do this")
     assert (type(found), found.code) == (kind, code)
     assert "secret" not in str(found)
+
+
+@pytest.mark.parametrize("options", [{}, {"commit": "prepared"}], ids=str)
+@pytest.mark.parametrize("ddl", ["id bigint, name text NOT NULL", "id bigint, name varchar(1)"])
+def test_a_value_is_refused_by_a_column_of_the_target(site: Site, ddl: str, options: dict[str, str]) -> None:
+    """The table where rows wait is of no use to anybody; no value is in the message."""
+    own = site.beside(ddl=ddl, options=options)
+    refused = pa.RecordBatch.from_pydict(
+        {"id": [7777], "name": [None if "NOT NULL" in ddl else "yy"]}, SCHEMA
+    )
+    with pytest.raises(DataError) as raised:
+        own.staged(refused)
+    said = raised.value.message
+    assert raised.value.code == "POSTGRES_VALUE"
+    assert f"{own.schema}.goods" in said
+    assert "column 'name'" in said
+    assert not any(one in said for one in ("filesink", "7777", "yy"))
 
 
 def test_a_sentence_is_short() -> None:

@@ -131,6 +131,20 @@ def test_a_new_table_without_a_type(site: Site) -> None:
     assert own.leftovers() == []
 
 
+@pytest.mark.parametrize("options", [{"on_missing": "create"}, {"on_schema_change": "apply"}, {}], ids=str)
+@pytest.mark.parametrize("name", ["", "c" * 64, "ü" * 32, "a\0b"], ids=["empty", "64", "64 bytes", "NUL"])
+def test_names_that_no_table_can_have(site: Site, name: str, options: dict[str, Any]) -> None:
+    """Each is refused with the reason before anything is created or altered; one of 63 bytes is taken."""
+    own = site.beside(ddl="" if "on_missing" in options else "id bigint")
+    schema = pa.schema([("id", pa.int64()), (name, pa.int64())])
+    with pytest.raises(SchemaError, match="1 to 63 bytes") as raised:
+        own.tiers(**options).prepare(schema)
+    assert (raised.value.code, repr(name) in raised.value.message) == ("COLUMN_NAME", True)
+    assert own.leftovers() == []
+    if options:
+        own.tiers(**options).prepare(pa.schema([("id", pa.int64()), ("ü" * 31 + "c", pa.int64())]))
+
+
 def test_there_is_no_such_table(site: Site) -> None:
     """Nor is a view one."""
     own = site.beside(ddl="")

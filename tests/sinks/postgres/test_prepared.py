@@ -152,6 +152,16 @@ def test_a_server_that_prepares_nothing_is_refused(tmp_path: Path) -> None:
     assert raised.value.code == "POSTGRES_PREPARED"
 
 
+def test_a_server_that_prepares_too_few(tmp_path: Path) -> None:
+    """It is no passing lack of memory: the message says what to change, and what may hold them."""
+    with running(max_prepared_transactions="2") as server:
+        site = Site(server, tmp_path, options={"commit": "prepared"})
+        with pytest.raises(ConfigError, match=r"pg_prepared_xacts.*sweep\(\)") as raised:
+            site.staged(rows(1), rows(2), rows(3))
+        left = site.leftovers()
+    assert (raised.value.code, raised.value.is_permanent, len(left)) == ("POSTGRES_PREPARED", True, 2)
+
+
 def test_keys_are_refused() -> None:
     """Rows that two tasks update would lock each other out."""
     with pytest.raises(ConfigError, match=r"commit='prepared' has no keys"):

@@ -148,6 +148,28 @@ def test_a_column_that_goes_is_never_dropped_in_silence(site: Site) -> None:
     assert columns_of(site) == {"id": "bigint", "title": "text"}
 
 
+def test_a_column_that_goes_from_one_batch_write_to_the_next(site: Site) -> None:
+    """Refused as in a stream, whether left out or under another name; nothing is altered or written."""
+    site.write(rows(1))
+    renamed = batch(id=ids(2), title=pa.array(["b"]))
+    before = columns_of(site), site.multiset(), site.leftovers()
+    for found in (batch(id=ids(2)), renamed):
+        with pytest.raises(SchemaError, match=r"renamed=\{'name': …\}") as raised:
+            site.write(found)
+        assert raised.value.code == "SCHEMA_CHANGE"
+        assert (columns_of(site), site.multiset(), site.leftovers()) == before
+    site.write(renamed, renamed={"name": "title"})
+    site.write(batch(id=ids(3)), dropped=["title"])
+    assert (columns_of(site), site.ids_there()) == ({"id": "bigint"}, [1, 2, 3])
+
+
+def test_batch_writes_that_leave_out_columns_by_default(site: Site) -> None:
+    """They need not be those of the last write, where the table does not follow them."""
+    site.write(rows(1), on_schema_change="refuse")
+    site.write(batch(id=ids(2)), on_schema_change="refuse")
+    assert sorted(site.do("SELECT id, name FROM {t}")) == [(1, "n1"), (2, None)]
+
+
 def test_a_rename_that_is_done(site: Site) -> None:
     """It may be said for ever."""
     renamed = {"name": "title"}

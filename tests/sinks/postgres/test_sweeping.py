@@ -38,7 +38,10 @@ def attempt(site: Site, sink_id: str) -> str:
 def sink(site: Site) -> PostgresSink:
     """As a user makes it, with the clock of the test."""
     found = PostgresSink(
-        site.conninfo, PostgresTable(f"{site.schema}.goods", **site.options), ledger=site.directory / "ledger"
+        site.conninfo,
+        PostgresTable(f"{site.schema}.goods", **site.options),
+        ledger=site.directory / "ledger",
+        uid=site.uid,
     )
     object.__setattr__(found._tiers, "clock", site.clock)
     return found
@@ -78,6 +81,33 @@ def test_a_batch_write_sweeps_its_own(site: Site) -> None:
     site.driver("appends").run(cause, job)
     assert site.ids_there() == [1, 2]
     assert site.leftovers() == []
+
+
+def test_a_batch_write_that_failed(site: Site) -> None:
+    """Its own attempts go at once, however young; those of others stay."""
+    attempt(site, "batch-1")
+    other = attempt(site, "batch-2")
+    site.tiers().abandon("batch-1")
+    assert site.leftovers() == [other]
+
+
+def test_a_stream_that_cannot_go_on(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What it has left goes by age as well, but not what it has decided, nor what another stream has left."""
+    site.uid = "u"
+    site.run(0, rows(1))
+    old, stranger = attempt(site, "uid-u"), attempt(site, "uid-other")
+    with monkeypatch.context() as patch:
+        patch.setattr(
+            "filesink.sinks.postgres.committer.PostgresCommitter.commit", lambda _, given: list(given)
+        )
+        with pytest.raises(CommitFailedError):
+            site.run(1, rows(2))
+    site.clock.now += 2 * HOUR
+    assert sink(site).sweep("3 hours") == []
+    assert sink(site).sweep("1 hour") == [old]
+    assert stranger in site.leftovers()
+    assert [report.rows for report in sink(site).recover()] == [1]
+    assert site.ids_there() == [1, 2]
 
 
 def test_names_fit(site: Site) -> None:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import sys
 from pathlib import Path
+from threading import Event, Thread
 from typing import TYPE_CHECKING
 
 import pytest
@@ -33,6 +35,33 @@ def test_a_local_master_takes_the_python_of_the_driver(
         program.wait_for("done")
     assert outside.parquet_ids(tmp_path / "out" / "sink") == list(range(10))
     assert outside.parquet_ids(tmp_path / "out" / "source") == list(range(10))
+
+
+def test_several_threads_make_functions_at_a_time(spark: SparkSession) -> None:
+    """Each has the driver's Python until it is done, whoever else comes or goes; then all is as it was."""
+    context = spark.sparkContext
+    before, context.pythonExec = context.pythonExec, "python3"
+    first_is_inside, second_is_inside, first_has_left = Event(), Event(), Event()
+    seen = []
+
+    def second() -> None:
+        first_is_inside.wait()
+        with drivers_python(spark):
+            second_is_inside.set()
+            first_has_left.wait()
+            seen.append(context.pythonExec)
+
+    thread = Thread(target=second, daemon=True)
+    thread.start()
+    try:
+        with drivers_python(spark):
+            first_is_inside.set()
+            second_is_inside.wait(timeout=0.5)  # which may not be before the first has left
+        first_has_left.set()
+        thread.join(timeout=30)
+        assert (seen, context.pythonExec) == ([sys.executable], "python3")
+    finally:
+        context.pythonExec = before
 
 
 def test_a_python_that_was_chosen_stays(spark: SparkSession) -> None:

@@ -1,4 +1,4 @@
-"""Writes through every door without having told Spark which Python to take.
+"""Writes through every door, in several threads too, without having told Spark which Python to take.
 
     python -m tests.spark.programs.doors <base path>
 
@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from pyspark.sql import SparkSession
@@ -21,7 +22,7 @@ from tests.spark import sessions
 
 
 def main(base: Path) -> None:
-    """A batch, a job of a merge, and the data source."""
+    """Batches, one by one and at a time, a job of a merge, and the data source."""
     spark = (
         SparkSession.builder.master("local[1]")
         .config("spark.ui.enabled", "false")
@@ -30,7 +31,13 @@ def main(base: Path) -> None:
         .getOrCreate()
     )
     df = spark.range(10)
-    FileSink.for_bulk_format(base / "sink", ParquetWriterFactory()).build().write(df)
+
+    def write(name: str) -> None:
+        FileSink.for_bulk_format(base / name, ParquetWriterFactory()).build().write(df)
+
+    write("sink")
+    with ThreadPoolExecutor(4) as threads:
+        list(threads.map(write, [f"beside-{number}" for number in range(12)]))
     assert SparkRunner(spark).run(lambda _: sys.executable, [0]) == [sys.executable]
     filesink.register(spark)
     df.write.format("filesink").mode("append").save(os.fspath(base / "source"))

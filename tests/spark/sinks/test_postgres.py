@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 import psycopg
 import pytest
 
-from filesink import DataError, PostgresSink, PostgresTable, RepeatedTxnError
-from tests.sinks.postgres.server import TestServer
+from filesink import ConfigError, DataError, PostgresSink, PostgresTable, RepeatedTxnError
+from tests.sinks.postgres.server import TestServer, running
 from tests.sinks.postgres.site import Site
 from tests.spark import inputs
 from tests.spark.checkpoints import forget
@@ -77,6 +77,17 @@ def test_every_type_of_spark(spark: SparkSession, site: Site) -> None:
             str(one) if isinstance(want, str) else one for one, want in zip(row, VALUES.values(), strict=True)
         ]
         assert seen == expected
+
+
+def test_a_batch_write_that_fails_leaves_nothing(spark: SparkSession, tmp_path: Path) -> None:
+    """Of the tasks that had ended when one could not: the server prepares fewer transactions."""
+    with running(max_prepared_transactions="2") as server:
+        site = Site(server, tmp_path, ddl="id bigint")
+        own = sink(site, commit="prepared")
+        with pytest.raises(ConfigError) as raised:
+            own.write(spark.range(0, 10, 1, 5))
+        assert (raised.value.code, site.leftovers()) == ("POSTGRES_PREPARED", [])
+        assert own.write(spark.range(0, 10, 1, 2)).rows == 10
 
 
 def test_write(spark: SparkSession, site: Site) -> None:

@@ -27,6 +27,13 @@ _RIGHTS = frozenset(
 _LOGIN = frozenset({KafkaError._AUTHENTICATION, KafkaError.SASL_AUTHENTICATION_FAILED, KafkaError._SSL})
 _NO_TOPIC = frozenset({KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError._UNKNOWN_TOPIC})
 _FENCED = frozenset({KafkaError._FENCED, KafkaError.PRODUCER_FENCED, KafkaError.INVALID_PRODUCER_EPOCH})
+#: Nobody answers: of other errors the cluster is the author.
+_UNREACHED = frozenset(
+    {
+        *(KafkaError._TIMED_OUT, KafkaError._TRANSPORT, KafkaError._ALL_BROKERS_DOWN, KafkaError._RESOLVE),
+        KafkaError._TIMED_OUT_QUEUE,
+    }
+)
 #: What a topic says to rows that it did not take, and will not take as it is.
 _REFUSED = frozenset(
     {
@@ -44,9 +51,11 @@ class Heard:
     """What a connection has said besides: the client only tells that it got no answer.
 
     Attributes:
+        servers: where to, as the user has given it: no secret, see ``KafkaCluster``.
         refusal: why there was no way in, if that was it.
     """
 
+    servers: str = ""
     refusal: KafkaError | None = field(default=None)
 
     def __call__(self, error: KafkaError) -> None:
@@ -112,6 +121,12 @@ def meaning(error: KafkaError, doing: str, heard: Heard | None = None) -> Filesi
             f"{about}: the brokers end transactions sooner. Raise their transaction.max.timeout.ms, or give "
             "a shorter transaction_timeout",
             code="KAFKA_TIMEOUT",
+        )
+    if code in _UNREACHED and heard is not None and heard.servers:
+        return StorageError(
+            f"{about} at {heard.servers} ({sentence(error)}). Is it running, and does it let this host in? "
+            "Trying again may help; nothing was lost",
+            code="KAFKA_AWAY",
         )
     return _of_cluster(error, about)
 

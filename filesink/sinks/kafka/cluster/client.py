@@ -42,7 +42,7 @@ class Connection:
     def __init__(self, cluster: KafkaCluster, clock: Clock) -> None:
         self.cluster = cluster
         self.clock = clock
-        self.heard = Heard()
+        self.heard = Heard(cluster.bootstrap_servers)
         self._admin: AdminClient | None = None
 
     def ask(self, doing: str, question: Callable[[AdminClient], R]) -> R:

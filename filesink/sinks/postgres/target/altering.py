@@ -22,8 +22,6 @@ from filesink.sinks.postgres.target.inserting import table_of
 from filesink.sinks.postgres.target.matching import new_column, waits_only
 from filesink.sinks.postgres.target.table import Column, Table, find, is_same
 
-_LONGEST = 63  # bytes of a name; the server would cut a longer one
-
 
 @dataclass(frozen=True, slots=True)
 class AddColumn:
@@ -152,8 +150,7 @@ def _fitted(schema: pa.Schema, table: Table, target: Target) -> Iterable[Alterat
             continue
         column = find(field.name, table)
         if column is None:
-            is_new = not any(is_same(one.name, field.name) for one in table.columns)
-            if is_new and len(field.name.encode()) <= _LONGEST:
+            if not any(is_same(one.name, field.name) for one in table.columns):
                 yield AddColumn(new_column(field, field.name))
         elif to_field(field.type, column.type) is None:
             wider = new_sql_type(field)

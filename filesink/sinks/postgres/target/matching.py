@@ -1,5 +1,6 @@
 """Columns of a DataFrame and of the target, matched by name. Pure.
 
+a name that no column can have                 refused before anything is created
 no such column, generated, or no right to it   refused
 that of the kinds of changes, or of their order  waits with the row; of kinds never goes into the target
 a column of the target that is missing         gets its default or null; refused if it has to have a value
@@ -17,6 +18,9 @@ from filesink.sinks.postgres.committables import Target
 from filesink.sinks.postgres.copy.fields import ToField
 from filesink.sinks.postgres.copy.types import advice, new_sql_type, spark_name, to_field
 from filesink.sinks.postgres.target.table import Column, Table, find, is_same
+from formats.arguments import is_text
+
+_LONGEST = 63  # bytes of a name; the server would cut a longer one
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +29,21 @@ class Matched:
 
     column: Column
     to_field: ToField
+
+
+def check_names(schema: pa.Schema) -> None:
+    """Raise unless columns of PostgreSQL can have the names of ``schema``.
+
+    Raises:
+        SchemaError: ``COLUMN_NAME``.
+    """
+    for name in schema.names:
+        if "\0" in name or not is_text(name) or not 1 <= len(name.encode()) <= _LONGEST:
+            raise SchemaError(
+                f"no column of PostgreSQL can be named {name!r}: names have 1 to {_LONGEST} bytes, and no "
+                "U+0000. Rename it in the DataFrame",
+                code="COLUMN_NAME",
+            )
 
 
 def match(schema: pa.Schema, table: Table, target: Target) -> list[Matched]:
