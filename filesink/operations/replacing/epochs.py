@@ -95,7 +95,8 @@ def look(tiers: FileTiers, clock: Clock, base_path: str) -> Seen:
 
     Raises:
         StateError: ``NO_INVENTORY``, ``ADOPTING``.
-        StateCorruptError: inventory or a ledger is damaged.
+        StateCorruptError: the inventory is damaged, or the record of an epoch that is not complete. Other
+            records are not asked for: the inventory has their files.
     """
     seen = _seen(tiers, clock, base_path)
     busy = {name_of(path) for one in at_work(seen.store).values() for path in one.paths}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from filesink.errors import CleanupError, ConcurrentDriverError, StateError, StorageError
+from filesink.errors import CleanupError, ConcurrentDriverError, StateCorruptError, StateError, StorageError
 from filesink.operations.changes import _removed
 from filesink.operations.replacing.retain import Retain
 from filesink.operations.replacing.retention import Retention
@@ -109,6 +109,26 @@ def test_a_file_that_its_driver_still_looks_for_stays(operation: str):
     world.check()
     of(world).run(world.ports())
     assert world.live() == ["5", "6"]
+
+
+@pytest.mark.parametrize("complete", [True, False])
+def test_a_damaged_record_stops_it_if_its_epoch_is_not_complete(complete: bool):
+    """Then nobody knows which files its driver will look for. The inventory knows those of complete epochs."""
+    world = written(1, 2, 3)
+    record = "_filesink/uid-u/000000000002.record"
+    del world.files.files[record]
+    world.files.make(record, b"torn")
+    if complete:
+        of(world).run(world.ports())
+        assert world.live() == ["2", "3"]
+        return
+    del world.files.files[record.replace(".record", ".complete")]
+    before = world.contents()
+    with pytest.raises(StateCorruptError):
+        of(world).plan(world.clock)
+    with pytest.raises(StateCorruptError):
+        of(world).run(world.ports())
+    assert world.contents() == before
 
 
 def test_killed_at_each_step_and_recovered():
