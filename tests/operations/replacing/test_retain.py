@@ -13,6 +13,7 @@ from filesink.storage.faulty import Fault, Moment
 from tests.fakes import micro_batch, records
 from tests.operations.replacing.worlds import DAY_MS, Days, Killed, kills, written
 
+NEWEST = "_filesink/uid-u/000000000002"
 KEEP_TWO = Retention(by="partition time", extractor="$day", keep=2)
 
 
@@ -111,18 +112,25 @@ def test_a_file_that_its_driver_still_looks_for_stays(operation: str):
     assert world.live() == ["5", "6"]
 
 
-@pytest.mark.parametrize("complete", [True, False])
-def test_a_damaged_record_stops_it_if_its_epoch_is_not_complete(complete: bool):
-    """Then nobody knows which files its driver will look for. The inventory knows those of complete epochs."""
+def damaged() -> Days:
+    """The record of its newest epoch cannot be read."""
     world = written(1, 2, 3)
-    record = "_filesink/uid-u/000000000002.record"
-    del world.files.files[record]
-    world.files.make(record, b"torn")
-    if complete:
-        of(world).run(world.ports())
-        assert world.live() == ["2", "3"]
-        return
-    del world.files.files[record.replace(".record", ".complete")]
+    del world.files.files[f"{NEWEST}.record"]
+    world.files.make(f"{NEWEST}.record", b"torn")
+    return world
+
+
+def test_a_damaged_record_of_a_complete_epoch_is_not_asked_for():
+    """The inventory has its files."""
+    world = damaged()
+    of(world).run(world.ports())
+    assert world.live() == ["2", "3"]
+
+
+def test_a_damaged_record_of_an_epoch_that_is_not_complete_ends_it():
+    """Nobody knows which files its driver will look for."""
+    world = damaged()
+    del world.files.files[f"{NEWEST}.complete"]
     before = world.contents()
     with pytest.raises(StateCorruptError):
         of(world).plan(world.clock)
