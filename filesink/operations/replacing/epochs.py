@@ -68,6 +68,14 @@ class Seen:
         """Whether a driver may still look for ``file``."""
         return name_of(file.path) in self.busy
 
+    def is_replaced_since(self, path: str) -> bool:
+        """Whether another epoch has replaced a file that was live, or is at it. Looks anew.
+
+        Files go before the inventory says so: hence first what is decided, then what is live.
+        """
+        is_going = any(path in one.replaced for one in at_work(self.store).values())
+        return is_going or all(file.path != path for file in self.directory.snapshot().files)
+
     def entries(self, files: Sequence[LiveFile]) -> dict[str, Entry]:
         """What a listing of their directories has, by path."""
         return _entries(self.store, {file.bucket for file in files})
