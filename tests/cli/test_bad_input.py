@@ -47,6 +47,24 @@ def test_a_path_that_is_no_sink(base: Path, command: str) -> None:
 
 
 @pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize("below", ["", "more"])
+def test_the_path_of_a_file(base: Path, command: str, below: str) -> None:
+    """It is live: nobody is told to move it away, but which path is meant."""
+    ran = run(command, min(base.rglob("*.parquet")) / below)
+    assert (ran.code, ran.out, len(ran.err.splitlines())) == (2, "", 1)
+    assert ran.err.endswith(
+        f"is a file, or below one. Nothing was done; pass the base path '{base}' [NO_SINK]\n"
+    )
+
+
+def test_a_file_in_the_place_of_all_ledgers(tmp_path: Path) -> None:
+    """That one may be moved away."""
+    (tmp_path / "_filesink").write_text("?")
+    ran = run("status", tmp_path)
+    assert (ran.code, "move it away [WRONG_KIND]" in ran.err) == (3, True)
+
+
+@pytest.mark.parametrize("command", COMMANDS)
 def test_a_path_above_a_sink(base: Path, command: str) -> None:
     """It names the one below."""
     ran = run(command, base.parent)
