@@ -23,9 +23,11 @@ from filesink.cli.commands.serve import serve
 from filesink.cli.commands.status import status
 from filesink.cli.commands.torture import torture
 from filesink.cli.commands.versions import diff, schema
+from filesink.cli.program import Program
 
 app = typer.Typer(
     name="filesink",
+    cls=Program,
     no_args_is_help=True,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,  # errors are ours to tell, see ``call.ending``
