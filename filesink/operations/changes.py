@@ -176,6 +176,7 @@ def erase(  # noqa: PLR0913 - a metastore and a table are one thing
         SchemaError: ``TWO_SCHEMAS``, one column has two types.
         StateError: ``UNREADABLE``, ``FILE_ROWS`` or ``FILE_LOST``, a file is damaged, encrypted or not there;
             ``NO_INVENTORY``. Nothing was changed.
+        StorageError: ``PERMISSION``, a file may not be read, or the store does not answer.
         ConcurrentDriverError: another operation, an overwrite or a compaction came first. Nothing was
             changed.
     """

@@ -105,6 +105,9 @@ def test_a_uid_that_nobody_has(base: Path, command: str) -> None:
         (("status", "PATH", "--storage-options", "/nothing/there"), "BAD_VALUE"),
         (("sweep", "PATH", "--older-than", "soon"), "BAD_VALUE"),
         (("compact", "PATH", "--target-size", "0"), "BAD_VALUE"),
+        (("compact", "PATH", "--reader-grace=-1 days"), "BAD_VALUE"),
+        (("compact", "PATH", "--reader-grace", "nan"), "BAD_VALUE"),
+        (("retain", "PATH", "--keep", "99", "--reader-grace", "1 fortnight"), "BAD_VALUE"),
         (("compact", "PATH", "--bucket", "k=7"), "NO_DIRECTORY"),
         (("publish", "PATH"), "CONFLICT"),
         (("publish", "PATH", "--table", "a.b"), "CONFLICT"),
@@ -238,6 +241,16 @@ def test_no_permission(public: Path) -> None:
         assert "_inventory" in ran.err
         assert ran.err.rstrip().endswith("[PERMISSION]")
         assert len(ran.err.splitlines()) == 1
+
+
+def test_erase_says_that_it_may_not_read(public: Path) -> None:
+    """And not that the file is damaged, or needs keys."""
+    run("erase", public, "--where", "value = 'a'")
+    (public / "k=1").chmod(0)
+    with nobody():
+        ran = run("erase", public, "--where", "value = 'a'")
+    assert (ran.code, "'k=1" in ran.err or "/k=1" in ran.err, "[PERMISSION]" in ran.err) == (3, True, True)
+    assert "Parquet" not in ran.err
 
 
 def test_it_is_a_program(base: Path) -> None:
