@@ -9,6 +9,7 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib import metadata
 from pathlib import Path
 
 import pytest
@@ -258,6 +259,19 @@ def test_it_is_a_program(base: Path) -> None:
     command = [sys.executable, "-m", "filesink", "ls", str(base)]
     done = subprocess.run(command, capture_output=True, text=True, check=True)  # noqa: S603 - our own
     assert "k=1/" in done.stdout
+
+
+def test_it_tells_its_version(monkeypatch: pytest.MonkeyPatch) -> None:
+    """That of the package which is installed; run from its sources, it has none."""
+    monkeypatch.setattr(metadata, "version", lambda name: f"1.2.3 of {name}")
+    ran = run("--version")
+    assert (ran.code, ran.out, ran.err) == (0, "filesink 1.2.3 of filesink\n", "")
+
+    def missing(name: str) -> str:
+        raise metadata.PackageNotFoundError(name)
+
+    monkeypatch.setattr(metadata, "version", missing)
+    assert run("--version").out == "filesink of no release\n"
 
 
 def test_without_the_extra_it_says_so(tmp_path: Path) -> None:

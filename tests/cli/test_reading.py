@@ -132,6 +132,12 @@ def test_status_tells_of_an_epoch_that_is_not_complete(tmp_path: Path) -> None:
     assert ran.code == 0  # its driver may be at work
 
 
+def test_status_says_what_a_sink_without_a_name_is(base: Path) -> None:
+    """``exclusive`` and ``appends`` are names that nobody has given."""
+    assert "exclusive: batch writes that replace files" in run("status", base).out
+    assert "appends:" not in run("status", base).out
+
+
 def test_a_damaged_ledger_hides_no_other(base: Path, tmp_path: Path) -> None:
     """What can be read is shown, the rest is named; the exit code says that there is something."""
     copy = tmp_path / "base"
