@@ -8,8 +8,6 @@ Rules:
 
 from __future__ import annotations
 
-import errno
-import os
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -19,7 +17,7 @@ from typing import Any, Final
 import typer
 from typer.core import TyperGroup
 
-from filesink.cli.call import Call, Exit
+from filesink.cli.call import Call, Exit, OutputError
 from filesink.errors import FilesinkError
 
 _GIVEN: Final = "filesink.given"  # in the context: what was typed
@@ -34,8 +32,8 @@ class Program(TyperGroup):
         """Read options; see ``click.Command.make_context``."""
         given = tuple(args)  # the parser takes them out
         with _told(given):
-            if sys.stdout is None:  # closed when the program began
-                raise OSError(errno.EBADF, os.strerror(errno.EBADF))
+            if sys.stdout is None:  # as the program began
+                raise OutputError(0, "it is closed")
             context = super().make_context(info_name, args, parent, **extra)
         context.meta[_GIVEN] = given
         return context

@@ -43,7 +43,7 @@ def test_a_full_disk_is_told(base: Path, arguments: tuple[str, ...]) -> None:
 @pytest.mark.parametrize("arguments", COMMANDS)
 def test_an_output_that_is_closed_from_the_start_is_told(base: Path, arguments: tuple[str, ...]) -> None:
     """Before anything is done."""
-    told = "filesink: the output cannot be written: Bad file descriptor [NOT_WRITTEN]\n"
+    told = "filesink: the output cannot be written: it is closed [NOT_WRITTEN]\n"
     assert ended(base, arguments, '"$@" >&-') == (3, told)
 
 
