@@ -48,11 +48,24 @@ def parse_duration_ms(value: Duration, *, name: str, least: int = 1) -> int:
     ms = _milliseconds(value)
     if ms is None or not least <= ms <= _MAX_MS:
         raise ConfigError(
-            f"{name} must be a duration {'> 0' if least else '>= 0'} (e.g. '15 min', or an int of "
-            f"milliseconds), got {repr(value)[:80]}",
-            code="BAD_VALUE",
+            f"{name} must be {_wanted(value, ms, least)}, got {repr(value)[:80]}", code="BAD_VALUE"
         )
     return ms
+
+
+def _wanted(value: object, ms: int | None, least: int) -> str:
+    """What ``value`` is not."""
+    if ms is not None and ms > _MAX_MS:
+        return "a duration of at most 292 million years"
+    if ms is not None:
+        return (
+            f"a duration of {least:,} ms or more"
+            if least > 1
+            else f"a duration {'>=' if not least else '>'} 0"
+        )
+    if isinstance(value, str):
+        return "a whole number with a unit, ms, s, min, h or d, such as '15 min'"
+    return "a duration such as '15 min', or an int of milliseconds"
 
 
 def _milliseconds(value: object) -> int | None:

@@ -57,10 +57,30 @@ def test_units(value, ms):
 )
 def test_refused(value):
     """What is no duration > 0 in whole milliseconds is refused by name, without flooding the message."""
-    with pytest.raises(ConfigError, match=r"^\[BAD_VALUE\] age must be a duration > 0 .*, got ") as caught:
+    with pytest.raises(ConfigError, match=r"^\[BAD_VALUE\] age must be a .*, got ") as caught:
         parse_duration_ms(value, name="age")
     assert len(str(caught.value)) < 200
     assert repr(value)[:80] in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("value", "least", "wanted"),
+    [
+        ("-1 days", 0, "a whole number with a unit, ms, s, min, h or d, such as '15 min'"),
+        ("1.5 h", 1, "a whole number with a unit, ms, s, min, h or d, such as '15 min'"),
+        ("5", 1, "a whole number with a unit, ms, s, min, h or d, such as '15 min'"),
+        ("99999999999999 days", 1, "a duration of at most 292 million years"),
+        ("0 s", 1, "a duration > 0"),
+        (-1, 0, "a duration >= 0"),
+        ("1 s", 2000, "a duration of 2,000 ms or more"),
+        (1.5, 1, "a duration such as '15 min', or an int of milliseconds"),
+    ],
+)
+def test_a_refusal_says_what_is_wrong_with_this_one(value, least, wanted):
+    """Whoever gives text, as on a command line, is offered text."""
+    with pytest.raises(ConfigError) as caught:
+        parse_duration_ms(value, name="age", least=least)
+    assert caught.value.message == f"age must be {wanted}, got {value!r}"
 
 
 DAY = 86_400_000

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from importlib import metadata
+from typing import Annotated
+
 import typer
 
 from filesink.cli.command import add
@@ -23,9 +26,11 @@ from filesink.cli.commands.serve import serve
 from filesink.cli.commands.status import status
 from filesink.cli.commands.torture import torture
 from filesink.cli.commands.versions import diff, schema
+from filesink.cli.program import Program
 
 app = typer.Typer(
     name="filesink",
+    cls=Program,
     no_args_is_help=True,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,  # errors are ours to tell, see ``call.ending``
@@ -70,9 +75,25 @@ for function, name in (
     add(app, function, name=name)
 
 
+def _version(is_asked: bool) -> None:  # noqa: FBT001 - as typer calls it
+    if not is_asked:
+        return
+    try:
+        found = metadata.version("filesink")
+    except metadata.PackageNotFoundError:  # run from its sources
+        found = "of no release"
+    typer.echo(f"filesink {found}")
+    raise typer.Exit
+
+
 @app.callback()
-def about() -> None:
+def about(
+    version: Annotated[  # noqa: FBT002 - a flag of a command line
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version and exit.")
+    ] = False,
+) -> None:
     """What sinks have written to a path, what is wrong with it, and what to do about it.
 
     Exit codes: 0 good, 1 a finding, 2 a wrong use, 3 could not look.
     """
+    del version  # its callback has ended the program

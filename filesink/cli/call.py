@@ -5,7 +5,7 @@ Exit codes: 0 good, 1 a finding, 2 a wrong use, 3 could not look.
 Rules:
 1. Tables and JSON go to standard output, everything else to standard error.
 2. An error is one sentence. Its traceback is there with ``--debug``.
-3. Who reads the output may close it, as ``head`` does: then the command ends as one that dies of it would.
+3. Output that cannot be written, or that nobody reads any more, is the matter of ``program``.
 4. Whatever comes from a store is cleaned before it is printed, see ``text.clean``.
 """
 
@@ -18,7 +18,6 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from enum import IntEnum
-from io import StringIO
 from typing import Any, NoReturn
 
 import typer
@@ -102,11 +101,17 @@ class Call:
 
     def show(self, value: Any) -> None:
         """A line for machines."""
-        typer.echo(as_json(value))
+        self.whole(as_json(value))
+
+    def whole(self, text: str) -> None:
+        """A line of any length for other programs."""
+        with _writing():
+            typer.echo(text)
 
     def note(self, text: str) -> None:
-        """Something beside the result."""
-        self.err.print(Text(clean(text)), soft_wrap=True)
+        """Something beside the result. If nobody can read it, that ends no work in its midst."""
+        with suppress(OSError):
+            self.err.print(Text(clean(text)), soft_wrap=True)
 
     @contextmanager
     def progress(self) -> Iterator[Steps]:
@@ -131,12 +136,31 @@ class Steps:
         self._bar.update(self._tasks[step], completed=done, total=total)
 
 
+class OutputError(OSError):
+    """The output of a command cannot be written."""
+
+
+@contextmanager
+def _writing() -> Iterator[None]:
+    try:
+        yield
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise OutputError(error.errno, error.strerror) from error
+
+
 class _Console(Console):
-    """Leaves it to ``ending`` what becomes of a command whose output nobody reads."""
+    """Leaves it to ``program`` what becomes of a command whose output nobody takes."""
 
     def on_broken_pipe(self) -> None:
         """See ``rich.console.Console``."""
         raise BrokenPipeError
+
+    def print(self, *objects: Any, **how: Any) -> None:
+        """See ``rich.console.Console``."""
+        with _writing():
+            super().print(*objects, **how)
 
 
 def _console(*, stderr: bool) -> Console:
@@ -154,10 +178,10 @@ def ending(call: Call) -> Iterator[None]:
     with _logging(call):
         try:
             yield
-            sys.stdout.flush()  # not when the interpreter ends: then nobody hears of an error
-        except BrokenPipeError:
-            sys.stdout = StringIO()  # nor is it tried once more
-            raise typer.Exit(int(Exit.NOBODY_READS)) from None
+            with _writing():
+                sys.stdout.flush()  # not when the interpreter ends: then nobody hears of an error
+        except (BrokenPipeError, OutputError):
+            raise
         except FilesinkError as error:
             if call.debug:
                 raise
@@ -192,8 +216,7 @@ class _Warnings(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         """See ``logging.Handler``."""
-        with suppress(OSError):  # nobody reads any more: that ends no work in its midst
-            self._call.note(f"{record.levelname.lower()}: {record.getMessage()}")
+        self._call.note(f"{record.levelname.lower()}: {record.getMessage()}")
 
 
 @contextmanager

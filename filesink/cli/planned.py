@@ -37,6 +37,7 @@ class Planned:
         columns, rows: of a table that has the details.
         is_empty: whether there is nothing to do.
         value: the plan for machines.
+        nothing: what is told if there is nothing to do.
     """
 
     title: str
@@ -44,6 +45,7 @@ class Planned:
     is_empty: bool
     columns: Sequence[str] = ()
     rows: Sequence[Sequence[str]] = ()
+    nothing: str = "There is nothing to do."
 
 
 _SHOWN = 40  # rows of a plan
@@ -65,8 +67,9 @@ def carry_out(
         call.show({"plan": plain(planned.value), "done": is_done, "result": plain(result)})
     elif is_done:
         call.line(f"Done: {told(result)}.")
-    elif not planned.is_empty:
-        call.line("Nothing was done. Call it again with --yes to do that.")
+    else:
+        again = "Nothing was done. Call it again with --yes to do that."
+        call.line(planned.nothing if planned.is_empty else again)
 
 
 def announcing(metastore: str | None, table: str | None, success_file: str | None) -> Announcing:

@@ -8,11 +8,13 @@ from dataclasses import dataclass, field
 from itertools import repeat
 
 import pyarrow as pa
+import pyarrow.types as pt
 
 from filesink.buckets.partition_paths import partition_values
 from filesink.errors import ExportError, StateError
 from filesink.sink_directory.directory import SinkDirectory
 from filesink.sink_directory.live_files import LiveFiles
+from formats import columns
 from formats.arrow import pc
 
 _REWRITES = frozenset({"offline-compaction"})  # kinds of epochs that replace files by others with their rows
@@ -90,17 +92,25 @@ def _compared(directory: SinkDirectory, version: int, there: set[str]) -> Step:
 
 
 def columns_of(directory: SinkDirectory, version: int) -> pa.Schema:
-    """The columns that all records have together; none if nobody has noted any.
+    """The columns that all records have together, as tables declare them; none if nobody has noted any.
+
+    All may be null, since older files may lack some. The zone of an instant says only how it is shown, and
+    logs of tables have none: it is UTC.
 
     Raises:
         SchemaError: ``TWO_SCHEMAS``, one name has two types.
     """
     try:
-        return directory.snapshot(version).columns(on_other_schema="union")
+        found = directory.snapshot(version).columns(on_other_schema="union")
     except StateError as error:
         if error.code != "NO_SCHEMA":
             raise
-    return pa.schema([])
+        return pa.schema([])
+    return pa.schema([columns.nullable(field, _in_utc).remove_metadata() for field in found])
+
+
+def _in_utc(kind: pa.DataType) -> pa.DataType:
+    return pa.timestamp(kind.unit, "UTC") if pt.is_timestamp(kind) and kind.tz is not None else kind
 
 
 def partitions_of(directory: SinkDirectory, files: LiveFiles, name: str) -> tuple[str, ...] | None:
@@ -140,6 +150,12 @@ def turns(directory: SinkDirectory, name: str) -> Iterator[None]:
         "again, and so does filesink export",
         code="NO_PROGRESS",
     )
+
+
+def no_such_columns(directory: SinkDirectory, name: str, error: Exception) -> ExportError:
+    """The library of the target has no type for a column. Below its first line may be a native backtrace."""
+    reason = next((line.strip() for line in str(error).splitlines() if line.strip()), type(error).__name__)
+    return not_exportable(directory, name, f"{name.capitalize()} has no such columns ({reason})")
 
 
 def not_exportable(directory: SinkDirectory, name: str, why: str) -> ExportError:

@@ -234,8 +234,9 @@ class Snapshots:
         found = found or self._reader.steady(checked, after=after)
         if found is None:
             raise StateError(
-                f"'{self._path}' has no inventory: a release without inventories wrote it. Call "
-                f"filesink.adopt('{self._path}') once, with the right to write there, to make one",
+                f"'{self._path}' has no inventory: a release without inventories wrote it, or it was "
+                f"removed. Call filesink.adopt('{self._path}') once, with the right to write there, to make "
+                "one",
                 code="NO_INVENTORY",
             )
         return found[0]

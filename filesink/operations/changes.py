@@ -174,8 +174,9 @@ def erase(  # noqa: PLR0913 - a metastore and a table are one thing
         ConfigError: ``CONDITION``, it cannot be read, or a column not be compared so; ``NO_COLUMN``;
             ``ERASE_FORMAT``, there are files of another format; ``NO_REMOVAL``; as from ``filesink.open``.
         SchemaError: ``TWO_SCHEMAS``, one column has two types.
-        StateError: ``UNREADABLE`` or ``FILE_ROWS``, a file is damaged or encrypted; ``FILES_GONE``, another
-            operation has removed one meanwhile; ``NO_INVENTORY``. Nothing was changed.
+        StateError: ``UNREADABLE``, ``FILE_ROWS`` or ``FILE_LOST``, a file is damaged, encrypted or not there;
+            ``NO_INVENTORY``. Nothing was changed.
+        StorageError: ``PERMISSION``, a file may not be read, or the store does not answer.
         ConcurrentDriverError: another operation, an overwrite or a compaction came first. Nothing was
             changed.
     """
@@ -224,9 +225,9 @@ def copy(
 
     Raises:
         ConfigError: ``TARGET_NOT_EMPTY``; as from ``filesink.open``; ``CONFLICT``, one path is in the other.
-        StateError: ``AT_WORK``, an epoch is decided and not complete; ``FILES_GONE``, a file is not there as
+        StateError: ``AT_WORK``, an epoch is decided and not complete; ``FILE_LOST``, a file is not there as
             it was written; ``NO_INVENTORY``. Call it again when that is mended.
-        ConcurrentDriverError: the path is written to faster than it is copied.
+        ConcurrentDriverError: the path is written to faster than it is copied, or a file was replaced.
     """
     copying = _copy(path, target, storage_options, target_options)
     return replace(copying, progress=progress_of(progress)).run()

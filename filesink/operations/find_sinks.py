@@ -13,12 +13,12 @@ from collections.abc import Iterable, Sequence
 from difflib import SequenceMatcher
 
 from filesink.errors import ConfigError
-from filesink.ledger.directory import ledger_ids
 from filesink.ledger.identity import EXCLUSIVE, stream_sink_id, txn_name
 from filesink.ledger.ledger import Ledger
 from filesink.ledger.nearby import above, below, in_words, nothing_at
 from filesink.ledger.sweep import hidden_files
 from filesink.naming import LEDGER_ROOT, sink_tag
+from filesink.sink_directory.opening import ledgers_at
 from filesink.storage.address import StoreAddress
 from filesink.storage.api import Store
 
@@ -35,7 +35,7 @@ def check_written(address: StoreAddress, uid: str | None) -> None:
         ConfigError: ``NO_SINK``; the message names the sinks that are there, or near.
     """
     store = address()
-    ids = ledger_ids(store)
+    ids = ledgers_at(address, store)
     if not ids:
         _check_begun(address, store)
     elif uid is not None and not _has_written(store, ids, uid):
@@ -57,7 +57,7 @@ def check_streamed(address: StoreAddress, uid: str) -> None:
         ConfigError: ``NO_SINK``, as from ``check_written``.
     """
     store = address()
-    ids = ledger_ids(store)
+    ids = ledgers_at(address, store)
     if not ids:
         _check_begun(address, store)
     elif stream_sink_id(uid, "") not in ids:

@@ -9,11 +9,12 @@ from typing import Any
 from filesink.errors import ConfigError, StorageError
 from filesink.inventory.adoption.adopt import Adoption
 from filesink.ledger.directory import ledger_ids
-from filesink.ledger.nearby import nothing_at
+from filesink.ledger.nearby import above, nothing_at
 from filesink.sink_directory.directory import SinkDirectory
 from filesink.sink_directory.other_sinks import refuse_other_sink
 from filesink.sink_directory.site import Site
 from filesink.storage.address import StoreAddress
+from filesink.storage.api import Store
 from filesink.storage.base_path import spelling
 from filesink.storage.retrying import RetryingStore
 from filesink.system import SystemClock, SystemIds
@@ -41,6 +42,32 @@ def is_sink_directory(path: str | PathLike[str], storage_options: Mapping[str, A
         return False  # it is a file
 
 
+def ledgers_at(address: StoreAddress, store: Store) -> list[str]:
+    """The ids of all ledgers of a base path, which has to be no file.
+
+    Raises:
+        ConfigError: ``NO_SINK``, it is the path of a file, which is left alone.
+    """
+    try:
+        return ledger_ids(store)
+    except StorageError as error:
+        if error.code != "WRONG_KIND" or _is_directory(store):
+            raise
+    base = next(above(address), None)
+    where = f"the base path '{base}'" if base else "the directory that a sink has written to"
+    raise ConfigError(
+        f"'{address.base_path}' is a file, or below one. Nothing was done; pass {where}", code="NO_SINK"
+    )
+
+
+def _is_directory(store: Store) -> bool:
+    try:
+        store.list("")
+    except StorageError:
+        return False
+    return True
+
+
 def adopt(site: Site) -> None:
     """See ``filesink.adopt``."""
     Adoption(site.store, clock=site.clock, ids=SystemIds()).run()
@@ -60,7 +87,7 @@ def open_at(address: StoreAddress) -> SinkDirectory:
 def _site_at(address: StoreAddress) -> Site:
     clock = SystemClock()
     store = RetryingStore(address(), clock)
-    ids = ledger_ids(store)
+    ids = ledgers_at(address, store)
     if not ids:
         if not store.list(""):
             raise ConfigError(

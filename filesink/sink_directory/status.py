@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -13,7 +13,7 @@ from filesink.errors import SecurityError, StateError
 from filesink.inventory.rows.files import FILES
 from filesink.inventory.snapshots import Files
 from filesink.parts.committables import ReplacedFile
-from filesink.sink_directory.epochs import epochs_in, moment
+from filesink.sink_directory.epochs import Epoch, epochs_in, moment
 from filesink.sink_directory.sink_states import (
     ChainLook,
     HeldPart,
@@ -46,7 +46,8 @@ class PathStatus:
         kept_files, kept_bytes: files that overwrites have replaced and that stay for readers who hold a
             snapshot.
         kept_until: when the last of them may go, in UTC; ``None`` if there are none.
-        damage: a sentence about each chain that cannot be read, and about the inventory if that cannot.
+        damage: a sentence about each chain that cannot be read, or lacks the newest epoch of the inventory,
+            and about the inventory if that cannot be read. Files are not looked for; see ``filesink.fsck``.
     """
 
     path: str
@@ -80,10 +81,13 @@ def status_of(site: Site, small_below: int) -> PathStatus:
     rows = FILES.empty_table() if live is None else live.rows
     small = rows["size"].filter(pc.less(rows["size"], small_below))
     kept = _kept(site)
+    newest = None if live is None else _newest(site, live.version)
+    if newest is not None:
+        damage += _lost_tail(site, newest, {chain.state.id: chain.state.slot for chain in chains})
     return PathStatus(
         path=site.base_path,
         version=None if live is None else live.version,
-        visible=None if live is None else _visible(site, live.version),
+        visible=None if newest is None else newest.visible,
         files=rows.num_rows,
         rows=None if live is None or rows["rows"].null_count else _sum(rows["rows"]),
         bytes=_sum(rows["size"]),
@@ -126,13 +130,29 @@ def _live(site: Site, damage: list[str]) -> Files | None:
         return None
 
 
-def _visible(site: Site, version: int) -> datetime | None:
-    """When ``version`` was visible. Adoptions and old epochs may be forgotten."""
+def _newest(site: Site, version: int) -> Epoch | None:
+    """The epoch of ``version``. Adoptions and old epochs may be forgotten."""
     try:
         newest = list(epochs_in(site.snapshots().epochs(max(0, version - 1))))
     except StateError:  # nobody remembers, or it was damaged meanwhile: all else is known
         return None
-    return next((epoch.visible for epoch in newest if epoch.version == version), None)
+    return next((epoch for epoch in newest if epoch.version == version), None)
+
+
+def _lost_tail(site: Site, newest: Epoch, slots: Mapping[str, int]) -> Iterator[str]:
+    """A sentence if the ledger of the newest epoch lacks it; ``slots`` are older than the inventory."""
+    if not newest.sink or slots.get(newest.sink, -1) >= newest.slot:
+        return
+    try:
+        slot = look_at(site.store, newest.sink).state.slot
+    except (StateError, SecurityError):  # ``_chains`` has told
+        return
+    if slot < newest.slot:
+        ends = f"ends with epoch {slot}" if slot >= 0 else "is gone"
+        yield (
+            f"the inventory has epoch {newest.slot} of '{newest.sink}', whose ledger {ends}: it was "
+            "removed, or is an older copy. A restart may write again what is there"
+        )
 
 
 def _sum(values: pa.ChunkedArray[Any]) -> int:

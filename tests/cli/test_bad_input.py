@@ -9,6 +9,7 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib import metadata
 from pathlib import Path
 
 import pytest
@@ -44,6 +45,24 @@ def test_a_path_that_is_no_sink(base: Path, command: str) -> None:
     assert f"'{base}'" in ran.err
     assert len(ran.err.splitlines()) == 1
     assert ran.out == ""
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize("below", ["", "more"])
+def test_the_path_of_a_file(base: Path, command: str, below: str) -> None:
+    """It is live: nobody is told to move it away, but which path is meant."""
+    ran = run(command, min(base.rglob("*.parquet")) / below)
+    assert (ran.code, ran.out, len(ran.err.splitlines())) == (2, "", 1)
+    assert ran.err.endswith(
+        f"is a file, or below one. Nothing was done; pass the base path '{base}' [NO_SINK]\n"
+    )
+
+
+def test_a_file_in_the_place_of_all_ledgers(tmp_path: Path) -> None:
+    """That one may be moved away."""
+    (tmp_path / "_filesink").write_text("?")
+    ran = run("status", tmp_path)
+    assert (ran.code, "move it away [WRONG_KIND]" in ran.err) == (3, True)
 
 
 @pytest.mark.parametrize("command", COMMANDS)
@@ -87,6 +106,9 @@ def test_a_uid_that_nobody_has(base: Path, command: str) -> None:
         (("status", "PATH", "--storage-options", "/nothing/there"), "BAD_VALUE"),
         (("sweep", "PATH", "--older-than", "soon"), "BAD_VALUE"),
         (("compact", "PATH", "--target-size", "0"), "BAD_VALUE"),
+        (("compact", "PATH", "--reader-grace=-1 days"), "BAD_VALUE"),
+        (("compact", "PATH", "--reader-grace", "nan"), "BAD_VALUE"),
+        (("retain", "PATH", "--keep", "99", "--reader-grace", "1 fortnight"), "BAD_VALUE"),
         (("compact", "PATH", "--bucket", "k=7"), "NO_DIRECTORY"),
         (("publish", "PATH"), "CONFLICT"),
         (("publish", "PATH", "--table", "a.b"), "CONFLICT"),
@@ -222,11 +244,34 @@ def test_no_permission(public: Path) -> None:
         assert len(ran.err.splitlines()) == 1
 
 
+def test_erase_says_that_it_may_not_read(public: Path) -> None:
+    """And not that the file is damaged, or needs keys."""
+    run("erase", public, "--where", "value = 'a'")
+    (public / "k=1").chmod(0)
+    with nobody():
+        ran = run("erase", public, "--where", "value = 'a'")
+    assert (ran.code, "'k=1" in ran.err or "/k=1" in ran.err, "[PERMISSION]" in ran.err) == (3, True, True)
+    assert "Parquet" not in ran.err
+
+
 def test_it_is_a_program(base: Path) -> None:
     """``python -m filesink``, whose reader may stop early."""
     command = [sys.executable, "-m", "filesink", "ls", str(base)]
     done = subprocess.run(command, capture_output=True, text=True, check=True)  # noqa: S603 - our own
     assert "k=1/" in done.stdout
+
+
+def test_it_tells_its_version(monkeypatch: pytest.MonkeyPatch) -> None:
+    """That of the package which is installed; run from its sources, it has none."""
+    monkeypatch.setattr(metadata, "version", lambda name: f"1.2.3 of {name}")
+    ran = run("--version")
+    assert (ran.code, ran.out, ran.err) == (0, "filesink 1.2.3 of filesink\n", "")
+
+    def missing(name: str) -> str:
+        raise metadata.PackageNotFoundError(name)
+
+    monkeypatch.setattr(metadata, "version", missing)
+    assert run("--version").out == "filesink of no release\n"
 
 
 def test_without_the_extra_it_says_so(tmp_path: Path) -> None:

@@ -252,8 +252,10 @@ def test_repair_tells_machines_what_only_people_can_mend(tmp_path: Path) -> None
     whole(base)
     lost = file_lost(base)
     ran = run("repair", base, "--json")
-    found = [{"code": "FILE_LOST", "path": str(lost.relative_to(base))}]
-    assert (ran.code, ran.json["plan"]) == (1, {"hand": found})
+    (found,) = ran.json["plan"]["hand"]
+    mend = found.pop("mend")
+    assert (ran.code, found) == (1, {"code": "FILE_LOST", "path": str(lost.relative_to(base))})
+    assert str(lost.relative_to(base)) in mend
 
 
 def test_repair_gives_nothing_up(tmp_path: Path) -> None:
@@ -264,7 +266,9 @@ def test_repair_gives_nothing_up(tmp_path: Path) -> None:
     before = everything(base)
     ran = run("repair", base, "--yes")
     assert "0 findings can be mended by commands, 1 by hand only" in ran.out
-    assert "FILE_LOST" in ran.out
+    assert "No command can do any of it." in ran.out
+    (finding,) = filesink.fsck(base).findings
+    assert f"FILE_LOST -> {finding.mend}" in " ".join(ran.out.split())
     assert ran.code == 1
     assert everything(base) == before
 

@@ -30,6 +30,9 @@ def test_export_and_drop(tmp_path: Path, to: str, place: str) -> None:
     assert f"Done: {to}: at version 2; it was at version 1." in ran.out
     done("export", site.base, "--to", to, "--drop")
     assert not (site.base / place).exists()
+    for more in ((), ("--yes",)):
+        again = run("export", site.base, "--to", to, "--drop", *more)
+        assert (again.code, again.out) == (0, f"{to} is not there\nThere is nothing to do.\n")
 
 
 @pytest.mark.parametrize(

@@ -23,7 +23,18 @@ from filesink.system import SystemClock
 from tests.cli.running import run
 from tests.fakes import SettableClock, World
 from tests.fakes import records as text_records
-from tests.operations.broken_paths import U, V, entries, flip, record, unfinished, whole, with_open_parts
+from tests.operations.broken_paths import (
+    U,
+    V,
+    complete,
+    entries,
+    flip,
+    newest,
+    record,
+    unfinished,
+    whole,
+    with_open_parts,
+)
 from tests.operations.test_fsck import everything
 from tests.sink_directory.written import Written, records
 
@@ -121,6 +132,12 @@ def test_status_tells_of_an_epoch_that_is_not_complete(tmp_path: Path) -> None:
     assert ran.code == 0  # its driver may be at work
 
 
+def test_status_says_what_a_sink_without_a_name_is(base: Path) -> None:
+    """``exclusive`` and ``appends`` are names that nobody has given."""
+    assert "exclusive: batch writes that replace files" in run("status", base).out
+    assert "appends:" not in run("status", base).out
+
+
 def test_a_damaged_ledger_hides_no_other(base: Path, tmp_path: Path) -> None:
     """What can be read is shown, the rest is named; the exit code says that there is something."""
     copy = tmp_path / "base"
@@ -134,6 +151,25 @@ def test_a_damaged_ledger_hides_no_other(base: Path, tmp_path: Path) -> None:
     assert "filesink fsck" in ran.out
     assert run("ls", copy).code == 0
     assert run("log", copy).code == 0
+
+
+@pytest.mark.parametrize("lost", ["tail", "ledger"])
+def test_a_ledger_that_is_older_than_the_inventory_is_told_of(base: Path, tmp_path: Path, lost: str) -> None:
+    """It calls itself complete, and a restart would write again what is there."""
+    copy = tmp_path / "base"
+    shutil.copytree(base, copy)
+    slot = newest(copy, V)
+    if lost == "tail":
+        record(copy, V, slot).unlink()
+        complete(copy, V, slot).unlink()
+    else:
+        shutil.rmtree(copy / V)
+    ran = run("status", copy)
+    ends = f"ends with epoch {slot - 1}" if lost == "tail" else "is gone"
+    assert ran.code == 1
+    assert f"epoch {slot} of 'uid-v', whose ledger {ends}" in " ".join(ran.out.split())
+    assert "filesink fsck" in ran.out
+    assert run("status", base).code == 0
 
 
 def test_a_damaged_inventory_is_told_of(base: Path, tmp_path: Path) -> None:

@@ -157,6 +157,19 @@ def test_rollback_brings_back_what_a_compaction_has_merged(tmp_path: Path) -> No
     assert run("fsck", base, "--deep").code == 0
 
 
+@pytest.mark.parametrize("command", [("erase", "--where", "value = 'a'"), ("copy", "there")])
+def test_a_lost_file_is_damage_in_the_way(tmp_path: Path, command: tuple[str, ...]) -> None:
+    """It is no wrong use, and has its whole name."""
+    base = tmp_path / "base"
+    whole(base)
+    lost = min(base.rglob("*.parquet"))
+    lost.unlink()
+    name, *more = command
+    more = [str(tmp_path / one) if one == "there" else one for one in more]
+    ran = run(name, str(base), *more)
+    assert (ran.code, f"'{lost.relative_to(base)}'" in ran.err, "[FILE_LOST]" in ran.err) == (3, True, True)
+
+
 def test_rollback_names_what_is_gone(tmp_path: Path) -> None:
     """In one sentence, and a wrong use; as is a version that is none."""
     base = tmp_path / "base"

@@ -10,8 +10,10 @@ import pyarrow as pa
 import pytest
 
 import filesink
-from filesink import ConfigError, DeltaExport, Exporter
+from filesink import ConfigError, DeltaExport, Exporter, ExportError
 from tests.contracts.exporter_contract import ExporterContract, Row, Site, rows_of
+from tests.exports.instants import NOON, ZONES, at_noon
+from tests.sink_directory.written import Written
 
 deltalake = pytest.importorskip("deltalake")
 
@@ -143,3 +145,25 @@ def test_wrong_intervals(wrong: object) -> None:
     """Are refused when they are given."""
     with pytest.raises(ConfigError, match="checkpoint_every"):
         DeltaExport(checkpoint_every=wrong)  # type: ignore[arg-type]
+
+
+def test_instants_are_exported_whatever_zone_their_session_had(tmp_path: Path) -> None:
+    """A zone is how an instant is shown, in columns of nested types, too; Delta's type has none."""
+    base = tmp_path / "base"
+    written = Written(base, partitions=())
+    for zone in ZONES:
+        written.write(at_noon(zone))
+        filesink.export(base, DeltaExport())
+    read = deltalake.DeltaTable(base.as_uri()).to_pyarrow_table().to_pylist()
+    assert [(row["at"], row["all"]) for row in read] == [(NOON, [NOON])] * len(ZONES)
+
+
+def test_a_type_that_delta_lacks_is_told_in_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A native library adds the frames of its own stack."""
+    monkeypatch.setenv("RUST_BACKTRACE", "1")
+    base = tmp_path / "base"
+    Written(base, partitions=()).write(pa.RecordBatch.from_pydict({"for": pa.array([1], pa.duration("s"))}))
+    with pytest.raises(ExportError, match=r"Delta has no such columns .*Duration.*Read the path") as raised:
+        filesink.export(base, DeltaExport())
+    assert raised.value.code == "NOT_EXPORTABLE"
+    assert "\n" not in raised.value.message

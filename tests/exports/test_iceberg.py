@@ -14,7 +14,9 @@ from filesink import ConfigError, Exporter, ExportError, IcebergExport
 from filesink.exports.api import ExportPlan
 from filesink.exports.following import Exports
 from tests.contracts.exporter_contract import ExporterContract, Row, Site, rows_of
+from tests.exports.instants import ZONES, at_noon
 from tests.fakes import World
+from tests.sink_directory.written import Written
 
 pyiceberg = pytest.importorskip("pyiceberg.catalog")
 pytest.importorskip("sqlalchemy")
@@ -148,3 +150,14 @@ def test_wrong_arguments() -> None:
     assert "secret" not in str(raised.value)
     with pytest.raises(ConfigError, match="catalog must be"):
         IcebergExport("rest", TABLE)  # type: ignore[arg-type]
+
+
+def test_instants_are_exported_whatever_zone_their_session_had(tmp_path: Path) -> None:
+    """A zone is how an instant is shown, in columns of nested types, too; Iceberg's type has none."""
+    base = tmp_path / "base"
+    written = Written(base, partitions=())
+    for zone in ZONES:
+        written.write(at_noon(zone))
+        filesink.export(base, IcebergExport(catalog_of(base), TABLE))
+    read = [str(field.field_type) for field in load(base).schema().fields]
+    assert read == ["timestamptz", "list<timestamptz>"]

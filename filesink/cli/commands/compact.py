@@ -21,6 +21,7 @@ from filesink.cli.call import Call
 from filesink.cli.command import PathArgument
 from filesink.cli.planned import Planned, YesOption, carry_out
 from filesink.cli.text import count
+from filesink.durations import parse_duration_ms
 from filesink.errors import ConfigError
 from formats.sizes import size_text
 
@@ -62,6 +63,7 @@ def compact(
 
     A plain listing shows rows twice for a moment: docs/compaction.md tells which readers do not care.
     """
+    parse_duration_ms(reader_grace, name="reader_grace", least=0)  # the plan does not ask for it
     directory = call.open(path)
     plan = compaction.plan(
         directory.path, bucket=bucket, target_size=target_size, storage_options=call.options

@@ -29,7 +29,11 @@ def log(
         bool, typer.Option("--follow", "-f", help="Wait for more, until it is interrupted.")
     ] = False,
 ) -> None:
-    """The epochs of all sinks of PATH, in the order of their versions."""
+    """The epochs of all sinks of PATH, in the order of their versions.
+
+    Sink ``exclusive`` is of batch writes that replace files, of operations such as retain, and of compaction;
+    ``appends`` is of batch writes that append without a uid.
+    """
     whole_number(limit, name="--limit")
     directory = call.open(path)
     epochs = list(directory.epochs())

@@ -49,7 +49,11 @@ def export(
     if drop:
         carry_out(
             call,
-            Planned(title=f"{to} {is_at}; to be removed", is_empty=at is None, value=value),
+            Planned(
+                title=f"{to} {is_at}" + ("; to be removed" if at is not None else ""),
+                is_empty=at is None,
+                value=value,
+            ),
             yes=yes,
             do=lambda: filesink.drop_export(path, exporter, call.options),
             told=lambda _: f"{to} removed; files stay",

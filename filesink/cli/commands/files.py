@@ -57,7 +57,7 @@ def files(
         if call.json:
             call.show({"path": whole})
         else:
-            typer.echo(clean(whole))
+            call.whole(clean(whole))
 
 
 def _live(

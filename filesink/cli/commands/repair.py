@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import typer
@@ -42,6 +42,9 @@ def repair(call: Call, path: PathArgument, yes: YesOption = False) -> None:
         do=lambda: _do(call, path, list(found.commands)),
         told=lambda done: f"{', '.join(done)}. Ask filesink fsck again",
     )
+    if not call.json:
+        for line in _by_hand(found.others):
+            call.line(line)
     if found.others:
         raise typer.Exit(int(Exit.FINDING))
 
@@ -57,11 +60,21 @@ def _shown(found: _Repair) -> Planned:
             *(("hand", "1", f"{one.code} {one.path}") for one in found.others),
         ],
         is_empty=not found.commands,
+        nothing="No command can do any of it." if found.others else "There is nothing to do.",
         value={
             **{name: [one.path for one in some] for name, some in mended},
-            "hand": [{"code": one.code, "path": one.path} for one in found.others],
+            "hand": [{"code": one.code, "path": one.path, "mend": one.mend} for one in found.others],
         },
     )
+
+
+def _by_hand(findings: Sequence[Finding]) -> Iterator[str]:
+    """What to do about each kind of finding, once."""
+    by_code: dict[str, list[Finding]] = {}
+    for one in findings:
+        by_code.setdefault(one.code, []).append(one)
+    for code, some in by_code.items():
+        yield f"{code} -> {some[0].mend if len(some) == 1 else some[0].mend_all}"
 
 
 #: What recovery does without; it has to come before an adoption, which waits for epochs at work. A damaged

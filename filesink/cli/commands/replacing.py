@@ -22,6 +22,7 @@ from filesink.cli.planned import (
     carry_out,
 )
 from filesink.cli.text import count, time
+from filesink.durations import parse_duration_ms
 from formats.sizes import size_text
 
 _SHOWN = 3  # names in a note
@@ -87,6 +88,7 @@ def retain(
         time_zone=time_zone,
         partition_length=partition_length,
     )
+    parse_duration_ms(reader_grace, name="reader_grace", least=0)  # the plan does not ask for it
     told = announcing(metastore, table, None)
     with call.progress() as steps:
         plan = filesink.plan_retain(path, retention, call.options, progress=steps)

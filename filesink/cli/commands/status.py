@@ -17,6 +17,11 @@ from filesink.exports.found import ExportState, exports_beside
 from formats.sizes import size_text
 
 _SHOWN = 20  # held parts
+#: Of chains whose ids tell no name that a user has given.
+_CHAINS = {
+    "appends": "batch writes that append, without a uid",
+    "exclusive": "batch writes that replace files, operations such as retain, and offline compaction",
+}
 _WHY = {
     "open": "its part goes on with the next rows, until its size, its age or the end of the input closes it",
     "waiting": "small files wait for others to be merged with",
@@ -134,6 +139,9 @@ def _print_exports(call: Call, exports: list[ExportState]) -> None:
 def _reasons(sinks: list[SinkState], held: list[HeldPart]) -> Iterator[str]:
     for kind in sorted({part.kind for part in held}):
         yield f"{kind}: {_WHY[kind]}"
+    for state in sinks:
+        if state.id in _CHAINS:
+            yield f"{state.id}: {_CHAINS[state.id]}"
     for state in sinks:
         if not state.complete:
             yield (

@@ -55,7 +55,7 @@ def _has_no_zone(kind: Any) -> bool:
 
 
 def schema_string(schema: pa.Schema) -> str:
-    """Columns as ``metaData`` has them. All may be null: older files may lack some.
+    """Columns as ``metaData`` has them.
 
     Raises:
         DependencyError: ``deltalake`` is not installed.
@@ -67,8 +67,7 @@ def schema_string(schema: pa.Schema) -> str:
         raise DependencyError(
             "DeltaExport needs a package: pip install 'filesink[delta]'", code="DEPENDENCY"
         ) from error
-    nullable = pa.schema([field.with_nullable(nullable=True).remove_metadata() for field in schema])
-    return Schema.from_arrow(nullable).to_json()
+    return Schema.from_arrow(schema).to_json()
 
 
 def metadata(schema: str, partitions: Iterable[str], *, table_id: str, now_ms: int) -> dict[str, Any]:

@@ -13,7 +13,15 @@ from filesink.errors import ConfigError, FilesinkError
 from filesink.exports.api import Exporter
 from filesink.exports.delta.actions import file_lines, line, metadata, protocol, schema_string
 from filesink.exports.delta.log import DIRECTORY, DeltaLog, Head
-from filesink.exports.listed import Step, columns_of, not_exportable, partitions_of, step, turns
+from filesink.exports.listed import (
+    Step,
+    columns_of,
+    no_such_columns,
+    not_exportable,
+    partitions_of,
+    step,
+    turns,
+)
 from filesink.ports import Clock
 from filesink.sink_directory.beside import remove_empty, store_beside
 from filesink.sink_directory.directory import SinkDirectory
@@ -123,7 +131,7 @@ class DeltaExport(Exporter):
         except FilesinkError:
             raise
         except Exception as error:  # of deltalake, which has no one class for a type that Delta lacks
-            raise not_exportable(directory, self.name, f"Delta has no such columns ({error})") from error
+            raise no_such_columns(directory, self.name, error) from error
         table_id = directory.inventory_id
         lines = [
             line(protocol=protocol(schema)),

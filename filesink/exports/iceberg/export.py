@@ -17,7 +17,15 @@ from filesink.arguments import instance_of
 from filesink.errors import ConfigError, DependencyError, ExportError, FilesinkError
 from filesink.exports.api import Exporter
 from filesink.exports.iceberg.files import data_files, location
-from filesink.exports.listed import Step, columns_of, not_exportable, partitions_of, step, turns
+from filesink.exports.listed import (
+    Step,
+    columns_of,
+    no_such_columns,
+    not_exportable,
+    partitions_of,
+    step,
+    turns,
+)
 from filesink.sink_directory.beside import remove_empty, store_beside
 from filesink.sink_directory.directory import SinkDirectory
 
@@ -177,14 +185,13 @@ class IcebergExport(Exporter):
     def _columns(self, directory: SinkDirectory, transaction: Transaction, version: int) -> None:
         """Add columns, and widen types. Files carry no ids: readers find columns by their names."""
         columns = columns_of(directory, version)
-        nullable = pa.schema([field.with_nullable(nullable=True).remove_metadata() for field in columns])
         try:
             with transaction.update_schema() as update:
-                update.union_by_name(nullable)
+                update.union_by_name(columns)
         except FilesinkError:
             raise
         except Exception as error:  # of pyiceberg, which has no one class for a type that Iceberg lacks
-            raise not_exportable(directory, self.name, f"Iceberg has no such columns ({error})") from error
+            raise no_such_columns(directory, self.name, error) from error
         mapping = transaction.table_metadata.schema().name_mapping.model_dump_json()
         transaction.set_properties({"schema.name-mapping.default": mapping})
 

@@ -53,7 +53,7 @@ def contents_of(site: Site) -> Contents:
     """What is there now.
 
     Raises:
-        StateError: ``AT_WORK``, an epoch is decided and not complete; ``FILES_GONE``, a live file is not
+        StateError: ``AT_WORK``, an epoch is decided and not complete; ``FILE_LOST``, a live file is not
             there; ``NO_INVENTORY``, ``ADOPTING``.
         StateCorruptError: something is damaged.
     """
@@ -136,9 +136,9 @@ def _there(site: Site, files: Mapping[str, int], live: Mapping[str, int]) -> Map
     gone = [path for path, size in live.items() if listed.get(path) != size]
     if gone:
         raise StateError(
-            f"'{site.base_path}': {len(gone)} live files, such as '{gone[0]}', are not there as they were "
-            "written. Nothing was copied. filesink fsck tells what mends it",
-            code="FILES_GONE",
+            f"'{site.base_path}': live files are not there as they were written, {len(gone):,} in all, such "
+            f"as '{gone[0]}'. Nothing was copied. filesink fsck tells what mends it",
+            code="FILE_LOST",
         )
     return files
 

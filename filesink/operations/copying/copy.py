@@ -205,10 +205,10 @@ class Copy:
                 output.discard()
             raise
         output.discard()
-        raise StateError(
+        raise ConcurrentDriverError(
             f"'{path}' was replaced or changed while it was copied. Stop whatever merges or overwrites "
             "files, and call it again; what is copied is not copied again",
-            code="FILES_GONE",
+            code="CONCURRENT_DRIVER",
         )
 
     def _remove_others(self, contents: Contents) -> None:

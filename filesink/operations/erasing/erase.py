@@ -20,7 +20,7 @@ from typing import Any
 from filesink.api import EpochContext
 from filesink.buckets.partition_paths import partition_values
 from filesink.commit.outcome import Outcome
-from filesink.errors import ConfigError, StateError
+from filesink.errors import ConcurrentDriverError, ConfigError, StateError
 from filesink.file_sink.tiers import FileTiers
 from filesink.ledger.layouts import Layouts
 from filesink.operations.erasing.condition import Condition
@@ -196,7 +196,7 @@ class Erase:
         def make(epoch: EpochContext, store: Store, file: LiveFile) -> PendingFile | None:
             if erased[file.path] == file.rows:
                 return None
-            with _there():
+            with _there(seen, file.path):
                 made = made_of(
                     file, store, epoch, write=lambda output: files.rewrite(file.path, file.bucket, output)
                 )
@@ -212,9 +212,8 @@ class Erase:
 
     def _found(self, seen: Seen, live: Sequence[LiveFile], files: ParquetFiles) -> list[Matching]:
         idle = [file for file in live if not seen.is_busy(file)]
-        with _there():
-            search = counted(self.progress, "files searched", len(idle), partial(_matching, files))
-            counts = seen.store.runner.run(search, idle)
+        search = counted(self.progress, "files searched", len(idle), partial(_matching, seen, files))
+        counts = seen.store.runner.run(search, idle)
         return [Matching(file=file, erased=count) for file, count in zip(idle, counts, strict=True) if count]
 
     def _files(self, seen: Seen) -> ParquetFiles:
@@ -238,21 +237,28 @@ class Erase:
         return ParquetFiles(store=seen.store, condition=condition, schema=schema, form=self.form)
 
 
-def _matching(files: ParquetFiles, file: LiveFile) -> int:
-    return files.matching(file.path, file.bucket)
+def _matching(seen: Seen, files: ParquetFiles, file: LiveFile) -> int:
+    with _there(seen, file.path):
+        return files.matching(file.path, file.bucket)
 
 
 @contextmanager
-def _there() -> Iterator[None]:
-    """Around reading live files: another operation may remove one meanwhile."""
+def _there(seen: Seen, path: str) -> Iterator[None]:
+    """Around reading a live file: another operation may remove it meanwhile."""
     try:
         yield
     except FileNotFoundError as error:
+        if seen.is_replaced_since(path):
+            raise ConcurrentDriverError(
+                f"another operation, an overwrite or a compaction came in between, and has removed '{path}' "
+                "while it was searched. Nothing was changed. Call it again when that one has ended; if it "
+                "has died, call recover before",
+                code="CONCURRENT_DRIVER",
+            ) from error
         raise StateError(
-            f"'{error.filename or 'a file'}' was removed while it was searched: another operation came in "
-            "between, or it is lost. Nothing was changed. Call it again; if it says so again, filesink fsck "
-            "tells more",
-            code="FILES_GONE",
+            f"'{path}' is lost: it is live, and not there. Nothing was changed. filesink fsck tells what "
+            "mends it",
+            code="FILE_LOST",
         ) from error
 
 

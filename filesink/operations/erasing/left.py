@@ -18,7 +18,7 @@ from typing import Any, Final
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from filesink.errors import StateError
+from filesink.errors import StateError, StorageError
 from filesink.ledger.ledger import Ledger
 from filesink.ledger.sweep import hidden_of
 from filesink.naming import LEDGER_ROOT, is_data, join, parse_part, parse_upload
@@ -107,7 +107,7 @@ def _judged(kind: str, path: str, directory: str, files: ParquetFiles) -> Iterat
         rows = files.matching(path, directory)
     except FileNotFoundError:
         return  # removed meanwhile
-    except StateError:
+    except (StateError, StorageError):  # see rule 2
         rows = None
     if rows != 0:
         yield Left(kind=kind, path=path, rows=rows)

@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 import pyarrow.types as pt
 
 from filesink.buckets.partition_paths import partition_values
-from filesink.errors import StateError
+from filesink.errors import StateError, StorageError
 from filesink.operations.erasing.condition import Condition
 from filesink.storage.api import Output, Store
 from formats.errors import FormatError
@@ -51,6 +51,7 @@ class ParquetFiles:
 
         Raises:
             StateError: ``UNREADABLE``; nobody knows what is in it.
+            StorageError: the store does not give it, as without the permission to read it.
             FileNotFoundError: it is gone.
         """
         with _readable(path), self.store.open_input(path) as stream:
@@ -80,7 +81,7 @@ class ParquetFiles:
         In their order, with the columns and the key-value pairs of its footer.
 
         Raises:
-            StateError: as ``matching``.
+            StateError, StorageError: as ``matching``.
         """
         with _readable(path), self.store.open_input(path) as stream:
             form = self.form or ParquetWriterFactory(compression=_codec(stream))
@@ -130,7 +131,7 @@ def _alike(name: str, names: Iterable[str]) -> str:
 def _readable(path: str) -> Iterator[None]:
     try:
         yield
-    except FileNotFoundError:
+    except (FileNotFoundError, StorageError):  # it says by itself why: no permission, no answer
         raise
     except (pa.ArrowException, FormatError, OSError):
         pass  # its text may have a value

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from contextlib import suppress
 
 from filesink.api import EpochContext
-from filesink.errors import StateError, StorageError
+from filesink.errors import ConcurrentDriverError, StorageError
 from filesink.naming import HiddenName, join, name_of, new_part_id, parse_part, sink_tag
 from filesink.parts.committables import PendingFile
 from filesink.sink_directory.live_files import LiveFile
@@ -45,7 +45,7 @@ def copy_of(source: LiveFile, store: Store, epoch: EpochContext) -> PendingFile:
     """A file with the same bytes.
 
     Raises:
-        StateError: ``FILES_GONE``, it is not there any more, or has other bytes than it had.
+        ConcurrentDriverError: it is not there any more, or has other bytes than it had.
     """
 
     def write(output: Output) -> int:
@@ -62,8 +62,8 @@ def copy_of(source: LiveFile, store: Store, epoch: EpochContext) -> PendingFile:
     return made_of(source, store, epoch, write=write)
 
 
-def _gone(source: LiveFile) -> StateError:
-    return StateError(
+def _gone(source: LiveFile) -> ConcurrentDriverError:
+    return ConcurrentDriverError(
         f"'{source.path}' was removed or changed while it was copied. Nothing was changed; call it again",
-        code="FILES_GONE",
+        code="CONCURRENT_DRIVER",
     )

@@ -68,6 +68,14 @@ class Seen:
         """Whether a driver may still look for ``file``."""
         return name_of(file.path) in self.busy
 
+    def is_replaced_since(self, path: str) -> bool:
+        """Whether another epoch has replaced a file that was live, or is at it. Looks anew.
+
+        Files go before the inventory says so: hence first what is decided, then what is live.
+        """
+        is_going = any(path in one.replaced for one in at_work(self.store).values())
+        return is_going or all(file.path != path for file in self.directory.snapshot().files)
+
     def entries(self, files: Sequence[LiveFile]) -> dict[str, Entry]:
         """What a listing of their directories has, by path."""
         return _entries(self.store, {file.bucket for file in files})
@@ -95,7 +103,8 @@ def look(tiers: FileTiers, clock: Clock, base_path: str) -> Seen:
 
     Raises:
         StateError: ``NO_INVENTORY``, ``ADOPTING``.
-        StateCorruptError: inventory or a ledger is damaged.
+        StateCorruptError: the inventory is damaged, or the record of an epoch that is not complete. Other
+            records are not asked for: the inventory has their files.
     """
     seen = _seen(tiers, clock, base_path)
     busy = {name_of(path) for one in at_work(seen.store).values() for path in one.paths}

@@ -4,7 +4,8 @@ Rules:
 1. Each limit is one of its own: what is beyond any of them is dropped.
 2. By partition time whole directories are dropped. One whose name tells no time is never dropped, and counts
    for no limit.
-3. By the time of writing single files are. It is the store's: a file that was merged is as new as the merge.
+3. By the time of writing single files are. It is the store's: a file that was merged, rewritten by an
+   erasure, brought back or copied is as new as that.
 """
 
 from __future__ import annotations
@@ -42,6 +43,8 @@ class Retention:
     Attributes:
         max_age: what is older is dropped; ``int`` is milliseconds.
         by: whose age: ``"written"``, each file's, or ``"partition time"``, that of a directory by its name.
+            What a file was made of does not count: one that ``erase``, ``compact``, ``rollback`` or ``copy``
+            has written is new. A rule of how long records may be kept goes by partition time.
         max_bytes: the oldest are dropped until no more is left; bytes or ``"10GiB"``.
         keep: so many of the newest always stay: directories by partition time, else files.
         extractor: how values of partition columns become a time, as in ``PartitionCommit.partition_time``:

@@ -294,7 +294,7 @@ def test_a_writer_meanwhile(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
 
 @pytest.mark.parametrize(
     ("damage", "code"),
-    [(unfinished, "AT_WORK"), (lambda base: (whole(base), file_lost(base)), "FILES_GONE")],
+    [(unfinished, "AT_WORK"), (lambda base: (whole(base), file_lost(base)), "FILE_LOST")],
 )
 def test_what_is_not_whole_is_not_copied(tmp_path: Path, damage: Any, code: str) -> None:
     """A copy of it would be no backup."""

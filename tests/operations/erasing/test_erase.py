@@ -19,6 +19,7 @@ from filesink.operations.erasing.condition import parse
 from filesink.operations.erasing.erase import Erase, Erasure
 from filesink.operations.erasing.parquet_files import ParquetFiles
 from filesink.operations.maintenance import Lost
+from filesink.operations.replacing.retention import Retention
 from filesink.parts.file_format import BulkFormat
 from filesink.parts.stages.closed_parts import Compaction
 from filesink.storage.api import Entry, Kind
@@ -561,21 +562,48 @@ def test_encrypted_files_need_their_keys(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("times", [1, 6])
 def test_a_file_that_another_operation_removes_meanwhile(tmp_path: Path, times: int) -> None:
-    """While it is searched, or written anew: it says so, and has changed nothing; the next call does it."""
+    """While it is searched, or written anew: the loser says so, and has changed nothing."""
     found = written(tmp_path / "base")
-    before = values(found.base)
     left = [times]
 
     def fault(operation: str, _path: str) -> Fault | None:
-        if operation != "open_input":
-            return None
-        left[0] -= 1
-        gone = FileNotFoundError(2, "No such file or directory", "k=1/part")
-        return None if left[0] else Fault(moment=Moment.BEFORE, error=gone)
+        if operation == "open_input":
+            left[0] -= 1
+            if not left[0]:
+                found.world.fault = lambda _operation, _path: None
+                filesink.retain(found.base, Retention(max_bytes=1))
+        return None
 
     found.world.fault = fault
-    with pytest.raises(StateError, match="was removed while it was searched") as raised:
+    with pytest.raises(ConcurrentDriverError, match=r"'k=./part-.*' while it was searched"):
         erase(found)
-    assert raised.value.code == "FILES_GONE"
-    assert values(found.base) == before
+    assert values(found.base) == []
     assert erase(found).is_clean
+
+
+def test_a_file_that_another_operation_is_removing(tmp_path: Path) -> None:
+    """Its epoch is decided, the file is gone, and the inventory does not say so yet."""
+    found = written(tmp_path / "base")
+
+    def killed(operation: str, path: str) -> Fault | None:
+        is_version = operation == "put_if_absent" and path.endswith(".entry")
+        return Fault(moment=Moment.BEFORE, error=Killed()) if is_version else None
+
+    found.world.fault = killed
+    with pytest.raises(Killed):
+        erase(found)
+    found.world.fault = lambda _operation, _path: None
+    with pytest.raises(ConcurrentDriverError, match="call recover before"):
+        of(found).plan(found.world.clock)
+    assert erase(found).is_clean
+
+
+def test_a_file_that_is_lost(tmp_path: Path) -> None:
+    """Its whole path is named, and nothing is changed: that is damage, and no other operation."""
+    found = written(tmp_path / "base")
+    lost = min(found.base.rglob("*.parquet"))
+    lost.unlink()
+    for call in (lambda: of(found).plan(found.world.clock), lambda: erase(found)):
+        with pytest.raises(StateError, match=f"'{lost.relative_to(found.base)}' is lost") as raised:
+            call()
+        assert raised.value.code == "FILE_LOST"

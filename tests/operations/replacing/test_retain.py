@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from filesink.errors import CleanupError, ConcurrentDriverError, StateError, StorageError
+from filesink.errors import CleanupError, ConcurrentDriverError, StateCorruptError, StateError, StorageError
 from filesink.operations.changes import _removed
 from filesink.operations.replacing.retain import Retain
 from filesink.operations.replacing.retention import Retention
@@ -13,6 +13,7 @@ from filesink.storage.faulty import Fault, Moment
 from tests.fakes import micro_batch, records
 from tests.operations.replacing.worlds import DAY_MS, Days, Killed, kills, written
 
+NEWEST = "_filesink/uid-u/000000000002"
 KEEP_TWO = Retention(by="partition time", extractor="$day", keep=2)
 
 
@@ -109,6 +110,33 @@ def test_a_file_that_its_driver_still_looks_for_stays(operation: str):
     world.check()
     of(world).run(world.ports())
     assert world.live() == ["5", "6"]
+
+
+def damaged() -> Days:
+    """The record of its newest epoch cannot be read."""
+    world = written(1, 2, 3)
+    del world.files.files[f"{NEWEST}.record"]
+    world.files.make(f"{NEWEST}.record", b"torn")
+    return world
+
+
+def test_a_damaged_record_of_a_complete_epoch_is_not_asked_for():
+    """The inventory has its files."""
+    world = damaged()
+    of(world).run(world.ports())
+    assert world.live() == ["2", "3"]
+
+
+def test_a_damaged_record_of_an_epoch_that_is_not_complete_ends_it():
+    """Nobody knows which files its driver will look for."""
+    world = damaged()
+    del world.files.files[f"{NEWEST}.complete"]
+    before = world.contents()
+    with pytest.raises(StateCorruptError):
+        of(world).plan(world.clock)
+    with pytest.raises(StateCorruptError):
+        of(world).run(world.ports())
+    assert world.contents() == before
 
 
 def test_killed_at_each_step_and_recovered():
