@@ -13,6 +13,8 @@ from filesink.commit.replay import EpochOptions
 from filesink.errors import CommitFailedError
 from filesink.ledger.record import BatchWrite, Cause, Section
 from filesink.ports import Ports, SerialRunner
+from filesink.save_mode import SaveMode
+from filesink.spark.arguments import check_mode
 from tests.examples.toy_sink import IdSink
 from tests.fakes import CountingIds, FakeJob, SettableClock, micro_batch, records
 from tests.sinks.letters import Letters
@@ -55,6 +57,13 @@ def test_a_sink_is_a_sink() -> None:
     """What is wrapped is looked at when it is given."""
     with pytest.raises(ConfigError, match="sink must be of type Sink, got the class Letters; call it"):
         SparkSink(Letters)  # type: ignore[arg-type]
+
+
+def test_a_mode_that_a_sink_lacks(tmp_path: Path) -> None:
+    """Its sentence has the name that users know, and not that of our tiers."""
+    sink = HttpSink("http://h/", ledger=tmp_path)._sink
+    with pytest.raises(ConfigError, match="HttpSink cannot write in mode 'overwrite'; it has 'append'"):
+        check_mode(sink, SaveMode.OVERWRITE)
 
 
 @pytest.mark.parametrize("given", [None, "", " "])

@@ -35,7 +35,6 @@ from filesink.errors import ConfigError, DataError, FilesinkError, SchemaError
 from filesink.row_kind import RowKind
 from filesink.spark.changes.schema_events import OnSchemaChange, counted, refused
 from filesink.spark.changes.values import Rows, any_of
-from formats.arguments import kind_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -114,7 +113,7 @@ def columns_of(schema: StructType | str) -> StructType:
     if not isinstance(given, StructType) or not given.fields:
         raise ConfigError(
             "schema must be a StructType, or text such as 'id BIGINT, name STRING', with at least a column; "
-            f"got {kind_of(schema)}",
+            f"got {type(schema).__name__}",
             code="BAD_VALUE",
         )
     taken = next((name for name in given.names if name.lower() in {KIND, ORDER, RESCUED}), None)
