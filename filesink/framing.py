@@ -20,7 +20,7 @@ import zlib
 from collections.abc import Sequence
 from typing import Any, Protocol, TypeVar, cast
 
-from filesink.errors import StateCorruptError, StateError, StateVersionError
+from filesink.errors import ConfigError, StateCorruptError, StateError, StateVersionError
 
 MAX_PAYLOAD = 1 << 30  # bytes; a record of 10^5 files has 14 MB
 _COMPRESS_FROM = 1 << 12  # bytes; below that a record stays readable with `cat`
@@ -59,8 +59,19 @@ class JsonCodec:
     version = 1
 
     def encode(self, values: Sequence[Any]) -> bytes:
-        """See ``Codec.encode``."""
-        return to_json(list(values))
+        """See ``Codec.encode``.
+
+        Raises:
+            ConfigError: ``BAD_VALUE``; JSON has no such value.
+        """
+        try:
+            return to_json(list(values))
+        except (TypeError, ValueError, RecursionError) as error:
+            raise ConfigError(
+                f"a sink has made a value that JSON cannot hold ({error}): committables and states are made "
+                "of text, numbers, lists and dicts, unless the sink has another codec. Nothing was written",
+                code="BAD_VALUE",
+            ) from error
 
     def decode(self, version: int, data: bytes) -> list[Any]:
         """See ``Codec.decode``."""

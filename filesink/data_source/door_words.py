@@ -18,6 +18,7 @@ _SENTENCES = {
     "say what to do with on_repeated_txn='replace', which replaces the files of the earlier write, or "
     "'skip', which keeps them": "keep the files of the earlier write with option onRepeatedTxn='skip', or "
     "replace them with FileSink.write(df, txn_id=…, on_repeated_txn='replace')",
+    "on_new_query='append'": "option onNewQuery='append'",
     "mode='overwrite'": ".mode('overwrite')",
     "format_str": "option 'bucketTimeFormat'",
 }

@@ -224,7 +224,7 @@ def _check_old_names(
             # A second sink of one query looks just like this, so the user's word settles it.
             raise _uid_changed(
                 f"{what}, whose rows may be there already (a second sink of the same query is allowed with "
-                ".on_new_query('append'))"
+                "on_new_query='append')"
             )
 
 
@@ -252,7 +252,7 @@ def _check_new_chain(batch: MicroBatch, ledger: Ledger) -> None:
         raise _refusal(
             "NO_LEDGER",
             f"query {batch.query_id} arrives with batch {batch.batch_id} but has no ledger "
-            f"'{ledger.sink_id}' here: earlier batches went elsewhere, or the base path was moved, "
+            f"'{ledger.sink_id}' here: earlier batches went elsewhere, or the path was moved, "
             "emptied or not mounted",
         )
     if ledger.sink_id.startswith("query-"):
@@ -260,7 +260,7 @@ def _check_new_chain(batch: MicroBatch, ledger: Ledger) -> None:
         if other is not None:
             raise _refusal(
                 "NEW_QUERY_OLD_DATA",
-                f"the base path holds the ledger of another stream, '{other[0].record.sink_id}', and this "
+                f"the path holds the ledger of another stream, '{other[0].record.sink_id}', and this "
                 f"query ({batch.query_id}) has no uid: a new checkpoint reads its source from the start and "
                 "would double the rows",
             )
@@ -276,14 +276,14 @@ def _known_uid(ledger: Ledger, last: MicroBatch, batch: MicroBatch) -> str:
 def _uid_changed(what: str) -> IdentityError:
     return IdentityError(
         f"{what}. Nothing was written. Start it under its old uid, or without one if it had none, once more "
-        "with start(…, available_now=True); then change the uid, with .on_new_query('append')",
+        "with start(…, available_now=True); then change the uid, with on_new_query='append'",
         code="UID_CHANGED",
     )
 
 
 def _refusal(code: str, what: str) -> IdentityError:
     return IdentityError(
-        f"{what}. Start from the old checkpoint, use another path or uid, or allow it with "
-        ".on_new_query('append')",
+        f"{what}. Start from the old checkpoint, use another uid, or another path (or ledger, of a sink "
+        "that has one), or allow it with on_new_query='append'",
         code=code,
     )

@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
-from filesink.errors import StateCorruptError
+from filesink.errors import ConfigError, StateCorruptError
 from filesink.framing import Codec, check_field, frame, from_json, to_json, unframe
 from filesink.save_mode import SaveMode
 
@@ -136,7 +136,18 @@ class Section:
 
     @staticmethod
     def of(codec: Codec[T], values: Sequence[T]) -> Section:
-        """What ``codec`` makes of ``values``."""
+        """What ``codec`` makes of ``values``.
+
+        Raises:
+            ConfigError: ``BAD_VALUE``; they are no list, though a user's sink has made them.
+        """
+        given: object = values
+        if isinstance(given, str) or not isinstance(given, Sequence):
+            raise ConfigError(
+                "prepare_commit and snapshot_state of a writer return a list, [] for nothing to be done, and "
+                f"one has returned {type(given).__name__}. Nothing was written",
+                code="BAD_VALUE",
+            )
         return Section(codec.version, codec.encode(values))
 
     def decode(self, codec: Codec[T]) -> list[T]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from filesink.api import Sink
 from filesink.arguments import instance_of
-from filesink.errors import InternalError
+from filesink.errors import ConfigError, InternalError
 from filesink.ledger.ledger import Ledger
 from filesink.storage.api import Store
 from filesink.storage.base_path import spelling
@@ -43,8 +43,18 @@ class StoreLedger:
         instance_of(self.storage_options, Mapping, name="storage_options")
 
     @staticmethod
-    def at(place: str | os.PathLike[str] | StoreLedger) -> StoreLedger:
-        """What a user has given as ``ledger=``: a path, or one of these."""
+    def at(place: str | os.PathLike[str] | StoreLedger | None) -> StoreLedger:
+        """What a user has given as ``ledger=``: a path, or one of these.
+
+        Raises:
+            ConfigError: ``PATH_REQUIRED``; nothing was given.
+        """
+        if place is None or (isinstance(place, str) and not place.strip()):
+            raise ConfigError(
+                "ledger is required: a directory of this sink alone, kept across restarts, where it notes "
+                "what is committed",
+                code="PATH_REQUIRED",
+            )
         return place if isinstance(place, StoreLedger) else StoreLedger(place)
 
     def prepare(self) -> None:
@@ -65,12 +75,15 @@ class LedgerSink(Sink[S, C, A]):
     """A sink that keeps its ledger in a directory of its own. Derive from it; tasks get no ``ledger``.
 
     Args:
-        ledger: the directory.
+        ledger: the directory; its path will do.
         uid: the sink's stable name; needed if a stream may get another checkpoint.
     """
 
     ledger: StoreLedger | None
     uid: str | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "ledger", StoreLedger.at(self.ledger))
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "ledger": None}

@@ -82,10 +82,15 @@ def check_mode(sink: Sink[Any, Any, Any], mode: SaveMode) -> None:
     """Raise ``ConfigError`` unless ``sink`` has ``mode``."""
     if mode not in sink.save_modes:
         raise ConfigError(
-            f"{type(sink).__name__} cannot write in mode '{mode.value}'; it has "
+            f"{_door_of(sink)} cannot write in mode '{mode.value}'; it has "
             + ", ".join(f"'{known.value}'" for known in sink.save_modes),
             code="SAVE_MODE",
         )
+
+
+def _door_of(sink: Sink[Any, Any, Any]) -> str:
+    """What a user calls the sink: ``PostgresTiers`` stand behind ``PostgresSink``."""
+    return re.sub("Tiers$", "Sink", type(sink).__name__)
 
 
 def check_stream(df: object, checkpoint_location: object, query_name: object) -> None:

@@ -15,6 +15,7 @@ import pytest
 from filesink import ConfigError, DeliveryError, FileSink, FilesinkError, HttpService, ParquetWriterFactory
 from filesink import WebhookNotification as Webhook
 from filesink.exports.notifications.notification import Notification
+from filesink.sinks.asynchronous import Again
 from tests.exports.receivers import HurriedClock, Told, first_of_each, half_of_the_time
 from tests.sinks.http.server import HangUp, HttpServer, Received, Reply, Silence, serving
 
@@ -127,6 +128,16 @@ def test_what_will_not_pass_is_not_repeated(place: Told, server: HttpServer, sta
     assert caught.value.code == code
     assert "said-by-the-service" not in str(caught.value)
     assert len(server.received) == 1
+
+
+@pytest.mark.parametrize("given", ["ok", Again(why="x", numbers=[1])])
+def test_a_judge_without_sense(place: Told, server: HttpServer, given) -> None:
+    """Nothing counts as told, and the error says whose answer it is."""
+    notification = Webhook(HttpService(server.url, judge=lambda _: given))
+    with pytest.raises(DeliveryError, match="judge of HttpService") as caught:
+        place.tell(notification)
+    assert caught.value.code == "ANSWER"
+    assert notification.version(place.directory()) == 0
 
 
 def test_a_huge_answer(place: Told, server: HttpServer) -> None:

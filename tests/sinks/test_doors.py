@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
-from filesink import ConfigError, SparkSink, StoreLedger
+from filesink import ConfigError, HttpSink, SparkSink, StoreLedger
+from filesink.api import JsonCodec
 from filesink.commit.epoch import EpochLoop
 from filesink.commit.replay import EpochOptions
 from filesink.errors import CommitFailedError
-from filesink.ledger.record import BatchWrite, Cause
+from filesink.ledger.record import BatchWrite, Cause, Section
 from filesink.ports import Ports, SerialRunner
+from filesink.save_mode import SaveMode
+from filesink.spark.arguments import check_mode
+from tests.examples.toy_sink import IdSink
 from tests.fakes import CountingIds, FakeJob, SettableClock, micro_batch, records
 from tests.sinks.letters import Letters
 
@@ -51,6 +57,43 @@ def test_a_sink_is_a_sink() -> None:
     """What is wrapped is looked at when it is given."""
     with pytest.raises(ConfigError, match="sink must be of type Sink, got the class Letters; call it"):
         SparkSink(Letters)  # type: ignore[arg-type]
+
+
+def test_a_mode_that_a_sink_lacks(tmp_path: Path) -> None:
+    """Its sentence has the name that users know, and not that of our tiers."""
+    sink = HttpSink("http://h/", ledger=tmp_path)._sink
+    with pytest.raises(ConfigError, match="HttpSink cannot write in mode 'overwrite'; it has 'append'"):
+        check_mode(sink, SaveMode.OVERWRITE)
+
+
+@pytest.mark.parametrize("given", [None, "", " "])
+def test_a_ledger_is_required(given: str | None) -> None:
+    """By its own name, in a sink of ours and in one of a user; no path of files is spoken of."""
+    for make in (lambda: HttpSink("http://h/", ledger=given), lambda: IdSink(ledger=given)):  # type: ignore[arg-type]
+        with pytest.raises(ConfigError, match="ledger is required") as raised:
+            make()
+        assert raised.value.code == "PATH_REQUIRED"
+
+
+def test_the_path_of_a_ledger_will_do(tmp_path: Path) -> None:
+    """In a sink of a user as in ours."""
+    assert IdSink(ledger=str(tmp_path)).ledger == StoreLedger(tmp_path)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("given", [None, "abc", 5, {1: 2}, {1}])
+def test_committables_are_a_list(given: object) -> None:
+    """What a writer of a user returns instead is told in a sentence."""
+    with pytest.raises(ConfigError, match="return a list") as raised:
+        Section.of(JsonCodec(), given)  # type: ignore[arg-type]
+    assert raised.value.code == "BAD_VALUE"
+
+
+@pytest.mark.parametrize("given", [{1, 2}, b"x", float("nan"), object()])
+def test_committables_that_json_cannot_hold(given: object) -> None:
+    """Are refused before an epoch is decided, in a sentence."""
+    with pytest.raises(ConfigError, match="JSON cannot hold") as raised:
+        JsonCodec().encode([given])
+    assert raised.value.code == "BAD_VALUE"
 
 
 def test_options_of_a_ledger_are_shown_to_nobody() -> None:

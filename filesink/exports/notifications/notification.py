@@ -27,6 +27,7 @@ from filesink.retry import Backoff
 from filesink.sink_directory.directory import SinkDirectory
 from filesink.sink_directory.feed import FeedEntry
 from filesink.sinks.asynchronous import Again, Answer, Delivered, Refused, Unusable
+from filesink.sinks.asynchronous.answers import problem_of
 from filesink.system import SystemClock
 
 _NAME: Final = re.compile(r"[a-z0-9][a-z0-9_-]{0,62}")
@@ -107,7 +108,7 @@ class Notification(Exporter):
         """Tell of everything up to ``version`` that was not told yet.
 
         Raises:
-            DeliveryError: ``RETRIES``, ``REFUSED``, ``UNUSABLE``; the receiver did not take an entry.
+            DeliveryError: ``RETRIES``, ``REFUSED``, ``UNUSABLE``, ``ANSWER``; an entry was not taken.
             StateError: ``HISTORY_EXPIRED``; what was not told is not remembered any more.
         """
         cursor = Cursor(directory, self.name)
@@ -120,8 +121,8 @@ class Notification(Exporter):
     def _send(self, sender: Sender, entry: FeedEntry) -> None:
         backoff: Backoff | None = None
         while True:
-            match sender.send(entry):
-                case Delivered():
+            match self._sensible(entry, sender.send(entry)):
+                case Delivered() | Again(is_delivery=True):
                     return
                 case Again(why=why, after_ms=after_ms):
                     backoff = backoff or Backoff(self.clock)
@@ -136,6 +137,15 @@ class Notification(Exporter):
                     raise self._failed(entry, why, "correct address, token or permissions", code="UNUSABLE")
                 case other:
                     assert_never(other)
+
+    def _sensible(self, entry: FeedEntry, answer: Answer) -> Answer:
+        """What a receiver has answered, unless that is nothing, as from ``judge`` of a user."""
+        problem = problem_of(answer, entries=1)
+        if problem is not None:
+            raise self._failed(
+                entry, f"the answer makes no sense: {problem}", "correct judge of HttpService", code="ANSWER"
+            )
+        return answer
 
     def _failed(self, entry: FeedEntry, why: str, what_to_do: str, *, code: str) -> DeliveryError:
         return DeliveryError(

@@ -22,7 +22,14 @@ from typing import assert_never
 from zlib import crc32
 
 from filesink.errors import DeliveryError
-from filesink.sinks.asynchronous.answers import Again, Answer, Delivered, Refused, Unusable
+from filesink.sinks.asynchronous.answers import (
+    Again,
+    Answer,
+    Delivered,
+    Refused,
+    Unusable,
+    problem_of,
+)
 from filesink.sinks.asynchronous.batches import Batches
 from filesink.sinks.asynchronous.entries import Entry, Request
 from filesink.sinks.asynchronous.pace import Pace
@@ -130,14 +137,16 @@ class Outbox:
         """The service has answered. An answer is ignored that comes after the timeout of its request.
 
         Raises:
-            DeliveryError: there is no use in going on.
+            DeliveryError: there is no use in going on; ``ANSWER``, it makes no sense.
         """
         if self._in_flight.pop(request.number, None) is None:
             return
+        self._check(request, answer, now_ms)
         match answer:
             case Delivered():
-                self._pace.delivered()
-                self.counts["delivered"] += len(request.entries)
+                self._delivered(request)
+            case Again(is_delivery=True):
+                self._delivered(request)
             case Again():
                 self._pace.failed(request.sent_ms, now_ms, after_ms=answer.after_ms)
                 self._send_again(request, answer, now_ms)
@@ -152,6 +161,16 @@ class Outbox:
                 )
             case _:
                 assert_never(answer)
+
+    def _check(self, request: Request, answer: object, now_ms: int) -> None:
+        problem = problem_of(answer, entries=len(request.entries))
+        if problem is not None:
+            self._put_back(request, now_ms, request)
+            raise DeliveryError(
+                f"the answer to request '{request.key}' makes no sense: {problem}. Nothing of this epoch "
+                "counts as written. Correct what gives it: judge of HttpService, or submit of a writer",
+                code="ANSWER",
+            )
 
     def expire(self, now_ms: int) -> None:
         """Let go of requests that have waited too long for their answers.
@@ -179,20 +198,22 @@ class Outbox:
         waits = self._batches.has_open and self._delay_ms is not None
         return self._since_ms + (self._delay_ms or 0) if waits else None
 
+    def _delivered(self, request: Request) -> None:
+        self._pace.delivered()
+        self.counts["delivered"] += len(request.entries)
+
     def _send_again(self, request: Request, answer: Again, now_ms: int) -> None:
         left = request.entries
         if answer.numbers is not None:
-            left = tuple(entry for entry in left if entry.number in answer.numbers)
+            left = tuple(left[number] for number in sorted(set(answer.numbers)))
         self.counts["delivered"] += len(request.entries) - len(left)
-        if not left:
-            return
         again = Request(left, tries=request.tries + 1)
         self._put_back(again, now_ms + _pause_ms(request), request)
         if request.tries >= self._sending.retries:
             raise DeliveryError(
                 f"request '{request.key}' was sent {request.tries + 1} times and is not delivered: "
-                f"{answer.why}. What is not delivered is sent again, under the same keys, when the query is "
-                "started again",
+                f"{answer.why}. A stream that is started again sends what is not delivered again, under the "
+                "same keys; a batch that is written again sends all of it, under new ones",
                 code="RETRIES",
             )
         self.counts["retries"] += 1

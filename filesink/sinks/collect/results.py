@@ -74,7 +74,8 @@ class CollectResults(Iterator[dict[str, Any]]):
 
     Raises:
         StateError: ``POSITION_GONE``, another client has acknowledged rows that this one has not taken yet;
-            ``REWRITTEN``, others have moved rows about.
+            found when it looks for later versions, and when a file is gone. ``REWRITTEN``, others have moved
+            rows about.
         IdentityError: ``OTHER_INVENTORY``; the path was removed and written anew.
         SourceError: ``QUERY_FAILED``; everything that it had committed was handed out. When it was started
             again, go on with ``results(after=position)``.

@@ -13,15 +13,16 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from filesink.arguments import choice, data_frame, instance_of
-from filesink.durations import Duration, parse_duration_ms
+from filesink.durations import Duration, has_passed, parse_duration_ms
 from filesink.errors import ConfigError
 from filesink.ledger.nearby import nothing_at
 from filesink.metastore.announcements import Announced
 from filesink.naming import LEDGER_ROOT
 from filesink.parts.committables import Committable, HeldFile
+from filesink.ports import Clock
 from filesink.sinks.collect.marks import Marks, Run
 from filesink.sinks.collect.position import CollectPosition
 from filesink.sinks.collect.results import Acknowledge, CollectResults, Delivery, Taking, beginning
@@ -31,6 +32,7 @@ from filesink.sinks.collect.tiers import tiers
 from filesink.sinks.doors import SinkReport, SparkSink, engine_options
 from filesink.spark.query import End
 from filesink.storage.address import StoreAddress
+from filesink.storage.api import Store
 from filesink.storage.base_path import check_base_path
 from filesink.storage.retrying import RetryingStore
 from filesink.system import SystemClock, SystemIds
@@ -39,6 +41,8 @@ from formats.sizes import parse_size
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
+
+_LOOK: Final = 0.1  # seconds between two looks for a sink that has not begun
 
 
 class CollectSink(SparkSink[HeldFile, Committable, Announced]):
@@ -123,12 +127,14 @@ class CollectSink(SparkSink[HeldFile, Committable, Announced]):
                 epochs: with ``delivery="at_least_once"`` rows that came before theirs come again.
             wait: ``True``: the iterator ends when the query is over, and all is read. ``False``: it ends at
                 the newest row. A duration: also if nothing new comes for so long; ``int`` is milliseconds.
+                Only with a duration does the call itself wait for a sink that has not begun, as long as that.
             acknowledge: ``"asked"``: only by ``after``, and by ``acknowledge()`` of the results. ``"read"``:
                 also whenever iteration looks for later versions, all that was handed out by then; for a
                 client that keeps no position. If it dies, its next one gets the last rows again.
 
         Raises:
-            ConfigError: ``NO_SINK``, nobody has written to the path or started to; ``NO_POSITION``, ``after``
+            ConfigError: ``NO_SINK``, nobody has written to the path or started to, within ``wait``;
+                ``NO_POSITION``, ``after``
                 is beyond the end of its version; or an argument cannot be used.
             StateError: ``POSITION_GONE``; rows behind ``after`` were acknowledged already.
             IdentityError: ``OTHER_INVENTORY``; ``after`` is no position of this path.
@@ -142,7 +148,7 @@ class CollectSink(SparkSink[HeldFile, Committable, Announced]):
         position = None if after is None else CollectPosition.of(after)
         clock = SystemClock()
         store = RetryingStore(self._address(), clock)
-        if not store.list(LEDGER_ROOT):
+        if not _has_begun(store, clock, taking.wait_ms or 0):
             raise nothing_at(self._address, advice="Start the query first, or pass its path")
         stored = Stored(store, clock, self._address.base_path)
         begin = beginning(stored, Marks(store), position)
@@ -169,6 +175,16 @@ class _Runs:
 
 def _end(marks: Marks, number: int, run: str, how: End) -> None:
     marks.end(number, Run(how.value), run)
+
+
+def _has_begun(store: Store, clock: Clock, wait_ms: int) -> bool:
+    """Whether anybody has written here or started to, at most ``wait_ms`` from now."""
+    since = clock.now_ms()
+    while not store.list(LEDGER_ROOT):
+        if has_passed(since, clock.now_ms(), wait_ms):
+            return False
+        clock.sleep(_LOOK)
+    return True
 
 
 def _size(given: int | str) -> int:

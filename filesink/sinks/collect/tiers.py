@@ -11,6 +11,7 @@ import pyarrow as pa
 from filesink.api import PreCommitStage, WriterContext
 from filesink.buckets.assigner import BucketAssigner
 from filesink.commit.delete_permission import check_removal
+from filesink.errors import SchemaError
 from filesink.file_sink.tiers import FileTiers
 from filesink.ledger.identity import COLLECTED, stream_sink_id
 from filesink.ledger.record import EpochRecord
@@ -51,7 +52,16 @@ class CollectTiers(FileTiers):
     save_modes: ClassVar[Collection[SaveMode]] = (SaveMode.APPEND,)
 
     def prepare(self, schema: pa.Schema) -> None:
-        """See ``Sink.prepare``."""
+        """See ``Sink.prepare``.
+
+        Raises:
+            SchemaError: ``NO_DATA_COLUMNS``; there is no column.
+        """
+        if not schema.names:
+            raise SchemaError(
+                "the DataFrame has no columns, so there is nothing to collect; select one",
+                code="NO_DATA_COLUMNS",
+            )
         super().prepare(schema)
         check_removal(self.address(), "a sink whose rows are removed when they are acknowledged")
 

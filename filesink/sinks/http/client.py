@@ -8,6 +8,7 @@ client.
 from __future__ import annotations
 
 import os
+import socket
 import ssl
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit, urlunsplit
@@ -63,11 +64,17 @@ class HttpClient:
         except SSLError as error:
             if _is_distrusted(error):
                 return Unusable(why="its certificate is not trusted; see ca_file")
-            return Again(why=f"the connection failed: {type(error).__name__}")
+            return Again(why=self._failed(error))
         except (HTTPError, OSError) as error:
-            return Again(why=f"the connection failed: {type(error).__name__}")
+            return Again(why=self._failed(error))
         own = None if self._service.judge is None else self._service.judge(answer)
         return judged(answer) if own is None else own
+
+    def _failed(self, error: BaseException) -> str:
+        parts = urlsplit(self._service.url)
+        if any(isinstance(one, socket.gaierror) for one in _causes(error)):
+            return f"the host '{parts.hostname}' has no address: its name is wrong, or DNS does not answer"
+        return f"the connection to '{parts.netloc}' failed: {type(error).__name__}"
 
     def cut(self) -> None:
         """End what is in flight, at once: threads that wait for an answer have none. No more can be sent."""
@@ -107,7 +114,7 @@ def _beginning(response: BaseHTTPResponse) -> bytes:
 
 
 def _headers(service: HttpService) -> urllib3.HTTPHeaderDict:
-    """Of all requests; what is set later comes instead of the same name in other letters."""
+    """Of all requests; the user's type of content comes instead of ours."""
     found = urllib3.HTTPHeaderDict({"Content-Type": _CONTENT_TYPES[Body(service.body)]})
     for name, value in service.headers.items():
         found[name] = value
@@ -140,5 +147,9 @@ def _trust(ca_file: str | None) -> ssl.SSLContext:
 
 def _is_distrusted(error: BaseException) -> bool:
     """Whether a certificate is the reason, somewhere in what urllib3 has wrapped."""
-    causes = (error, error.__cause__, error.__context__, *error.args)
-    return any(isinstance(one, ssl.SSLCertVerificationError) for one in causes)
+    return any(isinstance(one, ssl.SSLCertVerificationError) for one in _causes(error))
+
+
+def _causes(error: BaseException) -> tuple[object, ...]:
+    """The error, and what urllib3 has wrapped in it."""
+    return error, error.__cause__, error.__context__, *error.args

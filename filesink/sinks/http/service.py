@@ -53,7 +53,7 @@ class HttpService:
         body: ``"json"`` is one object, so one record, a request; ``"ndjson"`` is one object a line, and
             ``"array"`` one array of objects. Values are those of ``Encoder.json_lines()``.
         method: ``"POST"``, ``"PUT"`` or ``"PATCH"``.
-        headers: sent with every request.
+        headers: sent with every request; not those of ``token_env`` and ``key_header``.
         token_env: name of an environment variable that holds a bearer token. It is read in the driver and in
             each task, and must be set in both: ``spark.executorEnv.<name>`` sets it on a cluster.
         key_header: the header with the idempotency key; ``None`` for none.
@@ -87,6 +87,9 @@ class HttpService:
             raise _bad_value("key_header must be the name of a header")
         if self.key_header is not None and self.key_header.lower() in _TAKEN:
             raise _bad_value(f"key_header cannot be '{self.key_header}', which has a meaning of its own")
+        _check_once(self.headers, self.key_header, "key_header sends; key_header=None sends none of ours")
+        if self.token_env is not None:
+            _check_once(self.headers, "Authorization", "token_env sends; give one of them")
         parse_duration_ms(self.timeout, name="timeout")
         if self.ca_file is not None and not (is_text(self.ca_file) and self.ca_file):
             raise _bad_value(f"ca_file must be a path, got {kind_of(self.ca_file)}")
@@ -133,6 +136,12 @@ def _check_headers(headers: Mapping[str, str]) -> None:
             raise _bad_value(f"headers may not have '{name}': the client says how it sends a body")
     if len({name.lower() for name in headers}) < len(headers):
         raise _bad_value("headers has a name twice, in other letters")
+
+
+def _check_once(headers: Mapping[str, str], ours: str | None, sender: str) -> None:
+    """Refuse a header of the user's that ours would take the place of."""
+    if ours is not None and ours.lower() in {name.lower() for name in headers}:
+        raise _bad_value(f"headers may not have '{ours}', which {sender}")
 
 
 def _fits(pattern: re.Pattern[str], value: object) -> bool:

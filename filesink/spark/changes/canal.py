@@ -20,6 +20,8 @@ from filesink.spark.changes.values import Rows
 if TYPE_CHECKING:
     from pyspark.sql import Column
 
+_IMAGES = ArrayType(MapType(StringType(), StringType()))
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Canal:
@@ -36,7 +38,7 @@ class Canal:
                 StructField("type", StringType()),
                 StructField("isDdl", BooleanType()),
                 StructField("data", ArrayType(self.rows.json_type)),
-                StructField("old", ArrayType(MapType(StringType(), StringType()))),
+                StructField("old", _IMAGES),
             ]
         )
 
@@ -55,7 +57,14 @@ class Canal:
             )
         )
         events = {"is_event": F.coalesce(is_event, F.lit(False))}  # noqa: FBT003 - a value
-        return {"is_row": ~is_ddl & _is_full(data), **events}, {"found": found}
+        return {"is_row": ~is_ddl & _is_full(data) & self._have_any(data), **events}, {"found": found}
+
+    def _have_any(self, data: Column) -> Column:
+        """Whether each row has any column of ours; looked for in the text only if all of one is null."""
+        images = F.from_json(F.get_json_object("text", "$.data"), _IMAGES)
+        return ~F.exists(data, self.rows.is_blank) | F.forall(
+            images, lambda one: self.rows.has_any(F.map_keys(one))
+        )
 
     def _pair(self, row: Column, changed: Column) -> Column:
         before = self.rows.made(

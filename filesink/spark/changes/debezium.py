@@ -46,23 +46,24 @@ class Debezium:
         message = F.col("message")
         bare = F.struct(*(message.getField(name).alias(name) for name in ("before", "after", *_TEXTS)))
         old, new, op = F.col("old"), F.col("new"), F.col("body.op")
-        no_old, is_whole = F.col("body.before").isNull(), F.col("is_whole")
+        no_old, is_old, is_whole = F.col("body.before").isNull(), F.col("is_old"), F.col("is_whole")
         tells = F.col("body.ddl").isNotNull() | F.col("body.tableChanges").isNotNull()
         found = (
             F.when(op.isin("c", "r") & is_whole, F.array(change(RowKind.INSERT, new)))
             .when((op == "u") & is_whole & no_old, F.array(change(RowKind.UPDATE_AFTER, new)))
             .when(
-                (op == "u") & is_whole,
+                (op == "u") & is_whole & is_old,
                 F.array(change(RowKind.UPDATE_BEFORE, old), change(RowKind.UPDATE_AFTER, new)),
             )
-            .when((op == "d") & ~no_old, F.array(change(RowKind.DELETE, old)))
+            .when((op == "d") & is_old, F.array(change(RowKind.DELETE, old)))
         )
         return (
             {"body": F.coalesce(message.getField("payload"), bare)},
             {
                 "old": self.rows.made(self._old),
                 "new": self.rows.made(self._new),
-                "is_whole": self._is_whole(),
+                "is_old": self._is_row("before"),
+                "is_whole": self._is_row("after") & ~self._is_unknown(),
                 "is_event": op.isNull() & no_old & F.col("body.after").isNull() & tells,
             },
             {"found": found},
@@ -78,12 +79,20 @@ class Debezium:
             return value
         return F.when(value == _UNAVAILABLE, F.col("body.before").getField(name)).otherwise(value)
 
-    def _is_whole(self) -> Column:
-        """Whether there is a row of after, and no value of it is unknown."""
+    def _is_row(self, name: str) -> Column:
+        """Whether there is such a row, with any column of ours; the text is asked only if all is null."""
+        row = F.col(f"body.{name}")
+        texts = (F.get_json_object("text", f"$.{where}{name}") for where in ("payload.", ""))
+        has_any = self.rows.has_any(F.json_object_keys(F.coalesce(*texts)))
+        return row.isNotNull() & (~self.rows.is_blank(row) | F.coalesce(has_any, F.lit(False)))  # noqa: FBT003 - a value
+
+    def _is_unknown(self) -> Column:
+        """Whether any value of the row of after is unknown."""
         before, after = F.col("body.before"), F.col("body.after")
-        unknown = [
-            after.getField(name).eqNullSafe(_UNAVAILABLE)
-            & F.coalesce(before.getField(name), F.lit(_UNAVAILABLE)).eqNullSafe(_UNAVAILABLE)
-            for name in self.rows.texts
-        ]
-        return after.isNotNull() & ~any_of(unknown)
+        return any_of(
+            [
+                after.getField(name).eqNullSafe(_UNAVAILABLE)
+                & F.coalesce(before.getField(name), F.lit(_UNAVAILABLE)).eqNullSafe(_UNAVAILABLE)
+                for name in self.rows.texts
+            ]
+        )

@@ -10,6 +10,7 @@ Rules:
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
@@ -103,8 +104,12 @@ def columns_of(schema: StructType | str) -> StructType:
     if isinstance(given, str):
         try:
             given = DataType.fromDDL(given)
-        except PySparkException:
-            given = None
+        except PySparkException as error:
+            raise ConfigError(
+                f"schema cannot be read as columns with their types, such as 'id BIGINT, name STRING': "
+                f"{_sentence(error)}",
+                code="BAD_VALUE",
+            ) from error
     if not isinstance(given, StructType) or not given.fields:
         raise ConfigError(
             "schema must be a StructType, or text such as 'id BIGINT, name STRING', with at least a column; "
@@ -118,6 +123,12 @@ def columns_of(schema: StructType | str) -> StructType:
             code="RESERVED_COLUMN",
         )
     return given
+
+
+def _sentence(error: PySparkException) -> str:
+    """What Spark says of a schema: the first line, without its class of errors and what stands behind it."""
+    line = (error.getMessage() or "it says no type").strip().splitlines()[0]
+    return re.sub(r"^\[[A-Z0-9_.]+\]\s*|\s*SQLSTATE:.*$", "", line)
 
 
 def change_type(rows: Rows) -> StructType:
@@ -185,8 +196,10 @@ def _order(df: DataFrame, given: str | Column) -> Column:
     try:
         kind = df.select(column).schema[0].dataType
     except AnalysisException as error:
+        what = f"column {name!r}" if name else "what one of its expressions needs"
         raise SchemaError(
-            f"order names what the DataFrame does not have: {error.getMessage()}", code="UNKNOWN_COLUMN"
+            f"order names {what}, which the DataFrame does not have; it has {', '.join(df.columns)}",
+            code="UNKNOWN_COLUMN",
         ) from error
     if isinstance(kind, TimestampType):
         return F.unix_micros(column)
@@ -236,9 +249,10 @@ def _rescued() -> Column:
 
 def _malformed(name: str) -> DataError:
     return DataError(
-        f"a message is no change of a row from {name}: it is no JSON object, lacks a row, has a value that "
-        "its column cannot have, or changes no row, such as a truncate. Nothing became visible. Take "
-        "such messages out before, or use on_malformed='rescue' and look at the column 'rescued'",
+        f"a message is no change of a row from {name}: it is no JSON object, lacks a row, has one with no "
+        "column of schema (case counts), has a value that its column cannot have, or changes no row, such as "
+        "a truncate. Nothing became visible. Take such messages out before, or use on_malformed='rescue' and "
+        "look at the column 'rescued'",
         code="MALFORMED_CHANGE",
     )
 

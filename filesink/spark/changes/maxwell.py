@@ -40,7 +40,7 @@ class Maxwell:
     def steps(self) -> Sequence[Mapping[str, Column]]:
         """See ``Envelope.steps``."""
         kind, data = F.col("message.type"), F.col("message.data")
-        before, is_there = F.col("before"), data.isNotNull()
+        before, is_there = F.col("before"), F.col("is_there")
         found = (
             F.when(kind.isin("insert", "bootstrap-insert") & is_there, F.array(change(RowKind.INSERT, data)))
             .when(
@@ -55,8 +55,10 @@ class Maxwell:
         )
         changed = F.json_object_keys(F.get_json_object("text", "$.old"))  # a null is a value, too
         is_event = F.coalesce(kind.isin(_OF_TABLES), F.lit(False))  # noqa: FBT003 - a value
+        names = F.json_object_keys(F.get_json_object("text", "$.data"))
+        has_any = ~self.rows.is_blank(data) | self.rows.has_any(names)
         return (
-            {"changed": changed, "is_event": is_event},
+            {"changed": changed, "is_event": is_event, "is_there": data.isNotNull() & has_any},
             {"before": self.rows.made(self._before)},
             {"found": found},
         )

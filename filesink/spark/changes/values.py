@@ -1,8 +1,9 @@
 """Values of a row inside an envelope: how JSON is to hold them, and what becomes of them.
 
-Rules: what Spark's JSON reader takes as it is meant is read with its own type: numbers, in all digits,
+Rules: what Spark's JSON reader takes as it is meant is read with its own type: whole numbers, FLOAT, DOUBLE
 and booleans. It would take a number for a time in seconds, so times and bytes are read as text, and cast by
-us. A cast that makes null of a text is told, never passed over.
+us. It would round a decimal, and pass over commas in it: these are read as VARIANT, which keeps all digits. A
+cast that makes null of a text is told, never passed over; so is one that would leave out digits.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from pyspark.sql.types import (
     BooleanType,
     DataType,
     DateType,
+    DecimalType,
     MapType,
     NumericType,
     StringType,
@@ -27,6 +29,7 @@ from pyspark.sql.types import (
     StructType,
     TimestampNTZType,
     TimestampType,
+    VariantType,
 )
 
 from filesink.errors import SchemaError
@@ -35,6 +38,8 @@ if TYPE_CHECKING:
     from pyspark.sql import Column
 
 _WITH_YEAR = r"^\s*[+-]?[0-9]{4,}-"
+_WITH_TIME = r"[0-9][T ][0-9:.]*[1-9]"  # and not midnight
+_BELOW_MICROS = r"\.[0-9]{6}[0-9]*[1-9]"
 _TIMES = (DateType, TimestampType, TimestampNTZType)
 
 
@@ -85,30 +90,61 @@ class Rows:
     def fits(self, row: Column) -> Column:
         """Whether no value of the row is lost by ``typed``."""
         lost = [
-            row.getField(one.name).isNotNull() & self._cast(row, one).isNull()
+            self._read(row, one).isNotNull() & self._cast(row, one).isNull()
             for one, read in zip(self.columns, self.json_type, strict=True)
             if one.dataType != read.dataType
         ]
         return ~any_of(lost)
+
+    def is_blank(self, row: Column) -> Column:
+        """Whether no column of the row has a value: they may be null, or not be there at all."""
+        return ~any_of([row.getField(name).isNotNull() for name in self.columns.names])
+
+    def has_any(self, names: Column) -> Column:
+        """Whether any column of the row is among ``names``, those of what has been read."""
+        return F.arrays_overlap(names, F.array(*map(F.lit, self.columns.names)))
 
     def made(self, value: Callable[[str], Column]) -> Column:
         """A row as it is read, of a value for each column."""
         return F.struct(*(value(one.name).alias(one.name) for one in self.columns))
 
     def _json_type(self, kind: DataType) -> DataType:
-        as_text = self.wire is Wire.TEXT or isinstance(kind, (BinaryType, *_TIMES))
-        return StringType() if as_text else kind
+        if self.wire is Wire.TEXT or isinstance(kind, (BinaryType, *_TIMES)):
+            return StringType()
+        return VariantType() if isinstance(kind, DecimalType) else kind
+
+    def _read(self, row: Column, field: StructField) -> Column:
+        """A value of a row that has been read, as text if it has to be cast."""
+        value = row.getField(field.name)
+        is_variant = isinstance(self._json_type(field.dataType), VariantType)
+        return F.try_variant_get(value, "$", "string") if is_variant else value
 
     def _cast(self, row: Column, field: StructField) -> Column:
-        value = row.getField(field.name)
-        if isinstance(field.dataType, BinaryType):
+        value, kind = self._read(row, field), field.dataType
+        if isinstance(kind, BinaryType):
             return F.try_to_binary(value, F.lit("base64"))
-        if self._json_type(field.dataType) == field.dataType:
+        if self._json_type(kind) == kind:
             return value
-        if isinstance(field.dataType, _TIMES):
+        if isinstance(kind, _TIMES):
             # A number alone would be a year to Spark, and is a count of days at the source.
-            value = F.when(value.rlike(_WITH_YEAR), value)
-        return value.try_cast(field.dataType)
+            left_out = _WITH_TIME if isinstance(kind, DateType) else _BELOW_MICROS
+            value = F.when(value.rlike(_WITH_YEAR) & ~value.rlike(left_out), value)
+        if isinstance(kind, DecimalType):
+            value = F.when(_has_places(value, kind.scale), value)
+        return value.try_cast(kind)
+
+
+def _has_places(text: Column, scale: int) -> Column:
+    """Whether a number in a text has no more than so many decimal places, but for zeros."""
+    plain = text.rlike(rf"^\s*[+-]?[0-9]*(\.[0-9]{{0,{scale}}}0*)?\s*$")
+    whole, fraction, exponent = (
+        F.regexp_extract(text, r"^\s*[+-]?([0-9]*)\.?([0-9]*)[eE]([+-]?[0-9]+)\s*$", group)
+        for group in (1, 2, 3)
+    )
+    digits = F.concat(whole, fraction)
+    zeros = F.length(digits) - F.length(F.regexp_replace(digits, "0+$", ""))
+    places = F.length(fraction) - zeros - exponent.try_cast("int")
+    return plain | (places <= scale) | digits.rlike("^0+$")
 
 
 def any_of(conditions: list[Column]) -> Column:

@@ -106,6 +106,58 @@ def test_a_part_of_a_request_goes_again_by_itself() -> None:
     assert outbox.is_empty
 
 
+def test_numbers_are_places_in_the_request() -> None:
+    """A service knows no others: in what goes again in part as well, and wherever a request begins."""
+    outbox = filled(8, records=4)
+    first, request = sent(outbox)
+    outbox.answered(first, Delivered(), 0)
+    outbox.answered(request, Again(why="two", numbers=[1, 3, 3]), 0)
+    (again,) = sent(outbox, 1_000)
+    assert numbers([again]) == [[5, 7]]
+    outbox.answered(again, Again(why="one", numbers={1}), 1_000)
+    assert outbox.counts["delivered"] == 7
+    assert numbers(sent(outbox, 60_000)) == [[7]]
+
+
+def test_no_numbers_are_a_delivery() -> None:
+    """As of a service that lists what it has not taken, and lists nothing."""
+    outbox = filled(2)
+    (request,) = sent(outbox)
+    outbox.answered(request, Again(why="none of them", numbers=[]), 0)
+    assert outbox.is_empty
+    assert outbox.counts["delivered"] == 2
+
+
+@pytest.mark.parametrize(
+    ("answer", "told"),
+    [
+        *[(Again(why="x", numbers=[one]), f"numbers has {one}, and the places") for one in (-1, 6, 99)],
+        (Again(why="x", numbers=[0, 6]), "are 0 to 5"),
+        *[
+            (Again(why="x", numbers=[one]), "numbers has")  # type: ignore[list-item]
+            for one in ("3", 3.0, True, None)
+        ],
+        *[
+            (Again(why="x", numbers=one), "no list of places")  # type: ignore[arg-type]
+            for one in ("12", b"12", 3, iter([1]))
+        ],
+        *[(Again(why="x", after_ms=one), "after_ms") for one in (-1, "5", None, 0.5)],  # type: ignore[arg-type]
+        *[(one, "none of Delivered, Again") for one in ("ok", None, 200, False, Delivered)],
+    ],
+    ids=repr,
+)
+def test_an_answer_without_sense_is_no_delivery(answer, told: str) -> None:
+    """It is told in a sentence, whatever a user's own code says; all of the request is there still."""
+    outbox = filled(6, records=6)
+    (request,) = sent(outbox)
+    with pytest.raises(DeliveryError, match=told) as raised:
+        outbox.answered(request, answer, 0)
+    assert (raised.value.code, raised.value.is_permanent) == ("ANSWER", True)
+    assert "'o/0-5'" in str(raised.value)
+    assert outbox.counts["delivered"] == 0
+    assert len(list(outbox.unsent())) == 6
+
+
 def test_a_pause_that_the_service_asks_for_is_kept_by_all() -> None:
     """New requests as well; and somebody looks when it is over."""
     outbox = filled(8)
@@ -164,6 +216,7 @@ def test_retries_come_to_an_end() -> None:
     with pytest.raises(DeliveryError, match="was sent 3 times and is not delivered: HTTP 500") as raised:
         outbox.answered(request, Again(why="HTTP 500"), now)
     assert (raised.value.code, raised.value.is_permanent) == ("RETRIES", False)
+    assert "a batch that is written again sends all of it, under new" in str(raised.value), "no false promise"
     assert [entry.number for entry in outbox.unsent()] == [0, 1]
 
 
@@ -198,7 +251,7 @@ def test_what_is_left_of_requests_is_never_joined() -> None:
     """Of two from which the service has taken some."""
     outbox = filled(4)
     for request in sent(outbox):
-        outbox.answered(request, Again(why="207", numbers=[request.entries[0].number]), 0)
+        outbox.answered(request, Again(why="207", numbers=[0]), 0)
     restored = sent(Outbox(sending(), unsent=list(outbox.unsent())))
     assert sorted(numbers(restored)) == [[0], [2]]
 
@@ -214,7 +267,7 @@ def test_entries_of_earlier_epochs_go_first_and_by_themselves() -> None:
 answers = st.one_of(
     st.just(Delivered()),
     st.builds(Again, why=st.just("busy"), after_ms=st.sampled_from([0, 0, 500])),
-    st.builds(Again, why=st.just("in part"), numbers=st.sets(st.integers(0, 30), max_size=9)),
+    st.builds(Again, why=st.just("in part"), numbers=st.sets(st.integers(0, 3))),
     st.just(None),  # none before the timeout
 )
 
@@ -245,18 +298,21 @@ class Service:
         if self.waiting:
             request = self.waiting.pop(self._data.draw(st.integers(0, len(self.waiting) - 1)))
             answer = self._data.draw(answers)
+            if isinstance(answer, Again) and answer.numbers:
+                there = range(len(request.entries))
+                answer = Again(why=answer.why, numbers=[one for one in answer.numbers if one in there])
             self._answer(request, answer)
         if answer is None:
             assert wakes is not None
             self.now = max(self.now, wakes)
 
     def _answer(self, request: Request, answer: Answer | None) -> None:
-        found = {entry.number for entry in request.entries}
+        found = [entry.number for entry in request.entries]
         match answer:
             case Delivered():
-                self.arrived |= found
+                self.arrived |= set(found)
             case Again(numbers=left) if left is not None:
-                self.arrived |= found - set(left)
+                self.arrived |= {number for place, number in enumerate(found) if place not in left}
         if answer is not None:
             self._outbox.answered(request, answer, self.now)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import threading
 from typing import Any
 
 import pyarrow as pa
@@ -16,6 +17,7 @@ from filesink import (
     ConfigError,
     FileSink,
     IdentityError,
+    SchemaError,
     SourceError,
     StateCorruptError,
     StateError,
@@ -184,6 +186,26 @@ def test_a_client_may_be_there_first(site: Site) -> None:
     assert not results.is_complete
     site.stream(0, [1])
     assert ids(site.sink().results(results.position, wait=False)) == [1]
+
+
+def test_a_client_that_names_a_time_waits_for_the_beginning(site: Site) -> None:
+    """As long as it says, and no longer: a wrong path looks just like that."""
+    with pytest.raises(ConfigError) as raised:
+        site.sink().results(wait="150 ms")
+    assert raised.value.code == "NO_SINK"
+    starts = threading.Timer(0.3, lambda: site.batch([1]))
+    starts.start()
+    try:
+        assert ids(site.sink().results(wait="1 min")) == [1]
+    finally:
+        starts.join()
+
+
+def test_rows_without_columns(site: Site) -> None:
+    """Are refused in words of this sink, which has no buckets and no layout of files to choose."""
+    with pytest.raises(SchemaError, match="has no columns, so there is nothing to collect") as raised:
+        site.sink()._sink.prepare(pa.schema([]))
+    assert raised.value.code == "NO_DATA_COLUMNS"
 
 
 # --- positions that cannot be

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 import threading
 from collections import defaultdict
@@ -16,6 +17,8 @@ from filesink.commit.outcome import Outcome
 from filesink.commit.replay import EpochOptions
 from filesink.errors import ConfigError, DeliveryError, TaskCancelledError
 from filesink.ports import Ports, SerialRunner
+from filesink.sinks.asynchronous import Again
+from filesink.sinks.http.service import HttpAnswer
 from filesink.sinks.http.tiers import HttpTiers
 from filesink.system import SystemClock
 from tests.fakes import CountingIds, FakeJob, micro_batch
@@ -149,6 +152,36 @@ def test_a_judge_that_fails_fails_the_task(server: HttpServer, tmp_path: Path) -
 
     with pytest.raises(DeliveryError, match="judge has failed: KeyError: 'no such field'"):
         epoch(tiers(server, tmp_path, judge=judge))
+
+
+def test_a_judge_says_which_records_go_again(server: HttpServer, tmp_path: Path) -> None:
+    """By their places in the body, which is all that a service knows: of each request, in each task."""
+    taken: list[int] = []
+
+    def take_half(request: Received) -> Reply:
+        records = request.records()
+        failed = list(range(0, len(records), 2)) if len(records) > 1 else []
+        taken.extend(one["id"] for place, one in enumerate(records) if place not in failed)
+        return Reply(207, body=json.dumps({"failed": failed}).encode())
+
+    server.answers = take_half
+    sending = Sending(records=8)
+    outcome = epoch(tiers(server, tmp_path, sending=sending, body="array", judge=failed_of))
+    assert sorted(taken) == list(range(2 * ROWS))
+    assert outcome.metrics["delivered"] == 2 * ROWS
+
+
+def failed_of(answer: HttpAnswer) -> Again:
+    """As docs/sinks.md shows it."""
+    return Again(why="207", numbers=json.loads(answer.body)["failed"])
+
+
+@pytest.mark.parametrize("given", ["ok", Again(why="x", numbers=[99]), Again(why="x", numbers=["3"])])
+def test_a_judge_without_sense_loses_no_row(server: HttpServer, tmp_path: Path, given) -> None:
+    """Nothing counts as delivered; the error says what is wrong with what it gave, and whose it is."""
+    with pytest.raises(DeliveryError, match="judge of HttpService") as raised:
+        epoch(tiers(server, tmp_path, judge=lambda _: given))
+    assert raised.value.code == "ANSWER"
 
 
 def test_a_cancelled_task_leaves_no_thread_and_no_connection(server: HttpServer, tmp_path: Path) -> None:

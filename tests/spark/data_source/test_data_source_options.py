@@ -315,6 +315,7 @@ def test_errors_of_the_sink_name_options(options: dict[str, str], words: str, *,
 @pytest.mark.parametrize(
     ("message", "words"),
     [
+        ("Start again, or allow it with on_new_query='append'", "allow it with option onNewQuery='append'"),
         ("Start again, or allow it with .on_new_query('append')", "allow it with option onNewQuery='append'"),
         ("set .on_replay_mismatch('keep_first')", "set option onReplayMismatch='keep_first'"),
         (

@@ -11,7 +11,7 @@ import pytest
 from pyspark.errors import PySparkException
 from pyspark.sql import functions as F  # noqa: N812 - as all PySpark code does
 
-from filesink import ConfigError, SchemaError, changes
+from filesink import ConfigError, FilesinkError, SchemaError, changes
 from filesink.spark.input.job import typed
 
 if TYPE_CHECKING:
@@ -134,6 +134,12 @@ MALFORMED: dict[str, list[Any]] = {
         event("u", {"id": "x"}, A),
         event("c", after={"id": 1, "name": "__debezium_unavailable_value"}),
         event("u", {"id": 1}, {"id": 1, "name": "__debezium_unavailable_value"}),
+        event("c", after={"ID": 1, "Name": "a"}),  # names of other columns, and so are the next ones
+        event("c", after={"nope": 1}),
+        event("c", after={}),
+        event("d", {"ID": 1}),
+        event("u", {"ID": 1}, A),
+        {"payload": event("u", A, {"ID": 1})},
     ],
     "maxwell": [
         *NO_OBJECT,
@@ -142,6 +148,8 @@ MALFORMED: dict[str, list[Any]] = {
         {"type": "INSERT", "data": A},
         {"type": "insert", "data": {"id": "one"}},
         {"data": A},
+        *({"type": one, "data": {"ID": 1}, "old": {}} for one in ("insert", "update", "delete")),
+        {"type": "insert", "data": {}},
     ],
     "canal": [
         *NO_OBJECT,
@@ -159,6 +167,9 @@ MALFORMED: dict[str, list[Any]] = {
         {"type": "TRUNCATE", "isDdl": True, "data": None, "sql": "TRUNCATE TABLE a"},
         {"type": "QUERY", "isDdl": False, "sql": "…"},
         {"data": [{"id": "1"}]},
+        {"type": "INSERT", "data": [{"id": "1"}, {"ID": "2"}]},
+        {"type": "DELETE", "data": [{}]},
+        {"type": "UPDATE", "data": [{"ID": "1"}], "old": [{}]},
     ],
 }
 
@@ -255,6 +266,71 @@ def test_values(spark: SparkSession) -> None:
     ):
         df = changes.debezium(messages(spark, event("c", after=bad)), WIDE, on_malformed="rescue")
         assert df.where("rescued IS NULL").count() == 0, bad
+
+
+def test_a_row_of_nulls_is_a_row(spark: SparkSession) -> None:
+    """If any of its columns is there: a column that may be null is all that some want."""
+    row = {"id": 1, "name": None}
+    given = {
+        "debezium": [event("c", after=row), {"payload": event("d", row)}],
+        "maxwell": [{"type": "insert", "data": row}, {"type": "delete", "data": row}],
+        "canal": [{"type": kind, "data": [row]} for kind in ("INSERT", "DELETE")],
+    }
+    for name, sent in given.items():
+        for columns in ("name STRING", "name STRING, more BIGINT", "name DECIMAL(10,2)"):
+            rows = DECODERS[name](messages(spark, *sent), columns).collect()
+            assert [(one["row_kind"], one["name"]) for one in rows] == [("+I", None), ("-D", None)], name
+
+
+TOO_FINE = {
+    "DECIMAL(20,2)": ['"1.119"', '"1.005"', "1.119", "1e-3", '"1119E-3"', '"0.001"', "12345678901234567.891"],
+    "DECIMAL(38,10)": ['"1.00000000001"', "1.00000000001", "1234567890123456789.12345678901"],
+    "DECIMAL(3,0)": ['"1.5"', "1.5", "1000", '"1000"', '"1,5"', '"1,000"', '"1e3"', '""', '"NaN"'],
+    "BIGINT": ["1.7", "1e30"],
+    "DATE": ['"2026-01-02T10:00:00"', '"2026-02-30"', '"2026-01-02 00:00:00.5"'],
+    "TIMESTAMP": ['"2026-01-01T00:00:00.123456789Z"'],
+    "TIMESTAMP_NTZ": ['"2026-01-01T00:00:00.0000001"'],
+}
+EXACT = {
+    "DECIMAL(20,2)": {
+        **dict.fromkeys(('"1.10"', "1.1", '"1.100000000000000000000000000000000"', "11e-1"), "1.10"),
+        '"0E-10"': "0.00",
+        "0e-10": "0.00",
+        '"1.2E+3"': "1200.00",
+        "1e3": "1000.00",
+        '"10e-3"': "0.01",
+        '".5"': "0.50",
+        '"-5."': "-5.00",
+        " 7 ": "7.00",
+        "12345678901234567.89": "12345678901234567.89",
+    },
+    "DECIMAL(38,10)": {one: one.strip('"') for one in ("1234567890123456789012345678.0123456789",)},
+    "DECIMAL(38,0)": {'"1e37"': "1" + "0" * 37, "9" * 38: "9" * 38},
+    "DATE": {'"2026-01-02"': "2026-01-02", '"2026-01-02T00:00:00"': "2026-01-02"},
+    "TIMESTAMP_NTZ": {'"2026-01-01T00:00:00.123456000"': "2026-01-01 00:00:00.123456"},
+}
+
+
+def holding(name: str, value: str) -> str:
+    """A message with a row of one value, as JSON has it; Canal has all of them as text."""
+    if name == "canal":
+        return f'{{"type": "INSERT", "data": [{{"a": {json.dumps(value.strip(chr(34)))}}}]}}'
+    if name == "maxwell":
+        return f'{{"type": "insert", "data": {{"a": {value}}}}}'
+    return f'{{"op": "c", "after": {{"a": {value}}}}}'
+
+
+@pytest.mark.parametrize("kind", TOO_FINE)
+def test_no_value_is_rounded(spark: SparkSession, kind: str) -> None:
+    """What its column cannot have is malformed; what it can have has all of its digits, however written."""
+    expected: dict[str, str | None] = {**dict.fromkeys(TOO_FINE[kind]), **EXACT.get(kind, {})}
+    for name, decode in DECODERS.items():
+        df = messages(spark, *(holding(name, value) for value in expected))
+        rows = decode(df, f"a {kind}", order=["offset"], on_malformed="rescue")
+        rows = rows.selectExpr("row_order[0] AS n", "CAST(a AS STRING) AS a", "rescued IS NULL AS taken")
+        seen = {row["n"]: (row["a"], row["taken"]) for row in rows.collect()}
+        for number, (value, shown) in enumerate(expected.items()):
+            assert seen[number] == (shown, shown is not None), (name, value)
 
 
 def test_a_long_value_that_was_left_alone(spark: SparkSession) -> None:
@@ -384,6 +460,29 @@ def test_what_cannot_be(
         with pytest.raises(kind) as raised:
             decode(messages(spark, "{}"), schema, **options)
         assert raised.value.code == code
+
+
+@pytest.mark.parametrize(
+    ("schema", "options", "told"),
+    [
+        ("id BIGNT", {}, "BIGNT"),
+        ("id", {}, "schema cannot be read"),
+        (
+            COLUMNS,
+            {"order": ["ofset"]},
+            "order names column 'ofset', which the DataFrame does not have; it has",
+        ),
+        (COLUMNS, {"order": ["a.`b"]}, "'a.`b'"),
+    ],
+)
+def test_what_is_wrong_is_told(spark: SparkSession, schema: str, options: dict[str, Any], told: str) -> None:
+    """In one sentence of ours: what was given, and none of Spark's classes of errors."""
+    with pytest.raises(FilesinkError) as raised:
+        changes.debezium(messages(spark, "{}"), schema, **options)
+    assert told in raised.value.message
+    assert "\n" not in raised.value.message
+    assert "SQLSTATE" not in raised.value.message
+    assert "[" not in raised.value.message
 
 
 def test_an_order_that_is_no_number(spark: SparkSession) -> None:
