@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 import time
 from collections import Counter
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from multiprocessing import get_context
 from pathlib import Path
@@ -23,7 +23,7 @@ import filesink
 from filesink.buckets.assigner import BucketAssigner
 from filesink.commit.epoch import EpochLoop
 from filesink.commit.replay import EpochOptions
-from filesink.errors import ConcurrentDriverError, StateError, StorageError
+from filesink.errors import ConcurrentDriverError, StorageError
 from filesink.file_sink.tiers import FileTiers
 from filesink.ledger.record import MicroBatch
 from filesink.naming import OutputFileConfig
@@ -132,13 +132,8 @@ def retain(base: str, _done: Any = None, times: int = 1000) -> None:
 
 
 def _tried(call: Any) -> None:
-    try:
+    with suppress(ConcurrentDriverError):  # the other operation came in between
         call()
-    except ConcurrentDriverError:
-        return
-    except StateError as error:
-        if error.code != "FILES_GONE":  # the other operation came in between
-            raise
 
 
 def look(base: str, done: int) -> bool:
