@@ -159,7 +159,9 @@ def test_states_of_older_releases_are_no_damage(frozen: Frozen, tmp_path: Path) 
     assert codes <= {"INVENTORY_MISSING", "EPOCH_UNFINISHED"}
     operations_at(str(base)).recover(announce="skip")
     filesink.adopt(base)
-    assert check(base).findings == ()
+    # Unpacked, the inputs of a compaction are not what they were: it does not remove them.
+    unpacked = {"FILE_RETURNED"} if frozen.name == "compaction-decided" else set()
+    assert {finding.code for finding in check(base).findings} == unpacked
 
 
 class _WritesMeanwhile:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -578,4 +579,17 @@ def test_a_file_that_another_operation_removes_meanwhile(tmp_path: Path, times: 
         erase(found)
     assert raised.value.code == "FILES_GONE"
     assert values(found.base) == before
+    assert erase(found).is_clean
+
+
+def test_a_copy_is_left_and_nobody_is_told_to_wait(tmp_path: Path) -> None:
+    """No epoch removes it: the advice is to move it away, and then the row is gone."""
+    base = tmp_path / "base"
+    found = written(base)
+    path = next(path for path in base.rglob("part-*") if "x" in pq.read_table(path)["value"].to_pylist())
+    copied = Path(shutil.copy(path, path.with_name(path.name.replace("-0.parquet", "-7.parquet"))))
+    (left,) = erase(found).left
+    assert (left.kind, left.path) == ("returned", str(copied.relative_to(base)))
+    assert "ove it away" in left.advice
+    copied.unlink()
     assert erase(found).is_clean
