@@ -168,7 +168,7 @@ class _Names:
     gone: Mapping[str, str]
 
     def told_of(self, path: str) -> Draft | None:
-        """What the name tells of a file that was copied, and is not what it was, or whose original is gone."""
+        """What the name tells of a copy that has other bytes, or whose original is gone."""
         name = name_of(path)
         if parse_part(name) is not None and name in self.live:
             return Draft("FILE_DOUBLED", path, f"it has the name of '{self.live[name]}', and other bytes")

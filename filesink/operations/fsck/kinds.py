@@ -186,8 +186,8 @@ KINDS: Final[Mapping[str, Kind]] = MappingProxyType(
         ),
         "FILE_RETURNED": _damage(
             "A file that was replaced or dropped is there, again or still: it was brought back, or was "
-            "changed before it had to go. Who lists the directory sees its rows: twice if other files have them, and "
-            "else although they were dropped.",
+            "changed before it had to go. Who lists the directory sees its rows: twice if other files have "
+            "them, and else although they were dropped.",
             _BY_HAND,
         ),
         "FILE_DOUBLED": _damage(
