@@ -181,6 +181,10 @@ KINDS: Final[Mapping[str, Kind]] = MappingProxyType(
             "restore FILE from a backup",
         ),
         "FILE_TORN": _damage("A file cannot be read to its end.", "restore FILE from a backup"),
+        "FILE_UNREAD": _warning(
+            "A file could not be looked at, and everything else was.",
+            "give the user of fsck the right to read FILE, then filesink fsck PATH",
+        ),
         "FILE_ROWS": _damage(
             "A file has another number of rows than its epoch has written.", "restore FILE from a backup"
         ),
