@@ -88,10 +88,10 @@ class Swap(PreCommitStage[HeldFile, Committable]):
         self._plan = self._ask(epoch.now_ms, epoch.clock)
         if self._plan.left_out:
             log.warning(
-                "%d files, such as '%s', are not merged: no version of the inventory has them as they are; "
+                "'%s' and %d other files are not merged: no version of the inventory has them as they are; "
                 "filesink fsck tells what they are",
-                len(self._plan.left_out),
                 self._plan.left_out[0],
+                len(self._plan.left_out) - 1,
             )
         return bool(self._plan.groups or self._plan.expired)
 

@@ -21,6 +21,8 @@ from filesink.sink_directory.waiting import Wait
 from filesink.spark.input.s3a import of_active_session
 from filesink.storage.base_path import spelling
 
+__all__ = ["AdoptionPlan", "adopt", "follow", "fsck", "open", "plan_adopt"]
+
 
 def open(  # noqa: A001 - as in gzip and zipfile: it is called filesink.open
     path: str | PathLike[str], storage_options: Mapping[str, Any] | None = None

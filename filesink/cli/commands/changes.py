@@ -22,9 +22,8 @@ from filesink.cli.planned import (
     carry_out,
 )
 from filesink.cli.text import count
-from filesink.inventory.adoption.adopt import AdoptionPlan
 from filesink.operations.at_path import operations_at
-from filesink.operations.open_path import plan_adopt
+from filesink.operations.open_path import AdoptionPlan, plan_adopt
 from filesink.operations.recovery_plan import RecoveryPlan
 from formats.sizes import size_text
 
