@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -53,7 +54,7 @@ def codes(report: FsckReport) -> set[str]:
 
 
 @pytest.mark.parametrize("put", [copied, made_up, moved, grown], ids=lambda one: one.__name__)
-def test_what_no_epoch_wrote_is_not_merged(tmp_path: Path, put) -> None:
+def test_what_no_epoch_wrote_is_not_merged(tmp_path: Path, put: Callable[[Path], Path]) -> None:
     """It stays where it is, ``fsck`` finds it before and after, and no row becomes live twice."""
     filled(tmp_path)
     stranger = put(tmp_path)

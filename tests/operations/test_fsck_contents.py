@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 from pathlib import Path
+from typing import BinaryIO
 
 import pytest
 
@@ -83,7 +84,7 @@ def test_a_file_that_nobody_may_read_hides_nothing(
     changed(broken, 0, b"Z")
     opened = PosixFs.open_read
 
-    def open_read(self: PosixFs, path: str):
+    def open_read(self: PosixFs, path: str) -> BinaryIO:
         if path.endswith(locked.name):
             raise OSError(number, "no")
         return opened(self, path)

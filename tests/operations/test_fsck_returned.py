@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -36,7 +37,7 @@ def backed_up(base: Path) -> Path:
 
 @pytest.mark.parametrize("copy", [shutil.copy, shutil.copy2], ids=["with its time", "with a new time"])
 @pytest.mark.parametrize("rounds", [1, 2])
-def test_what_was_merged_is_brought_back(base: Path, copy, rounds: int) -> None:
+def test_what_was_merged_is_brought_back(base: Path, copy: Callable[[Path, Path], Path], rounds: int) -> None:
     """After one compaction and after the next: who lists the directory sees its rows twice."""
     world = filled(base)
     backup = backed_up(base)
