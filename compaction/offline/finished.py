@@ -10,21 +10,22 @@ Rules:
    gone. With ``reader_grace`` the first takes longer and the second does not happen to those who ask
    ``files``, who never see a row twice. Nothing is ever lost: inputs are removed when what replaces
    them is visible and durable, and only if they are what they were.
-2. Only files of ours are touched, known by their names, and only of epochs that are complete. Drivers that
-   decide and publish meanwhile are not disturbed.
+2. Only files of ours are touched, known by their names, and only of epochs that are complete, and as the
+   inventory has them (``compaction.offline.live``). Drivers that decide and publish meanwhile are not
+   disturbed.
 3. A crash leaves a decided epoch, which the next call, or ``FileSink.recover()``, completes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 from compaction.offline.groups import FinishedFile, Group
+from compaction.offline.live import live_of
 from compaction.offline.superseded import check_bucket, outstanding, overwritten, written
 from compaction.offline.swap import CompactionPlan, Swap
 from filesink.api import PreCommitStage
@@ -40,13 +41,13 @@ from filesink.file_sink.tiers import FileTiers
 from filesink.inventory.adoption.complete_files import complete_files
 from filesink.ledger.identity import EXCLUSIVE
 from filesink.ledger.sweep import walk
-from filesink.naming import OutputFileConfig, PartName, is_data, join, name_of, parse_part
+from filesink.naming import OutputFileConfig, PartName, is_data, join, name_of, parent, parse_part
 from filesink.parts.committables import Committable, HeldFile
 from filesink.parts.file_format import BulkFormat, FileFormat, RowFormat
 from filesink.parts.plan import Plan
 from filesink.parts.rolling import RollingPolicy
 from filesink.parts.stages.verify import VerifyStage
-from filesink.ports import Ports
+from filesink.ports import Clock, Ports
 from filesink.spark.input.s3a import of_active_session
 from filesink.storage.address import StoreAddress
 from filesink.storage.api import Kind, Store
@@ -80,7 +81,8 @@ def plan(
     """
     checked = check_base_path(base_path)
     address = StoreAddress(base_path=checked, storage_options=of_active_session(checked, storage_options))
-    return _plan(written(address, bucket), bucket, _size(target_size), SystemClock().now_ms())
+    size, clock = _size(target_size), SystemClock()
+    return _plan(written(address, bucket), bucket, size, now_ms=clock.now_ms(), clock=clock)
 
 
 def compact(
@@ -170,8 +172,11 @@ class FinishedTiers(FileTiers):
     def pre_commit_stages(self) -> tuple[PreCommitStage[HeldFile, Committable], ...]:
         """Merge, then look at every new file."""
         store = self.address()
-        ask = partial(_plan, store, self.bucket, self.target_size)
         form = self.plan.format
+
+        def ask(now_ms: int, clock: Clock) -> CompactionPlan:
+            return _plan(store, self.bucket, self.target_size, now_ms=now_ms, clock=clock)
+
         swap = Swap(self.address, form, plan=ask, grace_ms=self.grace_ms, refused=self.refused)
         return swap, VerifyStage(store)
 
@@ -187,7 +192,7 @@ def _writing(form: FileFormat) -> Plan:
     )
 
 
-def _plan(store: Store, bucket: str | None, target_size: int, now_ms: int) -> CompactionPlan:
+def _plan(store: Store, bucket: str | None, target_size: int, *, now_ms: int, clock: Clock) -> CompactionPlan:
     # Files first: a file's record is older than the file, so its ledger is found afterwards.
     found = list(_finished(store, bucket))
     complete = complete_files(store)
@@ -195,30 +200,41 @@ def _plan(store: Store, bucket: str | None, target_size: int, now_ms: int) -> Co
     paths = {file.path for file in merged}
     # Overwritten since, so versions may need them longer; epochs after that one remove them.
     kept = {file.path for file in overwritten(store) if not file.is_due(now_ms)}
-    groups: dict[tuple[str, str, str], list[FinishedFile]] = {}
-    for directory, file, name in found:
-        if file.size < target_size and file.path not in paths and complete.has(name_of(file.path), name):
-            groups.setdefault((directory, name.prefix, name.suffix), []).append(file)
-    packed = (
-        Group(bucket=directory, prefix=prefix, suffix=suffix, files=tuple(files))
-        for (directory, prefix, suffix), found in sorted(groups.items())
-        for files in _packed(sorted(found, key=lambda file: file.path), target_size)
-    )
+    small = [
+        file
+        for file, name in found
+        if file.size < target_size and file.path not in paths and complete.has(name_of(file.path), name)
+    ]
+    live = live_of(store, small, clock)  # after the completions: an epoch has its version before
+    files = small if live is None else live
     return CompactionPlan(
-        groups=tuple(group for group in packed if len(group.files) >= _FEWEST),
+        groups=tuple(_groups(files, target_size)),
         expired=tuple(file for file in merged if file.until_ms <= now_ms and file.path not in kept),
         waiting=tuple(file for file in merged if file.until_ms > now_ms or file.path in kept),
+        left_out=tuple(sorted({file.path for file in small} - {file.path for file in files})),
     )
 
 
-def _finished(store: Store, bucket: str | None) -> Iterator[tuple[str, FinishedFile, PartName]]:
-    """Directory, file, and what its name tells, of every visible part file."""
+def _groups(files: Sequence[FinishedFile], target_size: int) -> Iterator[Group]:
+    """What of ``files`` becomes one: those of a directory whose names begin and end alike."""
+    found: dict[tuple[str, str, str], list[FinishedFile]] = {}
+    for file in sorted(files, key=lambda file: file.path):
+        if name := parse_part(name_of(file.path)):
+            found.setdefault((parent(file.path), name.prefix, name.suffix), []).append(file)
+    for (directory, prefix, suffix), some in sorted(found.items()):
+        for packed in _packed(some, target_size):
+            if len(packed) >= _FEWEST:
+                yield Group(bucket=directory, prefix=prefix, suffix=suffix, files=tuple(packed))
+
+
+def _finished(store: Store, bucket: str | None) -> Iterator[tuple[FinishedFile, PartName]]:
+    """Every visible part file, and what its name tells."""
     for directory, entries in walk(store, None if bucket is None else [bucket.removesuffix("/")]):
         for entry in entries if is_data(directory) else ():
             name = parse_part(entry.name) if entry.kind is Kind.FILE else None
             if name is not None:
                 path = join(directory, entry.name)
-                yield directory, FinishedFile(path=path, size=entry.size, version=entry.version), name
+                yield FinishedFile(path=path, size=entry.size, version=entry.version), name
 
 
 def _packed(files: list[FinishedFile], target_size: int) -> Iterator[list[FinishedFile]]:

@@ -28,11 +28,19 @@ _ANY = pa.schema([("a", pa.string())])
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FinishedFile:
-    """A visible file as it was listed. ``size`` in bytes; ``version`` is that of the listing."""
+    """A visible file as it was listed.
+
+    Attributes:
+        path: relative to the base path.
+        size: in bytes.
+        version: that of the listing.
+        rows: as the inventory has them; ``None`` if nobody knows.
+    """
 
     path: str
     size: int
     version: str
+    rows: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,14 +10,13 @@ from functools import partial
 
 from compaction.offline.groups import Group, check_form, merge
 from filesink.api import EpochContext, PreCommitStage, Prepared
-from filesink.errors import CompactionError, StateError, StorageError
-from filesink.inventory.reading import Reader
-from filesink.inventory.snapshots import Snapshots
+from filesink.errors import CompactionError, StorageError
 from filesink.naming import HiddenName, join, new_part_id, sink_tag
 from filesink.parts.committables import Committable, HeldFile, PendingFile, ReplacedFile, SupersededFile
 from filesink.parts.file_format import FileFormat, RowFormat
 from filesink.parts.stages.merger import UNREADABLE
 from filesink.parts.stages.merging import count_merged
+from filesink.ports import Clock
 from filesink.storage.api import Store
 
 log = logging.getLogger("filesink")
@@ -34,11 +33,14 @@ class CompactionPlan:
         groups: the files of each become one.
         expired: files that were merged by an earlier call and may be removed now.
         waiting: those that readers may still need.
+        left_out: small files that no version of the inventory has as they are, such as copies: they are
+            not merged. ``filesink.fsck`` tells what they are.
     """
 
     groups: tuple[Group, ...]
     expired: tuple[SupersededFile, ...] = ()
     waiting: tuple[SupersededFile, ...] = ()
+    left_out: tuple[str, ...] = ()
 
     @property
     def files(self) -> int:
@@ -57,7 +59,8 @@ class Swap(PreCommitStage[HeldFile, Committable]):
     Args:
         open_store: where they are; opened for each merge, since several may run at a time.
         form: of all of them.
-        plan: what is to be done at a moment, in milliseconds since 1970 UTC; asked once per epoch.
+        plan: what is to be done at a moment, in milliseconds since 1970 UTC, by a clock that waits; asked
+            once per epoch.
         grace_ms: how long inputs stay beside what they are merged into.
         refused: takes the errors of groups that cannot be merged; the others are merged without them.
     """
@@ -67,7 +70,7 @@ class Swap(PreCommitStage[HeldFile, Committable]):
         open_store: Callable[[], Store],
         form: FileFormat,
         *,
-        plan: Callable[[int], CompactionPlan],
+        plan: Callable[[int, Clock], CompactionPlan],
         grace_ms: int,
         refused: list[CompactionError],
     ) -> None:
@@ -78,12 +81,18 @@ class Swap(PreCommitStage[HeldFile, Committable]):
         self._grace_ms = grace_ms
         self._refused = refused
         self._plan = CompactionPlan(groups=())
-        self._rows: dict[str, int] = {}
 
     def is_due(self, epoch: EpochContext, prepared: Prepared[HeldFile, Committable]) -> bool:
         """Whether there is anything to merge or to remove."""
         del prepared
-        self._plan = self._ask(epoch.now_ms)
+        self._plan = self._ask(epoch.now_ms, epoch.clock)
+        if self._plan.left_out:
+            log.warning(
+                "'%s' and %d other files are not merged: no version of the inventory has them as they are; "
+                "filesink fsck tells what they are",
+                self._plan.left_out[0],
+                len(self._plan.left_out) - 1,
+            )
         return bool(self._plan.groups or self._plan.expired)
 
     def prepare(
@@ -98,7 +107,6 @@ class Swap(PreCommitStage[HeldFile, Committable]):
     def _merge(self, epoch: EpochContext) -> list[PendingFile]:
         """One file for each group of the plan; those that cannot be merged are taken out of it."""
         start, groups = epoch.clock.now_ms(), self._plan.groups
-        self._rows = self._rows_of_joined(epoch)
         finished: list[str] = []
         try:
             tried = epoch.runner.run(partial(self._tried, epoch, finished), groups)
@@ -115,18 +123,6 @@ class Swap(PreCommitStage[HeldFile, Committable]):
         outputs = [file.size for file in made]
         count_merged(epoch, inputs=inputs, outputs=outputs, taken_ms=epoch.clock.now_ms() - start)
         return made
-
-    def _rows_of_joined(self, epoch: EpochContext) -> dict[str, int]:
-        """Those of live files, as far as the inventory knows; what is merged unread is not counted."""
-        if not isinstance(self._form, RowFormat):
-            return {}
-        try:
-            rows = Snapshots(Reader(self._open_store(), epoch.clock), "").files_at(None).rows
-        except StateError as error:
-            log.warning("how many rows are merged is not known: %s", error)
-            return {}
-        paths, counts = (rows[name].to_pylist() for name in ("path", "rows"))
-        return {str(path): count for path, count in zip(paths, counts, strict=True) if count is not None}
 
     def _tried(self, epoch: EpochContext, finished: list[str], group: Group) -> PendingFile | CompactionError:
         try:
@@ -174,8 +170,8 @@ class Swap(PreCommitStage[HeldFile, Committable]):
         try:
             rows = merge(store, self._form, group=group, output=output)
             staged = output.close()
-            if isinstance(self._form, RowFormat) and all(file.path in self._rows for file in group.files):
-                rows = sum(self._rows[file.path] for file in group.files)
+            if isinstance(self._form, RowFormat):  # what is merged unread is not counted
+                rows = sum(file.rows or 0 for file in group.files) if _is_counted(group) else rows
         except BaseException:  # the program may be stopped; what is left has a name of ours and is swept
             with suppress(StorageError):
                 output.discard()
@@ -183,6 +179,11 @@ class Swap(PreCommitStage[HeldFile, Committable]):
         finished.append(staged.path)
         store.sync()
         return PendingFile(bucket=group.bucket, target=target, staged=staged, rows=rows, size=staged.size)
+
+
+def _is_counted(group: Group) -> bool:
+    """Whether the inventory knows how many rows each file has."""
+    return all(file.rows is not None for file in group.files)
 
 
 def _removed(file: SupersededFile) -> ReplacedFile:

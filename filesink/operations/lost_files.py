@@ -64,8 +64,10 @@ class GivingUp:
         lost = [file for file in committables if isinstance(file, PendingFile) and self._is_lost(file)]
         for directory in sorted({parent(file.staged.path) for file in lost}):
             self._make_removals_durable(directory)
-        stay = self._still_needed(ledger, record, {file.target for file in lost})
-        there = [file for file in committables if file not in lost and file not in stay]
+        given_up = {file.target for file in lost}
+        stay = self._still_needed(ledger, record, given_up)
+        unnamed = [*lost, *stay, *_not_superseded(committables, given_up)]
+        there = [file for file in committables if file not in unnamed]
         publisher = Publisher(self._tiers, ledger, self._ports)
         due, later = publisher.due(there)
         left = committer.commit(due)
@@ -185,6 +187,13 @@ def _still_needed(committables: Sequence[Committable], given_up: Collection[str]
         for file in committables
         if isinstance(file, ReplacedFile) and given_up and holders.get(file.path, set()) <= set(given_up)
     ]
+
+
+def _not_superseded(committables: Sequence[Committable], given_up: Collection[str]) -> list[SupersededFile]:
+    """Files that were merged into nothing but what is given up: versions go on to have them."""
+    holders = _holders(committables)
+    merged = [file for file in committables if isinstance(file, SupersededFile)]
+    return [file for file in merged if holders[file.path] <= set(given_up)]
 
 
 def _unmerged(committables: Sequence[Committable], *, gone: Collection[str]) -> set[str]:

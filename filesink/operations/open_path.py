@@ -7,6 +7,7 @@ from dataclasses import replace
 from os import PathLike
 from typing import Any
 
+from filesink.inventory.adoption.adopt import AdoptionPlan
 from filesink.metastore.api import Metastore
 from filesink.operations.fsck import check
 from filesink.operations.fsck.check import Depth
@@ -19,6 +20,8 @@ from filesink.sink_directory.feed import FeedEntry
 from filesink.sink_directory.waiting import Wait
 from filesink.spark.input.s3a import of_active_session
 from filesink.storage.base_path import spelling
+
+__all__ = ["AdoptionPlan", "adopt", "follow", "fsck", "open", "plan_adopt"]
 
 
 def open(  # noqa: A001 - as in gzip and zipfile: it is called filesink.open
@@ -81,8 +84,9 @@ def adopt(
 ) -> SinkDirectory:
     """Make the inventory of a path that was written by a release without one, or whose inventory is damaged.
 
-    Lists all directories. May be called while sinks write, and may be repeated. Snapshots can be read from
-    the version of the adoption on.
+    Lists all directories. What is lost is not named any more, and a file that is in another directory than it
+    was written to does not count; ``filesink adopt`` shows before what would change. May be called while
+    sinks write, and may be repeated. Snapshots can be read from the version of the adoption on.
 
     Args:
         path: see ``open``.
@@ -91,7 +95,8 @@ def adopt(
 
     Raises:
         ConfigError: as from ``open``; ``BAD_VALUE``.
-        StateError: ``AT_WORK``, an epoch is decided but does not complete; ``CONCURRENT``, call again.
+        StateError: ``AT_WORK``, an epoch is decided but does not complete; ``CONCURRENT``, call again;
+            ``DOUBLED``, a file is there twice, and nothing tells which is the copy.
         StateCorruptError: a ledger is damaged.
     """
     told = progress_of(progress)
@@ -99,6 +104,23 @@ def adopt(
     steps = {"list": "directories listed", "open_input": "files opened"}
     opening.adopt(replace(site, store=telling(lambda: site.store, told, steps)()))
     return SinkDirectory(_site=site)
+
+
+def plan_adopt(
+    path: str | PathLike[str],
+    storage_options: Mapping[str, Any] | None = None,
+    *,
+    progress: Progress | None = None,
+) -> AdoptionPlan:
+    """What ``adopt`` would change now. Needs no right to write.
+
+    Raises:
+        ConfigError, StateError: as ``adopt``, but for ``AT_WORK``.
+    """
+    told = progress_of(progress)
+    site = opening.site_of(path, of_active_session(spelling(path), storage_options))
+    steps = {"list": "directories listed"}
+    return opening.plan_adopt(replace(site, store=telling(lambda: site.store, told, steps)()))
 
 
 def fsck(  # noqa: PLR0913 - a metastore and a table are one thing

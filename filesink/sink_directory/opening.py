@@ -7,7 +7,7 @@ from os import PathLike
 from typing import Any
 
 from filesink.errors import ConfigError, StorageError
-from filesink.inventory.adoption.adopt import Adoption
+from filesink.inventory.adoption.adopt import Adoption, AdoptionPlan
 from filesink.ledger.directory import ledger_ids
 from filesink.ledger.nearby import above, nothing_at
 from filesink.sink_directory.directory import SinkDirectory
@@ -71,6 +71,11 @@ def _is_directory(store: Store) -> bool:
 def adopt(site: Site) -> None:
     """See ``filesink.adopt``."""
     Adoption(site.store, clock=site.clock, ids=SystemIds()).run()
+
+
+def plan_adopt(site: Site) -> AdoptionPlan:
+    """What ``adopt`` would change now. Touches nothing."""
+    return Adoption(site.store, clock=site.clock, ids=SystemIds()).plan()
 
 
 def site_of(path: str | PathLike[str], storage_options: Mapping[str, Any] | None) -> Site:

@@ -121,9 +121,10 @@ BATCH_WRITES = (
     ),
     Mutant(
         "what is replaced and could not be removed is merged",
-        "filesink/inventory/adoption/complete_files.py",
-        "        if name in self.left:\n            return False\n",
-        "",
+        "compaction/offline/finished.py",
+        " and complete.has(name_of(file.path), name)\n    ]\n    live = live_of(store, small, clock)",
+        " and type(complete)(slots=complete.slots, publishing=complete.publishing)"
+        ".has(name_of(file.path), name)\n    ]\n    live = None",
     ),
     Mutant(
         "a batch write that is decided while a sweep looks counts as done",

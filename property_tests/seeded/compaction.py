@@ -71,8 +71,9 @@ COMPACTION = (
     Mutant(
         "offline, what was merged already is merged again",
         "compaction/offline/finished.py",
-        " and file.path not in paths and",
-        " and",
+        " and file.path not in paths and complete.has(name_of(file.path), name)\n    ]\n"
+        "    live = live_of(store, small, clock)",
+        " and complete.has(name_of(file.path), name)\n    ]\n    live = None",
     ),
     Mutant(
         "offline, only the last merged file stands for its inputs",

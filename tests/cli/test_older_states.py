@@ -23,7 +23,9 @@ def test_what_an_older_release_has_left_is_read_as_it_is(frozen: Frozen, tmp_pat
     assert _everything(base) == before
     assert run("recover", base, "--announce", "skip", "--yes").code == 0
     assert run("adopt", base, "--yes").code == 0
-    assert run("fsck", base, "--json").json["findings"] == []
+    # Unpacked, the inputs of a compaction are not what they were: it does not remove them.
+    unpacked = {"FILE_RETURNED"} if frozen.name == "compaction-decided" else set()
+    assert {one["code"] for one in run("fsck", base, "--json").json["findings"]} == unpacked
     live = [base / file["path"] for file in run("ls", base, "--json").lines]
     assert set(reading.ids(live)) == set(frozen.known["recovered"])
 

@@ -101,7 +101,8 @@ def test_files_that_are_merged_go_with_the_file_that_stands_for_them(tmp_path: P
     whole(base)
     compaction.compact(base, filesink.ParquetWriterFactory(), reader_grace="1 h")
     assert len(list(base.rglob("*.parquet"))) == 8 + 3
-    done("retain", base, "--max-bytes", "1B")
+    ran = run("retain", base, "--max-bytes", "1B", "--yes")
+    assert "and 5 more: were merged into files that would be dropped, and would go with them" in ran.err
     assert list(base.rglob("*.parquet")) == []
     assert compaction.files(base) == []
     assert rows(base) == 0

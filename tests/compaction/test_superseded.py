@@ -15,6 +15,8 @@ from compaction.offline.swap import Swap
 from filesink.commit.committer import FileCommitter
 from filesink.commit.publisher import Publisher
 from filesink.errors import CompactionError, ConcurrentDriverError, ConfigError, StagedDataLost, StorageError
+from filesink.inventory.reading import Reader
+from filesink.inventory.snapshots import Snapshots
 from filesink.ledger import folding
 from filesink.ledger.folding import Folding
 from filesink.ledger.identity import EXCLUSIVE, batch_write
@@ -65,6 +67,12 @@ def rows_once(world):
     """What a reader finds who asks for the names of files."""
     data = world.visible()
     return sorted(line for path in current(world.store(), None) for line in data[path].decode().splitlines())
+
+
+def live(world):
+    """Paths of the newest version, for readers of versions."""
+    rows = Snapshots(Reader(world.store(), world.clock), "").files_at(None).rows
+    return rows["path"].to_pylist()
 
 
 def test_inputs_stay_for_the_grace(world):
@@ -411,7 +419,9 @@ def test_inputs_of_a_merged_file_that_is_lost_stay(world, grace_ms, monkeypatch)
     lose_merged(world)
     report = world.maintenance().recover(Lost.ACCEPT, None)
     assert (report.lost_rows, world.rows(), rows_once(world)) == (0, ["0", "1", "2", "3"], world.rows())
+    assert live(world) == sorted(world.visible())
     compact(world, 0)
+    assert live(world) == sorted(world.visible())
     assert (len(world.visible()), world.rows()) == (1, ["0", "1", "2", "3"])
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from enum import StrEnum
 from typing import Annotated
 
@@ -22,6 +23,7 @@ from filesink.cli.planned import (
 )
 from filesink.cli.text import count
 from filesink.operations.at_path import operations_at
+from filesink.operations.open_path import AdoptionPlan, plan_adopt
 from filesink.operations.recovery_plan import RecoveryPlan
 from formats.sizes import size_text
 
@@ -188,6 +190,8 @@ def adopt(call: Call, path: PathArgument, yes: YesOption = False) -> None:
     Older versions cannot be read afterwards.
     """
     directory = call.open(path)
+    with call.progress() as steps:
+        plan = plan_adopt(path, call.options, progress=steps)
 
     def do() -> dict[str, int]:
         with call.progress() as steps:
@@ -196,15 +200,33 @@ def adopt(call: Call, path: PathArgument, yes: YesOption = False) -> None:
     carry_out(
         call,
         Planned(
-            title=f"{_inventory(directory)}; all directories would be listed, and what they hold would be "
-            "its next version",
+            title=f"{_inventory(directory)}; its next version would have {count(plan.files, 'file')}: "
+            f"{len(plan.added):,} more and {len(plan.gone):,} less than now",
+            columns=("what", "file"),
+            rows=[(what, path) for what, paths in _changed(plan) for path in paths],
             is_empty=False,
-            value={"path": directory.path},
+            value={
+                "path": directory.path,
+                "files": plan.files,
+                "added": plan.added,
+                "gone": plan.gone,
+                "elsewhere": plan.elsewhere,
+            },
         ),
         yes=yes,
         do=do,
         told=lambda result: f"version {result['version']:,} has what is there",
     )
+
+
+def _changed(plan: AdoptionPlan) -> list[tuple[str, Sequence[str]]]:
+    """What would change; of a path without an inventory not every file."""
+    is_new = len(plan.added) == plan.files
+    return [
+        ("would go", plan.gone),
+        ("stays out: a copy, or moved", plan.elsewhere),
+        ("would be added", () if is_new else plan.added),
+    ]
 
 
 def _inventory(directory: filesink.SinkDirectory) -> str:

@@ -82,6 +82,11 @@ def compact(
                 storage_options=call.options,
             )
 
+    if plan.left_out and not yes:  # else it is told in the log
+        call.note(
+            f"{count(len(plan.left_out), 'file')}, such as {plan.left_out[0]}, would be left out: no version "
+            "of the inventory has them as they are; filesink fsck tells what they are"
+        )
     carry_out(
         call,
         _planned(plan),

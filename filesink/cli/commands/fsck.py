@@ -26,7 +26,10 @@ def fsck(
     path: PathArgument,
     quick: Annotated[bool, typer.Option("--quick", help="Only list; open no file.")] = False,
     deep: Annotated[
-        bool, typer.Option("--deep", help="Read all of each file, with the checksums that it has.")
+        bool,
+        typer.Option(
+            "--deep", help="Read all of each file, with its checksums; of CSV and text, only codecs tell."
+        ),
     ] = False,
     metastore: MetastoreOption = None,
     table: TableOption = None,
@@ -38,7 +41,7 @@ def fsck(
 
     Compares ledgers, inventory, directories, the ends of files and exports that are kept beside them, and a
     metastore if one is named. Changes nothing; may run beside writers.
-    Exits with 1 if something has to be done; notes do not count.
+    Exits with 1 if something has to be done, notes do not count; with 3 if something could not be looked at.
     """
     if quick and deep:
         raise ConfigError("--quick and --deep exclude each other", code="CONFLICT")
@@ -60,6 +63,8 @@ def fsck(
         )
     else:
         _print(call, report, None if show_all else _SHOWN)
+    if any(finding.code == "FILE_UNREAD" for finding in report.findings):
+        raise typer.Exit(int(Exit.COULD_NOT_LOOK))
     if not report.is_good:
         raise typer.Exit(int(Exit.FINDING))
 

@@ -107,6 +107,7 @@ def _note(call: Call, plan: RetentionPlan) -> None:
         (plan.undated, "tell no time and stay"),
         (plan.busy, "stay until filesink recover"),
         (plan.left, "could not be removed before, which would be tried again"),
+        (plan.merged, "were merged into files that would be dropped, and would go with them"),
     )
     for names, why in notes:
         if names:
@@ -156,9 +157,10 @@ def rollback(
 
 def _rolling_back(plan: RollbackPlan) -> Planned:
     size = sum(file.size for file in plan.removed)
+    kept = f" and {count(len(plan.merged))} that were kept for readers" if plan.merged else ""
     return Planned(
         title=f"back to version {plan.version:,} from {plan.newest:,}: {count(len(plan.removed), 'file')} "
-        f"({size_text(size)}) to remove, {count(len(plan.restored), 'file')} to bring back",
+        f"({size_text(size)}) to remove{kept}, {count(len(plan.restored), 'file')} to bring back",
         columns=(">version", "kind", "sink", ">rows", ">files", ">removed"),
         rows=[
             (
@@ -173,6 +175,7 @@ def _rolling_back(plan: RollbackPlan) -> Planned:
             "newest": plan.newest,
             "removed": [file.path for file in plan.removed],
             "restored": [file.path for file in plan.restored],
+            "merged": plan.merged,
             "epochs": plan.epochs,
         },
     )  # fmt: skip

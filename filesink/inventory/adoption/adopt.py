@@ -8,29 +8,34 @@ Also for a path whose inventory is damaged: what can be read of it is kept. Rule
    has a version and is not complete yet keeps both, its version and its files.
 3. Nobody may fold meanwhile: the mark of the adoption comes after the one that was read before the listing.
 4. Everything else that was said is replaced. Nobody can ask for a version before the adoption.
-5. Nothing but the inventory is written, and an adoption that was cut off is repeated from the start.
+5. A file that was visible before the listing, and is not there, is lost, unless an epoch says that it has
+   removed it: it is not named any more.
+6. Nothing but the inventory is written, and an adoption that was cut off is repeated from the start.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Final
 
 import pyarrow as pa
 
 from filesink.errors import FilesinkError, StateError
 from filesink.inventory import chains
-from filesink.inventory.adoption.finished import at_version, finished_files
-from filesink.inventory.adoption.remains import Remains, remains_of
+from filesink.inventory.adoption.finished import Finished, at_version, finished
+from filesink.inventory.adoption.remains import Remains, paths_of, remains_of
 from filesink.inventory.entry import ADOPTED, Cause, Draft, Entry
 from filesink.inventory.mark import Mark, MarkKind, digest, first_mark
 from filesink.inventory.names import entry_path, mark_path
 from filesink.inventory.putting import SegmentPutter, Span, put
+from filesink.inventory.reading import Reader
 from filesink.inventory.rows import epochs as epoch_rows
 from filesink.inventory.rows import files as file_rows
 from filesink.inventory.rows.merging import without_past_files
 from filesink.inventory.schemas import put_schema, schema_id
+from filesink.inventory.snapshots import Snapshots
 from filesink.inventory.sweeping import Sweeper
 from filesink.ports import Clock, Ids
 from filesink.retry import Backoff
@@ -41,6 +46,24 @@ log = logging.getLogger("filesink")
 
 _LEVEL: Final = 3  # of the segments that are made; they are not merged before many others are
 _TRIES: Final = 5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AdoptionPlan:
+    """What an adoption would change. Paths are sorted.
+
+    Attributes:
+        files: how many files would be live.
+        added: those that are not live now; all if the inventory cannot be read.
+        gone: files that are live now and would not be: they are lost, or no record has them there.
+        elsewhere: files that are there and would not be live, since they were written to another directory:
+            they were copied, or moved.
+    """
+
+    files: int
+    added: Sequence[str]
+    gone: Sequence[str]
+    elsewhere: Sequence[str]
 
 
 class Adoption:
@@ -63,7 +86,8 @@ class Adoption:
 
         Raises:
             StateError: ``AT_WORK``, an epoch was decided and does not become complete; ``CONCURRENT``,
-                somebody else adopts or folds the same path all the time.
+                somebody else adopts or folds the same path all the time; ``DOUBLED``, a file is there twice,
+                and nobody tells which is the copy.
             StorageError, StateCorruptError: the store or a ledger cannot be read. Call again.
         """
         if self._remains().number < 0:
@@ -79,23 +103,58 @@ class Adoption:
             code="CONCURRENT",
         )
 
+    def plan(self) -> AdoptionPlan:
+        """What ``run`` would change now. Touches nothing; raises as ``run``, but for ``AT_WORK``."""
+        before = self._remains()
+        known = self._at_work(before)
+        found = self._finished(before, known)
+        removed = {path for entry in before.entries for path in entry.epoch.removed}
+        after = (found.paths() - removed) | (before.added() - set(self._lost(before, found, known)))
+        try:
+            rows = Snapshots(Reader(self._store, self._clock), "").files_at(None).rows
+            now = set(map(str, rows["path"].to_pylist()))
+        except StateError:  # there is none, or it is damaged: that is what adoption is for
+            now = set()
+        return AdoptionPlan(
+            files=len(after),
+            added=sorted(after - now),
+            gone=sorted(now - after),
+            elsewhere=found.elsewhere,
+        )
+
     def _try(self) -> int | None:
         """The version of the adoption; ``None`` if others came between."""
         before = self._remains()
         self._wait_for_epochs(before)
-        entered = before.nonces()
-        known = {nonce: one for nonce, one in chains.at_work(self._store).items() if nonce in entered}
-        found = finished_files(
-            self._store,
-            {path for one in known.values() for path in one.paths},
-            gone={path for one in known.values() for path in one.replaced},
-        )
+        known = self._at_work(before)
+        found = self._finished(before, known)
+        lost = self._lost(before, found, known)
         adopted = self._reserve(before, self._columns())
         now = self._remains()
         if now.number != before.number:
             return None
-        mark = self._mark(now, adopted, found, known)
+        mark = self._mark(now, adopted, found.table(self._store), known=known, lost=lost)
         return adopted.version if put(self._store, mark_path(mark.number), mark.to_bytes()) else None
+
+    def _at_work(self, before: Remains) -> dict[str, chains.AtWork]:
+        """Epochs at work whose versions must not be forgotten, by their nonces."""
+        entered = before.nonces()
+        return {nonce: one for nonce, one in chains.at_work(self._store).items() if nonce in entered}
+
+    def _finished(self, before: Remains, known: Mapping[str, chains.AtWork]) -> Finished:
+        return finished(
+            self._store,
+            {path for one in known.values() for path in one.paths},
+            gone={path for one in known.values() for path in one.replaced},
+            known=paths_of(before, Reader(self._store, self._clock)),
+        )
+
+    def _lost(self, before: Remains, found: Finished, known: Mapping[str, chains.AtWork]) -> list[str]:
+        """See rule 5; paths that segments tell are found, or are forgotten anyway."""
+        busy = {path for one in known.values() for path in one.paths}
+        missing = sorted(before.added() - busy - found.paths())
+        entries = self._store.runner.run(self._store.find, missing)
+        return [path for path, entry in zip(missing, entries, strict=True) if entry is None]
 
     def _remains(self) -> Remains:
         return remains_of(self._store, self._clock)
@@ -151,15 +210,25 @@ class Adoption:
                 return entry
             version += 1
 
-    def _mark(self, remains: Remains, adopted: Entry, found: pa.Table, known: Collection[str]) -> Mark:
+    def _mark(
+        self,
+        remains: Remains,
+        adopted: Entry,
+        found: pa.Table,
+        *,
+        known: Collection[str],
+        lost: Collection[str],
+    ) -> Mark:
         """The mark with which the adoption is done, whose segments are there.
 
-        ``known``: nonces of epochs at work whose versions must not be forgotten.
+        ``known``: nonces of epochs at work whose versions must not be forgotten. ``lost``: see rule 5.
         """
         version, number = adopted.version, remains.number + 1
         entries = [entry for entry in remains.entries if entry.version < version]
         span = Span(number=number, first=1, last=version, level=_LEVEL)
         rows = file_rows.merged([at_version(found, version), file_rows.files_of(entries)])
+        is_lost = pc.is_in(rows["path"], value_set=pa.array(lost, pa.string()))
+        rows = rows.filter(pc.invert(pc.and_(is_lost, pc.is_null(rows["removed"]))))
         new = epoch_rows.table_of([*map(epoch_rows.row_of, entries), _row(adopted, found)])
         old = remains.epochs.filter(pc.is_in(remains.epochs["nonce"], value_set=pa.array(known, pa.string())))
         epochs = epoch_rows.in_order([old, new])

@@ -15,6 +15,7 @@ from filesink.inventory.reading import Moved, Reader
 from filesink.inventory.rows.epochs import in_order
 from filesink.ports import Clock
 from filesink.storage.api import Store
+from formats.arrow import pc
 
 _LEAP: Final = 1_000_000  # versions; more than the entries that a mark which cannot be read may have folded
 
@@ -53,6 +54,11 @@ class Remains:
         said_more = bool(self.entries) if mark is None else mark.kind is not MarkKind.ADOPTING
         return self.number <= 0 and not said_more
 
+    def added(self) -> set[str]:
+        """Paths of the files that ``entries`` have added, and none of them has removed."""
+        gone = {path for entry in self.entries for path in entry.epoch.removed}
+        return {file.path for entry in self.entries for file in entry.epoch.added} - gone
+
     def nonces(self) -> set[str]:
         """The nonces of epochs that have a version."""
         return {*(entry.epoch.nonce for entry in self.entries), *map(str, self.epochs["nonce"].to_pylist())}
@@ -84,6 +90,13 @@ def remains_of(store: Store, clock: Clock) -> Remains:
         epochs=in_order([rows for rows in epochs if rows is not None]),
         is_whole=not _is_beheaded(mark, listing) and None not in epochs and len(ours) == len(above),
     )
+
+
+def paths_of(remains: Remains, reader: Reader) -> set[str]:
+    """Those of the files that entries and segments have, or had, as far as they can be read."""
+    entered = {file.path for entry in remains.entries for file in entry.epoch.added}
+    segments = () if remains.mark is None else remains.mark.of_kind("files")
+    return entered.union(*(_paths(reader, segment) for segment in segments))
 
 
 def _is_beheaded(mark: Mark | None, listing: Listing) -> bool:
@@ -119,3 +132,14 @@ def _epochs(reader: Reader, segment: Segment) -> pa.Table | None:
         return in_order([rows for piece in reader.rows([segment]) for rows in piece])
     except (Moved, StateError):
         return None
+
+
+def _paths(reader: Reader, segment: Segment) -> set[str]:
+    """Those of its files; none if it cannot be read."""
+    try:
+        pieces = [rows for piece in reader.rows([segment]) for rows in piece]
+    except (Moved, StateError):
+        return set()
+    return {
+        str(path) for rows in pieces for path in rows.filter(pc.is_valid(rows["added"]))["path"].to_pylist()
+    }

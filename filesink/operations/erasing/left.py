@@ -19,6 +19,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from filesink.errors import StateError, StorageError
+from filesink.inventory.chains import at_work, left_files, superseded
+from filesink.ledger.identity import EXCLUSIVE
 from filesink.ledger.ledger import Ledger
 from filesink.ledger.sweep import hidden_of
 from filesink.naming import LEDGER_ROOT, is_data, join, parse_part, parse_upload
@@ -37,6 +39,7 @@ ADVICE: Final[Mapping[str, str]] = {
     "held": "it waits for a later epoch: finish the sink, or wait until it is visible, then erase again",
     "hidden": "a driver is writing it, or has died: stop the writers and sweep, then erase again",
     "replaced": "it stays for readers of old versions, or could not be removed: wait, or see the log",
+    "returned": "it was brought back, or copied here: no epoch removes it. Move it away, then erase again",
     "stranger": "it is no file of a sink: remove it, or its rows, by hand, or move it away, then erase again",
     "dead letter": "records that could not be written: remove it by hand, then erase again",
     "log": "another program has written values of columns into a table's log: remove them, then erase again",
@@ -77,9 +80,13 @@ def left_beside(seen: Seen, files: ParquetFiles) -> Iterator[Left]:
     """Each file with such rows that is not live: hidden, held, replaced, a dead letter or a stranger's."""
     live = {file.path for file in seen.snapshot.files}
     held = _held(seen.store)
-    for directory, entry in _everything(seen.store):
+    entries = list(_everything(seen.store))
+    going = _going(
+        seen.store
+    )  # after the listing: of what is not named by then, an epoch was complete before
+    for directory, entry in entries:
         path = join(directory, entry.name)
-        kind = "" if path in live else _kind(directory, entry, held)
+        kind = "" if path in live else _kind(directory, entry, held, going)
         if kind and (entry.kind is not Kind.FILE or parse_upload(entry.name)):
             yield Left(kind=kind, path=path, rows=None)
         elif kind and _LOG.fullmatch(path):
@@ -157,7 +164,7 @@ def _everything(store: Store) -> Iterator[tuple[str, Entry]]:
             yield from ((directory, entry) for entry in entries if entry.kind is not Kind.DIRECTORY)
 
 
-def _kind(directory: str, entry: Entry, held: set[str]) -> str:
+def _kind(directory: str, entry: Entry, held: set[str], going: set[str]) -> str:
     """What a file is that is not live; ``""`` for an empty one, such as a mark of success."""
     if join(directory, entry.name) in held:
         return "held"
@@ -167,7 +174,16 @@ def _kind(directory: str, entry: Entry, held: set[str]) -> str:
         return ""
     if not is_data(directory):
         return "dead letter"
-    return "replaced" if parse_part(entry.name) is not None else "stranger"
+    if parse_part(entry.name) is None:
+        return "stranger"
+    return "replaced" if join(directory, entry.name) in going else "returned"
+
+
+def _going(store: Store) -> set[str]:
+    """Paths of files that are not live and that an epoch removes, sooner or later, or makes live."""
+    left = {file.path for file in left_files(Ledger(store, EXCLUSIVE, check=check_record))}
+    busy = (one.paths | one.replaced for one in at_work(store).values())
+    return left.union(superseded(store), *busy)
 
 
 def _held(store: Store) -> set[str]:

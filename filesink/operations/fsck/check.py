@@ -127,7 +127,7 @@ class Check:
         if look.inventory is not None:
             known = known_of(look, look.inventory, self.store, now_ms=self.clock.now_ms())
             drafts += compare_versions(look, look.inventory)
-            explained = known.moving | known.left
+            explained = known.moving | known.left | known.gone
             unknown = list(without_version(look, look.inventory, explained, self._lost_claim))
             drafts += [draft for draft, _ in unknown]
             told = frozenset[str]().union(*(paths for _, paths in unknown))

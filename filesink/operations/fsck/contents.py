@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, BinaryIO, Final
 
@@ -9,8 +10,10 @@ import pyarrow as pa
 import pyarrow.orc as po
 import pyarrow.parquet as pq
 
+from filesink.errors import StorageError
 from filesink.naming import name_of
 from filesink.operations.fsck.files import LiveFile
+from filesink.operations.fsck.records import avro, json_lines
 from filesink.operations.fsck.seen import Draft
 from filesink.storage.api import Store
 from formats.compressed.decompress import expanded
@@ -23,6 +26,8 @@ _CODECS: Final = {ending: codec for codec, ending in OF_CODEC.items()}
 _ENCRYPTED: Final = b"PARE"
 #: What reading a file raises because of its bytes.
 _OF_BYTES: Final = (pa.ArrowException, OSError, FormatError, EOFError, ValueError)
+#: What the system says of one file, and of the store nothing.
+_OF_ONE_FILE: Final = frozenset({errno.EACCES, errno.EPERM, errno.EIO})
 _Counter = Callable[[BinaryIO], int | None]
 
 
@@ -60,13 +65,23 @@ def _checked(file: LiveFile, store: Store, counter: _Counter) -> Draft | None:
             rows = counter(stream)
     except FileNotFoundError:  # removed since it was listed
         return None
+    except StorageError as error:
+        if error.code not in {"PERMISSION", "IO"}:
+            raise
+        return _not_read(file)
     except _OF_BYTES as error:
+        if isinstance(error, OSError) and error.errno in _OF_ONE_FILE:
+            return _not_read(file)
         if isinstance(error, OSError) and error.errno is not None:
             raise
         return Draft("FILE_TORN", file.path, f"reading it failed with {type(error).__name__}")
     if rows is None or file.rows is None or rows == file.rows or _was_joined(file):
         return None
     return Draft("FILE_ROWS", file.path, f"it has {rows:,} rows, and its epoch has written {file.rows:,}")
+
+
+def _not_read(file: LiveFile) -> Draft:
+    return Draft("FILE_UNREAD", file.path, "this user may not read it, or its device fails")
 
 
 def _was_joined(file: LiveFile) -> bool:
@@ -131,15 +146,6 @@ def _arrow(file: BinaryIO) -> int:
     return total
 
 
-def _lines(file: BinaryIO) -> int:
-    """Of JSON: a record has no line ends inside."""
-    total, last = 0, b"\n"
-    while piece := file.read(_PIECE):
-        total += piece.count(b"\n")
-        last = piece[-1:]
-    return total + (last != b"\n")
-
-
 def _read(file: BinaryIO) -> None:
     """All of it, for what a codec checks."""
     while file.read(_PIECE):
@@ -150,6 +156,6 @@ _ENDS: Final[Mapping[str, _Counter]] = {
     ".parquet": _ends_parquet, ".orc": _ends_orc, ".arrow": _ends_arrow,
 }  # fmt: skip
 _WHOLE: Final[Mapping[str, _Counter]] = {
-    ".parquet": _parquet, ".orc": _orc, ".arrow": _arrow, ".json": _lines, ".avro": _read, ".csv": _read,
+    ".parquet": _parquet, ".orc": _orc, ".arrow": _arrow, ".json": json_lines, ".avro": avro, ".csv": _read,
     ".txt": _read,
 }  # fmt: skip

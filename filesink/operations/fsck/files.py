@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from typing import BinaryIO
 
 from filesink.inventory import chains as chain_facts
+from filesink.ledger.directory import COMPACTION
+from filesink.ledger.identity import EXCLUSIVE
 from filesink.naming import LEDGER_ROOT, name_of, parent, parse_part, sink_tag
 from filesink.operations.fsck.seen import Draft, Look, SeenChain, SeenFiles, SeenInventory
 from filesink.parts.committables import (
@@ -37,7 +39,7 @@ class Known:
 
     Attributes:
         live: files of the newest version.
-        gone: paths that were removed, and are remembered.
+        gone: paths that were removed, and are remembered; by versions, or as inputs of a compaction.
         moving: paths of epochs at work, and of files that readers may still need: they may be there or not.
         left: paths that were replaced and should have been removed by now.
         newest: tag of each chain, its id and its newest slot; for files whose names tell their slots.
@@ -62,7 +64,9 @@ def known_of(look: Look, inventory: SeenInventory, store: Store, *, now_ms: int)
         elif added is not None:
             live[path] = LiveFile(path=path, size=size, rows=count)
     moving = {path for chain in look.chains for path in _moving(chain)}
-    moving |= chain_facts.superseded(store).keys() if all(chain.is_whole for chain in look.chains) else set()
+    merged = chain_facts.superseded(store) if all(chain.is_whole for chain in look.chains) else {}
+    ended = {path for path in merged.keys() & _ended(look) if not merged[path].isdisjoint(look.files.visible)}
+    moving |= merged.keys() - ended
     replaced = [file for chain in look.chains for file in chain.left if isinstance(file, ReplacedFile)]
     moving |= {file.path for file in replaced if not file.is_due(now_ms)}
     left = {file.path for file in replaced} - moving
@@ -72,8 +76,19 @@ def known_of(look: Look, inventory: SeenInventory, store: Store, *, now_ms: int)
         if not chain.is_open
     }
     return Known(
-        live=live, gone=frozenset(gone), moving=frozenset(moving), left=frozenset(left), newest=newest
+        live=live, gone=frozenset(gone | ended), moving=frozenset(moving), left=frozenset(left), newest=newest
     )
+
+
+def _ended(look: Look) -> set[str]:
+    """Inputs that the newest complete offline compaction has removed: it names them so for readers' sake."""
+    chains = {chain.sink_id: chain for chain in look.chains}
+    if EXCLUSIVE not in chains or COMPACTION not in chains:
+        return set()
+    records = chains[COMPACTION].records
+    slot = max(records.keys() - chains[EXCLUSIVE].unfinished, default=None)
+    files = () if slot is None else records[slot].committables.decode(CommittableCodec())
+    return {file.path for file in files if isinstance(file, ReplacedFile)}
 
 
 def _moving(chain: SeenChain) -> Iterator[str]:
@@ -114,11 +129,14 @@ def compare_files(
         elif entry.kind is Kind.FILE and entry.size != file.size and path not in known.moving:
             yield Draft("FILE_RESIZED", path, f"it has {entry.size:,} bytes, and had {file.size:,}")
     copies = _Copies(store, _by_size(known.live.values(), files))
+    names = _Names(
+        live={name_of(path): path for path in known.live}, gone={name_of(p): p for p in known.gone}
+    )
     for path, entry in files.visible.items():
         if entry.kind is Kind.OTHER:
             yield Draft("FILE_LINK", path, "it is no file")
         elif path not in known.live and path not in known.moving and path not in moved and path not in told:
-            yield _not_known(path, entry, known, copies)
+            yield _not_known(path, entry, known, copies, names)
 
 
 def _not_there(
@@ -142,7 +160,24 @@ def _rows(file: LiveFile) -> str:
     return "an unknown number of rows" if file.rows is None else f"{file.rows:,} rows"
 
 
-def _not_known(path: str, entry: Entry, known: Known, copies: _Copies) -> Draft:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Names:
+    """Paths by names of files: no two files of sinks ever have the same."""
+
+    live: Mapping[str, str]
+    gone: Mapping[str, str]
+
+    def told_of(self, path: str) -> Draft | None:
+        """What the name tells of a copy that has other bytes, or whose original is gone."""
+        name = name_of(path)
+        if parse_part(name) is not None and name in self.live:
+            return Draft("FILE_DOUBLED", path, f"it has the name of '{self.live[name]}', and other bytes")
+        if parse_part(name) is not None and name in self.gone:
+            return Draft("FILE_RETURNED", path, f"versions have removed '{self.gone[name]}'")
+        return None
+
+
+def _not_known(path: str, entry: Entry, known: Known, copies: _Copies, names: _Names) -> Draft:
     """A visible file that readers by versions do not see."""
     if path in known.left:
         return Draft("FILE_LEFT", path, "no epoch has removed it yet")
@@ -151,6 +186,10 @@ def _not_known(path: str, entry: Entry, known: Known, copies: _Copies) -> Draft:
     original = copies.original_of(path, entry.size)
     if original is not None:
         return Draft("FILE_DOUBLED", path, f"it has the bytes of '{original}'")
+    return names.told_of(path) or _of_nobody(path, entry, known)
+
+
+def _of_nobody(path: str, entry: Entry, known: Known) -> Draft:
     part = parse_part(name_of(path))
     if part is None:
         return Draft("FILE_FOREIGN", path, f"{entry.size:,} bytes")

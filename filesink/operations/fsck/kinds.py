@@ -181,16 +181,22 @@ KINDS: Final[Mapping[str, Kind]] = MappingProxyType(
             "restore FILE from a backup",
         ),
         "FILE_TORN": _damage("A file cannot be read to its end.", "restore FILE from a backup"),
+        "FILE_UNREAD": _warning(
+            "A file could not be looked at, and everything else was.",
+            "give the user of fsck the right to read FILE, then filesink fsck PATH",
+        ),
         "FILE_ROWS": _damage(
             "A file has another number of rows than its epoch has written.", "restore FILE from a backup"
         ),
         "FILE_RETURNED": _damage(
-            "A file that was replaced is there, again or still: it was brought back, or was changed before "
-            "it had to go. Its rows are in other files, too: who lists the directory sees them twice.",
+            "A file that was replaced or dropped is there, again or still: it was brought back, or was "
+            "changed before it had to go. Who lists the directory sees its rows: twice if other files have "
+            "them, and else although they were dropped.",
             _BY_HAND,
         ),
         "FILE_DOUBLED": _damage(
-            "A file is a copy of another one: who lists the directory sees its rows twice.", _BY_HAND
+            "A file is a copy of another one, or has its name: who lists the directory sees rows twice.",
+            _BY_HAND,
         ),
         "FILE_UNKNOWN": _damage(
             "A part file belongs to no epoch that is complete: who lists the directory sees rows that "
@@ -204,9 +210,9 @@ KINDS: Final[Mapping[str, Kind]] = MappingProxyType(
             "A link, or what else is no file, stands among the data. Readers follow it, and sinks do not.",
             _BY_HAND,
         ),
-        "FILE_LEFT": _note(
-            "A replaced file is still there, and no reader needs it: its removal failed, or nothing was "
-            "written since its reader grace was over. Who lists the directory sees its rows, too.",
+        "FILE_LEFT": _warning(
+            "A file that was replaced or dropped is still there, and no reader needs it: its removal failed, "
+            "or nothing was written since its reader grace was over. Who lists the directory sees its rows.",
             "let its user remove files there; the next write, or filesink recover PATH, removes it",
             "recover",
         ),

@@ -80,6 +80,14 @@ class Seen:
         """What a listing of their directories has, by path."""
         return _entries(self.store, {file.bucket for file in files})
 
+    def merged_into(self, files: Sequence[LiveFile]) -> list[str]:
+        """Inputs of an offline compaction that stay beside ``files`` for their readers, and go with these.
+
+        Whatever their grace: without what stands for them, they would be data again.
+        """
+        paths = _standing(self.store, {file.path for file in files})
+        return sorted(paths & _entries(self.store, {parent(path) for path in paths}).keys())
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Change:
@@ -221,8 +229,7 @@ class ReplaceChosen(PreCommitStage[HeldFile, Committable]):
     def _replaced(self) -> list[ReplacedFile]:
         """Every file that is to be removed, as it is listed now; one that is gone is named all the same."""
         gone = {file.path: file.size for file in self._change.removed}
-        standing = {path for path, by in superseded(self._store).items() if not by.isdisjoint(gone)}
-        paths = {*gone, *standing}
+        paths = {*gone, *_standing(self._store, gone)}
         entries = _entries(self._store, {parent(path) for path in paths})
         found = {
             path: ReplacedFile(
@@ -236,6 +243,10 @@ class ReplaceChosen(PreCommitStage[HeldFile, Committable]):
         }
         lost = {path: ReplacedFile(path=path, size=size, version="") for path, size in gone.items()}
         return [one for _, one in sorted({**lost, **found}.items())]
+
+
+def _standing(store: Store, gone: Collection[str]) -> set[str]:
+    return {path for path, by in superseded(store).items() if not by.isdisjoint(gone)}
 
 
 def _entries(store: Store, directories: Collection[str]) -> dict[str, Entry]:

@@ -43,12 +43,14 @@ class RetentionPlan:
         undated: directories whose names tell no time: they are kept.
         busy: files that stay for now, since a driver that has died may still look for them: call ``recover``.
         left: files that earlier operations or writes could not remove: it would be tried again.
+        merged: inputs of an offline compaction that are still there, and go with what they were merged into.
     """
 
     dropped: Sequence[DroppedFiles]
     undated: Sequence[str] = ()
     busy: Sequence[str] = ()
     left: Sequence[str] = ()
+    merged: Sequence[str] = ()
 
     @property
     def files(self) -> int:
@@ -82,7 +84,13 @@ class Retain:
         gone, undated, busy = self._chosen(seen, files, clock.now_ms())
         due = due_files(self.tiers.address(), self.tiers.open_ledger(EXCLUSIVE), clock.now_ms)
         left = [file.path for file in due]
-        return RetentionPlan(dropped=_by_bucket(files, gone), undated=undated, busy=busy, left=left)
+        return RetentionPlan(
+            dropped=_by_bucket(files, gone),
+            undated=undated,
+            busy=busy,
+            left=left,
+            merged=seen.merged_into(gone),
+        )
 
     def run(self, ports: Ports) -> Outcome[Committable] | None:
         """Drop it; ``None`` if there is nothing to drop. Raises as ``Replacing.run``."""

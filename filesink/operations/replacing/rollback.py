@@ -4,7 +4,9 @@ Rules:
 1. A file that became visible since is removed. One that went since comes back as a copy with a name of its
    own, if its bytes are still there: no path is ever used twice.
 2. It is all of the version or nothing: if bytes are gone, that is an error, and names them.
-3. Only files go back. Streams, checkpoints and named writes do not: what they have done counts as done.
+3. What was merged into a file that goes, or comes back as a copy, goes with it, whatever the grace that its
+   readers were promised: listings would have its rows once more.
+4. Only files go back. Streams, checkpoints and named writes do not: what they have done counts as done.
 """
 
 from __future__ import annotations
@@ -15,6 +17,8 @@ from dataclasses import dataclass
 from filesink.commit.outcome import Outcome
 from filesink.errors import StateError
 from filesink.file_sink.tiers import FileTiers
+from filesink.inventory.chains import left_files
+from filesink.ledger.identity import EXCLUSIVE
 from filesink.operations.replacing.copies import copy_of
 from filesink.operations.replacing.epochs import Change, Seen, look, replacing
 from filesink.parts.committables import Committable
@@ -35,6 +39,8 @@ class RollbackPlan:
         epochs: all since, the oldest first.
         removed: files that have become visible since, and are live.
         restored: files that have gone since, and come back as copies.
+        merged: paths that go as well, before the grace of their readers is over: what ``restored`` are copies
+            of, and inputs of an offline compaction that are still there.
     """
 
     version: int
@@ -42,6 +48,7 @@ class RollbackPlan:
     epochs: Sequence[Epoch]
     removed: Sequence[LiveFile]
     restored: Sequence[LiveFile]
+    merged: Sequence[str] = ()
 
     @property
     def rows(self) -> int | None:
@@ -74,6 +81,7 @@ class Rollback:
             epochs=list(seen.directory.epochs(self.version)),
             removed=removed,
             restored=restored,
+            merged=self._merged(seen, removed, restored),
         )
 
     def run(self, ports: Ports) -> Outcome[Committable] | None:
@@ -98,6 +106,12 @@ class Rollback:
         self._check_idle(seen, removed)
         self._check_there(seen, restored)
         return removed, restored
+
+    def _merged(self, seen: Seen, removed: Sequence[LiveFile], restored: Sequence[LiveFile]) -> Sequence[str]:
+        # What an overwrite has left to its readers stays for their time.
+        left = {file.path for file in left_files(self.tiers.open_ledger(EXCLUSIVE))}
+        originals = {file.path for file in restored} - left
+        return sorted(originals.union(seen.merged_into([*removed, *restored])) - left)
 
     def _check_idle(self, seen: Seen, removed: Sequence[LiveFile]) -> None:
         busy = [file.path for file in removed if seen.is_busy(file)]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -607,3 +608,16 @@ def test_a_file_that_is_lost(tmp_path: Path) -> None:
         with pytest.raises(StateError, match=f"'{lost.relative_to(found.base)}' is lost") as raised:
             call()
         assert raised.value.code == "FILE_LOST"
+
+
+def test_a_copy_is_left_and_nobody_is_told_to_wait(tmp_path: Path) -> None:
+    """No epoch removes it: the advice is to move it away, and then the row is gone."""
+    base = tmp_path / "base"
+    found = written(base)
+    path = next(path for path in base.rglob("part-*") if "x" in pq.read_table(path)["value"].to_pylist())
+    copied = Path(shutil.copy(path, path.with_name(path.name.replace("-0.parquet", "-7.parquet"))))
+    (left,) = erase(found).left
+    assert (left.kind, left.path) == ("returned", str(copied.relative_to(base)))
+    assert "ove it away" in left.advice
+    copied.unlink()
+    assert erase(found).is_clean
