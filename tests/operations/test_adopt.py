@@ -78,7 +78,7 @@ def test_where_nobody_tells_it_is_refused(tmp_path: Path, monkeypatch: pytest.Mo
     assert codes(tmp_path) == set()
 
 
-def test_a_moved_file_stays_out(tmp_path: Path) -> None:
+def test_a_moved_file_stays_out(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     """Its rows would get another partition; brought back, it is adopted."""
     filled(tmp_path)
     before = first(tmp_path)
@@ -90,7 +90,8 @@ def test_a_moved_file_stays_out(tmp_path: Path) -> None:
     )
     filesink.adopt(tmp_path)
     assert len(live(tmp_path)) == 5
-    assert codes(tmp_path) != set()
+    assert codes(tmp_path) == {"FILE_MISPLACED"}
+    assert "are not adopted" in caplog.text
     there.rename(before)
     filesink.adopt(tmp_path)
     assert (len(live(tmp_path)), codes(tmp_path)) == (6, set())

@@ -133,6 +133,13 @@ class Adoption:
         now = self._remains()
         if now.number != before.number:
             return None
+        if found.elsewhere:
+            log.warning(
+                "'%s' and %d other files are not adopted: they were written to another directory, and "
+                "copied or moved since. filesink fsck tells more",
+                found.elsewhere[0],
+                len(found.elsewhere) - 1,
+            )
         mark = self._mark(now, adopted, found.table(self._store), known=known, lost=lost)
         return adopted.version if put(self._store, mark_path(mark.number), mark.to_bytes()) else None
 

@@ -43,6 +43,7 @@ class Known:
         moving: paths of epochs at work, and of files that readers may still need: they may be there or not.
         left: paths that were replaced and should have been removed by now.
         newest: tag of each chain, its id and its newest slot; for files whose names tell their slots.
+        written: name and path of each file that a record which is kept has.
     """
 
     live: Mapping[str, LiveFile]
@@ -50,6 +51,7 @@ class Known:
     moving: frozenset[str]
     left: frozenset[str]
     newest: Mapping[str, tuple[str, int]]
+    written: Mapping[str, str]
 
 
 def known_of(look: Look, inventory: SeenInventory, store: Store, *, now_ms: int) -> Known:
@@ -75,8 +77,15 @@ def known_of(look: Look, inventory: SeenInventory, store: Store, *, now_ms: int)
         for chain in look.chains
         if not chain.is_open
     }
+    records = (record for chain in look.chains for record in chain.records.values())
+    written = (file for record in records for file in record.committables.decode(CommittableCodec()))
     return Known(
-        live=live, gone=frozenset(gone | ended), moving=frozenset(moving), left=frozenset(left), newest=newest
+        live=live,
+        gone=frozenset(gone | ended),
+        moving=frozenset(moving),
+        left=frozenset(left),
+        newest=newest,
+        written={name_of(file.target): file.target for file in written if isinstance(file, PendingFile)},
     )
 
 
@@ -193,6 +202,8 @@ def _of_nobody(path: str, entry: Entry, known: Known) -> Draft:
     part = parse_part(name_of(path))
     if part is None:
         return Draft("FILE_FOREIGN", path, f"{entry.size:,} bytes")
+    if known.written.get(name_of(path), path) != path:  # no version has it any more, since an adoption
+        return Draft("FILE_MISPLACED", path, f"it belongs to '{parent(known.written[name_of(path)]) or '.'}'")
     sink_id, newest = known.newest.get(part.tag, ("", -1))
     if sink_id and part.slot > newest:
         detail = f"'{path}' was made by epoch {part.slot}, and the ledger ends with {newest}"

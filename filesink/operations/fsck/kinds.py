@@ -174,7 +174,7 @@ KINDS: Final[Mapping[str, Kind]] = MappingProxyType(
         ),
         "FILE_MISPLACED": _damage(
             "A file is in another directory than it was written to: its rows have a wrong partition.",
-            "move FILE back to where the finding says",
+            "move FILE back to where the finding says; then, if it is not live, filesink adopt PATH",
         ),
         "FILE_RESIZED": _damage(
             "A file has another size than when it became visible: it was cut off, or written to.",
