@@ -2,54 +2,39 @@
 
 from __future__ import annotations
 
-from filesink.errors import FilesinkError
 from filesink.file_sink.tiers import FileTiers
 from filesink.operations.erasing.condition import parse
 from filesink.operations.erasing.erase import Erase, Erasure
 from filesink.operations.replacing.retain import Retain
 from filesink.operations.replacing.retention import Retention
 from filesink.operations.replacing.rollback import Rollback
-from filesink.ports import Ports, SerialRunner
+from filesink.ports import Ports
 from property_tests.simulation.observer.operations import AnyOperation
 from property_tests.simulation.observer.sim_metastore import BASE
+from property_tests.simulation.others.one_call import OneCall
 from property_tests.simulation.spark.machine import Machine
 from property_tests.simulation.stage import Stage
-from property_tests.simulation.world.clock import SimClock
-from property_tests.simulation.world.world import Process
 
 _EVERYTHING = 10**6  # files
 _VERSIONS_BACK = 4
 
 
-class Operator:
+class Operator(OneCall):
     """One process that calls one operation once."""
 
+    what = "an operation"
+
     def __init__(self, machine: Machine, operation: AnyOperation, *, number: int) -> None:
-        self.process = Process(f"operation-{number}")
-        self.error: Exception | None = None
-        self._machine = machine
         self._operation = operation
-        self._done = False
-        machine.world.spawn(self.process.name, self.process, self._main)
+        super().__init__(machine, f"operation-{number}")
 
-    @property
-    def ended(self) -> bool:
-        """Whether this process does nothing more."""
-        return self.process.dead or self._done
-
-    def _main(self) -> None:
-        machine = self._machine
-        ports = Ports(clock=SimClock(machine.world), ids=machine.ids, runner=SerialRunner())
-        machine.observer.operations.begin(self.process, self._operation)
-        try:
-            outcome = self._operation.run(ports)
-            if isinstance(outcome, Erasure):
-                machine.observer.operations.erased(self.process, outcome)
-        except FilesinkError as error:
-            self.error = error
-        except Exception as error:  # noqa: BLE001 - this is the check
-            machine.world.fail(f"I8: an operation raises {type(error).__name__}: {error}")
-        self._done = True
+    def call(self, ports: Ports) -> None:
+        """See ``OneCall.call``."""
+        watch = self.machine.observer.operations
+        watch.begin(self.process, self._operation)
+        outcome = self._operation.run(ports)
+        if isinstance(outcome, Erasure):
+            watch.erased(self.process, outcome)
 
 
 class Operating:

@@ -7,11 +7,11 @@ from collections import Counter
 from compaction.offline.finished import FinishedTiers
 from compaction.offline.superseded import current
 from filesink.errors import FilesinkError
-from filesink.ports import Ports, SerialRunner
+from filesink.ports import Ports
+from property_tests.simulation.others.one_call import OneCall
 from property_tests.simulation.spark.machine import Address, Machine
 from property_tests.simulation.stage import Stage
 from property_tests.simulation.workload import plan_of
-from property_tests.simulation.world.clock import SimClock
 from property_tests.simulation.world.world import Process
 
 _GRACES_MS = (0, 0, 300, 5000)
@@ -19,33 +19,19 @@ _MOST_ROUNDS = 5
 _TARGETS = (30, 60, 1000)  # bytes
 
 
-class Tidier:
+class Tidier(OneCall):
     """One process that calls ``compact`` once."""
 
+    what = "offline compaction"
+
     def __init__(self, machine: Machine, tiers: FinishedTiers, *, number: int) -> None:
-        self.process = Process(f"tidier-{number}")
-        self.error: Exception | None = None
         self.found_work = False
-        self._machine = machine
         self._tiers = tiers
-        self._done = False
-        machine.world.spawn(self.process.name, self.process, self._main)
+        super().__init__(machine, f"tidier-{number}")
 
-    @property
-    def ended(self) -> bool:
-        """Whether this process does nothing more."""
-        return self.process.dead or self._done
-
-    def _main(self) -> None:
-        machine = self._machine
-        ports = Ports(clock=SimClock(machine.world), ids=machine.ids, runner=SerialRunner())
-        try:
-            self.found_work = self._tiers.compact(ports) is not None
-        except FilesinkError as error:
-            self.error = error
-        except Exception as error:  # noqa: BLE001 - this is the check
-            machine.world.fail(f"I8: offline compaction raises {type(error).__name__}: {error}")
-        self._done = True
+    def call(self, ports: Ports) -> None:
+        """See ``OneCall.call``."""
+        self.found_work = self._tiers.compact(ports) is not None
 
 
 class Reader:
