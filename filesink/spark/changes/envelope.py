@@ -153,7 +153,10 @@ def decoded(df: DataFrame, envelope: Envelope, reading: Reading) -> DataFrame:
     if on_event is OnSchemaChange.IGNORE:
         df = counted(df, F.col("is_event"))
     df = df.withColumn("changes", _changes(envelope, on_malformed, on_event))
-    df = df.select("text", *orders, F.posexplode("changes").alias("place", "change"))
+    # Not posexplode: Spark infers a filter from that, and would compute all of the above once more for it, in
+    # one expression of megabytes.
+    df = df.select("text", *orders, F.posexplode_outer("changes").alias("place", "change"))
+    df = df.where(F.col("place").isNotNull())
     rescues = on_malformed is OnMalformed.RESCUE or on_event is OnSchemaChange.RESCUE
     return df.select(*_output(envelope.rows, list(orders)), *([_rescued()] if rescues else []))
 

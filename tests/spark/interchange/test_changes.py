@@ -380,6 +380,15 @@ def test_names_of_columns(spark: SparkSession) -> None:
 
 
 @pytest.mark.parametrize("name", DECODERS)
+def test_a_message_is_parsed_once(spark: SparkSession, name: str) -> None:
+    """However many columns there are; Spark pulls nothing of it into a filter of its own."""
+    schema = ", ".join(f"c{number} STRING" for number in range(9))
+    df = DECODERS[name](messages(spark, {}), schema).where("c1 > 1 AND row_kind <> '-U'")
+    plan = df._jdf.queryExecution().optimizedPlan().toString()
+    assert plan.count("StructField(m,") == 1
+
+
+@pytest.mark.parametrize("name", DECODERS)
 def test_there_and_back(spark: SparkSession, name: str) -> None:
     """What is written as messages is read as the same rows: what goes is a delete, what comes an insert."""
     rows = [("+I", 1, "a"), ("-U", 2, None), ("+U", 2, 'ß\n"'), ("-D", 3, "c")]
