@@ -1,7 +1,7 @@
 """Formats by name, with the options that each has. A new format joins here.
 
-Every option is text, as in Spark; its name is Spark's where Spark has it. ``docs/data-source.md``
-lists them.
+Every option is text, as in Spark; its name is Spark's where Spark has it. ``option_table``
+says what each means.
 """
 
 from __future__ import annotations

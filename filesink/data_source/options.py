@@ -1,8 +1,8 @@
 """Options of ``format("filesink")``: from Spark's dict of lower-cased names and texts to typed values.
 
 Rules: everything is text, as in Spark; a name is told apart regardless of case; nothing is ignored.
-What this door cannot do is refused by name and points to ``FileSink``. ``docs/data-source.md`` lists
-the options; a test compares it with ``NAMES``.
+What this door cannot do is refused by name and points to ``FileSink``. ``option_table`` says what
+each option means.
 """
 
 from __future__ import annotations
@@ -16,8 +16,9 @@ from filesink.buckets.assigner import BucketAssigner
 from filesink.buckets.contract import BaseBucketAssigner
 from filesink.commit.checkpoints import check_checkpoint
 from filesink.commit.replay import OnRepeatedTxn
-from filesink.data_source.format_options import FORMAT_OPTIONS, parse_format
+from filesink.data_source.format_options import parse_format
 from filesink.data_source.hive_table import HiveTable, table_of
+from filesink.data_source.option_table import WRITING
 from filesink.data_source.option_texts import Texts
 from filesink.errors import ConfigError
 from filesink.local_time import time_zone
@@ -27,14 +28,8 @@ from filesink.save_mode import SaveMode
 from filesink.sink import FileSink, FileSinkBuilder
 from formats.api import BaseEncoder
 
-_OWN = (
-    "path", "format", "bucketColumns", "bucketColumnsInFile", "bucketTimeFormat", "bucketTimeColumn",
-    "timeZone", "partSize", "maxRows", "partPrefix", "partSuffix", "uid", "txnId", "onRepeatedTxn",
-    "onNewQuery", "onReplayMismatch", "onOtherLayout", "partitionOverwriteMode", "table", "metastore",
-    "createTable", "onNewColumns", "historyRetention", "readerGrace",
-)  # fmt: skip
 #: Every option of ours, as users spell it.
-NAMES = (*_OWN, *FORMAT_OPTIONS)
+NAMES = tuple(option.name for option in WRITING)
 _SPARKS = ("checkpointLocation", "queryName")
 # What users of Spark, SeaTunnel and Flink may try first.
 _MEANT = {

@@ -185,7 +185,7 @@ def _sweeping(plan: SweepPlan) -> Planned:
 
 
 def adopt(call: Call, path: PathArgument, yes: YesOption = False) -> None:
-    """Look up anew what PATH holds: makes its inventory, or mends a damaged one.
+    """Make the inventory of PATH from its files: where there is none, or a damaged one.
 
     Older versions cannot be read afterwards.
     """

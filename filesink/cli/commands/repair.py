@@ -26,7 +26,7 @@ class _Repair:
 
 
 def repair(call: Call, path: PathArgument, yes: YesOption = False) -> None:
-    """What fsck finds, and of what it advises to do: filesink recover, adopt and sweep.
+    """Do what fsck --quick advises, as far as it is filesink recover, adopt or sweep.
 
     Nothing is given up and no file that readers see is removed: that stays for you, and exits with 1.
     """

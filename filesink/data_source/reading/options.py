@@ -13,6 +13,7 @@ from typing import Final, TypeVar
 
 from filesink.data_source.format_options import FORMAT_OPTIONS, parse_format
 from filesink.data_source.option_texts import Texts
+from filesink.data_source.reading.option_table import READING
 from filesink.durations import parse_duration_ms
 from filesink.errors import ConfigError
 from filesink.local_time import time_zone
@@ -31,19 +32,13 @@ from formats.sizes import parse_size
 from formats.text.encoder import TextEncoder
 from formats.text.line_format import TextLineFormat
 
-_OWN = (
-    "path", "paths", "format", "recursiveFileLookup", "pathGlobFilter", "modifiedAfter", "modifiedBefore",
-    "timeZone", "mode", "ignoreMissingFiles", "metadataColumns", "mergeSchema", "splitSize", "stateLocation",
-    "monitorInterval", "minFileAge", "maxFilesPerTrigger", "maxBytesPerTrigger", "afterReading", "moveTo",
-    "versionAsOf", "timestampAsOf", "startingVersion", "startingTimestamp", "onOverwrite",
-)  # fmt: skip
 _OF_STREAMS = (
     "startingVersion", "startingTimestamp", "onOverwrite", "stateLocation", "monitorInterval", "minFileAge",
     "maxFilesPerTrigger", "maxBytesPerTrigger", "afterReading", "moveTo",
 )  # fmt: skip
 _OF_BATCHES = ("versionAsOf", "timestampAsOf")
 #: Every option of reading, as users spell it.
-NAMES: Final = (*_OWN, *FORMAT_OPTIONS)
+NAMES: Final = (*(option.name for option in READING), *FORMAT_OPTIONS)
 # What users of Spark, Auto Loader and Flink may try first.
 _MEANT: Final = {
     "sep": "delimiter",

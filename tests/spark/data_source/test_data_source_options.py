@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import re
-from pathlib import Path
-
 import pytest
 from pyspark.sql.types import StructType
 
@@ -13,7 +10,7 @@ from filesink.buckets.assigner import BucketAssigner
 from filesink.buckets.contract import BucketContext
 from filesink.commit.replay import OnRepeatedTxn, OnReplayMismatch, check_same_data
 from filesink.data_source.door_words import in_words_of_options, translated
-from filesink.data_source.options import NAMES, DataSourceOptions, parse_options
+from filesink.data_source.options import DataSourceOptions, parse_options
 from filesink.data_source.source import FileSinkDataSource
 from filesink.ledger.record import EMPTY, BatchWrite, EpochRecord
 from filesink.metastore.api import TableKind
@@ -423,10 +420,3 @@ def test_what_this_door_cannot_do_points_to_the_other(name):
     with pytest.raises(ConfigError, match=r"use FileSink\.for_row_format") as refused:
         parsed(**{name: "1"})
     assert refused.value.code == "USE_FILESINK"
-
-
-def test_every_option_is_documented():
-    """The table of docs/data-source.md has a line for each option, and none too many."""
-    page = (Path(__file__).parents[3] / "docs" / "data-source.md").read_text()
-    documented = re.findall(r"^\| `(\w+)` \|", page, re.MULTILINE)
-    assert sorted(documented) == sorted(NAMES)
