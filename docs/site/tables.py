@@ -16,6 +16,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
+import postgres_table
 import type_table
 import typer.main
 
@@ -126,10 +127,6 @@ def _rooms() -> Iterator[tuple[str, str, str]]:
             )
 
 
-def _types() -> Iterator[str]:
-    return (f"{line}\n" for line in type_table.lines())
-
-
 TABLES: dict[str, Callable[[], Iterable[str]]] = {
     "options of writing": lambda: _options(WRITING),
     "options of reading": lambda: _options(READING),
@@ -137,7 +134,8 @@ TABLES: dict[str, Callable[[], Iterable[str]]] = {
     "commands that change": lambda: _commands(_changes),
     "events": _events,
     "rooms": lambda: _rows(("room", "what lives there", "beside"), _rooms()),
-    "types": _types,
+    "types": lambda: map("{}\n".format, type_table.lines()),
+    "types of postgres": lambda: map("{}\n".format, postgres_table.lines()),
 }
 
 if __name__ == "__main__":
