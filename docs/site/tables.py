@@ -16,6 +16,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
+import format_table
 import postgres_table
 import type_table
 import typer.main
@@ -134,6 +135,7 @@ TABLES: dict[str, Callable[[], Iterable[str]]] = {
     "commands that change": lambda: _commands(_changes),
     "events": _events,
     "rooms": lambda: _rows(("room", "what lives there", "beside"), _rooms()),
+    "formats": lambda: map("{}\n".format, format_table.lines()),
     "types": lambda: map("{}\n".format, type_table.lines()),
     "types of postgres": lambda: map("{}\n".format, postgres_table.lines()),
 }
