@@ -33,8 +33,9 @@ _TYPES: dict[str, pa.DataType] = {
 #: As SQL has them, by their names in the server's catalog.
 _COLUMNS = {
     "bool": "boolean", "int2": "smallint", "int4": "integer", "int8": "bigint", "float4": "real",
-    "float8": "double precision", "numeric": "numeric", "text": "text", "varchar": "varchar", "bpchar": "char",
-    "citext": "citext", "enum": "enums", "json": "json", "jsonb": "jsonb", "xml": "xml", "uuid": "uuid",
+    "float8": "double precision", "numeric": "numeric", "text": "text", "varchar": "varchar",
+    "bpchar": "char", "citext": "citext", "enum": "enums", "json": "json", "jsonb": "jsonb", "xml": "xml",
+    "uuid": "uuid",
     "bytea": "bytea", "date": "date", "time": "time", "timestamp": "timestamp", "timestamptz": "timestamptz",
     "interval": "interval",
 }  # fmt: skip

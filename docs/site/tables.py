@@ -26,6 +26,11 @@ from filesink.api.events import SinkEvent
 from filesink.cli.app import app
 from filesink.data_source.option_table import WRITING, Option
 from filesink.data_source.reading.option_table import READING
+from filesink.telemetry.logs import LogListener
+from filesink.telemetry.openlineage import OpenLineageListener
+from filesink.telemetry.opentelemetry import OpenTelemetryListener
+from filesink.telemetry.progress import ProgressLine
+from filesink.telemetry.prometheus import PrometheusListener
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
@@ -128,12 +133,34 @@ def _rooms() -> Iterator[tuple[str, str, str]]:
             )
 
 
+def _stations() -> Iterator[str]:
+    """What the modules say of themselves that the drawing of the same page has."""
+    drawn = re.findall(r'\["(\d+) (\S+)"\]', (DOCS / "architecture.md").read_text())
+    for number, path in drawn:
+        module = ast.parse((_PACKAGE.parent / path).read_text())
+        yield f"{number}. [{path}](../{path}): {_first_line(ast.get_docstring(module))}\n"
+
+
+def _listeners() -> Iterator[str]:
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    kinds = (LogListener, ProgressLine, PrometheusListener, OpenTelemetryListener, OpenLineageListener)
+    modules = [kind.__module__.rpartition(".")[2] for kind in kinds]
+    needed = [f"`{module}`" if module in extras else "" for module in modules]
+    cells = zip(kinds, modules, needed, strict=True)
+    return _rows(
+        ("in `filesink.telemetry`", "extra", "does"),
+        ((f"`{module}.{kind.__name__}`", extra, _first_line(kind.__doc__)) for kind, module, extra in cells),
+    )
+
+
 TABLES: dict[str, Callable[[], Iterable[str]]] = {
     "options of writing": lambda: _options(WRITING),
     "options of reading": lambda: _options(READING),
     "commands that look": lambda: _commands(lambda command: not _changes(command)),
     "commands that change": lambda: _commands(_changes),
     "events": _events,
+    "listeners": _listeners,
+    "stations": _stations,
     "rooms": lambda: _rows(("room", "what lives there", "beside"), _rooms()),
     "formats": lambda: map("{}\n".format, format_table.lines()),
     "types": lambda: map("{}\n".format, type_table.lines()),
