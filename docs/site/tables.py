@@ -39,6 +39,11 @@ _TABLE = re.compile(
     r"(<!-- made by docs/site/tables\.py: (?P<name>[a-z ]+) -->\n).*?(?=<!-- end -->)", re.DOTALL
 )
 
+_RECEIVERS = (
+    *("WebhookNotification", "SqsNotification", "SnsNotification", "KafkaNotification"),
+    "FunctionNotification",
+)
+_EXPORTS = ("DeltaExport", "IcebergExport", "SparkMetadataExport", "ManifestExport")
 #: Options that every command has, or that its table is about.
 _COMMON = frozenset({"--yes", "--json", "--storage-option", "--storage-options", "--debug"})
 #: Where a page says more of a command.
@@ -153,6 +158,11 @@ def _listeners() -> Iterator[str]:
     )
 
 
+def _described(head: str, *names: str) -> Iterator[str]:
+    """Public names with the first sentences of what they say of themselves."""
+    return _rows((head, ""), ((f"`{name}`", _first_line(getattr(filesink, name).__doc__)) for name in names))
+
+
 TABLES: dict[str, Callable[[], Iterable[str]]] = {
     "options of writing": lambda: _options(WRITING),
     "options of reading": lambda: _options(READING),
@@ -160,6 +170,8 @@ TABLES: dict[str, Callable[[], Iterable[str]]] = {
     "commands that change": lambda: _commands(_changes),
     "events": _events,
     "listeners": _listeners,
+    "receivers": lambda: _described("receiver", *_RECEIVERS),
+    "exports": lambda: _described("export", *_EXPORTS),
     "stations": _stations,
     "rooms": lambda: _rows(("room", "what lives there", "beside"), _rooms()),
     "formats": lambda: map("{}\n".format, format_table.lines()),
