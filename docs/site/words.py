@@ -28,11 +28,11 @@ _LEFT_OUT = tuple(
         r"(?<=\])\([^)\s]+\)",
     )
 )
-_WORD = re.compile(r"\S*\w\S*")
+_WORD = re.compile(r"\S*[^\W\d_]\S*")
 
 
 def by_hand(text: str) -> int:
-    """The number of words of a page; signs alone, such as the bars of a table, are none."""
+    """The number of words of a page; figures, and signs such as the bars of a table, are none."""
     if _MADE_PAGE in text:
         return 0
     for pattern in _LEFT_OUT:
