@@ -81,7 +81,7 @@ WRITING: Final = (
         "the session's, else `static`",
         "batch: `overwrite` replaces all data (`static`), or the buckets that get data (`dynamic`)",
     ),
-    Option("table", "`database.table`", "none", "table that is [told](publishing.md) of partitions"),
+    Option("table", "`database.table`", "none", "table to which partitions are [announced](publishing.md)"),
     Option("metastore", "`thrift://host:9083`, …", "none", "metastore of `table`; needs `filesink[hive]`"),
     Option("createTable", "`never`, `external`, `managed`", "`never`", "whether a missing `table` is made"),
     Option("onNewColumns", "`refuse`, `add`", "`refuse`", "`add` adds new columns to `table`"),
