@@ -101,6 +101,10 @@ class Site:
     def delete(self, name: str) -> None:
         """Delete a topic."""
         self.admin.delete_topics([name])[name].result()
+        for _ in range(_PATIENCE):  # the broker hears of it a moment after the controller
+            if name not in self.admin.list_topics(timeout=10).topics:
+                return
+            time.sleep(0.05)
 
     def read(self, name: str | None = None) -> list[Message]:
         """All records of a topic that are committed, by partitions; waits for transactions that are open."""
