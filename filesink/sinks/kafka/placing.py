@@ -43,7 +43,7 @@ class Placing:
             found = np.where(given == _ANY, found, given)
             batch = batch.drop_columns("partition")
         order = np.argsort(found, kind="stable")
-        placed: pa.RecordBatch = batch.take(pa.array(order))
+        placed: pa.RecordBatch = batch.take(order)
         return placed.append_column("partition", pa.array(found[order], pa.int32()))
 
     def _found(self, batch: pa.RecordBatch) -> Any:
