@@ -27,6 +27,7 @@ _POM = Path(__file__).with_name("spark_kafka.xml")
 _FETCH = "org.apache.maven.plugins:maven-dependency-plugin:3.6.1:copy-dependencies"
 _JARS = ("spark-sql-kafka-*", "spark-token-provider-kafka-*", "kafka-clients-*", "commons-pool2-*")
 _PARTITIONS = 4
+_SENDERS = 2
 
 
 def spark_jars() -> str:
@@ -56,9 +57,13 @@ class Bench:
         options = {"kafka.bootstrap.servers": self.site.broker.servers, "topic": self.site.name}
         self.rows.write.format("kafka").options(**options).save()
 
-    def _sink(self) -> None:
+    def senders(self) -> float:
+        """``KafkaSink`` whose rows are sent by tasks."""
+        return self._measured(lambda: self._sink(_SENDERS))
+
+    def _sink(self, senders: int = 1) -> None:
         ledger = tempfile.mkdtemp(dir=self.site.directory)
-        KafkaSink(self.site.cluster(), self.site.name, ledger=ledger).write(self.rows)
+        KafkaSink(self.site.cluster(senders=senders), self.site.name, ledger=ledger).write(self.rows)
 
     def _measured(self, write: Callable[[], object]) -> float:
         self.site.empty(_PARTITIONS)

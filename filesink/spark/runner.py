@@ -1,4 +1,4 @@
-"""Runs items of work as a Spark job, for merges too large for the driver."""
+"""Runs items of work as a Spark job, for what is too large for the driver."""
 
 from __future__ import annotations
 
@@ -21,10 +21,17 @@ R = TypeVar("R")
 
 @dataclass(frozen=True, slots=True)
 class SparkRunner:
-    """One task per item; implements ``filesink.ports.TaskRunner``. ``name``: for Spark's UI."""
+    """One task per item; implements ``filesink.ports.TaskRunner``.
+
+    Args:
+        session: whose tasks.
+        name: for Spark's UI.
+        work: what a job does, with ``{}`` for the number of its items.
+    """
 
     session: SparkSession
     name: str = "filesink"
+    work: str = "a merge of {} items"
 
     def run(self, function: Callable[[T], R], items: Iterable[T]) -> list[R]:
         """See ``TaskRunner.run``. A retried or duplicated item runs twice; the first result counts.
@@ -32,25 +39,32 @@ class SparkRunner:
         Raises:
             ConfigError: ``SESSION_STOPPED``.
         """
-        work = list(items)
-        if not work:
+        wanted = list(items)
+        if not wanted:
             return []
+        what = self.work.format(len(wanted))
         if is_stopped(self.session):
             raise ConfigError(
-                f"a merge of {len(work)} items needs a Spark job, and the session of its query was stopped; "
-                "this epoch has published nothing. Make a new session, then start the query again or call "
+                f"a Spark job is needed for {what}, and the session of its query was stopped; this "
+                "epoch has published nothing. Make a new session, then start the query again or call "
                 "finish()",
                 code="SESSION_STOPPED",
             )
         context = self.session.sparkContext
         try:
-            results = context.parallelize(work, len(work)).map(function)
+            results = context.parallelize(wanted, len(wanted)).map(function)
             with drivers_python(self.session):
                 results._jrdd  # noqa: B018, SLF001 - made now; else with the job, which may take long
-            with local_properties(context, shown_as=f"{self.name}, a merge of {len(work)} items"):
+            with local_properties(context, shown_as=f"{self.name}, {what}"):
                 return results.collect()
         except (PySparkException, Py4JError) as error:
             raise typed(error) or error from error
+
+
+def active_runner(name: str, *, work: str) -> SparkRunner | None:
+    """The tasks of the application that this process drives, if it drives one; see ``SparkRunner``."""
+    session = SparkSession.getActiveSession()
+    return None if session is None or is_stopped(session) else SparkRunner(session, name, work)
 
 
 def is_stopped(session: SparkSession) -> bool:

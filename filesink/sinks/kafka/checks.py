@@ -28,6 +28,7 @@ from filesink.storage.api import Store
 
 _FRESH_MS = 60_000  # what is known of a topic
 _BATCH_BYTES = 1_000_000  # of records that travel together, where topics take more
+_SHARE = 16 << 20  # bytes of rows in memory; with less, a sender takes longer to begin than to send
 
 
 class CheckEpoch(PreCommitStage[None, Committable]):
@@ -57,7 +58,12 @@ class CheckEpoch(PreCommitStage[None, Committable]):
         if self._is_known or epoch.sink_id.startswith(OF_BATCH):
             return
         self._looked_at((), epoch.now_ms)  # a broker that has just started may not know the markers yet
-        name = transactional_id(epoch.sink_id, self._topic)
+        for share in range(self._cluster.senders):
+            self._check_behind(transactional_id(epoch.sink_id, self._topic, share), epoch)
+        self._is_known = True
+
+    def _check_behind(self, name: str, epoch: EpochContext) -> None:
+        """Nothing of this epoch, or of a later one, was sent under ``name``."""
         marker = markers.newest(self._connection, self._cluster.marker_topic, name)
         if marker is not None and marker.slot >= epoch.slot:
             raise IdentityError(
@@ -66,7 +72,6 @@ class CheckEpoch(PreCommitStage[None, Committable]):
                 "Nothing was sent. Bring the ledger back, or choose another uid",
                 code="KAFKA_EPOCH",
             )
-        self._is_known = True
 
     def prepare(
         self, epoch: EpochContext, prepared: Prepared[None, Committable]
@@ -85,11 +90,13 @@ class CheckEpoch(PreCommitStage[None, Committable]):
         used = self._looked_at([load.topic or self._topic for load in loads], epoch.now_ms)
         for load in loads:
             self._check(load, used.get(load.topic or self._topic), epoch.now_ms)
-        files = tuple(file for one in rows for file in one.files)
         store = self._directory.open_store()
-        store.runner.run(partial(_verify, store), files)
-        decided = self._epoch_files(rows[0], files, list(used.values()))
-        return Prepared([decided], prepared.states)
+        store.runner.run(partial(_verify, store), [file for one in rows for file in one.files])
+        shares = shares_of([one.files for one in rows], self._cluster.senders)
+        decided = [
+            self._epoch_files(rows[0], share, files, [*used.values()]) for share, files in enumerate(shares)
+        ]
+        return Prepared(decided, prepared.states)
 
     def _looked_at(self, names: Sequence[str], now_ms: int) -> dict[str, Topic]:
         """What is known of the topics, and of that of markers; those that are there."""
@@ -124,7 +131,7 @@ class CheckEpoch(PreCommitStage[None, Committable]):
             )
 
     def _epoch_files(
-        self, rows: StagedRows, files: tuple[StagedFile, ...], used: Sequence[Topic]
+        self, rows: StagedRows, share: int, files: tuple[StagedFile, ...], used: Sequence[Topic]
     ) -> EpochFiles:
         marker_topic = self._cluster.marker_topic
         known = {topic.name: topic for topic in used}
@@ -132,12 +139,30 @@ class CheckEpoch(PreCommitStage[None, Committable]):
             sink_id=rows.sink_id,
             slot=rows.slot,
             topic=self._topic,
-            name=transactional_id(rows.sink_id, self._topic),
+            name=transactional_id(rows.sink_id, self._topic, share),
             markers=marker_topic,
             markers_id=check_markers(known.get(marker_topic), marker_topic).id,
             batch_bytes=min(_BATCH_BYTES, *(topic.largest for topic in used)),
             files=files,
         )
+
+
+def shares_of(tasks: Sequence[tuple[StagedFile, ...]], senders: int) -> list[tuple[StagedFile, ...]]:
+    """What each sender sends: whole tasks, so that their rows stay in order, and about as many bytes.
+
+    Args:
+        tasks: the files of each, which has some.
+        senders: at most; fewer where each would have little to do.
+    """
+    total = sum(map(_bytes_of, tasks))
+    shares: list[list[StagedFile]] = [[] for _ in range(max(1, min(senders, len(tasks), total // _SHARE)))]
+    for files in sorted(tasks, key=_bytes_of, reverse=True):
+        min(shares, key=_bytes_of).extend(files)
+    return [tuple(share) for share in shares if share] if len(shares) > 1 else [sum(tasks, ())]
+
+
+def _bytes_of(files: Sequence[StagedFile]) -> int:
+    return sum(file.bytes for file in files)
 
 
 def _verify(store: Store, file: StagedFile) -> None:

@@ -52,7 +52,7 @@ class StagedRows:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EpochFiles:
-    """The files of an epoch, in the order in which they are sent.
+    """Files of an epoch, in the order in which they are sent: all of them, or the share of one sender.
 
     Attributes:
         sink_id, slot: as in ``StagedRows``.
@@ -97,9 +97,16 @@ class EpochFiles:
 Committable = StagedRows | EpochFiles
 
 
-def transactional_id(sink_id: str, topic: str) -> str:
-    """The name of a sink in the cluster; two that write to different topics may have the same uid."""
-    return f"filesink-{sink_id}-{hashlib.sha256(topic.encode()).hexdigest()[:8]}"
+def transactional_id(sink_id: str, topic: str, share: int = 0) -> str:
+    """The name of a sink in the cluster; two that write to different topics may have the same uid.
+
+    Args:
+        sink_id: of the sink.
+        topic: of the sink.
+        share: which one of an epoch that several send at once, each under a name of its own.
+    """
+    name = f"filesink-{sink_id}-{hashlib.sha256(topic.encode()).hexdigest()[:8]}"
+    return f"{name}-{share}" if share else name
 
 
 @dataclass(frozen=True, slots=True)

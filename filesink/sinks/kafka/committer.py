@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
-from contextlib import closing, suppress
-from functools import cached_property
-
-import pyarrow as pa
+import logging
+from collections.abc import Callable, Sequence
 
 from filesink.api import SinkCommitter
-from filesink.errors import FilesinkError, InternalError, StagedDataLost, StorageError
-from filesink.ports import Clock
-from filesink.sinks.kafka.committables import Committable, EpochFiles, StagedFile
-from filesink.sinks.kafka.session import Session
+from filesink.errors import ConcurrentDriverError, FilesinkError, InternalError
+from filesink.ports import Clock, TaskRunner
+from filesink.sinks.kafka.committables import Committable, EpochFiles
+from filesink.sinks.kafka.sender import Sender, SendInTask
 from filesink.sinks.kafka.settings import KafkaCluster
-from filesink.sinks.kafka.writer import FORMAT
 from filesink.sinks.store_ledger import StoreLedger
-from filesink.storage.api import Store
-from formats.errors import FormatError
+
+log = logging.getLogger("filesink.kafka")
 
 
 class KafkaCommitter(SinkCommitter[Committable]):
@@ -27,82 +23,75 @@ class KafkaCommitter(SinkCommitter[Committable]):
         cluster: where to.
         directory: of the sink.
         clock: tells how long a transaction takes.
+        tasks: who can send several shares of an epoch at once, if anybody; asked for each such epoch.
     """
 
-    def __init__(self, cluster: KafkaCluster, directory: StoreLedger, *, clock: Clock) -> None:
-        self._cluster = cluster
+    def __init__(
+        self,
+        cluster: KafkaCluster,
+        directory: StoreLedger,
+        *,
+        clock: Clock,
+        tasks: Callable[[], TaskRunner | None],
+    ) -> None:
+        self._sender = Sender(cluster, directory, clock=clock)
+        self._in_task = SendInTask(cluster, directory)
         self._directory = directory
-        self._clock = clock
-        self._session: Session | None = None
+        self._tasks = tasks
 
     def commit(self, committables: Sequence[Committable]) -> list[Committable]:
-        """See ``SinkCommitter.commit``; epochs one after the other.
+        """See ``SinkCommitter.commit``; the shares of one epoch, by tasks or one after the other.
 
         Raises:
             ConcurrentDriverError: ``KAFKA_FENCED``; another driver sends for this sink.
             StagedDataLost: rows that are not sent are gone.
         """
         self.failure = None
+        shares = [_checked(one) for one in committables]
+        if self._sent_by_tasks(shares):
+            return []
         left: list[Committable] = []
-        for epoch in committables:
-            if not isinstance(epoch, EpochFiles):
-                raise InternalError("rows of a task cannot be committed; please report this", code="STAGED")
+        for share in shares:
             try:
-                self._send(epoch)
+                self._sender.send(share)
             except FilesinkError as error:
-                self._session = None
                 if error.is_permanent:
                     raise
                 self.failure = self.failure or error
-                left.append(epoch)
-            except BaseException:
-                self._session = None
-                raise
+                left.append(share)
         return left
 
     def restore(self) -> None:
         """See ``SinkCommitter.restore``; another driver may have begun a session meanwhile."""
-        self._session = None
+        self._sender.end_session()
 
     def abort(self, committables: Sequence[Committable]) -> None:
         """See ``SinkCommitter.abort``."""
+        store = self._directory.open_store()
         for one in committables:
             for file in one.files:
-                self._store.discard(file.staged.path)
+                store.discard(file.staged.path)
 
-    @cached_property
-    def _store(self) -> Store:
-        return self._directory.open_store()
+    def _sent_by_tasks(self, shares: Sequence[EpochFiles]) -> bool:
+        """Whether tasks have sent all of them."""
+        runner = self._tasks() if len(shares) > 1 else None
+        if runner is None:
+            return False
+        self._sender.end_session()  # a task begins one under the same name
+        try:
+            runner.run(self._in_task, shares)
+        except ConcurrentDriverError:
+            raise
+        except Exception as error:  # noqa: BLE001 - markers tell what was sent, and the driver sends the rest
+            why = (
+                error if isinstance(error, FilesinkError) else type(error).__name__
+            )  # else it may show a row
+            log.warning("%s: tasks could not send all of it, so the driver goes on: %s", shares[0], why)
+            return False
+        return True
 
-    def _send(self, epoch: EpochFiles) -> None:
-        session = self._session_for(epoch)
-        done = session.done_of(epoch)
-        while done < len(epoch.files):
-            end = epoch.end_from(done, self._cluster.most_bytes())
-            with closing(self._batches(epoch, epoch.files[done:end])) as batches:
-                session.send(epoch, end, batches)
-            done = end
-        for file in epoch.files:
-            with suppress(StorageError):  # nobody needs it any more; swept by its name
-                self._store.discard(file.staged.path)
 
-    def _session_for(self, epoch: EpochFiles) -> Session:
-        session = self._session
-        if session is None or session.name != epoch.name or session.batch_bytes > epoch.batch_bytes:
-            self._session = None  # ends the other one before its name is used again
-            session = self._session = Session(self._cluster, epoch, self._clock)
-        return session
-
-    def _batches(
-        self, epoch: EpochFiles, files: Sequence[StagedFile]
-    ) -> Generator[pa.RecordBatch, None, None]:
-        for file in files:
-            with closing(self._store.open_staged(file.staged)) as opened:
-                try:
-                    yield from FORMAT.open_reader(opened)
-                except FormatError as error:
-                    raise StagedDataLost(
-                        f"'{file.staged.path}' of {epoch} is damaged, with {file.rows:,} rows that are not "
-                        f"in Kafka ({error.message}). Bring it back from a backup",
-                        code="STAGED_DATA_LOST",
-                    ) from error
+def _checked(one: Committable) -> EpochFiles:
+    if not isinstance(one, EpochFiles):
+        raise InternalError("rows of a task cannot be committed; please report this", code="STAGED")
+    return one

@@ -19,6 +19,8 @@ from typing import Any
 import pyarrow as pa
 from confluent_kafka import Producer
 
+from filesink.sinks.kafka.placing import Placing
+
 _ANY = -1  # the partitioner chooses
 _NOW = 0  # no time of its own
 _AT_ONCE = 8192  # rows
@@ -32,15 +34,26 @@ class Records:
         producer: in a transaction.
         topic: of all rows; ``""`` if each names its own.
         in_time: called every few rows, and while it waits; raises to give up.
+        placing: chooses partitions; without, the producer does.
     """
 
-    def __init__(self, producer: Producer, topic: str, *, in_time: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        producer: Producer,
+        topic: str,
+        *,
+        in_time: Callable[[], None],
+        placing: Placing | None = None,
+    ) -> None:
         self._producer = producer
         self._topic = topic
         self._in_time = in_time
+        self._placing = placing
 
     def send(self, batch: pa.RecordBatch) -> None:
-        """Send the rows of ``batch``. Raises ``KafkaException``."""
+        """Send the rows of ``batch``; in each partition in their order. Raises ``KafkaException``."""
+        if self._placing is not None and batch.num_rows:
+            batch = self._placing.placed(batch)
         for start in range(0, batch.num_rows, _AT_ONCE):
             self._send_some(batch.slice(start, _AT_ONCE))
             self._poll(0)

@@ -21,9 +21,15 @@ from filesink.errors import ConcurrentDriverError, StateError, StorageError
 from filesink.ports import Clock
 from filesink.sinks.kafka import markers
 from filesink.sinks.kafka.cluster.answers import Heard, answering
-from filesink.sinks.kafka.cluster.client import Connection, begin_transactions, transactional_producer
+from filesink.sinks.kafka.cluster.client import (
+    TIMEOUT,
+    Connection,
+    begin_transactions,
+    transactional_producer,
+)
 from filesink.sinks.kafka.cluster.topics import look_for
 from filesink.sinks.kafka.committables import EpochFiles
+from filesink.sinks.kafka.placing import Placing
 from filesink.sinks.kafka.records import Records
 from filesink.sinks.kafka.settings import KafkaCluster
 
@@ -78,7 +84,8 @@ class Session:
         try:
             with self._in_time(epoch), answering(f"send {epoch}", self._heard, self._producer):
                 self._producer.begin_transaction()
-                records = Records(self._producer, epoch.topic, in_time=self._check_time)
+                placing = self._placing(epoch.topic)
+                records = Records(self._producer, epoch.topic, in_time=self._check_time, placing=placing)
                 for batch in batches:
                     records.send(batch)
                 place = markers.partition_of(epoch.name)
@@ -102,6 +109,13 @@ class Session:
             raise _too_slow(epoch) from None
         except _Late:
             raise _too_slow(epoch) from None
+
+    def _placing(self, topic: str) -> Placing | None:
+        """How rows of ``topic`` are placed; ``None`` if rows name theirs, or users have them placed."""
+        partitions = 0
+        if topic and "partitioner" not in self._cluster.client:
+            partitions = len(self._producer.list_topics(topic, TIMEOUT).topics[topic].partitions)
+        return Placing(partitions) if partitions else None
 
     def _check_time(self) -> None:
         if self._clock.now_ms() >= self._until_ms:

@@ -28,6 +28,7 @@ _SERVER = re.compile(
 )
 _PORTS = range(1, 1 << 16)
 _LONGEST_TIMEOUT = 2**31 - 1  # ms; of the client
+_SENDERS = range(1, 65)
 #: Options that decide whether rows come once, or that only this sink can know.
 _OWN = frozenset(
     {
@@ -46,7 +47,7 @@ _CALLED_BY_CLIENT = frozenset({"oauth_cb", "stats_cb", "throttle_cb"})
 
 @dataclass(frozen=True, slots=True)
 class KafkaCluster:
-    """A cluster, how to get in, and how rows are sent there. Only the driver connects.
+    """A cluster, how to get in, and how rows are sent there.
 
     Args:
         bootstrap_servers: ``"host:port"``, several with commas between.
@@ -60,6 +61,9 @@ class KafkaCluster:
             becomes visible at once. Files of tasks are never divided, and none is much larger than 64 MiB.
         marker_topic: the compacted topic in which each transaction notes what it has sent; created if it
             is not there. Sinks may share it.
+        senders: 1 to 64; with 1 only the driver connects. With more, a Spark job of up to so many tasks sends
+            what is large, each task under a transactional id of its own. Tasks then need confluent-kafka, a
+            way to the brokers, and get ``client``; an epoch becomes visible share by share.
 
     Raises:
         ConfigError: ``BAD_VALUE``; ``CONFLICT``, an option of the client that this sink sets itself.
@@ -70,6 +74,7 @@ class KafkaCluster:
     transaction_timeout: Duration = field(default="5 min", kw_only=True)
     transaction_bytes: int | str = field(default="256MiB", kw_only=True)
     marker_topic: str = field(default="filesink-markers", kw_only=True)
+    senders: int = field(default=1, kw_only=True)
 
     def __post_init__(self) -> None:
         servers: str = instance_of(self.bootstrap_servers, str, name="bootstrap_servers")
@@ -83,6 +88,9 @@ class KafkaCluster:
             raise _bad_value("transaction_timeout must be shorter than 24 days")
         self.most_bytes()
         check_topic(self.marker_topic, name="marker_topic")
+        given: object = self.senders
+        if type(given) is not int or given not in _SENDERS:
+            raise _bad_value(f"senders must be a number from 1 to {_SENDERS[-1]}, got {given!r}")
 
     @staticmethod
     def at(cluster: str | KafkaCluster) -> KafkaCluster:

@@ -10,6 +10,7 @@ How it is used:
 from __future__ import annotations
 
 import os
+from functools import partial
 from typing import Literal
 
 from filesink.durations import Duration, parse_duration_ms
@@ -20,6 +21,7 @@ from filesink.sinks.kafka.settings import KafkaCluster, check_topic
 from filesink.sinks.kafka.sweeping import sweep_older
 from filesink.sinks.kafka.tiers import KafkaTiers
 from filesink.sinks.store_ledger import StoreLedger
+from filesink.spark.runner import active_runner
 from filesink.storage.probes import store_ms
 from filesink.system import SystemIds
 
@@ -27,9 +29,9 @@ from filesink.system import SystemIds
 class KafkaSink(SparkSink[None, Committable, None]):
     """Sends DataFrames to topics of Kafka; readers of what is committed see each row exactly once.
 
-    Tasks stage rows in files; when the epoch is decided, the driver sends them in transactions that also note
-    what they have sent. Columns are those of Spark's own Kafka sink: ``value``, and ``key``, ``topic``,
-    ``partition``, ``headers``, also ``timestamp``.
+    Tasks stage rows in files; when the epoch is decided, the driver, or a job of ``KafkaCluster(senders=…)``
+    tasks, sends them in transactions that also note what they have sent. Columns are those of Spark's own
+    Kafka sink: ``value``, and ``key``, ``topic``, ``partition``, ``headers``, also ``timestamp``.
 
     Args:
         cluster: ``"host:port,…"``, or a ``KafkaCluster``.
@@ -58,6 +60,7 @@ class KafkaSink(SparkSink[None, Committable, None]):
             topic="" if topic is None else check_topic(topic),
             ledger=StoreLedger.at(ledger),
             uid=None if uid is None else check_uid(uid),
+            tasks=partial(active_runner, f"filesink {topic or 'Kafka'}", work="{} senders"),
         )
         self._tiers = tiers
         super().__init__(tiers, options=engine_options(tiers.topic or "Kafka", on_new_query=on_new_query))

@@ -1,19 +1,19 @@
 """The sink as an engine drives it: its tiers, and what is looked at before anything is written.
 
 Rules: confluent_kafka is imported by those who are called on the driver, so that this module can be imported
-without it, and tasks never need it. Tasks do not get ``cluster``, and so no secret of it.
+without it, and tasks that write never need it. They do not get ``cluster``, and so no secret of it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from filesink.api import PreCommitStage, Sink, SinkCommitter, SinkWriter, WriterContext
 from filesink.errors import DependencyError, InternalError
 from filesink.ledger.ledger import Ledger
-from filesink.ports import Clock
+from filesink.ports import Clock, TaskRunner
 from filesink.sinks.kafka.columns import Columns
 from filesink.sinks.kafka.committables import Committable, CommittableCodec
 from filesink.sinks.kafka.settings import KafkaCluster
@@ -28,6 +28,10 @@ if TYPE_CHECKING:
     from filesink.ledger.record import EpochRecord
 
 
+def nobody() -> None:
+    """There is no application with tasks."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class KafkaTiers(Sink[None, Committable, None]):
     """Rows as records of topics. The arguments are those of ``KafkaSink``.
@@ -35,6 +39,7 @@ class KafkaTiers(Sink[None, Committable, None]):
     Args:
         topic: ``""`` if each row names its own.
         clock: waits where the cluster is away.
+        tasks: see ``KafkaCommitter``.
     """
 
     cluster: KafkaCluster | None
@@ -42,11 +47,12 @@ class KafkaTiers(Sink[None, Committable, None]):
     ledger: StoreLedger = field(repr=False)
     uid: str | None = None
     clock: Clock = field(default_factory=SystemClock, repr=False)
+    tasks: Callable[[], TaskRunner | None] = field(default=nobody, repr=False)
 
     writers_wait: ClassVar[bool] = False
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "cluster": None}
+        return {**self.__dict__, "cluster": None, "tasks": nobody}
 
     @property
     def committable_codec(self) -> CommittableCodec:
@@ -80,7 +86,7 @@ class KafkaTiers(Sink[None, Committable, None]):
         """See ``Sink.create_committer``."""
         from filesink.sinks.kafka.committer import KafkaCommitter
 
-        return KafkaCommitter(self._driven, self.ledger, clock=self.clock)
+        return KafkaCommitter(self._driven, self.ledger, clock=self.clock, tasks=self.tasks)
 
     def pre_commit_stages(self) -> Sequence[PreCommitStage[None, Committable]]:
         """See ``Sink.pre_commit_stages``."""

@@ -15,6 +15,7 @@ from confluent_kafka.admin import AdminClient, OffsetSpec
 
 from filesink import KafkaCluster, StoreLedger
 from filesink.api import Sink
+from filesink.sinks.kafka import checks
 from filesink.sinks.kafka.cluster import client
 from filesink.sinks.kafka.tiers import KafkaTiers
 from property_tests.torture.destination import Delivery, Destination, Place
@@ -23,8 +24,12 @@ from tests.sinks.kafka.broker import Broker, running
 from tests.sinks.kafka.site import Site
 
 _OF_A_PRODUCER = ("init_transactions", "begin_transaction", "produce", "flush", "commit_transaction")
-#: How many bytes a transaction has: all files of an epoch go with one, or each with its own.
-_KINDS = {"an epoch at once": 1 << 20, "file by file": 1}
+#: All files of an epoch go with one transaction, or each with its own; or each share under its own name.
+_KINDS: dict[str, dict[str, Any]] = {
+    "an epoch at once": {},
+    "file by file": {"transaction_bytes": 1},
+    "in two shares": {"senders": 2},
+}
 _PARTITIONS = 2
 _LOOKS_EVERY = 0.05  # seconds
 _PATIENCE = 1_200  # such looks
@@ -66,9 +71,7 @@ class KafkaTopic(Destination):
     def sink(self, place: Place) -> Sink[Any, Any, Any]:
         """See ``Destination.sink``."""
         return KafkaTiers(
-            cluster=KafkaCluster(
-                place["servers"], marker_topic=place["markers"], transaction_bytes=_KINDS[place["kind"]]
-            ),
+            cluster=KafkaCluster(place["servers"], marker_topic=place["markers"], **_KINDS[place["kind"]]),
             topic=place["topic"],
             ledger=StoreLedger(f"{place['directory']}/ledger"),
             uid="u",
@@ -84,6 +87,7 @@ class KafkaTopic(Destination):
         """See ``Destination.watch``."""
         super().watch(steps)
         methods = {name: steps.counted(getattr(Producer, name)) for name in _OF_A_PRODUCER}
+        checks._SHARE = 1  # bytes, so that the smallest epoch has several
         client.Producer = type("Counted", (Producer,), methods)  # type: ignore[attr-defined]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import time
 import uuid
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -35,9 +35,9 @@ from filesink.api import Metrics, WriterContext
 from filesink.commit.epoch import EpochLoop
 from filesink.commit.replay import EpochOptions
 from filesink.ledger.record import BatchWrite
-from filesink.ports import Ports, SerialRunner
+from filesink.ports import Ports, SerialRunner, TaskRunner
 from filesink.sinks.kafka.committables import Committable, EpochFiles
-from filesink.sinks.kafka.tiers import KafkaTiers
+from filesink.sinks.kafka.tiers import KafkaTiers, nobody
 from filesink.system import SystemClock, SystemIds
 from tests.fakes import FakeJob, micro_batch
 from tests.sinks.kafka.broker import Broker
@@ -62,6 +62,7 @@ class Site:
         config: of the topic.
         options: of ``KafkaCluster``.
         markers: the topic of markers.
+        tasks: who sends several shares at once.
     """
 
     broker: Broker
@@ -72,6 +73,7 @@ class Site:
     uid: str | None = "u"
     options: dict[str, Any] = field(default_factory=dict)
     markers: str = "filesink-markers"
+    tasks: Callable[[], TaskRunner | None] = nobody
 
     def __post_init__(self) -> None:
         self.clock, self.ids = SystemClock(), SystemIds()
@@ -101,6 +103,10 @@ class Site:
     def delete(self, name: str) -> None:
         """Delete a topic."""
         self.admin.delete_topics([name])[name].result()
+        for _ in range(_PATIENCE):  # the broker hears of it a moment after the controller
+            if name not in self.admin.list_topics(timeout=10).topics:
+                return
+            time.sleep(0.05)
 
     def read(self, name: str | None = None) -> list[Message]:
         """All records of a topic that are committed, by partitions; waits for transactions that are open."""
@@ -170,6 +176,7 @@ class Site:
             ledger=StoreLedger(self.directory / "ledger"),
             uid=self.uid,
             clock=self.clock,
+            tasks=self.tasks,
         )
 
     def driver(self, sink_id: str | None = None, **options: Any) -> EpochLoop[None, Committable, None]:
@@ -209,14 +216,14 @@ class Site:
         return replace(self, name=f"t-{uuid.uuid4().hex[:12]}", **changes)
 
 
-def decided(site: Site, *batches: pa.RecordBatch) -> Any:
-    """An epoch that is decided, and whose driver died before it sent anything."""
+def decided(site: Site, *batches: pa.RecordBatch, **options: Any) -> Any:
+    """An epoch that is decided, and whose driver died before it sent anything; ``options`` of the cluster."""
 
     class Died(BaseException):
         pass
 
-    site.tiers().prepare(SCHEMA)
-    driver = site.driver()
+    site.tiers(**options).prepare(SCHEMA)
+    driver = site.driver(**options)
 
     def die(*_: Any) -> Any:
         raise Died
@@ -228,11 +235,17 @@ def decided(site: Site, *batches: pa.RecordBatch) -> Any:
 
 
 def epoch_of(site: Site) -> EpochFiles:
-    """What is decided."""
-    ledger = site.tiers().open_ledger("uid-u")
-    (epoch,) = ledger.read(0).committables.decode(site.tiers().committable_codec)  # type: ignore[union-attr]
-    assert isinstance(epoch, EpochFiles)
+    """What is decided, by one sender."""
+    (epoch,) = shares_of(site)
     return epoch
+
+
+def shares_of(site: Site) -> list[EpochFiles]:
+    """What is decided for each sender."""
+    ledger = site.tiers().open_ledger("uid-u")
+    found = ledger.read(0).committables.decode(site.tiers().committable_codec)  # type: ignore[union-attr]
+    assert all(isinstance(share, EpochFiles) for share in found)
+    return [*found]
 
 
 def _read(consumer: Consumer, topic: str, ends: dict[int, int]) -> Iterator[Message]:

@@ -86,7 +86,7 @@ def test_a_driver_that_was_taken_for_dead(site: Site) -> None:
     driver = decided(site, rows(1))
     epoch = epoch_of(site)
     zombie = site.tiers().create_committer()
-    zombie_session = zombie._session_for(epoch)  # type: ignore[attr-defined]
+    zombie_session = zombie._sender._session_for(epoch)  # type: ignore[attr-defined]
     driver.recover()
     with pytest.raises(ConcurrentDriverError) as error:
         zombie_session.send(epoch, 1, [rows(1)])

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from filesink import DataError, KafkaSink, RepeatedTxnError
+from filesink.sinks.kafka import checks
+from filesink.sinks.kafka.sender import Sender
 from tests.sinks.kafka.broker import Broker
 from tests.sinks.kafka.site import Site
 from tests.spark import inputs
@@ -94,9 +96,26 @@ def test_a_stream_and_its_replay(spark: SparkSession, site: Site) -> None:
     assert site.staged() == []
 
 
+def test_senders(spark: SparkSession, site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A job sends each share of what is large under a name of its own; what is small, the driver sends."""
+    monkeypatch.setattr(checks, "_SHARE", 1_000)
+    by_driver: list[int] = []
+    send = Sender.send
+    monkeypatch.setattr(Sender, "send", lambda self, epoch: (by_driver.append(epoch.rows), send(self, epoch)))
+    cluster = site.cluster(senders=2)
+    writer = KafkaSink(cluster, site.name, ledger=site.directory / "ledger", uid="u")
+    writer.write(numbers(spark, ROWS), txn_id="a")
+    writer.write(numbers(spark, ROWS).selectExpr("cast(key + 200 AS string) AS key", "value"))
+    writer.write(spark.sql("SELECT '400' AS key, 'v' AS value"))
+    assert site.ids_there() == list(range(2 * ROWS + 1))
+    assert site.staged() == []
+    assert by_driver == [1]
+
+
 @pytest.mark.nightly
 @pytest.mark.timeout(600 + 120 * KILLS)
-def test_every_row_once_whatever_is_killed(site: Site) -> None:
+@pytest.mark.parametrize("senders", [1, 2])
+def test_every_row_once_whatever_is_killed(site: Site, senders: int) -> None:
     """Kills of workers, JVM, driver and broker; without Spark, tests/sinks/kafka does so for each change."""
     seed = time.time_ns()
     print("seed", seed)  # noqa: T201 - shown if the test fails
@@ -104,16 +123,16 @@ def test_every_row_once_whatever_is_killed(site: Site) -> None:
     files = 4 * KILLS
     for number in range(files):
         inputs.add_file(site.directory / "source", number, rows=ROWS)
-    run_and_kill(site, moments)
-    named = (site.broker.servers, site.name, site.markers, site.directory)
+    run_and_kill(site, moments, senders)
+    named = (site.broker.servers, site.name, site.markers, site.directory, senders)
     assert sink_of(*named).recover() == []
     assert site.ids_there() == list(range(files * ROWS))
     assert site.staged() == []
 
 
-def run_and_kill(site: Site, moments: random.Random) -> None:
+def run_and_kill(site: Site, moments: random.Random, senders: int) -> None:
     """Start, kill and start again, until the stream comes to its end."""
-    arguments = ("kafka_stream", site.broker.servers, site.name, site.markers, site.directory)
+    arguments = ("kafka_stream", site.broker.servers, site.name, site.markers, site.directory, senders)
     log = site.directory / "log"
     drivers: list[Driver] = []
     try:
