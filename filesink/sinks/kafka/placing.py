@@ -23,11 +23,12 @@ class Placing:
 
     Args:
         partitions: how many it has.
+        first: where rows without a key begin, modulo ``partitions``.
     """
 
-    def __init__(self, partitions: int) -> None:
+    def __init__(self, partitions: int, *, first: int = 0) -> None:
         self._partitions = partitions
-        self._next = 0
+        self._next = first
 
     def placed(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """``batch`` by partitions, which each row has then; in each, the order of the rows is kept.
@@ -48,17 +49,18 @@ class Placing:
 
     def _found(self, batch: pa.RecordBatch) -> Any:
         """A partition for each row; ``None`` if the client had better choose."""
-        self._next = (self._next + 1) % self._partitions
+        self._next += 1
+        keyless = self._next % self._partitions
         place = batch.schema.get_field_index("key")
         if place < 0:
-            return np.full(batch.num_rows, self._next, np.int32)
+            return np.full(batch.num_rows, keyless, np.int32)
         keys: Any = batch.column(place)
         hashes = murmur2(keys)
         if hashes is None:
             return None
         chosen = (hashes & np.uint32(0x7FFFFFFF)) % np.uint32(self._partitions)
         has_key = keys.is_valid().to_numpy(zero_copy_only=False)
-        return np.where(has_key, chosen.astype(np.int32), self._next)
+        return np.where(has_key, chosen.astype(np.int32), keyless)
 
 
 def murmur2(keys: Any) -> Any:

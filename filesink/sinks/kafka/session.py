@@ -84,7 +84,7 @@ class Session:
         try:
             with self._in_time(epoch), answering(f"send {epoch}", self._heard, self._producer):
                 self._producer.begin_transaction()
-                placing = self._placing(epoch.topic)
+                placing = self._placing(epoch)
                 records = Records(self._producer, epoch.topic, in_time=self._check_time, placing=placing)
                 for batch in batches:
                     records.send(batch)
@@ -110,12 +110,13 @@ class Session:
         except _Late:
             raise _too_slow(epoch) from None
 
-    def _placing(self, topic: str) -> Placing | None:
-        """How rows of ``topic`` are placed; ``None`` if rows name theirs, or users have them placed."""
-        partitions = 0
+    def _placing(self, epoch: EpochFiles) -> Placing | None:
+        """How rows are placed; ``None`` if each names its topic, or users have a way of their own."""
+        topic, partitions = epoch.topic, 0
         if topic and "partitioner" not in self._cluster.client:
             partitions = len(self._producer.list_topics(topic, TIMEOUT).topics[topic].partitions)
-        return Placing(partitions) if partitions else None
+        first = epoch.slot + markers.partition_of(epoch.name)  # small epochs take turns, and so do shares
+        return Placing(partitions, first=first) if partitions else None
 
     def _check_time(self) -> None:
         if self._clock.now_ms() >= self._until_ms:

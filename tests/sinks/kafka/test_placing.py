@@ -97,6 +97,14 @@ def test_keys_that_are_very_long() -> None:
 
 
 @pytest.mark.slow
+def test_small_epochs_take_turns(site: Site) -> None:
+    """With rows that have no key."""
+    for number in range(2):
+        site.run(number, pa.RecordBatch.from_pydict({"value": ["a", "b"]}))
+    assert sorted(message.partition() or 0 for message in site.read()) == [0, 0, 1, 1]
+
+
+@pytest.mark.slow
 def test_keys_meet_those_of_other_clients(site: Site) -> None:
     """A key goes where another client of Kafka has put it."""
     site = site.beside(partitions=7)

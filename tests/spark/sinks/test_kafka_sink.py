@@ -110,6 +110,14 @@ def test_senders(spark: SparkSession, site: Site, monkeypatch: pytest.MonkeyPatc
     assert site.ids_there() == list(range(2 * ROWS + 1))
     assert site.staged() == []
     assert by_driver == [1]
+    inputs.add_file(site.directory / "source", 0, rows=ROWS)
+    flights = inputs.flights(spark, site.directory / "source").repartition(2)
+    stream = flights.selectExpr("cast(id + 401 AS string) AS key", "carrier AS value")
+    writer.start(
+        stream, checkpoint_location=site.directory / "checkpoint", available_now=True
+    ).awaitTermination()
+    assert site.ids_there() == list(range(3 * ROWS + 1))
+    assert by_driver == [1]
 
 
 @pytest.mark.nightly
