@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any, cast
+from typing import Any
 
 import pytest
 
@@ -29,5 +29,24 @@ def test_no_way_back_over_rows_that_another_sink_holds(tmp_path: Path) -> None:
     version = filesink.open(base).version
     written.write(records(1, "b"))
     sink = next(one for one in SINKS if one.name == "LocalFile")(SimpleNamespace(storage=lambda _: {}))
-    with pytest.raises(JobError, match="2 sinks have written there since, or hold rows back"):
-        sink.plan_roll_back(cast("Any", None), str(base), version)
+    with pytest.raises(JobError, match="1 other sinks have written there since, or hold rows back"):
+        sink.plan_roll_back(run_of(base, "u"), str(base), version)
+
+
+def test_no_way_back_over_rows_that_another_sink_alone_has_written(tmp_path: Path) -> None:
+    """Ours has begun an epoch and decided none: the way back would only take the rows of the other."""
+    base = tmp_path / "base"
+    written = Written(base, format=RowFormat(filesink.Encoder.json_lines()), partitions=())
+    written.write(records(1, "a"))
+    version = filesink.open(base).version
+    written.write(records(1, "b"), uid="other")
+    sink = next(one for one in SINKS if one.name == "LocalFile")(SimpleNamespace(storage=lambda _: {}))
+    with pytest.raises(JobError, match="1 other sinks have written there since"):
+        sink.plan_roll_back(run_of(base, "u"), str(base), version)
+    sink.plan_roll_back(run_of(base, "u", "other"), str(base), version)  # both are ours
+
+
+def run_of(base: Path, *uids: str) -> Any:
+    """A run whose sink has had the queries that have written under these uids."""
+    known = {one.uid: one.id for one in filesink.open(base).sinks()}
+    return SimpleNamespace(queries=frozenset(known[uid] for uid in uids))

@@ -112,16 +112,17 @@ class _FilesSink(Sink):
         )
 
     def plan_roll_back(self, run: Run, path: str, version: int) -> None:
-        """See ``Sink.plan_roll_back``: not if others have written there since."""
+        """See ``Sink.plan_roll_back``: not if others have written there since, be it others alone."""
         planned = filesink.plan_rollback(path, version, self.options.storage(run))
         chains = {epoch.sink for epoch in planned.epochs if epoch.kind not in _UPKEEP}
         # What is hidden becomes visible before, so that of another sink would be taken back as well.
         states = filesink.open(path, self.options.storage(run)).sinks()
         chains |= {one.id for one in states if one.open_rows or one.waiting_rows}
-        if len(chains) > 1:
+        others = chains - run.queries
+        if others:
             raise JobError(
-                f"'{path}' cannot go back to version {version}: {len(chains)} sinks have written there "
-                "since, or hold rows back, and a rollback would take back the rows of all of them",
+                f"'{path}' cannot go back to version {version}: {len(others)} other sinks have written there "
+                "since, or hold rows back, and a rollback would take back their rows as well",
                 code="JOB_REFUSED",
             )
 
