@@ -18,6 +18,7 @@ from filesink.jobs.plugins.files.places import Place
 from filesink.jobs.plugins.files.reading import read_files
 from filesink.jobs.plugins.files.reading_options import FileReading
 from filesink.jobs.plugins.files.writing import FileWriting, address_of, file_sink, laid_out
+from filesink.ledger.identity import stream_sink_id
 from filesink.operations.at_path import operations_at
 
 if TYPE_CHECKING:
@@ -118,7 +119,7 @@ class _FilesSink(Sink):
         # What is hidden becomes visible before, so that of another sink would be taken back as well.
         states = filesink.open(path, self.options.storage(run)).sinks()
         chains |= {one.id for one in states if one.open_rows or one.waiting_rows}
-        others = chains - run.queries
+        others = chains - {stream_sink_id(None, query) for query in run.queries}
         if others:
             raise JobError(
                 f"'{path}' cannot go back to version {version}: {len(others)} other sinks have written there "
