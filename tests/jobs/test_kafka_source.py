@@ -188,6 +188,7 @@ def test_a_batch(site: Site) -> None:
     assert info.pipelines[0].done == {"sink-1": 52}
 
 
+@pytest.mark.nightly
 def test_a_stream(site: Site) -> None:
     """Goes on from its savepoint; then a message that is no JSON fails it, at once, and nothing of it is seen."""
     site.send('{"id": 1}', '{"id": 2}')
