@@ -31,6 +31,7 @@ from filesink.telemetry.openlineage import OpenLineageListener
 from filesink.telemetry.opentelemetry import OpenTelemetryListener
 from filesink.telemetry.progress import ProgressLine
 from filesink.telemetry.prometheus import PrometheusListener
+from property_tests.simulation.world.invariants import INVARIANTS
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
@@ -176,6 +177,7 @@ TABLES: dict[str, Callable[[], Iterable[str]]] = {
     "rooms": lambda: _rows(("room", "what lives there", "beside"), _rooms()),
     "formats": lambda: map("{}\n".format, format_table.lines()),
     "types": lambda: map("{}\n".format, type_table.lines()),
+    "invariants": lambda: _rows(("", "invariant"), INVARIANTS.items()),
     "types of postgres": lambda: map("{}\n".format, postgres_table.lines()),
 }
 
