@@ -22,6 +22,10 @@ _AWAY = re.compile(
 )
 
 
+#: What to do about a refusal, behind the service's own words.
+TO_DO = "Correct the table, create what is missing or grant the right; then start again or call recover()"
+
+
 def sentence(text: str) -> str:
     """The first line of what a service says, cut short and without secrets, for a message of ours."""
     line = next((line.strip() for line in text.splitlines() if line.strip()), "no reason given")

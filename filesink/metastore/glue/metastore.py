@@ -20,7 +20,7 @@ from filesink.metastore.api import (
     no_table,
 )
 from filesink.metastore.glue.structs import columns, entry, partition_input, table_input, table_of
-from filesink.metastore.service_errors import sentence
+from filesink.metastore.service_errors import TO_DO, sentence
 from filesink.ports import Clock
 from filesink.retry import Backoff
 from filesink.system import SystemClock
@@ -117,7 +117,10 @@ class GlueCatalog(Metastore):
         new: set[Values] = set()
         for batch in batches(partitions, _BATCH):
             inputs = [partition_input(found["StorageDescriptor"], one) for one in batch]
-            answer = self._call(self._request("batch_create_partition", name, PartitionInputList=inputs))
+            answer = self._call(
+                self._request("batch_create_partition", name, PartitionInputList=inputs),
+                f"add partitions of {name}",
+            )
             _raise_errors(answer, name, accepted="AlreadyExistsException")
             if not answer.get("Errors"):
                 new.update(one.values for one in batch)
@@ -134,7 +137,9 @@ class GlueCatalog(Metastore):
                 self._same(table)
                 raise no_partition(name)
             entries = [entry(found[one.values], one) for one in batch]
-            answer = self._call(self._request("batch_update_partition", name, Entries=entries))
+            answer = self._call(
+                self._request("batch_update_partition", name, Entries=entries), f"change partitions of {name}"
+            )
             _raise_errors(answer, name, accepted="")
 
     def drop_partitions(self, table: Table, values: Sequence[Values]) -> None:
@@ -144,7 +149,10 @@ class GlueCatalog(Metastore):
         self._same(table)
         for batch in batches(values, _DROPPED):
             keys = [{"Values": list(one)} for one in batch]
-            answer = self._call(self._request("batch_delete_partition", table.name, PartitionsToDelete=keys))
+            answer = self._call(
+                self._request("batch_delete_partition", table.name, PartitionsToDelete=keys),
+                f"drop partitions of {table.name}",
+            )
             _raise_errors(answer, table.name, accepted="EntityNotFoundException")
 
     def _partitions(self, name: TableName, values: Sequence[Values]) -> Iterator[dict[str, Any]]:
@@ -153,7 +161,9 @@ class GlueCatalog(Metastore):
             backoff: Backoff | None = None
             while left:
                 request = self._request("batch_get_partition", name, PartitionsToGet=left)
-                answer = self._call(request, accepted="EntityNotFoundException")  # no table, no partitions
+                answer = self._call(  # no table, no partitions
+                    request, f"read partitions of {name}", accepted="EntityNotFoundException"
+                )
                 yield from answer.get("Partitions", ())
                 before, left = len(left), answer.get("UnprocessedKeys", [])
                 backoff = self._wait(backoff, name) if left and len(left) >= before else None
@@ -195,9 +205,7 @@ class GlueCatalog(Metastore):
         where = {**self._where, "DatabaseName": name.database, "TableName": name.table}
         return lambda: method(**where, **arguments)
 
-    def _call(
-        self, call: Callable[[], Any], what: str = "work on partitions", *, accepted: str = ""
-    ) -> dict[str, Any]:
+    def _call(self, call: Callable[[], Any], what: str, *, accepted: str = "") -> dict[str, Any]:
         """The answer; ``{}`` for the error that is ``accepted``. Glue's own words are in the message."""
         from botocore.exceptions import BotoCoreError, ClientError
 
@@ -216,7 +224,7 @@ class GlueCatalog(Metastore):
 def _error(code: str, message: str, what: str) -> MetastoreError:
     why = f"({code}): {sentence(message)}"
     if code in _REFUSED:
-        return MetastoreConflictError(f"Glue refused to {what} {why}", code="METASTORE_REFUSED")
+        return MetastoreConflictError(f"Glue refused to {what} {why}. {TO_DO}", code="METASTORE_REFUSED")
     return MetastoreError(f"Glue could not {what} {why}", code="METASTORE_FAILED")
 
 

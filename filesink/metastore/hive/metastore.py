@@ -38,7 +38,7 @@ from filesink.metastore.hive.structs import (
     thrift_partition,
     thrift_table,
 )
-from filesink.metastore.service_errors import is_denied, is_refused, sentence
+from filesink.metastore.service_errors import TO_DO, is_denied, is_refused, sentence
 from filesink.ports import Clock
 from filesink.system import SystemClock, ThreadRunner
 
@@ -212,7 +212,8 @@ def _translated(call: Callable[[], R], what: str) -> R:
         unknown = isinstance(error, TApplicationException) and error.type == error.UNKNOWN_METHOD
         if unknown or is_refused(kind) or is_denied(text):
             raise MetastoreConflictError(
-                f"the metastore refused to {what} ({kind}): {sentence(text)}", code="METASTORE_REFUSED"
+                f"the metastore refused to {what} ({kind}): {sentence(text)}. {TO_DO}",
+                code="METASTORE_REFUSED",
             ) from error
         raise MetastoreError(
             f"the metastore could not {what} ({kind}): {sentence(text)}", code="METASTORE_FAILED"

@@ -28,7 +28,7 @@ from filesink.metastore.api import (
     no_partition,
     values_of,
 )
-from filesink.metastore.service_errors import is_away, is_denied, is_refused, sentence
+from filesink.metastore.service_errors import TO_DO, is_away, is_denied, is_refused, sentence
 from filesink.metastore.tables.formats import hive_format_of
 from filesink.spark.catalog import sql
 from filesink.spark.catalog.values import entries, partition_of, table_of
@@ -223,7 +223,8 @@ def _translated(call: Callable[[], R], what: str) -> R:
             ) from error
         if _is_final(error, text):
             raise MetastoreConflictError(
-                f"the catalog refused to {what} ({kind}): {sentence(text)}", code="METASTORE_REFUSED"
+                f"the catalog refused to {what} ({kind}): {sentence(text)}. {TO_DO}",
+                code="METASTORE_REFUSED",
             ) from error
         raise MetastoreError(
             f"the catalog could not {what} ({kind}): {sentence(text)}", code="METASTORE_FAILED"
