@@ -168,7 +168,7 @@ def test_the_program_writes_every_trip_once_and_tells_of_each_day(
     base = tmp_path / "trips"
     assert not program.write(program.trips(spark), str(base), metastore).already_committed
     assert program.write(program.trips(spark), str(base), metastore).already_committed
-    table = metastore.get_table(TableName("default", "trips"))
+    table = metastore.get_table(TableName(database="default", table="trips"))
     assert table is not None
     days = [(f"2026-01-0{day}",) for day in (1, 2, 3)]
     assert [one.values for one in metastore.get_partitions(table, days)] == days
