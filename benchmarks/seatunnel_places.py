@@ -25,7 +25,7 @@ _DATA = {
     "text/e2e_gbk.txt": ("encoding/text/e2e_gbk.txt",),
     "text/e2e_delimiter.txt": ("text_delimiter/e2e.txt",),
     "text/e2e_time_format.txt": ("text_time_format/e2e.txt",),
-    "xml/e2e.xml": ("xml/e2e.xml",),
+    "xml/e2e.xml": ("xml/e2e.xml", "xml_of_sftp/name=tyrantlucifer/hobby=coding/e2e.xml"),
     "excel/e2e.xlsx": (
         "excel/name=tyrantlucifer/hobby=coding/e2e.xlsx",
         "excel_filter/name=tyrantlucifer/hobby=coding/e2e_filter.xlsx",
@@ -118,6 +118,7 @@ def place(connector: str, checkout: Path, directory: Path) -> Iterator[Mapping[s
                 f"port = {port}": f"port = {taken}",
                 "user = seatunnel": f"user = {KEY}",
                 "password = pass": f"password = {SECRET}",
+                "tmp/seatunnel/read/xml": "tmp/seatunnel/read/xml_of_sftp",
             }
 
 

@@ -10,6 +10,7 @@ import sys
 import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from pyspark.sql import DataFrame, SparkSession
@@ -27,7 +28,7 @@ _POM = Path(__file__).with_name("spark_kafka.xml")
 _FETCH = "org.apache.maven.plugins:maven-dependency-plugin:3.6.1:copy-dependencies"
 _JARS = ("spark-sql-kafka-*", "spark-token-provider-kafka-*", "kafka-clients-*", "commons-pool2-*")
 _PARTITIONS = 4
-_SENDERS = 2
+_WAYS = {1: "sent by the driver", 2: "two senders"}
 
 
 def spark_jars() -> str:
@@ -49,19 +50,15 @@ class Bench:
         """Spark's own."""
         return self._measured(self._save)
 
-    def ours(self) -> float:
-        """``KafkaSink``."""
-        return self._measured(self._sink)
+    def ours(self, senders: int) -> float:
+        """``KafkaSink``, whose rows are sent by so many."""
+        return self._measured(lambda: self._sink(senders))
 
     def _save(self) -> None:
         options = {"kafka.bootstrap.servers": self.site.broker.servers, "topic": self.site.name}
         self.rows.write.format("kafka").options(**options).save()
 
-    def senders(self) -> float:
-        """``KafkaSink`` whose rows are sent by tasks."""
-        return self._measured(lambda: self._sink(_SENDERS))
-
-    def _sink(self, senders: int = 1) -> None:
+    def _sink(self, senders: int) -> None:
         ledger = tempfile.mkdtemp(dir=self.site.directory)
         KafkaSink(self.site.cluster(senders=senders), self.site.name, ledger=ledger).write(self.rows)
 
@@ -85,10 +82,12 @@ def compare_kafka(spark: SparkSession, *, rows: int, rounds: int) -> None:
         ).write.parquet(f"{name}/rows")
         site = Site(broker, Path(name), partitions=_PARTITIONS)
         bench = Bench(site=site, rows=spark.read.parquet(f"{name}/rows"), count=rows)
-        compare(
-            f"Kafka, {rows:,} rows",
-            baseline=Contender(name="df.write, format kafka", measure=bench.theirs),
-            ours=Contender(name="KafkaSink", measure=bench.ours),
-            unit="seconds",
-            rounds=rounds,
-        )
+        for senders, who in _WAYS.items():
+            compare(
+                f"Kafka, {rows:,} rows, {who}",
+                baseline=Contender(name="df.write, format kafka", measure=bench.theirs),
+                ours=Contender(name=f"KafkaSink, {who}", measure=partial(bench.ours, senders)),
+                unit="seconds",
+                rounds=rounds,
+                warm_ups=2,
+            )

@@ -22,6 +22,7 @@ from filesink.jobs.model.secret import Secret, without_secrets
 from filesink.jobs.plans.planned import Job, planned
 from filesink.jobs.plugins.files import archives
 from filesink.jobs.plugins.files.archives import Archived
+from filesink.jobs.plugins.files.headers import CsvBelowHeader
 from filesink.jobs.plugins.files.lines import LinesBelowHeader
 from filesink.jobs.text.read import read_text
 from filesink.jobs.text.variables import Variables
@@ -122,6 +123,38 @@ def test_lines_below_a_header(content: bytes, skipped: int, lines: list[str]) ->
     (split,) = form.splits(BytesIO(content), target=1)
     assert split == Split(0, len(content))
     assert form.open_split(BytesIO(content), split).read_all()["value"].to_pylist() == lines
+
+
+@pytest.mark.parametrize(
+    ("content", "rows"),
+    [
+        (b"a,b\n1,x\n2,y\n", [(1, "x"), (2, "y")]),
+        (b'\xef\xbb\xbfb,more,"a"\nx,0,1\n', [(1, "x")]),  # by name, wherever they stand
+        (b'Number,Text\n1,x\n2,"y\nz"\n', [(1, "x"), (2, "y\nz")]),  # other names: by place
+        (b"9,no header\n1,x\n", [(1, "x")]),
+        (b"Number\n1\n", [(1, None)]),
+        (b"Number,Text\n", []),
+        (b"", []),
+    ],
+)
+def test_csv_below_a_header(content: bytes, rows: list[tuple[int, str | None]]) -> None:
+    """Columns are those of the schema, by name or by place and never null for their names, however it is split."""
+    csv = [filesink.Encoder.csv(",", header) for header in (True, False)]
+    form = CsvBelowHeader(named=csv[0], placed=csv[1], delimiter=",", charset="UTF-8")
+    schema = pa.schema([("a", pa.int64()), ("b", pa.string())])
+    whole = form.open_reader(BytesIO(content), schema=schema).read_all().to_pylist()
+    assert [tuple(row.values()) for row in whole] == rows
+    splits = form.splits(BytesIO(content), target=3)
+    found = [form.open_split(BytesIO(content), one, schema=schema).read_all() for one in splits]
+    assert pa.concat_tables(found).to_pylist() == whole
+
+
+def test_csv_with_more_columns_than_the_schema() -> None:
+    """Is an error where they go by place: which of them are meant, nobody knows."""
+    csv = [filesink.Encoder.csv(",", header) for header in (True, False)]
+    form = CsvBelowHeader(named=csv[0], placed=csv[1], delimiter=",", charset="UTF-8")
+    with pytest.raises(FormatError, match="the file has 2 columns, and the schema has 1"):
+        form.open_reader(BytesIO(b"x,y\n1,2\n"), schema=pa.schema([("a", pa.int64())])).read_all()
 
 
 def test_secrets_are_read_when_they_are_needed(tmp_path: Path) -> None:

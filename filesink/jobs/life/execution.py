@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from threading import BoundedSemaphore
 from threading import Event as Flag
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from filesink.jobs.life.savepoints import Saved
 from filesink.jobs.life.watching import Figures, Watch
 from filesink.jobs.life.wiring import Given, Wiring
 from filesink.jobs.model.env import Mode
-from filesink.jobs.plans.values import Pipeline
+from filesink.jobs.plans.values import Pipeline, Vertex
 from filesink.jobs.plugins.api import Started
 
 if TYPE_CHECKING:
@@ -20,6 +21,10 @@ if TYPE_CHECKING:
 _LOOK_S = 0.2  # how often a stream is looked at
 _IDLE_S = 0.02
 _IDLE_MS = 10_000  # how long a savepoint waits for the end of a micro-batch
+#: Streams that begin at a time, for so long at most. A source in Python has a process, for which Spark waits
+#: ten seconds: all streams of a large job at once may starve one another, and again at each retry.
+_BEGIN_AT_ONCE = 3
+_BEGIN_MS = 30_000
 
 Told = Callable[[str, "int | None"], None]
 
@@ -55,6 +60,7 @@ class Execution:
 
     spark: SparkSession
     given: Given
+    _begins: BoundedSemaphore = field(default_factory=lambda: BoundedSemaphore(_BEGIN_AT_ONCE))
 
     def run(self, pipeline: Pipeline, control: Control, done: Mapping[str, int | None], told: Told) -> None:
         """Run a pipeline to its end, or until ``control`` asks for it.
@@ -70,7 +76,7 @@ class Execution:
         wiring = Wiring(given=self.given, spark=session, pipeline=pipeline)
         sinks = [sink for sink in pipeline.of_kind("sink") if sink.id not in done]
         if self.given.env.is_stream:
-            self._follow(wiring.started(sinks), control, told)
+            self._follow(self._started(wiring, sinks, control), control, told)
             return
         tag = f"filesink-{self.given.job}-{pipeline.number}"
         session.sparkContext.addJobTag(tag)
@@ -79,6 +85,20 @@ class Execution:
             if control.ends.is_set():
                 return
             told(sink.id, wiring.written(sink))
+
+    def _started(
+        self, wiring: Wiring, sinks: Sequence[Vertex], control: Control
+    ) -> Mapping[str, Sequence[Started]]:
+        """Start streams when it is their turn, and let them begin before others may."""
+        with self._begins:
+            started = wiring.started(sinks)
+            queries = [one.query for found in started.values() for one in found]
+            until = self.given.clock.now_ms() + _BEGIN_MS
+            while (
+                any(map(_begins, queries)) and not control.ends.is_set() and self.given.clock.now_ms() < until
+            ):
+                self.given.clock.sleep(_IDLE_S)
+        return started
 
     def _follow(self, started: Mapping[str, Sequence[Started]], control: Control, told: Told) -> None:
         """Wait until queries end: streams when one of them does, batches when all have."""
@@ -116,6 +136,11 @@ class Execution:
                     return
                 self.given.clock.sleep(_IDLE_S)
             one.query.stop()
+
+
+def _begins(query: Any) -> bool:
+    """Whether Spark still makes its sources ready."""
+    return query.isActive and str(query.status["message"]).startswith("Initializing")
 
 
 def _raise_errors(every: Sequence[Started]) -> None:

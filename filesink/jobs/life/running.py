@@ -20,7 +20,7 @@ from filesink.jobs.life.supervisor import Supervisor
 from filesink.jobs.life.wiring import Given
 from filesink.jobs.plans.planned import Job
 from filesink.jobs.plans.values import Vertex
-from filesink.jobs.plugins.api import Sink
+from filesink.jobs.plugins.api import Run, Sink
 from filesink.jobs.plugins.sources.spark import settings_of
 from filesink.ports import Clock, Ids
 from filesink.system import this_driver
@@ -166,7 +166,7 @@ class _Return:
         for one in waiting:
             self.lease.renew()  # not beside somebody who took over while the last one was rolled back
             plugin, vertex = self._sink(one)
-            plugin.roll_back(self.given.run(vertex, self.spark), one.path, self._version(savepoint, one))
+            plugin.roll_back(self._run(vertex), one.path, self._version(savepoint, one))
         for sink in sorted(newer):
             self._note(sink, self.savepoints.bring_back(savepoint, sink, self.ids))
         self._intend({"is_over": True})
@@ -177,7 +177,10 @@ class _Return:
 
     def _check(self, savepoint: Savepoint, one: Saved) -> None:
         plugin, vertex = self._sink(one)
-        plugin.plan_roll_back(self.given.run(vertex, self.spark), one.path, self._version(savepoint, one))
+        plugin.plan_roll_back(self._run(vertex), one.path, self._version(savepoint, one))
+
+    def _run(self, vertex: Vertex) -> Run:
+        return replace(self.given.run(vertex, self.spark), queries=self.savepoints.queries(vertex.id))
 
     def _version(self, savepoint: Savepoint, one: Saved) -> int:
         if one.version is None and one.path == "":

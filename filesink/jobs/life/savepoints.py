@@ -130,6 +130,16 @@ class Savepoints:
                 self.store.copy(self.job, self._kept(one), target, instead={"metadata": metadata})
         return name
 
+    def queries(self, sink: str) -> frozenset[str]:
+        """The ids of all streaming queries that a sink has had, those before it was brought back as well."""
+        metadata = (
+            self.store.read(self.job, f"run/{name}/{checkpoint}/metadata")
+            for name in self.store.names(self.job, "run")
+            if name == sink or name.startswith(f"{sink}-")
+            for checkpoint in self.store.names(self.job, f"run/{name}")
+        )
+        return frozenset(json.loads(one)["id"] for one in metadata if one is not None)
+
     @staticmethod
     def _kept(one: Saved) -> str:
         return f"saved/{one.copy}/{one.sink}/{one.checkpoint}"

@@ -45,6 +45,7 @@ class Run:
         say: prints a line for people.
         reveal: the value of a secret; to be called as late as possible, and never logged.
         is_rolled_back: whether its stream is a new one, which goes on from a copy of an older checkpoint.
+        queries: for a way back, the ids of all queries that this sink has had.
     """
 
     spark: SparkSession
@@ -56,6 +57,7 @@ class Run:
     say: Callable[[str], None]
     reveal: Callable[[Secret], str]
     is_rolled_back: bool = False
+    queries: frozenset[str] = frozenset()
 
     @property
     def trigger(self) -> dict[str, Any]:

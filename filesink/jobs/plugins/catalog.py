@@ -11,7 +11,8 @@ from filesink.jobs.plugins.sinks.assertion import Assert
 from filesink.jobs.plugins.sinks.console import Console
 from filesink.jobs.plugins.sinks.services import Collect, Hive, Http, Kafka, Postgres
 from filesink.jobs.plugins.sources.fake import FakeSource
-from filesink.jobs.plugins.sources.spark import JdbcSource, KafkaSource, SparkSource
+from filesink.jobs.plugins.sources.kafka import KafkaSource
+from filesink.jobs.plugins.sources.spark import JdbcSource, SparkSource
 from filesink.jobs.plugins.transforms.columns import Copy, FieldMapper, Filter, Replace, Split
 from filesink.jobs.plugins.transforms.sql import Python, Sql
 

@@ -18,6 +18,7 @@ from filesink.jobs.plugins.files.places import Place
 from filesink.jobs.plugins.files.reading import read_files
 from filesink.jobs.plugins.files.reading_options import FileReading
 from filesink.jobs.plugins.files.writing import FileWriting, address_of, file_sink, laid_out
+from filesink.ledger.identity import stream_sink_id
 from filesink.operations.at_path import operations_at
 
 if TYPE_CHECKING:
@@ -112,16 +113,17 @@ class _FilesSink(Sink):
         )
 
     def plan_roll_back(self, run: Run, path: str, version: int) -> None:
-        """See ``Sink.plan_roll_back``: not if others have written there since."""
+        """See ``Sink.plan_roll_back``: not if others have written there since, be it others alone."""
         planned = filesink.plan_rollback(path, version, self.options.storage(run))
         chains = {epoch.sink for epoch in planned.epochs if epoch.kind not in _UPKEEP}
         # What is hidden becomes visible before, so that of another sink would be taken back as well.
         states = filesink.open(path, self.options.storage(run)).sinks()
         chains |= {one.id for one in states if one.open_rows or one.waiting_rows}
-        if len(chains) > 1:
+        others = chains - {stream_sink_id(None, query) for query in run.queries}
+        if others:
             raise JobError(
-                f"'{path}' cannot go back to version {version}: {len(chains)} sinks have written there "
-                "since, or hold rows back, and a rollback would take back the rows of all of them",
+                f"'{path}' cannot go back to version {version}: {len(others)} other sinks have written there "
+                "since, or hold rows back, and a rollback would take back their rows as well",
                 code="JOB_REFUSED",
             )
 

@@ -32,7 +32,7 @@ class LinesBelowHeader(TextLineFormat):
 
     def open_reader(self, file: BinaryIO, *, schema: pa.Schema | None = None) -> pa.RecordBatchReader:
         """See ``ReadableFormat.open_reader``."""
-        start = _behind_lines(file, self.skipped)
+        start = behind_lines(file, self.skipped)
         size = file.seek(0, 2)
         if start >= size:
             return TextLineFormat.open_reader(self, BytesIO(), schema=schema)
@@ -51,7 +51,7 @@ class LinesBelowHeader(TextLineFormat):
         return self.open_reader(file, schema=schema)
 
 
-def _behind_lines(file: BinaryIO, lines: int) -> int:
+def behind_lines(file: BinaryIO, lines: int) -> int:
     """Where the line number ``lines`` begins, counted from 0; the size if there are fewer."""
     file.seek(0)
     at = 0

@@ -14,6 +14,7 @@ from filesink.jobs.model.column_types import ddl, quoted, sql_text
 from filesink.jobs.model.schema import Schema
 from filesink.jobs.plugins.api import Run
 from filesink.jobs.plugins.files.archives import Archived
+from filesink.jobs.plugins.files.headers import CsvBelowHeader
 from filesink.jobs.plugins.files.lines import LinesBelowHeader, TextFields
 from filesink.jobs.plugins.files.places import Place
 from filesink.jobs.plugins.files.reading_options import FileReading
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from filesink.source.files import SourceFile
+    from formats.api import ReadableFormat
 
 _LINES = frozenset({"text", "json"})  # read as lines, which Spark takes apart
 
@@ -154,8 +156,7 @@ def _reader(reading: FileReading) -> Any:  # noqa: PLR0911 - a table
         case "text":
             return filesink.StreamFormat.text_line_format(reading.encoding)
         case "csv":
-            header = reading.skipped == 1
-            return filesink.Encoder.csv(reading.delimiter or ",", header, charset=reading.encoding)
+            return _csv(reading.delimiter or ",", reading)
         case "json":
             return filesink.StreamFormat.text_line_format(reading.encoding)
         case "avro":
@@ -171,6 +172,14 @@ def _reader(reading: FileReading) -> Any:  # noqa: PLR0911 - a table
                 "attributes" if reading.xml_use_attr_format else "elements"
             )
             return filesink.XmlWriterFactory(row_tag=reading.xml_row_tag, layout=layout)
+
+
+def _csv(delimiter: str, reading: FileReading) -> ReadableFormat:
+    placed = filesink.Encoder.csv(delimiter, charset=reading.encoding)
+    if not reading.skipped:
+        return placed
+    named = filesink.Encoder.csv(delimiter, True, charset=reading.encoding)  # noqa: FBT003 - its second word
+    return CsvBelowHeader(named=named, placed=placed, delimiter=delimiter, charset=reading.encoding)
 
 
 #: What sheets, XML and CSV hold as texts, since they have no such type.

@@ -1,20 +1,17 @@
-"""Sources that Spark itself reads: JDBC, Kafka, tables, and any ``format``."""
+"""Sources that Spark itself reads: JDBC, tables, and any ``format``. Kafka stands beside."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Any
 
-from pydantic import BeforeValidator, model_validator
+from pydantic import model_validator
 from pydantic_core import PydanticCustomError
 
-from filesink.jobs.model.options import Names, option
+from filesink.jobs.model.options import option
 from filesink.jobs.model.schema import Schema
 from filesink.jobs.model.secret import Secret, SecretSettings
 from filesink.jobs.plugins.api import Frames, PluginOptions, Run, Source
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
 
 
 class SparkOptions(PluginOptions):
@@ -43,7 +40,7 @@ class SparkSource(Source):
     def read(self, run: Run) -> Frames:
         """See ``Source.read``."""
         chosen = self.options
-        reader = _reader(run)
+        reader = reader_of(run)
         if chosen.table:
             return {chosen.table: reader.table(chosen.table)}
         reader = reader.format(chosen.format).options(**revealed(chosen.settings, run))
@@ -118,64 +115,6 @@ class JdbcSource(Source):
         return {chosen.table_path: reader.load()}
 
 
-class KafkaOptions(PluginOptions):
-    """Of Kafka, by SeaTunnel's words."""
-
-    without_effect = {
-        "commit_on_checkpoint": "offsets are in the checkpoint",
-        "consumer.group": "Spark makes one",
-    }
-
-    servers: str = option(doc="Brokers, with commas.", words=("bootstrap.servers",))
-    topics: Names = option(doc="Topics.", words=("topic",))
-    pattern: bool = option(default=False, doc="Whether 'topic' is a regular expression.")
-    start_mode: Annotated[
-        Literal["earliest", "latest", "group_offsets"],
-        BeforeValidator(lambda given: given.lower() if isinstance(given, str) else given),
-    ] = option("group_offsets", doc="Where a first run begins; group_offsets is the latest.")
-    format: Literal["json", "text"] = option("json", doc="Of values.")
-    schema_: Schema | None = option(None, doc="The columns of JSON.", words=("schema",))
-    config: SecretSettings = option(SecretSettings(), doc="Of the client.", words=("kafka.config",))
-
-    @model_validator(mode="after")
-    def _json_has_columns(self) -> KafkaOptions:
-        if self.format == "json" and self.schema_ is None:
-            raise PydanticCustomError("schema", "needs 'schema', since JSON has none")
-        return self
-
-
-class KafkaSource(Source):
-    """Topics of Kafka, by Spark's source, whose package comes by ``spark.jars.packages``."""
-
-    name = "Kafka"
-    limits = ("rows",)
-    options_type = KafkaOptions
-    options: KafkaOptions
-
-    def read(self, run: Run) -> Frames:
-        """See ``Source.read``."""
-        chosen = self.options
-        is_stream = run.env.is_stream
-        start = "earliest" if chosen.start_mode == "earliest" or not is_stream else "latest"
-        settings = {f"kafka.{name}": value for name, value in revealed(chosen.config, run).items()}
-        settings |= {
-            "kafka.bootstrap.servers": chosen.servers,
-            "subscribePattern" if chosen.pattern else "subscribe": ",".join(chosen.topics),
-            "startingOffsets": start,
-        }
-        if is_stream and run.env.rows_per_second:
-            most = run.env.rows_per_second * max(run.env.checkpoint_interval // 1000, 1)
-            settings["maxOffsetsPerTrigger"] = str(most)
-        return {"": self._columns(_reader(run).format("kafka").options(**settings).load())}
-
-    def _columns(self, frame: DataFrame) -> DataFrame:
-        text = frame.selectExpr("CAST(value AS STRING) AS content")
-        if self.options.format == "text" or self.options.schema_ is None:
-            return text
-        kind = self.options.schema_.ddl.replace("'", "\\'")
-        return text.selectExpr(f"inline(array(from_json(content, '{kind}')))")
-
-
 def revealed(settings: Mapping[str, Secret | str], run: Run) -> dict[str, str]:
     """Settings with the values of their secrets."""
     return settings_of(settings, run.reveal)
@@ -186,5 +125,6 @@ def settings_of(settings: Mapping[str, Secret | str], reveal: Callable[[Secret],
     return {name: reveal(value) if isinstance(value, Secret) else value for name, value in settings.items()}
 
 
-def _reader(run: Run) -> Any:
+def reader_of(run: Run) -> Any:
+    """Spark's reader of a stream or of a batch, as the job is."""
     return run.spark.readStream if run.env.is_stream else run.spark.read
