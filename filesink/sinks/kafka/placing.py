@@ -15,6 +15,7 @@ import pyarrow.types as pt
 _ANY = -1
 _SEED, _MIX = np.uint32(0x9747B28C), np.uint32(0x5BD1E995)
 _OF_REST = np.array([0, 0xFF, 0xFFFF, 0xFFFFFF], np.uint32)  # the bytes behind the last whole word
+_SHORT = np.iinfo(np.int16).max
 _LONGEST_KEY = 4096  # bytes; each word takes as long for one row as for thousands
 
 
@@ -43,7 +44,8 @@ class Placing:
             given = batch.column(asked).fill_null(_ANY).to_numpy(zero_copy_only=False)
             found = np.where(given == _ANY, found, given)
             batch = batch.drop_columns("partition")
-        order = np.argsort(found, kind="stable")
+        small = found.max(initial=0) <= _SHORT  # numbers of 16 bits are sorted in a tenth of the time
+        order = np.argsort(found.astype(np.int16) if small else found, kind="stable")
         placed: pa.RecordBatch = batch.take(order)
         return placed.append_column("partition", pa.array(found[order], pa.int32()))
 
