@@ -27,7 +27,7 @@ class Option:
     meaning: str
 
 
-_FLAG: Final = "`true`, `false`"
+FLAG: Final = "`true`, `false`"
 
 WRITING: Final = (
     Option("path", "path", "required", "base directory, or the argument of `save` and `start`"),
@@ -38,7 +38,7 @@ WRITING: Final = (
         "format of the files; `json` is JSON lines, `text` takes one column",
     ),
     Option("bucketColumns", "columns", "none", "Hive partitions: `day,country` makes `day=…/country=…`"),
-    Option("bucketColumnsInFile", _FLAG, "`false`", "whether these columns are also in the files"),
+    Option("bucketColumnsInFile", FLAG, "`false`", "whether these columns are also in the files"),
     Option(
         "bucketTimeFormat",
         "Java pattern",
@@ -124,7 +124,7 @@ WRITING: Final = (
     Option("avroSchema", "JSON", "from the columns", "Avro: your schema; needs `filesink[avro]`"),
     Option("recordBatchSize", "size", "`16MiB`", "Arrow: memory of a record batch"),
     Option("delimiter", "text", "`,`", "CSV: between fields; `\\t` is a tab"),
-    Option("header", _FLAG, "`false`", "CSV: whether names of columns come first"),
+    Option("header", FLAG, "`false`", "CSV: whether names of columns come first"),
     Option("quote", "character", '`"`', "CSV: around fields that need it"),
     Option(
         "dialect",
@@ -133,7 +133,7 @@ WRITING: Final = (
         "CSV: [how](formats.md#json-lines-csv-and-text) quotes are escaped",
     ),
     Option("escape", "character", "that of the dialect", "CSV: before a quote inside quotes"),
-    Option("quoteAll", _FLAG, "`false`", "CSV: whether all fields are quoted"),
+    Option("quoteAll", FLAG, "`false`", "CSV: whether all fields are quoted"),
     Option("nullValue", "text", "nothing", "CSV: text of a null"),
     Option(
         "dateFormat", "pattern", "ISO 8601", "CSV: a [pattern](formats.md#json-lines-csv-and-text) of dates"

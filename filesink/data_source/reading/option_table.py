@@ -8,15 +8,13 @@ from __future__ import annotations
 
 from typing import Final
 
-from filesink.data_source.option_table import Option
-
-_FLAG: Final = "`true`, `false`"
+from filesink.data_source.option_table import FLAG, Option
 
 READING: Final = (
     Option("path", "path", "required", "what `load` is given"),
     Option("paths", "JSON list", "none", "several of them"),
     Option("format", "as in writing", "by names of files", "with the options of that format"),
-    Option("recursiveFileLookup", _FLAG, "`true`", "whether to look into directories below"),
+    Option("recursiveFileLookup", FLAG, "`true`", "whether to look into directories below"),
     Option("pathGlobFilter", "pattern", "all files", "of names of files"),
     Option("modifiedAfter", "ISO time", "none", "which files"),
     Option("modifiedBefore", "ISO time", "none", "which files"),
@@ -24,12 +22,12 @@ READING: Final = (
     Option("mode", "`FAILFAST`, `DROPMALFORMED`, `PERMISSIVE`", "`FAILFAST`", "what a bad record does"),
     Option(
         "ignoreMissingFiles",
-        _FLAG,
+        FLAG,
         "`false`",
         "passes over vanished files **and their rows**, even if a merge has moved them",
     ),
     Option("metadataColumns", "columns", "none", "some of `_file`, `_bucket`, `_version`"),
-    Option("mergeSchema", _FLAG, "`false`", "columns of all files, or of all sinks of the path"),
+    Option("mergeSchema", FLAG, "`false`", "columns of all files, or of all sinks of the path"),
     Option("splitSize", "size", "`128MiB`", "bytes of a task"),
     Option("stateLocation", "path", "none", "stream of a directory: where it logs what it has read"),
     Option("monitorInterval", "duration", "`0 ms`", "stream: least time between two looks"),

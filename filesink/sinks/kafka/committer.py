@@ -83,9 +83,8 @@ class KafkaCommitter(SinkCommitter[Committable]):
         except ConcurrentDriverError:
             raise
         except Exception as error:  # noqa: BLE001 - markers tell what was sent, and the driver sends the rest
-            why = (
-                error if isinstance(error, FilesinkError) else type(error).__name__
-            )  # else it may show a row
+            # The text of any other error may show a row.
+            why = error if isinstance(error, FilesinkError) else type(error).__name__
             log.warning("%s: tasks could not send all of it, so the driver goes on: %s", shares[0], why)
             return False
         return True

@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.types as pt
 
-_ANY = -1
+ANY = -1  # the client chooses
 _SEED, _MIX = np.uint32(0x9747B28C), np.uint32(0x5BD1E995)
 _OF_REST = np.array([0, 0xFF, 0xFFFF, 0xFFFFFF], np.uint32)  # the bytes behind the last whole word
 _SHORT = np.iinfo(np.int16).max
@@ -41,8 +41,8 @@ class Placing:
             return batch
         asked = batch.schema.get_field_index("partition")
         if asked >= 0:
-            given = batch.column(asked).fill_null(_ANY).to_numpy(zero_copy_only=False)
-            found = np.where(given == _ANY, found, given)
+            given = batch.column(asked).fill_null(ANY).to_numpy(zero_copy_only=False)
+            found = np.where(given == ANY, found, given)
             batch = batch.drop_columns("partition")
         small = found.max(initial=0) <= _SHORT  # numbers of 16 bits are sorted in a tenth of the time
         order = np.argsort(found.astype(np.int16) if small else found, kind="stable")

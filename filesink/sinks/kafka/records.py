@@ -19,9 +19,8 @@ from typing import Any
 import pyarrow as pa
 from confluent_kafka import Producer
 
-from filesink.sinks.kafka.placing import Placing
+from filesink.sinks.kafka.placing import ANY, Placing
 
-_ANY = -1  # the partitioner chooses
 _NOW = 0  # no time of its own
 _AT_ONCE = 8192  # rows
 _PAUSE = 0.05  # seconds, for the queue to become shorter
@@ -73,7 +72,7 @@ class Records:
     def _send_some(self, batch: pa.RecordBatch) -> None:
         topics = repeat(self._topic) if self._topic else _column(batch, "topic", None)
         values, keys = _column(batch, "value", None), _column(batch, "key", None)
-        columns = [values, topics, keys, _column(batch, "partition", _ANY)]
+        columns = [values, topics, keys, _column(batch, "partition", ANY)]
         if {"timestamp", "headers"} & set(batch.schema.names):
             for value, topic, key, partition, extra in zip(*columns, _extras(batch), strict=False):
                 self.send_one(topic, value, key, partition, **extra)

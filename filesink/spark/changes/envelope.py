@@ -35,6 +35,7 @@ from filesink.errors import ConfigError, DataError, FilesinkError, SchemaError
 from filesink.row_kind import RowKind
 from filesink.spark.changes.schema_events import OnSchemaChange, counted, refused
 from filesink.spark.changes.values import Rows, any_of
+from filesink.spark.input.exploding import exploded
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -153,10 +154,7 @@ def decoded(df: DataFrame, envelope: Envelope, reading: Reading) -> DataFrame:
     if on_event is OnSchemaChange.IGNORE:
         df = counted(df, F.col("is_event"))
     df = df.withColumn("changes", _changes(envelope, on_malformed, on_event))
-    # Not posexplode: Spark infers a filter from that, and would compute all of the above once more for it, in
-    # one expression of megabytes.
-    df = df.select("text", *orders, F.posexplode_outer("changes").alias("place", "change"))
-    df = df.where(F.col("place").isNotNull())
+    df = exploded(df, "changes", "text", *orders, place="place", entry="change")
     rescues = on_malformed is OnMalformed.RESCUE or on_event is OnSchemaChange.RESCUE
     return df.select(*_output(envelope.rows, list(orders)), *([_rescued()] if rescues else []))
 

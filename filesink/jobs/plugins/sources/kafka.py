@@ -19,6 +19,7 @@ from filesink.jobs.model.schema import Schema
 from filesink.jobs.model.secret import SecretSettings
 from filesink.jobs.plugins.api import Frames, PluginOptions, Run, Source
 from filesink.jobs.plugins.sources.spark import reader_of, revealed
+from filesink.spark.input.exploding import exploded
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -96,15 +97,9 @@ def rows_of(messages: DataFrame, schema: Schema, on_malformed: Literal["fail", "
     otherwise = _RAISES if on_malformed == "fail" else "array()"
     rows = f"CASE WHEN content IS NULL THEN array() WHEN {is_good} THEN parsed.m ELSE {otherwise} END AS rows"
     columns = [f"record.{quoted(name)} AS {quoted(name)}" for name in schema.arrow.names]
-    return (
-        messages.selectExpr("CAST(value AS STRING) AS content", "topic", "partition", "offset")
-        .selectExpr("*", parsed)
-        .selectExpr(rows)
-        # Not inline: of an inner generator Spark infers a filter, which would read each message once more.
-        .selectExpr("posexplode_outer(rows) AS (place, record)")
-        .where("place IS NOT NULL")
-        .selectExpr(*columns)
-    )
+    texts = messages.selectExpr("CAST(value AS STRING) AS content", "topic", "partition", "offset")
+    arrays = texts.selectExpr("*", parsed).selectExpr(rows)
+    return exploded(arrays, "rows", place="place", entry="record").selectExpr(*columns)
 
 
 _IS_ARRAY = "startswith(ltrim(content), '[')"
