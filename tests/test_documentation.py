@@ -45,6 +45,7 @@ _BLOCK = re.compile(
 _FENCED = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
 _LINK = re.compile(r"(?<!`)\[[^\]]+\]\((?P<target>[^)\s]+)\)|<img[^>]* src=\"(?P<image>[^\"]+)\"")
 _HEADING = re.compile(r"^#+ (.+)$", re.MULTILINE)
+_ANCHOR = re.compile(r"<a id=\"([^\"]+)\"></a>")
 _PATH = re.compile(r"\b(?:filesink|formats|compaction|tests|property_tests|docs)(?:/\w+)+(?:\.\w+)?")
 _STATION = re.compile(r"^(\d+)\. \[(\S+)\]\(\.\./\2\):", re.MULTILINE)
 _TARGET = re.compile(r"^([a-z0-9-]+):.*## ", re.MULTILINE)
@@ -194,9 +195,12 @@ def _places(page: Path, path: str) -> list[Path]:
 
 
 def _anchors(page: Path) -> set[str]:
-    """The anchors of the headings of ``page``, by GitHub's rule."""
-    headings = _HEADING.findall(_FENCED.sub("", page.read_text()))
-    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+    """The anchors of the headings of ``page``, by GitHub's rule, and those that its rows carry themselves."""
+    text = _FENCED.sub("", page.read_text())
+    headings = {
+        re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in _HEADING.findall(text)
+    }
+    return headings | set(_ANCHOR.findall(text))
 
 
 def _rows_of_codes(page: str) -> Iterator[tuple[str, str]]:
