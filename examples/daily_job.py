@@ -35,7 +35,7 @@ def run_day(spark: SparkSession, base: str, *, day: dt.date, run: str) -> EpochR
     return sink.write(
         orders_of(spark, day),
         mode="overwrite_partitions",
-        partitions=[{"day": day}],  # this one, even if it has no orders any more
+        partitions=[{"day": day}],  # this one, even if it has no orders any more, and no other
         txn_id=f"{day} {run}",  # the same run again: nothing is written
     )
 

@@ -96,14 +96,16 @@ class BuiltSink:
             txn_id: your name for this very data, below this path and under this uid. A second call with the
                 same name, also after a crash, compares number, columns and values of the rows; if they are
                 equal it writes nothing and reports ``already_committed``.
-            partitions: with ``mode="overwrite_partitions"``, partitions to replace even if no row belongs to
-                them, as ``[{"day": "2026-01-01"}]`` or bucket ids: a day without rows becomes empty.
+            partitions: with ``mode="overwrite_partitions"``, the partitions to replace, as
+                ``[{"day": "2026-01-01"}]`` or bucket ids: a day without rows becomes empty, and rows of any
+                other day are refused. Without it, those that get rows are replaced.
             on_repeated_txn: what happens if a ``txn_id`` comes back with other data: ``"raise"``
                 refuses it, ``"replace"`` replaces the files of the earlier write, ``"skip"`` keeps them and
                 does not look at the data.
 
         Raises:
             RepeatedTxnError: see ``txn_id``; nothing was written.
+            DataError: ``OTHER_PARTITION``, rows outside of ``partitions``; nothing became visible.
             ConcurrentDriverError: ``PARTITION_CONFLICT``, another write has replaced some of the same
                 partitions meanwhile; nothing became visible.
             CleanupError: everything is visible, but some replaced files could not be removed yet; raised by

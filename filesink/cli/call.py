@@ -99,6 +99,10 @@ class Call:
         """A line for people."""
         self.out.print(Text(clean(text), style=style), soft_wrap=False)
 
+    def advice(self, text: str) -> None:
+        """A line with commands for people: the terminal breaks it, so that it can be copied whole."""
+        self.out.print(Text(clean(text)), soft_wrap=True)
+
     def show(self, value: Any) -> None:
         """A line for machines."""
         self.whole(as_json(value))

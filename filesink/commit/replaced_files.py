@@ -13,6 +13,7 @@ Rules:
    ends early nor begins anew; the record gets it as it is.
 7. A write that takes the place of an earlier one of its txn_id replaces the files of that one, wherever they
    are, and what its mode says, as if that one had never been.
+8. Whoever names partitions means those and no others: a row elsewhere would replace rows that nobody named.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 
 from filesink.api import EpochContext, PreCommitStage, Prepared
-from filesink.errors import ConcurrentDriverError, ConfigError, RepeatedTxnError, SecurityError
+from filesink.errors import ConcurrentDriverError, ConfigError, DataError, RepeatedTxnError, SecurityError
 from filesink.inventory.chains import superseded
 from filesink.ledger.ledger import Ledger
 from filesink.ledger.sweep import visible
@@ -38,7 +39,8 @@ class ReplaceFiles(PreCommitStage[HeldFile, Committable]):
     Args:
         store: where the files are.
         open_ledger: of any sink below the base path.
-        buckets: buckets that are replaced even if no record is for them.
+        buckets: of an overwrite of partitions: those that are replaced, even if no record is for them. A
+            record for another one is refused; if there are none, all that get records are replaced.
         grace_ms: see ``ReplacedFile``.
     """
 
@@ -74,8 +76,7 @@ class ReplaceFiles(PreCommitStage[HeldFile, Committable]):
             case SaveMode.OVERWRITE:
                 return self._replacing(epoch, prepared, None)
             case SaveMode.OVERWRITE_PARTITIONS:
-                buckets = self._buckets.union(_written(prepared.committables))
-                return self._replacing(epoch, prepared, buckets)
+                return self._replacing(epoch, prepared, self._whole(prepared.committables))
             case _ if epoch.supersedes:
                 return self._replacing(epoch, prepared, ())
             case _:
@@ -104,6 +105,22 @@ class ReplaceFiles(PreCommitStage[HeldFile, Committable]):
             )
         kept = [one for one in prepared.committables if not isinstance(one, ReplacedFile)]
         return self.prepare(epoch, Prepared(kept, prepared.states))
+
+    def _whole(self, committables: Sequence[Committable]) -> Collection[str]:
+        """The buckets that are replaced.
+
+        Raises:
+            DataError: ``OTHER_PARTITION``; there are records for buckets that were not named.
+        """
+        written = _written(committables)
+        if self._buckets and (others := sorted(written - self._buckets)):
+            raise DataError(
+                f"there are rows for {_text(others)}, and partitions= names {_text(sorted(self._buckets))}: "
+                "they would replace what nobody named. Nothing became visible. Write only rows of those that "
+                "are named, or name these, too",
+                code="OTHER_PARTITION",
+            )
+        return self._buckets or written
 
     def _replacing(
         self,

@@ -75,7 +75,8 @@ class FileTiers(Sink[HeldFile, Committable, Announced]):
         uid: the user's stable name of the sink.
         publishing: how partitions are announced; stays on the driver, tasks get the sink without it.
         compaction: how small files are merged; without it, what happens to those that wait.
-        emptied: buckets that an overwrite of partitions replaces even if no record belongs to them.
+        emptied: buckets that an overwrite of partitions replaces even if no record belongs to them; see
+            ``ReplaceFiles``.
         skip: called with each partition that cannot be announced, which is then no error; see
             ``recover(announce="skip")``.
         on_other_layout: what happens to an epoch whose files do not fit those that are there.

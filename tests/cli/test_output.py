@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+import filesink
 from tests.cli.running import run
 from tests.operations.broken_paths import whole
 
@@ -76,3 +77,14 @@ def test_a_wrong_use_is_an_object_for_programs(base: Path, arguments: tuple[str,
     assert (ran.code, ran.err, ran.json["code"]) == (2, "", "USAGE")
     ran = run(*words)
     assert (ran.code, ran.out, "Usage:" in ran.err) == (2, "", True)
+
+
+def test_commands_name_the_metastore_that_was_asked(base: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What fsck advises can be pasted; without quoting, a name of two words would be two arguments."""
+    finding = filesink.Finding(code="PARTITION_MISSING", base_path=str(base), path="k=1", detail="not there")
+    report = filesink.FsckReport(path=str(base), version=1, files=1, opened=0, findings=[finding])
+    monkeypatch.setattr(filesink, "fsck", lambda *_, **__: report)
+    asked = ("--metastore", "thrift://host:9083", "--table", "db.a b")
+    told = f"filesink publish {base} --metastore thrift://host:9083 --table 'db.a b' --yes"
+    assert f"-> {told}\n" in run("fsck", base, *asked).out
+    assert run("fsck", base, *asked, "--json").json["findings"][0]["mend"] == told

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import groupby
 from typing import Annotated, Literal
 
@@ -57,32 +59,47 @@ def fsck(
             table=table,
             exporters=exporters_beside(),
         )
+    asked = _Asked(metastore=metastore, table=table)
     if call.json:
-        call.show(
-            {**plain(report), "is_good": report.is_good, "findings": list(map(_object, report.findings))}
-        )
+        findings = [_object(finding, asked) for finding in report.findings]
+        call.show({**plain(report), "is_good": report.is_good, "findings": findings})
     else:
-        _print(call, report, None if show_all else _SHOWN)
+        _print(call, report, None if show_all else _SHOWN, asked)
     if any(finding.code == "FILE_UNREAD" for finding in report.findings):
         raise typer.Exit(int(Exit.COULD_NOT_LOOK))
     if not report.is_good:
         raise typer.Exit(int(Exit.FINDING))
 
 
-def _object(finding: Finding) -> dict[str, str]:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Asked:
+    """The metastore that is compared, so that commands can be pasted with its name."""
+
+    metastore: str | None
+    table: str | None
+
+    def named(self, mend: str) -> str:
+        """``mend`` for it."""
+        if self.metastore is None or self.table is None:
+            return mend
+        named = f"--metastore {shlex.quote(self.metastore)} --table {shlex.quote(self.table)}"
+        return mend.replace("--metastore URI --table TABLE", named)
+
+
+def _object(finding: Finding, asked: _Asked) -> dict[str, str]:
     return {
         "code": finding.code,
         "severity": finding.severity,
         "path": finding.path,
         "detail": finding.detail,
         "meaning": finding.meaning,
-        "mend": finding.mend,
+        "mend": asked.named(finding.mend),
     }
 
 
-def _print(call: Call, report: FsckReport, shown: int | None) -> None:
+def _print(call: Call, report: FsckReport, shown: int | None, asked: _Asked) -> None:
     for code, found in groupby(report.findings, key=lambda finding: finding.code):
-        _print_kind(call, code, list(found), shown)
+        _print_kind(call, code, list(found), shown, asked)
     looked = f"compared {count(report.files, 'file')}, opened {report.opened:,}"
     if report.version is None:
         looked = "files were not compared, since there is no inventory that can be read"
@@ -90,7 +107,7 @@ def _print(call: Call, report: FsckReport, shown: int | None) -> None:
     call.line(f"{count(number, 'finding') if number else 'nothing is wrong'}; {looked}")
 
 
-def _print_kind(call: Call, code: str, found: Sequence[Finding], shown: int | None) -> None:
+def _print_kind(call: Call, code: str, found: Sequence[Finding], shown: int | None, asked: _Asked) -> None:
     first = found[0]
     call.line(f"{first.severity}: {code}, {len(found):,}", style=_STYLES[first.severity])
     call.line(first.meaning)
@@ -98,5 +115,5 @@ def _print_kind(call: Call, code: str, found: Sequence[Finding], shown: int | No
         call.line(f"  {finding.path or '.'}: {finding.detail}")
     if shown is not None and len(found) > shown:
         call.line(f"  and {len(found) - shown:,} more; --all has them")
-    call.line(f"-> {first.mend}" if len(found) == 1 else f"-> {first.mend_all}")
+    call.advice(f"-> {asked.named(first.mend if len(found) == 1 else first.mend_all)}")
     call.line()

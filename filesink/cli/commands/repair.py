@@ -44,7 +44,7 @@ def repair(call: Call, path: PathArgument, yes: YesOption = False) -> None:
     )
     if not call.json:
         for line in _by_hand(found.others):
-            call.line(line)
+            call.advice(line)
     if found.others:
         raise typer.Exit(int(Exit.FINDING))
 

@@ -9,7 +9,7 @@ from datetime import UTC
 
 import pytest
 
-from filesink import BucketAssigner, ConcurrentDriverError, ConfigError, FileSink, RepeatedTxnError
+from filesink import BucketAssigner, ConcurrentDriverError, ConfigError, DataError, FileSink, RepeatedTxnError
 from filesink.spark import engine
 from formats import ParquetWriterFactory
 
@@ -91,6 +91,21 @@ def test_a_day_that_becomes_empty(spark, tmp_path):
     )
     assert numbers(spark, base) == [3]
     assert len(report.replaced) == 2
+
+
+def test_rows_of_a_day_that_was_not_named_replace_nothing(spark, tmp_path):
+    """A wrong filter in a rerun costs an error, and not the rows of another day."""
+    base = tmp_path / "base"
+    one = sink(base)
+    one.write(days(spark, ("2026-01-01", 1), ("2026-01-02", 2)))
+    wrong = days(spark, ("2026-01-01", 3), ("2026-01-02", 4))
+    with pytest.raises(DataError, match="2026-01-02") as raised:
+        one.write(wrong, mode="overwrite_partitions", partitions=[{"day": "2026-01-01"}])
+    assert raised.value.code == "OTHER_PARTITION"
+    assert numbers(spark, base) == [1, 2]
+    assert not [path for path in base.rglob(".*") if path.is_file() and "_filesink" not in path.parts]
+    one.write(wrong, mode="overwrite_partitions", partitions=["day=2026-01-01", "day=2026-01-02"])
+    assert numbers(spark, base) == [3, 4]
 
 
 @pytest.mark.parametrize(
@@ -210,7 +225,7 @@ def test_other_partitions_to_be_emptied_are_another_write(spark, tmp_path):
             one.write(days(spark, ("a", 4)), **rerun, partitions=other)
         assert raised.value.code == "OTHER_DATA"
     assert numbers(spark, base) == [3, 4]
-    one.write(days(spark, ("a", 4)), **rerun, partitions=["day=c"], on_repeated_txn="replace")
+    one.write(days(spark, ("a", 4)), **rerun, partitions=["day=a", "day=c"], on_repeated_txn="replace")
     assert numbers(spark, base) == [4]
 
 
