@@ -17,11 +17,13 @@ from filesink.operations.fsck.kinds import KINDS
 #: Where a public name is explained, by the room or the module that defines it; all others are with the sink.
 ROOMS = {
     "sink": "The file sink",
+    "file_sink": "Reports",
     "buckets": "Buckets",
     "parts": "Part files and rolling",
     "formats": "Formats",
     "compaction": "Compaction",
     "metastore": "Publishing",
+    "exports": "Exports and notifications",
     "source": "Reading",
     "file_source": "Reading",
     "operations": "Operating",
@@ -31,6 +33,7 @@ ROOMS = {
     "errors": "Errors",
 }
 _OTHERS = "The file sink"
+_FIRST = {"FileSink", "FileSinkBuilder", "FileSource", "FileSourceBuilder", "BucketAssigner"}
 
 
 @cache
@@ -41,7 +44,11 @@ def python_pages() -> dict[str, str]:
         for name in package.__all__:
             names[_title(getattr(package, name))].append(f"{package.__name__}.{name}")
     titles = dict.fromkeys(ROOMS.values())
-    return {f"{_file(title)}.md": _page(title, names[title]) for title in titles if names[title]}
+    return {
+        f"{_file(title)}.md": _page(title, sorted(names[title], key=_place))
+        for title in titles
+        if names[title]
+    }
 
 
 def command_line() -> str:
@@ -74,6 +81,11 @@ def _title(thing: object) -> str:
     module = getattr(thing, "__module__", "filesink.api.events")  # an alias of a type has none
     package, _, rest = module.partition(".")
     return ROOMS.get(rest.partition(".")[0] if package == "filesink" else package, _OTHERS)
+
+
+def _place(name: str) -> bool:
+    """What a program begins with comes before the rest of its page."""
+    return name.rpartition(".")[2] not in _FIRST
 
 
 def _file(title: str) -> str:
