@@ -111,6 +111,24 @@ def test_the_reference_has_every_public_name_and_command():
 
 
 @needs_site
+def test_the_reference_has_every_method_of_sinks_and_sources():
+    """Also those that they inherit: what users call most, and every option of the builders."""
+    import filesink
+
+    anchors = {anchor for _, page in _pages() for anchor in page.anchors}
+    kinds = (filesink.FileSink, filesink.FileSinkBuilder, filesink.FileSource, filesink.FileSourceBuilder)
+    methods = {
+        f"filesink.{kind.__name__}.{name}"
+        for kind in kinds
+        for name in dir(kind)
+        if not name.startswith("_") and callable(getattr(kind, name))
+        if not (getattr(kind, name).__doc__ or "").startswith("Call ``build()`` first")
+    }
+    assert {"filesink.FileSink.write", "filesink.FileSinkBuilder.with_uid"} <= methods
+    assert sorted(methods - anchors) == []
+
+
+@needs_site
 def test_the_reference_has_every_finding():
     """A code that ``fsck`` prints can be looked up."""
     from filesink.operations.fsck.kinds import KINDS

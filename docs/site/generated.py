@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from collections import defaultdict
 from functools import cache
+from importlib import import_module
 from pathlib import Path
 
 import typer.main
@@ -33,7 +35,7 @@ ROOMS = {
     "errors": "Errors",
 }
 _OTHERS = "The file sink"
-_FIRST = {"FileSink", "FileSinkBuilder", "FileSource", "FileSourceBuilder", "BucketAssigner"}
+_FIRST = {"FileSink", "FileSinkBuilder", "FileSource", "FileSourceBuilder"}
 
 
 @cache
@@ -94,7 +96,18 @@ def _file(title: str) -> str:
 
 def _page(title: str, names: list[str]) -> str:
     listed = ", ".join(f"[`{name.rpartition('.')[2]}`][{name}]" for name in names)
-    return f"# {title}\n\n{listed}\n\n" + "".join(f"::: {name}\n\n" for name in names)
+    return f"# {title}\n\n{listed}\n\n" + "".join(f"::: {name}\n{_options(name)}\n" for name in names)
+
+
+def _options(name: str) -> str:
+    """How a name is shown: what a program begins with has all that it inherits, but for "build first"."""
+    package, _, own = name.rpartition(".")
+    if own not in _FIRST:
+        return ""
+    methods = vars(getattr(import_module(package), own)).items()
+    hidden = [each for each, method in methods if (method.__doc__ or "").startswith("Call ``build()`` first")]
+    filters = json.dumps(["!^_", *(f"!^{each}$" for each in hidden)])
+    return f"    options:\n      inherited_members: true\n      filters: {filters}\n"
 
 
 def _context() -> typer.Context:
