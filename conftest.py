@@ -24,7 +24,7 @@ _SERVERS = frozenset(
 _TOGETHER = {
     "tests/metastore/": "a Hive metastore",
     "tests/sinks/kafka/": "a broker of Kafka",
-    "tests/storage/test_hdfs.py": "an HDFS cluster",
+    "tests/storage/hdfs/test_hdfs.py": "an HDFS cluster",
     "tests/spark/stores/test_other_stores.py": "an HDFS cluster",
 }
 

@@ -11,8 +11,8 @@ from tests.shared_classes import share_classes
 from tests.sinks.kafka.broker import Broker
 from tests.sinks.kafka.broker import running as running_kafka
 from tests.sinks.postgres.server import TestServer, running
-from tests.storage.azurite import azurite
-from tests.storage.mini_hdfs import MiniHdfs, mini_hdfs
+from tests.storage.azure.azurite import azurite
+from tests.storage.hdfs.mini_hdfs import MiniHdfs, mini_hdfs
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:

@@ -41,7 +41,7 @@ from filesink.metastore.memory import MemoryMetastore
 from formats.text.line_format import TextLineFormat
 from tests.exports.lists import Names
 from tests.fakes import World, micro_batch
-from tests.formats.test_parquet import Kms
+from tests.formats.bulk.test_parquet import Kms
 from tests.sinks.letters import Letters
 
 #: By the name under which a test shows it. Text of one letter is a valid value of some parameters.

@@ -40,7 +40,7 @@ from formats import (
     ParquetWriterFactory,
 )
 from tests.fakes import World, micro_batch, plan_of, records
-from tests.formats.test_parquet import Kms
+from tests.formats.bulk.test_parquet import Kms
 
 PARQUET = ParquetWriterFactory(compression="zstd")
 

@@ -17,7 +17,7 @@ from filesink.parts.file_format import BulkFormat
 from filesink.storage.open import open_store
 from formats import ParquetWriterFactory
 from tests.fakes import held
-from tests.storage.descriptors import descriptors
+from tests.storage.local.descriptors import descriptors
 
 FORM = BulkFormat(ParquetWriterFactory(compression="snappy"))
 

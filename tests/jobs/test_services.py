@@ -25,7 +25,7 @@ from tests.sinks.kafka.broker import Broker
 from tests.sinks.kafka.site import Site as KafkaSite
 from tests.sinks.postgres.server import TestServer
 from tests.sinks.postgres.site import Site as PostgresSite
-from tests.storage.mini_hdfs import MiniHdfs
+from tests.storage.hdfs.mini_hdfs import MiniHdfs
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -38,7 +38,7 @@ from formats.encoders import Encoder
 from tests.compaction.test_superseded import compact, rows_once
 from tests.fakes import QUERY, SettableClock, World, keep_open, micro_batch, plan_of, records
 from tests.storage.fake_objects import FakeObjects
-from tests.storage.test_s3_answers import store_of
+from tests.storage.s3.test_s3_answers import store_of
 
 WEEK = 7 * 24 * 3600 * 1000
 

@@ -31,11 +31,11 @@ from property_tests.real_epochs import FORMATS, expected, rows_in, run_query
 from property_tests.test_kills import in_a_process
 from tests.contracts.store_site import Site
 from tests.servers import S3Server
-from tests.storage.s3_site import S3Site
-from tests.storage.sim_namenode import Cluster
-from tests.storage.sim_webhdfs import web_namenode
-from tests.storage.test_azure import PREFIX, AzureSite
-from tests.storage.test_hdfs import BASE, SimulatedSite, hdfs_store
+from tests.storage.azure.test_azure import PREFIX, AzureSite
+from tests.storage.hdfs.sim_namenode import Cluster
+from tests.storage.hdfs.sim_webhdfs import web_namenode
+from tests.storage.hdfs.test_hdfs import BASE, SimulatedSite, hdfs_store
+from tests.storage.s3.s3_site import S3Site
 
 pytestmark = pytest.mark.slow  # together; each kill takes a second
 

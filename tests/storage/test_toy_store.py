@@ -14,7 +14,7 @@ from filesink.system import SystemIds
 from tests.contracts.store_contract import StoreContract
 from tests.contracts.store_site import Site
 from tests.examples.toy_store import ToyTree
-from tests.storage.test_local import LocalSite
+from tests.storage.local.test_local import LocalSite
 
 
 class ToySite(LocalSite):

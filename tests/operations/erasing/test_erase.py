@@ -30,7 +30,7 @@ from filesink.storage.wrapped import WrappedStore
 from formats import Encoder, ParquetEncryption, ParquetWriterFactory
 from tests.fakes import plan_of
 from tests.fakes import records as lines
-from tests.formats.test_parquet import Kms
+from tests.formats.bulk.test_parquet import Kms
 from tests.operations.broken_paths import Killed
 from tests.sink_directory.written import Written, records
 

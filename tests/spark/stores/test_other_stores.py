@@ -17,7 +17,7 @@ from formats import Encoder, ParquetWriterFactory
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from tests.storage.mini_hdfs import MiniHdfs
+    from tests.storage.hdfs.mini_hdfs import MiniHdfs
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 Place = tuple[str, dict[str, Any]]

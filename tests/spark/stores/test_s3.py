@@ -15,7 +15,7 @@ from tests.servers import S3Server
 from tests.spark import inputs, outside
 from tests.spark.drivers import Driver
 from tests.spark.programs.s3_stream import s3_sink
-from tests.storage.s3_site import S3Site
+from tests.storage.s3.s3_site import S3Site
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 

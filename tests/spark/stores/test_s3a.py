@@ -17,7 +17,7 @@ from filesink.errors import ConfigError, StorageError
 from filesink.spark.input.s3a import SessionOptions, Settings, copy_of, s3a_options, together
 from formats import ParquetWriterFactory
 from tests.servers import S3Server
-from tests.storage.s3_site import S3Site
+from tests.storage.s3.s3_site import S3Site
 
 FLAT = BucketAssigner.base_path_bucket_assigner()
 REGION = {"client_kwargs": {"region_name": "eu-central-1"}}

@@ -17,9 +17,9 @@ from filesink.operations.replacing.retain import Retain
 from filesink.operations.replacing.retention import Retention
 from filesink.storage.faulty import Fault, Moment
 from tests.fakes import World
-from tests.metastore.test_metastore_policy import Metastores
+from tests.metastore.tables.test_metastore_policy import Metastores
 
-GOLDEN = Path(__file__).parents[1] / "golden"
+GOLDEN = Path(__file__).parents[2] / "golden"
 KEEP_ONE = Retention(by="partition time", extractor="2026-01-$day", keep=1)
 GRACE_MS = 3_600_000
 

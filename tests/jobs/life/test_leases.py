@@ -14,7 +14,7 @@ from filesink.jobs.life.store import JobStore
 from filesink.storage.faulty import Fault, FaultyStore, Moment
 from filesink.storage.memory import MemoryFiles, MemoryStore
 from filesink.storage.retrying import RetryingStore
-from tests.jobs.test_supervisor import WAIT_S, Clock, Site
+from tests.jobs.life.test_supervisor import WAIT_S, Clock, Site
 
 
 def _slept(site: Site, renewals: int) -> tuple[Lease, Lease]:

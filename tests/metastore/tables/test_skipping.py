@@ -19,7 +19,7 @@ from filesink.metastore.partition_commit import PartitionCommit
 from filesink.metastore.policies import ListenerPolicy
 from filesink.operations.maintenance import Announce, Lost
 from filesink.storage.faulty import Fault
-from tests.metastore.test_metastore_policy import NAME, Metastores
+from tests.metastore.tables.test_metastore_policy import NAME, Metastores
 
 DAYS = [f"day={day}/k=a" for day in range(9)]
 

@@ -16,7 +16,7 @@ from filesink.save_mode import SaveMode
 from filesink.storage.faulty import Fault, Moment
 from filesink.storage.memory import MemoryFiles, MemoryStore
 from tests.fakes import World, records
-from tests.metastore.test_metastore_policy import NAME, TABLE, Metastores
+from tests.metastore.tables.test_metastore_policy import NAME, TABLE, Metastores
 
 GONE = {"numFiles": "0", "totalSize": "0", "numRows": "0"}
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from filesink.ledger.identity import OnNewQuery
-from tests.metastore.test_partition_commit import Told, timed, write_times
+from tests.metastore.tables.test_partition_commit import Told, timed, write_times
 
 
 def test_a_watermark_keeps_nobody_under_its_old_uid() -> None:

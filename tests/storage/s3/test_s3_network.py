@@ -13,8 +13,8 @@ from filesink.errors import FilesinkError
 from filesink.storage.address import StoreAddress
 from property_tests.real_epochs import expected, rows_in, run_query
 from tests.servers import S3Server
-from tests.storage.fault_proxy import FaultProxy, Spoil
-from tests.storage.s3_site import S3Site
+from tests.storage.s3.fault_proxy import FaultProxy, Spoil
+from tests.storage.s3.s3_site import S3Site
 
 pytestmark = pytest.mark.slow  # together; each takes some seconds
 

@@ -8,7 +8,7 @@ from filesink.storage.api import Store
 from tests.contracts.store_contract import StoreContract
 from tests.contracts.store_site import Site
 from tests.servers import S3Server
-from tests.storage.s3_site import S3Site
+from tests.storage.s3.s3_site import S3Site
 
 pytestmark = pytest.mark.slow  # together
 

@@ -14,7 +14,7 @@ from filesink.metastore.partition_commit import PartitionCommit
 from filesink.metastore.partition_committer import committed
 from filesink.metastore.tables.formats import HIVE_FORMATS
 from filesink.storage.faulty import Fault, Moment
-from tests.metastore.test_metastore_policy import NAME, SCHEMA, TABLE, Metastores, site
+from tests.metastore.tables.test_metastore_policy import NAME, SCHEMA, TABLE, Metastores, site
 
 THEIRS = Partition(values=("1", "a"), location="file:/elsewhere/day=1/k=a")
 

@@ -33,7 +33,7 @@ from filesink.storage.s3.store import S3Store
 from filesink.system import SystemIds
 from tests.fakes import SettableClock
 from tests.servers import S3Server
-from tests.storage.s3_site import S3Site
+from tests.storage.s3.s3_site import S3Site
 
 NOW = datetime(2026, 1, 2, tzinfo=UTC)
 NOW_MS = int(NOW.timestamp() * 1000)

@@ -251,7 +251,7 @@ def test_sources_say_what_they_need() -> None:
 
 def test_the_page_names_every_plugin() -> None:
     """And every state, and nothing that there is not."""
-    page = (Path(__file__).parents[2] / "docs" / "jobs.md").read_text()
+    page = (Path(__file__).parents[3] / "docs" / "jobs.md").read_text()
     assert [one.name for one in plugins() if f"`{one.name}`" not in page] == []
     assert [state for state in State if f"`{state}`" not in page] == []
 

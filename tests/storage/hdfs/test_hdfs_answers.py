@@ -17,9 +17,15 @@ from filesink.storage.hdfs.namenode import hadoop_error, host_and_port
 from filesink.storage.hdfs.native import NativeNamenode, NativeWriter
 from filesink.storage.hdfs.webhdfs import WebNamenode
 from tests.contracts.store_site import stage
-from tests.storage.sim_namenode import Cluster
-from tests.storage.sim_webhdfs import OPERATIONS, Operation, append_twice, rename_with_boolean, web_namenode
-from tests.storage.test_hdfs import SimulatedSite
+from tests.storage.hdfs.sim_namenode import Cluster
+from tests.storage.hdfs.sim_webhdfs import (
+    OPERATIONS,
+    Operation,
+    append_twice,
+    rename_with_boolean,
+    web_namenode,
+)
+from tests.storage.hdfs.test_hdfs import SimulatedSite
 
 
 @pytest.mark.parametrize("data", [b"two", b""])

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 PROGRAM = ROOT / "benchmarks" / "job_endurance.py"
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 

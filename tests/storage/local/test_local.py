@@ -28,7 +28,7 @@ from filesink.storage.staged import HiddenFile, HiddenObject, Staged
 from filesink.system import SystemIds, ThreadRunner
 from tests.contracts.store_contract import StoreContract
 from tests.contracts.store_site import Site, finish, hidden, stage
-from tests.storage.descriptors import descriptors, descriptors_in_use
+from tests.storage.local.descriptors import descriptors, descriptors_in_use
 
 
 @dataclass

@@ -32,9 +32,9 @@ from filesink.storage.staged import Staged
 from filesink.system import SystemIds
 from tests.contracts.store_contract import StoreContract
 from tests.contracts.store_site import Site, hold, stage
-from tests.storage.mini_hdfs import MiniHdfs
-from tests.storage.sim_namenode import Cluster, SimFile, SimNamenode
-from tests.storage.sim_webhdfs import httpfs, web_namenode
+from tests.storage.hdfs.mini_hdfs import MiniHdfs
+from tests.storage.hdfs.sim_namenode import Cluster, SimFile, SimNamenode
+from tests.storage.hdfs.sim_webhdfs import httpfs, web_namenode
 
 BASE = "/data/out"
 

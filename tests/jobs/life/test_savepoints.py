@@ -20,7 +20,7 @@ from filesink.jobs.life.supervisor import RETRY
 from filesink.jobs.life.watching import Figures, Watch
 from filesink.jobs.model.env import Mode
 from filesink.system import SystemIds
-from tests.jobs.test_supervisor import Clock, Site, badly, store_at, until_asked, well, wrongly
+from tests.jobs.life.test_supervisor import Clock, Site, badly, store_at, until_asked, well, wrongly
 
 ONE = Saved(sink="sink-1", checkpoint="checkpoint-0", path="/out", version=3)
 

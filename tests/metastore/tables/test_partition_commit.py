@@ -44,7 +44,7 @@ from filesink.storage.faulty import Fault, Moment
 from formats.encoders import Encoder
 from tests.fakes import SCHEMA, World, keep_open, micro_batch, plan_of, records
 
-GOLDEN = Path(__file__).parents[1] / "golden"
+GOLDEN = Path(__file__).parents[2] / "golden"
 HOUR = 3_600_000
 DAY = 24 * HOUR
 

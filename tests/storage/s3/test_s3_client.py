@@ -37,7 +37,7 @@ from filesink.storage.s3.options import S3Options
 from formats import ParquetWriterFactory
 from tests.contracts.store_site import hold, stage
 from tests.servers import S3Server
-from tests.storage.s3_site import S3Site
+from tests.storage.s3.s3_site import S3Site
 
 SECRETS = {"key": "AKIAHUNTER2", "secret": "hunter2+secret/key", "token": "hunter2-session"}
 NOW = datetime(2026, 1, 2, tzinfo=UTC)

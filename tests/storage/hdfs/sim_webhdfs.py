@@ -15,7 +15,7 @@ from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
 
 from filesink.storage.hdfs.namenode import HdfsStatus
-from tests.storage.sim_namenode import Cluster, SimNamenode
+from tests.storage.hdfs.sim_namenode import Cluster, SimNamenode
 
 _ROOT = "/webhdfs/v1"
 _EXCEPTIONS = {

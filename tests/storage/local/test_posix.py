@@ -14,7 +14,7 @@ from filesink.errors import SecurityError
 from filesink.storage.api import Kind
 from filesink.storage.local import posix_copy
 from filesink.storage.local.posix import PosixFs
-from tests.storage.descriptors import descriptors, descriptors_in_use
+from tests.storage.local.descriptors import descriptors, descriptors_in_use
 
 CONTENT = os.urandom(3 << 20)
 

@@ -14,7 +14,7 @@ import pytest
 from filesink.storage.api import PutResult
 from filesink.storage.local.posix import PosixFs
 from tests.contracts.store_site import finish, hold, stage
-from tests.storage.descriptors import descriptors, descriptors_in_use
+from tests.storage.local.descriptors import descriptors, descriptors_in_use
 from tests.storage.scripted_fs import DATA, TARGET, local
 
 pytestmark = pytest.mark.skipif(

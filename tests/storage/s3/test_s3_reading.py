@@ -14,7 +14,7 @@ from filesink.storage.s3 import client as s3_client
 from filesink.storage.s3 import session as s3_session
 from property_tests.real_epochs import expected, run_query
 from tests.servers import KEY, SECRET, S3Server
-from tests.storage.s3_site import S3Site
+from tests.storage.s3.s3_site import S3Site
 
 
 def reader(server: S3Server) -> pyarrow.fs.S3FileSystem:
