@@ -123,7 +123,7 @@ bench-full: bench ## measure everything else, too, with all peers; takes less th
 site: $(VENV)/.setup ## build the pages with a search and a reference, to read offline: build/site/index.html
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check '.[docs]'
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet
-	$(BIN)/python -m pytest -q tests/test_site.py
+	$(BIN)/python -m pytest -q tests/documentation/test_site.py
 
 release-dry: java $(VENV)/.setup ## all of a release but its publication: build, check, install, use, list what it brings
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check '.[release]'

@@ -9,7 +9,7 @@ import pytest
 
 from filesink import BucketAssigner, ConfigError, FileSink
 from formats import Encoder
-from tests.wrong_types import WRONG, Call, untyped
+from tests.package.wrong_types import WRONG, Call, untyped
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -19,7 +19,7 @@ from tests.spark.conftest import spark  # noqa: F401 - a fixture
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-EXAMPLES = Path(__file__).resolve().parents[1] / "examples"
+EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 TO_COPY = ("changes_to_files.py", "crash_demo.py", "daily_job.py", "kafka_to_s3.py")
 FIRST, SECOND = dt.date(2026, 1, 30), dt.date(2026, 1, 31)
 

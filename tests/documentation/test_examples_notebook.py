@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-EXAMPLES = Path(__file__).resolve().parents[1] / "examples"
+EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 TOUR = EXAMPLES / "tour.ipynb"
 CELLS = json.loads(TOUR.read_text())["cells"]
 

@@ -26,7 +26,7 @@ from tests.spark.conftest import spark  # noqa: F401 - a fixture
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 HOME = ROOT / "examples" / "compose"
 COMPOSE: dict[str, Any] = yaml.safe_load((HOME / "compose.yaml").read_text())
 SERVICES: dict[str, dict[str, Any]] = COMPOSE["services"]

@@ -10,7 +10,7 @@ import pytest
 
 import filesink
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 INSTALLED = Path(str(filesink.__file__)).resolve().parents[1]
 
 _CLASSES = '''

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import yaml
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
 _TARGET = re.compile(r"^([a-z0-9-]+):.*## ", re.MULTILINE)
 _PACKAGES = "sudo apt-get update && sudo apt-get install --yes postgresql"

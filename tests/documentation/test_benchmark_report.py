@@ -10,7 +10,7 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-BENCHMARKS = Path(__file__).resolve().parents[1] / "benchmarks"
+BENCHMARKS = Path(__file__).resolve().parents[2] / "benchmarks"
 ON = {
     "program": "lineitem",
     "cpu": "A CPU",

@@ -13,7 +13,7 @@ import pytest
 
 from examples import flights
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 ORDER = [(name, "ascending") for name in flights.TYPES]
 
 

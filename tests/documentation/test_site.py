@@ -11,7 +11,7 @@ from urllib.parse import unquote
 import pytest
 import yaml
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 BUILT = ROOT / "build" / "site"
 #: Attributes by which a browser fetches something at once; an ``href`` of an ``a`` waits for a click.
 _FETCHED = {("script", "src"), ("img", "src"), ("link", "href"), ("iframe", "src"), ("source", "src")}

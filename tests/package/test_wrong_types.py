@@ -22,8 +22,8 @@ from filesink.ledger.record import BatchWrite
 from filesink.storage.address import StoreAddress
 from formats import Encoder
 from tests.fakes import World, records
+from tests.package.wrong_types import WRONG, Call, calls, refused, untyped
 from tests.sinks.letters import Letters
-from tests.wrong_types import WRONG, Call, calls, refused, untyped
 
 BUILDER = FileSink.for_row_format("/nowhere/base", Encoder.simple_string_encoder())
 GOOD = {

@@ -38,7 +38,7 @@ def run(base: Path, *tracing: str) -> int:
     """The exit code of one run of the writer, under strace if ``tracing`` says so."""
     strace = ["strace", "-f", "-qqq", *tracing] if tracing else []
     command = [*strace, sys.executable, "-m", "property_tests.real_epochs", str(base)]
-    root = Path(__file__).parents[1]
+    root = Path(__file__).parents[2]
     done = subprocess.run(command, cwd=root, capture_output=True, timeout=120, check=False)  # noqa: S603 - ours
     return done.returncode
 

@@ -10,7 +10,7 @@ import pytest
 from filesink.jobs.model.options import words_of
 from filesink.jobs.plugins.files.writing import FileWriting
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs" / "seatunnel.md").read_text()
 ROWS = [line for line in PAGE.splitlines() if line.startswith("| ") and not line.startswith("| SeaTunnel ")]
 

@@ -25,7 +25,7 @@ from filesink.storage.objects.api import EXISTS
 from filesink.storage.s3 import errors as s3_errors
 from tests.spark.conftest import spark  # noqa: F401 - a fixture; tests name it by usefixtures
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 INSTALLED = Path(str(filesink.__file__)).resolve().parents[1]  # where links to sources lead
 README = ROOT / "README.md"
 CONTRIBUTING = ROOT / "CONTRIBUTING.md"

@@ -1,4 +1,4 @@
-"""What every public call is given that it does not expect; see ``tests.test_wrong_types``."""
+"""What every public call is given that it does not expect; see ``tests.package.test_wrong_types``."""
 
 from __future__ import annotations
 
