@@ -23,6 +23,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import replace
 from enum import Enum
+from itertools import islice
 
 from filesink.errors import ConfigError, IdentityError, ReplayTooOldError
 from filesink.ledger.directory import APPENDS
@@ -43,6 +44,7 @@ OF_STREAMS = ("query-", "uid-")
 KNOWS_QUERIES = 3
 #: … but for those that earlier releases have folded away, for which this stands.
 FORGOTTEN = ""
+_SHOWN = 3  # ledgers in a message
 _UID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
 
@@ -252,8 +254,8 @@ def _check_new_chain(batch: MicroBatch, ledger: Ledger) -> None:
         raise _refusal(
             "NO_LEDGER",
             f"query {batch.query_id} arrives with batch {batch.batch_id} but has no ledger "
-            f"'{ledger.sink_id}' here: earlier batches went elsewhere, or the path was moved, "
-            "emptied or not mounted",
+            f"'{ledger.sink_id}' here{_those_there(ledger)}: earlier batches went elsewhere, the uid is "
+            "another one, or the path was moved, emptied or not mounted",
         )
     if ledger.sink_id.startswith("query-"):
         other = next(_streams_beside(ledger), None)
@@ -264,6 +266,12 @@ def _check_new_chain(batch: MicroBatch, ledger: Ledger) -> None:
                 f"query ({batch.query_id}) has no uid: a new checkpoint reads its source from the start and "
                 "would double the rows",
             )
+
+
+def _those_there(ledger: Ledger) -> str:
+    """The ledgers of other streams, since a uid may be mistyped."""
+    names = [f"'{head.record.sink_id}'" for head, _ in islice(_streams_beside(ledger), _SHOWN)]
+    return f" (there is {' and '.join(names)})" if names else ""
 
 
 def _known_uid(ledger: Ledger, last: MicroBatch, batch: MicroBatch) -> str:
@@ -283,7 +291,8 @@ def _uid_changed(what: str) -> IdentityError:
 
 def _refusal(code: str, what: str) -> IdentityError:
     return IdentityError(
-        f"{what}. Start from the old checkpoint, use another uid, or another path (or ledger, of a sink "
-        "that has one), or allow it with on_new_query='append'",
+        f"{what}. Start from the old checkpoint. Only if its rows are others than those that are there: use "
+        "another uid, or another path (or ledger, of a sink that has one), or on_new_query='append'. With "
+        "each of them all that the query reads is written",
         code=code,
     )

@@ -206,6 +206,7 @@ class Metastore(ABC):
     def alter_partitions(self, table: Table, partitions: Sequence[Partition]) -> None:
         """Set location and parameters of partitions that exist; parameters not named here stay.
 
+        Where a metastore keeps columns for each partition, it adds those that ``table`` has got since.
         Raises ``MetastoreError`` if one does not exist (``PARTITION_MISSING``), ``MetastoreConflictError``
         if the table does not. May take effect in part if it raises.
         """

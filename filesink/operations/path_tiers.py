@@ -36,7 +36,9 @@ class Announcing:
 
     def __post_init__(self) -> None:
         if (self.metastore is None) != (not self.table):
-            raise ConfigError("a metastore goes with the name of a table", code="CONFLICT")
+            raise ConfigError(
+                "a metastore and the name of a table go together: give both, or neither", code="CONFLICT"
+            )
 
 
 def path_tiers(address: StoreAddress, announcing: Announcing, *, uid: str | None = None) -> FileTiers:

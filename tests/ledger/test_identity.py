@@ -74,7 +74,7 @@ def test_a_known_uid_with_a_new_checkpoint_is_refused():
     """A query that starts over would write its source again."""
     world = World()
     run(world, micro_batch(0), "1")
-    with pytest.raises(IdentityError, match=r"allow it with on_new_query='append'") as raised:
+    with pytest.raises(IdentityError, match="Only if its rows are others") as raised:
         run(world, micro_batch(0, query_id="new"), "1")
     assert raised.value.code == "NEW_QUERY_OLD_DATA"
     assert world.rows() == ["1"]

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from filesink.errors import ConfigError, DependencyError, MetastoreConflictError, MetastoreError
-from filesink.metastore.api import Metastore, Partition, Table, TableChange, TableName, Values
+from filesink.metastore.api import Column, Metastore, Partition, Table, TableChange, TableName, Values
 from filesink.metastore.glue.metastore import GlueCatalog
 from tests.contracts.metastore_contract import MetastoreContract, MetastoreSite, partition
 from tests.fakes import SettableClock
@@ -74,6 +74,35 @@ class TestGlueCatalog(MetastoreContract):
         metastore.add_partitions(table, many)
         assert len(metastore.get_partitions(table, [one.values for one in many])) == 230
         assert len(site.partitions(table.name)) == 230
+
+
+def test_a_partition_gets_the_columns_that_were_added_since(site: Any) -> None:
+    """With its next change, as rows that have them may lie there by then; columns of its own stay."""
+    metastore, table = site.metastore(), site.fresh_table()
+    metastore.create_table(table)
+    metastore.add_partitions(table, [partition(table, day) for day in ("d1", "d2", "d3")])
+    of_its_own = _storage(site, table, "d3")
+    of_its_own["Columns"][0]["Type"] = "binary"
+    site.client.update_partition(
+        DatabaseName=table.name.database, TableName=table.name.table, PartitionValueList=["d3", "x"],
+        PartitionInput={"Values": ["d3", "x"], "StorageDescriptor": of_its_own},
+    )  # fmt: skip
+    metastore.alter_table(table.name, TableChange(new_columns=(Column(name="Added", type="string"),)))
+    grown = metastore.existing_table(table.name)
+    metastore.alter_partitions(grown, [partition(table, day, seen="1") for day in ("d1", "d3")])
+    names = {
+        day: [one["Name"] for one in _storage(site, table, day)["Columns"]] for day in ("d1", "d2", "d3")
+    }
+    assert names["d1"] == [*names["d2"], "added"]
+    assert names["d3"] == names["d2"]
+
+
+def _storage(site: Any, table: Table, day: str) -> dict[str, Any]:
+    found = site.client.get_partition(
+        DatabaseName=table.name.database, TableName=table.name.table, PartitionValues=[day, "x"]
+    )
+    storage: dict[str, Any] = found["Partition"]["StorageDescriptor"]
+    return storage
 
 
 def test_buckets_of_a_table_are_known() -> None:

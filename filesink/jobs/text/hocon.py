@@ -203,7 +203,10 @@ class _Hocon:
             text += self._in.next
             self._in.at += 1
         if not text:
-            raise self._in.error(f"'{self._in.next}' cannot stand in a value without quotes; quote the value")
+            raise self._in.error(
+                f"'{self._in.next}' cannot stand in a value without quotes; quote the value, but not its "
+                'variables, as in "/data/day="${day}'
+            )
         return Text(text=text)
 
 

@@ -6,12 +6,15 @@ Rules:
 2. ``${name}`` is a variable that was given, a key of the file by its whole path, or a variable of the
    environment, in this order; one that is none of them is an error, unless it is ``${?name}``.
 3. A reference to a secret, such as ``${env:TOKEN}``, stays a reference.
+4. A variable that was given is used: one that is not is mistyped, or stands in quotes, where HOCON fills in
+   nothing, and the path of every day would be the same.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
+from filesink.errors import JobError
 from filesink.jobs.text.place import Place, failure, nearest
 from filesink.jobs.text.tree import (
     Block,
@@ -37,7 +40,9 @@ def resolve(root: WrittenObject, variables: Variables) -> Sections:
     """
     values = Values(root, variables)
     known = ("env", *PLUGINS)
-    referred = {name.split(".", 1)[0] for name in _references(root)}  # a key that is used is a variable
+    names = frozenset(_references(root))
+    _check_given(root, variables, names)
+    referred = {name.split(".", 1)[0] for name in names}  # a key that is used is a variable
     for field in root.fields:
         if field.key not in known and field.key not in referred:
             raise failure(
@@ -51,6 +56,40 @@ def resolve(root: WrittenObject, variables: Variables) -> Sections:
         raise failure(env.place, "env takes options in braces, env { … }", code="JOB_SECTION")
     file = root.place.file
     return Sections(file=file, env=env or Object(entries=(), place=root.place), **blocks)
+
+
+def _check_given(root: WrittenObject, variables: Variables, names: frozenset[str]) -> None:
+    for name in variables.given:
+        place = next((place for place, text in _quoted(root) if f"${{{name}}}" in text), None)
+        if place is not None:
+            raise failure(
+                place,
+                f"${{{name}}} stands in quotes, where nothing is filled in; end the quotes before it and "
+                f'begin others behind it, as in "/data/"${{{name}}}"/in"',
+                code="JOB_VARIABLE",
+            )
+        if name not in names:
+            raise JobError(
+                f"{root.place.file} has no ${{{name}}}, and a value for it was given{nearest(name, names)}",
+                code="JOB_VARIABLE",
+            )
+
+
+def _quoted(written: object) -> Iterator[tuple[Place, str]]:
+    """The texts in quotes, with their places."""
+    match written:
+        case WrittenObject(fields=fields):
+            for field in fields:
+                yield from _quoted(field.value)
+        case WrittenArray(items=items):
+            for item in items:
+                yield from _quoted(item)
+        case Written(pieces=pieces, place=place):
+            for piece in pieces:
+                if isinstance(piece, Text) and piece.is_quoted:
+                    yield place, piece.text
+                else:
+                    yield from _quoted(piece)
 
 
 def resolve_value(written: Written, variables: Variables) -> Node | None:

@@ -136,7 +136,7 @@ class GlueCatalog(Metastore):
             if any(one.values not in found for one in batch):
                 self._same(table)
                 raise no_partition(name)
-            entries = [entry(found[one.values], one) for one in batch]
+            entries = [entry(found[one.values], one, table) for one in batch]
             answer = self._call(
                 self._request("batch_update_partition", name, Entries=entries), f"change partitions of {name}"
             )

@@ -18,13 +18,18 @@ def partition_input(storage: Mapping[str, Any], one: Partition) -> dict[str, Any
     }
 
 
-def entry(old: Mapping[str, Any], wanted: Partition) -> dict[str, Any]:
-    """A partition that is there, with new location and parameters; other parameters stay."""
+def entry(old: Mapping[str, Any], wanted: Partition, table: Table) -> dict[str, Any]:
+    """A partition that is there, with new location and parameters; other parameters stay.
+
+    It gets the columns that were added to ``table`` since: Glue does not hand them on, and Athena reads a
+    partition by its own. Where its columns differ in another way, somebody wanted that, and they stay.
+    """
     kept = replace(wanted, parameters={**old.get("Parameters", {}), **wanted.parameters})
-    return {
-        "PartitionValueList": list(wanted.values),
-        "PartitionInput": partition_input(old["StorageDescriptor"], kept),
-    }
+    storage = old["StorageDescriptor"]
+    known = storage.get("Columns", [])
+    if known and _found_columns(known) == _lower(table.columns[: len(known)]):
+        storage = {**storage, "Columns": [*known, *columns(table.columns[len(known) :])]}
+    return {"PartitionValueList": list(wanted.values), "PartitionInput": partition_input(storage, kept)}
 
 
 def columns(columns: Iterable[Column]) -> list[dict[str, str]]:
@@ -70,6 +75,10 @@ def table_of(name: TableName, found: dict[str, Any]) -> Table:
         parameters=dict(found.get("Parameters", {})),
         bucket_columns=tuple(storage.get("BucketColumns", ())),
     )
+
+
+def _lower(columns: Iterable[Column]) -> tuple[Column, ...]:
+    return tuple(replace(column, name=column.name.lower()) for column in columns)
 
 
 def _found_columns(columns: Iterable[dict[str, Any]]) -> tuple[Column, ...]:

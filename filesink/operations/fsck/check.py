@@ -58,7 +58,9 @@ def fsck(  # noqa: PLR0913 - a metastore and a table are one thing
     one_of(depth, ("quick", "ends", "deep"), name="depth")
     told = progress_of(progress)
     if (metastore is None) != (table is None):
-        raise ConfigError("a metastore goes with the name of a table", code="CONFLICT")
+        raise ConfigError(
+            "a metastore and the name of a table go together: give both, or neither", code="CONFLICT"
+        )
     given: Any = exporters
     if not isinstance(given, list | tuple) or not all(callable(getattr(one, "named", None)) for one in given):
         raise ConfigError("exporters must be a list of exporters, such as DeltaExport()", code="BAD_VALUE")

@@ -130,7 +130,9 @@ KINDS: Final[Mapping[str, Kind]] = MappingProxyType(
             "recover",
         ),
         "EPOCH_AT_WORK": _note(
-            "An epoch is decided and not complete yet.", "wait; if it stays so, filesink recover PATH"
+            "An epoch is decided and not complete yet: its driver is at work, or has died. After ten minutes "
+            "it is EPOCH_UNFINISHED.",
+            "wait; if its driver is dead, restart it, or filesink recover PATH",
         ),
         # Inventory.
         "INVENTORY_MISSING": _warning(

@@ -82,6 +82,26 @@ def test_plugins_as_a_list() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("value", "told"),
+    [
+        ('"/days/day=${day}"', "${day} stands in quotes"),
+        ('[{ x = "${day}" }]', "${day} stands in quotes"),
+        ("/days/${dey}", "job.conf has no ${day}, and a value for it was given; did you mean 'dey'?"),
+        ("7", "job.conf has no ${day}, and a value for it was given"),
+    ],
+)
+def test_a_variable_that_is_given_is_used(value: str, told: str) -> None:
+    """Else each day would be written to the same place, whose name has the variable in it."""
+    with pytest.raises(JobError) as raised:
+        sections(f"env {{ a = {value} }}", given={"day": "1"}, environment={"dey": "2"})
+    assert told in raised.value.message
+    assert raised.value.code == "JOB_VARIABLE"
+    assert env('env { a = "/days/day="${day}"/x${table_name}" }', given={"day": "1"}) == {
+        "a": "/days/day=1/x${table_name}"
+    }
+
+
 def test_variables_in_their_order() -> None:
     """Given ones come first, then keys of the file, then the environment."""
     text = "x = file\nenv { a = ${x}, b = ${y}, c = ${z} }"
