@@ -16,9 +16,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
-from typing import Final
+from itertools import zip_longest
+from typing import Any, Final
 
 import pyarrow as pa
+import pyarrow.types as pt
 
 from filesink.api import EpochContext, PreCommitStage, Prepared
 from filesink.errors import SchemaError
@@ -74,6 +76,7 @@ class Guarded:
             suffix=_endings(self.names.suffix(extension))[-1],
             partitions=None if self.partitions is None else tuple(self.partitions),
             columns=pa.schema(columns),
+            spelled=tuple(_spelling(name, schema) for name in self.partitions or ()),
         )
 
 
@@ -229,6 +232,12 @@ def difference(there: Layout, new: Layout, form: FileFormat) -> str | None:
                 f"files below the base path lie {_where(there.partitions)}, and those of this write would "
                 f"lie {_where(new.partitions)}"
             )
+        for name, old, now in zip(new.partitions, there.spelled, new.spelled, strict=False):
+            if old and now and old != now:
+                return (
+                    f"partitions below the base path have {name!r} as {old}, and those of this write would "
+                    f"have it as {now}: one value would be two directories"
+                )
     for old, field in _common(there.columns, new.columns):
         if not _grows(form, old, field) and not _grows(form, field, old):
             return (
@@ -252,8 +261,24 @@ def _widened(there: Layout, new: Layout, form: FileFormat) -> Layout:
         there,
         format=there.format or new.format,
         partitions=new.partitions if there.partitions is None else there.partitions,
+        spelled=tuple(now or old for old, now in zip_longest(there.spelled, new.spelled, fillvalue="")),
         columns=pa.schema([*columns, *(field for field in new.columns if field.name not in common)]),
     )
+
+
+def _spelling(name: str, schema: pa.Schema) -> str:
+    """How the values of a column of the path look there; ``""`` for text, which may look like any other."""
+    found = [field.type for field in schema if field.name.lower() == name.lower()]
+    kind: Any = found[0] if len(found) == 1 else pa.string()
+    if pt.is_date(kind):
+        return "a date"
+    if pt.is_timestamp(kind):
+        return "a timestamp"
+    if pt.is_floating(kind):
+        return "a number with a point"
+    if pt.is_decimal(kind) and kind.scale:
+        return f"a number with {kind.scale} places"
+    return "a whole number" if pt.is_integer(kind) or pt.is_decimal(kind) else ""
 
 
 def _common(old: pa.Schema, new: pa.Schema) -> Iterator[tuple[Field, Field]]:

@@ -39,6 +39,8 @@ class Layout:
         suffix: the last ending of the files' names, as in ``parquet`` or ``gz``; ``""`` for none.
         partitions: the columns in the path as ``key=value``; ``None`` where only the user knows.
         columns: those in the files, of all that were ever written.
+        spelled: for each of ``partitions`` how its values are written, such as ``"date"``; ``""`` if that is
+            not known, or any text goes. Empty in layouts of older drivers.
         by: the id of the write that is about to replace everything by files of this layout, or ``""``.
         since: the first slot of its chain in which that write may be decided.
     """
@@ -47,6 +49,7 @@ class Layout:
     suffix: str
     partitions: tuple[str, ...] | None
     columns: pa.Schema
+    spelled: tuple[str, ...] = ()
     by: str = ""
     since: int = 0
 
@@ -162,6 +165,7 @@ def _to_json(layout: Layout) -> dict[str, Any]:
         "suffix": layout.suffix,
         "partitions": None if layout.partitions is None else list(layout.partitions),
         "columns": layout.columns.serialize().to_pybytes().hex(),
+        "spelled": list(layout.spelled),
         "by": layout.by,
         "since": layout.since,
     }
@@ -178,9 +182,11 @@ def _from_bytes(data: bytes, *, where: str) -> tuple[Layout, ...]:
 def _from_json(value: dict[str, Any]) -> Layout:
     for name, kind in (("format", str), ("suffix", str), ("columns", str), ("by", str), ("since", int)):
         check_field(name, value[name], kind)
-    partitions = value["partitions"]
+    partitions, spelled = value["partitions"], value.get("spelled", ())
     for name in () if partitions is None else partitions:
         check_field("partitions", name, str)
+    for word in spelled:
+        check_field("spelled", word, str)
     columns = pa.ipc.read_schema(pa.py_buffer(bytes.fromhex(value["columns"])))
     _ = columns.names, list(map(str, columns.types))  # Arrow looks into names only when they are asked for
     return Layout(
@@ -188,6 +194,7 @@ def _from_json(value: dict[str, Any]) -> Layout:
         suffix=value["suffix"],
         partitions=None if partitions is None else tuple(partitions),
         columns=columns,
+        spelled=tuple(spelled),
         by=value["by"],
         since=value["since"],
     )

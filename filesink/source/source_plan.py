@@ -18,7 +18,8 @@ from filesink.source.discovery.log import DiscoveryLog
 from filesink.source.enumerators import FileEnumerator, RecursiveFileEnumerator
 from filesink.source.files import FileSplit, SourceFile
 from filesink.source.reading.codes import check_alike, code_for
-from filesink.source.reading.plan import Reading, ReadPlan
+from filesink.source.reading.opening import snapshot_gone
+from filesink.source.reading.plan import Missing, Reading, ReadPlan
 from filesink.source.reading.schemas import schema_of_files, with_metadata
 from filesink.source.sinks.awaiting import AwaitedSink
 from filesink.source.sinks.following import FollowedSink, OnOverwrite, Start
@@ -104,6 +105,18 @@ class SourcePlan:
         if sink is None or self.reading.at is not None:
             return self
         return replace(self, reading=replace(self.reading, at=sink.directory.version))
+
+    def check_kept(self) -> None:
+        """Refuse a version of a sink's directory whose files were removed, for readers who would not say why.
+
+        Raises:
+            StorageError: ``SNAPSHOT_GONE``.
+        """
+        sink, at = self._only_sink(), self.reading.at
+        if sink is not None and at is not None and self.reading.missing is not Missing.IGNORE:
+            file = sink.first_gone(at)
+            if file is not None:
+                raise snapshot_gone(file, at)
 
     def on_stores(self, options: Callable[[str, Mapping[str, Any]], Mapping[str, Any]]) -> SourcePlan:
         """The same with other options of its stores: what ``options`` makes of a path and those it has."""

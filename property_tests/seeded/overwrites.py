@@ -89,8 +89,8 @@ OVERWRITES = (
     Mutant(
         "buckets without data are replaced",
         _REPLACING,
-        "prepared, buckets)",
-        "prepared, None)",
+        "self._whole(prepared.committables))",
+        "None)",
     ),
     Mutant(
         "one file is not replaced",

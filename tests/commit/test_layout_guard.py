@@ -116,6 +116,46 @@ def test_another_format_is_refused():
     assert ".on_other_layout('allow')" in message
 
 
+DAY, MOMENT = pa.date32(), pa.timestamp("us", "UTC")
+
+
+@pytest.mark.parametrize("mode", ["append", "overwrite_partitions"])
+@pytest.mark.parametrize(
+    ("before", "after"), [(DAY, MOMENT), (MOMENT, DAY), (pa.int64(), pa.float64()), (pa.int32(), DECIMAL)]
+)
+def test_a_partition_is_written_in_one_way(before, after, mode):
+    """A rerun whose day is a timestamp now would not replace the day, but stand beside it."""
+    world = partitioned(parquet(), "bucket", "day")
+    write(world, value=pa.string(), day=before)
+    message = refused(world, mode=mode, value=pa.string(), day=after)
+    assert "'day' as a" in message
+    write(world, mode="overwrite", value=pa.string(), day=after)
+    assert noted(world).layouts[0].spelled[1] != ""
+    refused(world, value=pa.string(), day=before)
+
+
+def test_a_partition_may_be_text():
+    """Nobody knows what it looks like, and whole numbers of all widths look the same."""
+    world = partitioned(parquet(), "bucket", "day")
+    for kind in (pa.string(), DAY, pa.string()):
+        write(world, value=pa.string(), day=kind)
+    assert noted(world).layouts[0].spelled == ("", "a date")
+    other = partitioned(parquet(), "bucket", "n")
+    for kind in (pa.int8(), pa.int64(), pa.decimal128(5)):
+        write(other, value=pa.string(), n=kind)
+
+
+def test_a_layout_of_an_older_driver_learns_how_partitions_are_written():
+    """It says nothing of them, so the next write may have any, and is noted."""
+    world = partitioned(parquet(), "bucket", "day")
+    write(world, value=pa.string(), day=DAY)
+    layouts = Layouts(world.store())
+    seen = layouts.newest()
+    assert layouts.put(seen.number + 1, [replace(one, spelled=()) for one in seen.layouts])
+    write(world, value=pa.string(), day=MOMENT)
+    assert noted(world).layouts[0].spelled == ("", "a timestamp")
+
+
 @pytest.mark.parametrize("mode", ["append", "overwrite_partitions"])
 def test_another_suffix_is_refused(mode):
     """Who reads ``*.parquet`` would leave out what ends with ``.pq``."""

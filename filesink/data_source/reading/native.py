@@ -25,6 +25,7 @@ def native_read(spark: SparkSession, plan: SourcePlan, schema: Any) -> DataFrame
 
     Raises:
         SourceError: ``NO_FILES``.
+        StorageError: ``SNAPSHOT_GONE``.
     """
     chosen = plan.reading
     name = None if chosen.code is None else format_name(chosen.code)
@@ -36,6 +37,7 @@ def native_read(spark: SparkSession, plan: SourcePlan, schema: Any) -> DataFrame
     files = plan.there()
     if not files:
         return None
+    plan.check_kept()
     view = view_of(spark, plan.roots, files)
     if view is None:
         return None

@@ -58,6 +58,15 @@ class SinkRoot:
         found = self.snapshot(at)
         return found.version > 0 and not found.files
 
+    def first_gone(self, at: int | datetime) -> SourceFile | None:
+        """A wanted file of a snapshot that is not there any more; only those removed since are looked at."""
+        found, store = self.snapshot(at), self.directory.store
+        removed = set(self.directory.changes(found.version).removed["path"].to_pylist())
+        suspects = [live for live in found.files if live.path in removed and self.wanted(live) is not None]
+        there = store.runner.run(lambda live: store.find(live.path) is not None, suspects)
+        gone = next((live for live, is_there in zip(suspects, there, strict=True) if not is_there), None)
+        return None if gone is None else self.wanted(gone)
+
     def files(self, at: int | datetime | None) -> Iterator[SourceFile]:
         """Those of a snapshot that are wanted, in the order of their paths."""
         return (file for live in self.snapshot(at).files if (file := self.wanted(live)) is not None)

@@ -22,6 +22,7 @@ from filesink import (
     ParquetWriterFactory,
     StreamFormat,
 )
+from filesink.errors import StorageError
 from tests.spark.to_the_end import run_to_end
 
 if TYPE_CHECKING:
@@ -221,6 +222,10 @@ def test_a_version_that_was_overwritten(spark: SparkSession, base: Path) -> None
     write(spark, base, 7, mode="overwrite")
     with pytest.raises(PythonException, match=r"\[SNAPSHOT_GONE\]"):
         spark.read.format("filesink").option("versionAsOf", 1).load(str(base)).count()
+    with pytest.raises(StorageError, match="of version 1 is not there any more") as raised:
+        builder(base).as_of(1).build().read(spark)  # by Spark's own reader, which would not say why
+    assert raised.value.code == "SNAPSHOT_GONE"
+    assert ids(builder(base).as_of(1).on_missing_file("ignore").build().read(spark)) == []
     chosen = builder(base).as_of(1).with_metadata_columns("_version").build()
     with pytest.raises(PythonException, match=r"\[SNAPSHOT_GONE\]"):
         chosen.read(spark).count()
