@@ -12,6 +12,7 @@ from filesink import GlueCatalog, HiveMetastore, Metastore
 from filesink.cli.call import Call
 from filesink.cli.tables import show_table
 from filesink.cli.text import plain
+from filesink.errors import ConfigError
 from filesink.operations.path_tiers import Announcing
 
 YesOption = Annotated[bool, typer.Option("--yes", "-y", help="Do it. Without it, only the plan is shown.")]
@@ -86,4 +87,9 @@ def announcing(metastore: str | None, table: str | None, success_file: str | Non
 
 
 def _metastore(uri: str) -> Metastore:
+    if "://" not in uri and uri != "glue":
+        raise ConfigError(
+            f"--metastore takes thrift://host:9083, of a Hive metastore, or glue; got {uri!r}",
+            code="METASTORE_URI",
+        )
     return GlueCatalog() if uri == "glue" else HiveMetastore(uri)

@@ -110,6 +110,7 @@ def test_a_uid_that_nobody_has(base: Path, command: str) -> None:
         (("compact", "PATH", "--reader-grace", "nan"), "BAD_VALUE"),
         (("retain", "PATH", "--keep", "99", "--reader-grace", "1 fortnight"), "BAD_VALUE"),
         (("compact", "PATH", "--bucket", "k=7"), "NO_DIRECTORY"),
+        (("fsck", "PATH", "--metastore", "gleu", "--table", "a.b"), "METASTORE_URI"),
         (("publish", "PATH"), "CONFLICT"),
         (("publish", "PATH", "--table", "a.b"), "CONFLICT"),
         (("publish", "PATH", "k=7", "--success-file", "_DONE"), "NO_DIRECTORY"),

@@ -191,6 +191,14 @@ def test_compact_merges_small_files(tmp_path: Path, grace: str) -> None:
     assert "0 files" in run("compact", base).out
 
 
+def test_compact_says_that_lists_show_rows_twice(tmp_path: Path) -> None:
+    """As long as what was merged stays for its readers."""
+    base = tmp_path / "base"
+    whole(base)
+    told = " ".join(run("compact", base, "--reader-grace", "1 h", "--yes").out.split())
+    assert "stays for 1 h, and until then who lists the directory sees its rows twice" in told
+
+
 def test_compact_says_what_it_cannot_merge(tmp_path: Path) -> None:
     """Without a format that names tell, and with a codec where there is none."""
     base = tmp_path / "base"

@@ -83,7 +83,7 @@ def test_retain_says_which_directories_stay_for_ever(tmp_path: Path) -> None:
         (("--keep", "0"), "above 0"),
         (("--keep", "1", "--extractor", "$k"), "by='partition time'"),
         (("--keep", "1", "--by", "partition-time"), "no time can be read"),
-        (("--keep", "1", "--table", "web.trips"), "a metastore goes with"),
+        (("--keep", "1", "--table", "web.trips"), "a metastore and the name of a table go together"),
     ],
 )
 def test_retain_refuses_what_nobody_means(tmp_path: Path, arguments: tuple[str, ...], said: str) -> None:
@@ -156,6 +156,18 @@ def test_rollback_brings_back_what_a_compaction_has_merged(tmp_path: Path) -> No
     assert sorted(compaction.files(base)) == sorted(str(path) for path in base.rglob("*.parquet"))
     assert filesink.open(base).snapshot().dataset().to_table().num_rows == rows(base) == 14
     assert run("fsck", base, "--deep").code == 0
+
+
+def test_rollback_says_that_lists_show_rows_twice(tmp_path: Path) -> None:
+    """What was kept for readers stays beside the copies until its grace is over."""
+    base = tmp_path / "base"
+    days(base)
+    run("retain", base, *BY_DAY, "--keep", "1", "--reader-grace", "1h", "--yes")
+    ran = planned("rollback", base, "--to", "3")
+    assert "2 stay beside them until their grace is over" in " ".join(ran.out.split())
+    run("rollback", base, "--to", "3", "--yes")
+    assert rows(base) == 3
+    assert len(list(base.rglob("*.parquet"))) == 3 + 2
 
 
 @pytest.mark.parametrize("command", [("erase", "--where", "value = 'a'"), ("copy", "there")])

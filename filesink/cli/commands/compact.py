@@ -63,7 +63,7 @@ def compact(
 
     A plain listing shows rows twice for a moment: docs/compaction.md tells which readers do not care.
     """
-    parse_duration_ms(reader_grace, name="reader_grace", least=0)  # the plan does not ask for it
+    grace_ms = parse_duration_ms(reader_grace, name="reader_grace", least=0)  # the plan does not ask for it
     directory = call.open(path)
     plan = compaction.plan(
         directory.path, bucket=bucket, target_size=target_size, storage_options=call.options
@@ -92,7 +92,18 @@ def compact(
         _planned(plan),
         yes=yes,
         do=do,
-        told=lambda report: "nothing was left to do" if report is None else report.line(),
+        told=lambda report: _compacted(report, reader_grace if grace_ms else ""),
+    )
+
+
+def _compacted(report: EpochReport | None, grace: str) -> str:
+    if report is None:
+        return "nothing was left to do"
+    if not grace:
+        return report.line()
+    return (
+        f"{report.line()}; what was merged stays for {grace}, and until then who lists the directory sees "
+        "its rows twice. The next compact after that removes it"
     )
 
 

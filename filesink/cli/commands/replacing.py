@@ -158,9 +158,16 @@ def rollback(
 def _rolling_back(plan: RollbackPlan) -> Planned:
     size = sum(file.size for file in plan.removed)
     kept = f" and {count(len(plan.merged))} that were kept for readers" if plan.merged else ""
+    beside = len({file.path for file in plan.restored}.difference(plan.merged))
+    twice = (
+        f". What comes back are copies: {count(beside)} stay beside them until their grace is over, and who "
+        "lists the directory sees both"
+        if beside
+        else ""
+    )
     return Planned(
         title=f"back to version {plan.version:,} from {plan.newest:,}: {count(len(plan.removed), 'file')} "
-        f"({size_text(size)}) to remove{kept}, {count(len(plan.restored), 'file')} to bring back",
+        f"({size_text(size)}) to remove{kept}, {count(len(plan.restored), 'file')} to bring back{twice}",
         columns=(">version", "kind", "sink", ">rows", ">files", ">removed"),
         rows=[
             (

@@ -64,7 +64,11 @@ class JobStore:
         path = f"{check_id(job)}/job"
         self._store.prepare()
         if not self._put(path, about):
-            raise JobError(f"there is a job '{job}' already; take another id", code="JOB_ID")
+            raise JobError(
+                f"there is a job '{job}' already, and filesink job {job} says how it went: go on with "
+                f"filesink restore {job} or retry {job}, or take another id for a run that writes once more",
+                code="JOB_ID",
+            )
 
     def about(self, job: str) -> dict[str, Any]:
         """What was noted of a job.
