@@ -106,7 +106,8 @@ class PathOperations:
 
         Raises:
             ConfigError: ``SEVERAL_SINKS``, more than one sink holds rows back, and no uid was given.
-            StateCorruptError: a ledger is damaged.
+            StateCorruptError: a ledger is damaged, or has lost its newest records (``LOST_TAIL``): what it
+                holds back may be visible already.
         """
         store = site_of(self.path, self.storage_options).store
         ours = [sink_id for sink_id in chain_ids(store) if self._is_ours(sink_id)]
@@ -118,6 +119,8 @@ class PathOperations:
                 f"several sinks hold rows back in '{self.path}': {shown}. Nothing was done; name one as uid",
                 code="SEVERAL_SINKS",
             )
+        if held:
+            self.plan_recover()  # looks at all hidden files
         return held
 
     def finish(self) -> EpochReport | None:

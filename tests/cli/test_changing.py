@@ -138,6 +138,21 @@ def test_finish_does_not_pass_over_a_damaged_ledger(tmp_path: Path) -> None:
     assert (ran.code, "is damaged" in ran.err) == (3, True)
 
 
+def test_finish_does_not_go_on_from_a_ledger_that_is_too_old(tmp_path: Path) -> None:
+    """What it holds back may be visible already: its rows would be there twice, and fsck could not tell."""
+    base = tmp_path / "base"
+    with_open_parts(base)
+    held = next(path for path in base.rglob(".*.inprogress.*") if "_filesink" not in path.parts)
+    later = held.name.split(".")
+    later[-2] = str(int(later[-2]) + 7)
+    held.with_name(".".join(later)).write_bytes(b"of a later epoch")
+    assert "TAIL_LOST" in run("fsck", base).out
+    before = sorted(base.rglob("*"))
+    for ran in (run("finish", base), run("finish", base, "--yes")):
+        assert (ran.code, "[LOST_TAIL]" in ran.err) == (3, True)
+    assert sorted(base.rglob("*")) == before
+
+
 def test_a_stream_goes_on_after_finish(tmp_path: Path) -> None:
     """Its next batch begins new parts; nothing is there twice."""
     base = tmp_path / "base"

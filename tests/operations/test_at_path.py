@@ -86,7 +86,7 @@ def test_fsck_compares_a_metastore(tmp_path: Path) -> None:
     (values,) = (one for one, partition in known.items() if partition.location.endswith("k=2"))
     known[values] = replace(known[values], location="/elsewhere/k=2")
     assert findings() == [("PARTITION_ELSEWHERE", "k=2")]
-    with pytest.raises(ConfigError, match="a metastore goes with"):
+    with pytest.raises(ConfigError, match="a metastore and the name of a table go together"):
         filesink.fsck(base, metastore=metastore)
 
 
@@ -96,7 +96,7 @@ def test_nobody_to_tell(tmp_path: Path) -> None:
     whole(base)
     with pytest.raises(ConfigError, match="nobody is named"):
         operations_at(str(base)).publish()
-    with pytest.raises(ConfigError, match="a metastore goes with"):
+    with pytest.raises(ConfigError, match="a metastore and the name of a table go together"):
         Announcing(table="web.trips")
 
 
