@@ -201,8 +201,8 @@ def adopt(call: Call, path: PathArgument, yes: YesOption = False) -> None:
         call,
         Planned(
             title=f"{_inventory(directory)}; its next version would have {count(plan.files, 'file')}: "
-            f"{len(plan.added):,} more and {len(plan.gone):,} less than now. Older versions cannot be read, or "
-            "rolled back to, afterwards",
+            f"{len(plan.added):,} more and {len(plan.gone):,} less than now. Older versions cannot be read "
+            "afterwards, nor come back",
             columns=("what", "file"),
             rows=[(what, path) for what, paths in _changed(plan) for path in paths],
             is_empty=False,
