@@ -320,7 +320,8 @@ def test_the_record_of_a_job_has_no_secret(site: Site, monkeypatch: pytest.Monke
     """Neither of the environment, nor of the file, nor of a variable that the file lets be one."""
     monkeypatch.setenv("FILESINK_TEST_TOKEN", "hunter2")
     text = "source { Spark { format = none-such, options { password = %s } } }\nsink { Console {} }"
-    site.run(text % "${FILESINK_TEST_TOKEN}", name="a", variables={"rows": "3"})
+    more = text + "\nenv { job.name = ${name} }"
+    site.run(more % "${FILESINK_TEST_TOKEN}", name="a", variables={"name": "x"})
     site.run(text % "hunter2", name="b", inline_secrets=True)
     site.run(text % "${token}", name="c", inline_secrets=True, variables={"token": "hunter2"})
     kept = [one.read_bytes() for one in (site.path / "jobs").rglob("*") if one.is_file()]

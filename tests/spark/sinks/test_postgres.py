@@ -80,12 +80,15 @@ def test_every_type_of_spark(spark: SparkSession, site: Site) -> None:
 
 
 def test_a_batch_write_that_fails_leaves_nothing(spark: SparkSession, tmp_path: Path) -> None:
-    """Of the tasks that had ended when one could not: the server prepares fewer transactions."""
+    """Of the tasks that had ended when one could not: the server prepares fewer transactions.
+
+    With one task more than the server has room for, none is still at work when that one fails.
+    """
     with running(max_prepared_transactions="2") as server:
         site = Site(server, tmp_path, ddl="id bigint")
         own = sink(site, commit="prepared")
         with pytest.raises(ConfigError) as raised:
-            own.write(spark.range(0, 10, 1, 5))
+            own.write(spark.range(0, 10, 1, 3))
         assert (raised.value.code, site.leftovers()) == ("POSTGRES_PREPARED", [])
         assert own.write(spark.range(0, 10, 1, 2)).rows == 10
 
