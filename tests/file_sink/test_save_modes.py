@@ -606,7 +606,7 @@ def test_a_write_that_was_overwritten_can_be_replaced_with_its_partitions(world)
         supersede(world, "overwrite_partitions", records("3", bucket="b"))
     assert raised.value.code == "FILES_GONE"
     assert world.rows() == ["2"]
-    supersede(world, "overwrite_partitions", records("3", bucket="b"), emptied=("a",))
+    supersede(world, "overwrite_partitions", records("3", bucket="b"), emptied=("a", "b"))
     assert world.rows() == ["3"]
 
 
