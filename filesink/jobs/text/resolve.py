@@ -12,7 +12,7 @@ Rules:
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Sequence
 
 from filesink.errors import JobError
 from filesink.jobs.text.place import Place, failure, nearest
@@ -40,8 +40,10 @@ def resolve(root: WrittenObject, variables: Variables) -> Sections:
     """
     values = Values(root, variables)
     known = ("env", *PLUGINS)
-    names = frozenset(_references(root))
-    _check_given(root, variables, names)
+    leaves = list(_leaves(root, root.place))
+    names = {leaf.name for leaf, _ in leaves if isinstance(leaf, Reference)}
+    quoted = [(leaf.text, place) for leaf, place in leaves if isinstance(leaf, Text) and leaf.is_quoted]
+    _check_given(variables, names, quoted, root.place.file)
     referred = {name.split(".", 1)[0] for name in names}  # a key that is used is a variable
     for field in root.fields:
         if field.key not in known and field.key not in referred:
@@ -58,9 +60,11 @@ def resolve(root: WrittenObject, variables: Variables) -> Sections:
     return Sections(file=file, env=env or Object(entries=(), place=root.place), **blocks)
 
 
-def _check_given(root: WrittenObject, variables: Variables, names: frozenset[str]) -> None:
+def _check_given(
+    variables: Variables, names: Collection[str], quoted: Sequence[tuple[str, Place]], file: str
+) -> None:
     for name in variables.given:
-        place = next((place for place, text in _quoted(root) if f"${{{name}}}" in text), None)
+        place = next((place for text, place in quoted if f"${{{name}}}" in text), None)
         if place is not None:
             raise failure(
                 place,
@@ -70,26 +74,9 @@ def _check_given(root: WrittenObject, variables: Variables, names: frozenset[str
             )
         if name not in names:
             raise JobError(
-                f"{root.place.file} has no ${{{name}}}, and a value for it was given{nearest(name, names)}",
+                f"{file} has no ${{{name}}}, and a value for it was given{nearest(name, names)}",
                 code="JOB_VARIABLE",
             )
-
-
-def _quoted(written: object) -> Iterator[tuple[Place, str]]:
-    """The texts in quotes, with their places."""
-    match written:
-        case WrittenObject(fields=fields):
-            for field in fields:
-                yield from _quoted(field.value)
-        case WrittenArray(items=items):
-            for item in items:
-                yield from _quoted(item)
-        case Written(pieces=pieces, place=place):
-            for piece in pieces:
-                if isinstance(piece, Text) and piece.is_quoted:
-                    yield place, piece.text
-                else:
-                    yield from _quoted(piece)
 
 
 def resolve_value(written: Written, variables: Variables) -> Node | None:
@@ -98,19 +85,20 @@ def resolve_value(written: Written, variables: Variables) -> Node | None:
     return values.joined(written, (), None)
 
 
-def _references(written: object) -> Iterator[str]:
+def _leaves(written: object, place: Place) -> Iterator[tuple[Text | Reference, Place]]:
+    """All texts and references, each with the place of the value that it is a piece of."""
     match written:
-        case Reference(name=name):
-            yield name
+        case Text() | Reference():
+            yield written, place
         case WrittenObject(fields=fields):
             for field in fields:
-                yield from _references(field.value)
+                yield from _leaves(field.value, place)
         case WrittenArray(items=items):
             for item in items:
-                yield from _references(item)
-        case Written(pieces=pieces):
+                yield from _leaves(item, place)
+        case Written(pieces=pieces, place=place):
             for piece in pieces:
-                yield from _references(piece)
+                yield from _leaves(piece, place)
 
 
 def _blocks(root: WrittenObject, section: str, values: Values) -> Iterator[Block]:

@@ -60,9 +60,12 @@ class SinkRoot:
 
     def first_gone(self, at: int | datetime) -> SourceFile | None:
         """A wanted file of a snapshot that is not there any more; only those removed since are looked at."""
-        found, store = self.snapshot(at), self.directory.store
-        removed = set(self.directory.changes(found.version).removed["path"].to_pylist())
-        suspects = [live for live in found.files if live.path in removed and self.wanted(live) is not None]
+        version = at if isinstance(at, int) else self.snapshot(at).version
+        removed = set(self.directory.changes(version).removed["path"].to_pylist())
+        if not removed:  # as of the newest version, which most readers want
+            return None
+        store, files = self.directory.store, self.snapshot(version).files
+        suspects = [live for live in files if live.path in removed and self.wanted(live) is not None]
         there = store.runner.run(lambda live: store.find(live.path) is not None, suspects)
         gone = next((live for live, is_there in zip(suspects, there, strict=True) if not is_there), None)
         return None if gone is None else self.wanted(gone)
