@@ -49,6 +49,7 @@ class EpochContext:
         supersedes: committables of an earlier write, which this one replaces.
         left: committables of earlier epochs that are still to be carried out; the record gets them as well.
         schema: columns of the input; ``None`` for an epoch without input.
+        takes_over: whether all that readers see now goes between the tasks and the stages of this epoch.
         is_wanted: whether anybody still waits for this epoch. A stage that waits asks it about once a
             second, and raises ``TaskCancelledError`` if not: a query that was stopped waits for it.
     """
@@ -68,6 +69,7 @@ class EpochContext:
     supersedes: Sequence[Any] = ()
     left: Sequence[Any] = ()
     schema: pa.Schema | None = None
+    takes_over: bool = False
     is_wanted: Callable[[], bool] = always
 
 

@@ -22,6 +22,7 @@ from filesink.inventory.folding import HISTORY_MS
 from filesink.ledger.identity import OnNewQuery, check_uid
 from filesink.metastore.partition_commit import PartitionCommit
 from filesink.naming import OutputFileConfig
+from filesink.operations.replacing.refresh import Refresh
 from filesink.operations.replacing.retention import Retention
 from filesink.parts.bucket import Closed
 from filesink.parts.committables import LONGEST_GRACE_MS
@@ -197,11 +198,15 @@ class SinkBuilder(EpochFollowers):
         """
         return replace(self, storage_options={**self.storage_options, **options})
 
-    def on_new_query(self, action: Literal["refuse", "append"]) -> Self:
+    def on_new_query(self, action: Literal["refuse", "append", "replace"]) -> Self:
         """Say what happens if another query has already written to this sink from another checkpoint.
 
         ``"refuse"`` (default) raises ``IdentityError``: the new query would read its source from the
-        start and write every row a second time. ``"append"`` lets it write.
+        start and write every row a second time. ``"append"`` lets it write. ``"replace"`` is for a full
+        refresh: when the first batch of the new query is written, and before it becomes visible, every file
+        of the path goes, whoever wrote it, as do parts that earlier queries have left open. Columns, format
+        and partitions may be others; dead letters stay. A query that was replaced is refused from then on.
+        It needs ``with_uid``, and is refused (``OTHER_STREAM``) where a stream of another uid has written.
         """
         chosen = choice(OnNewQuery, action, "on_new_query")
         return replace(self, epochs=replace(self.epochs, on_new_query=chosen))
@@ -248,6 +253,8 @@ class SinkBuilder(EpochFollowers):
     def tiers(self) -> FileTiers:
         """The sink as an engine drives it; for engines of your own."""
         check_suffix(self.format, self.names)
+        if self.uid is None and self.epochs.on_new_query is OnNewQuery.REPLACE:
+            raise ConfigError("on_new_query='replace' needs a sink with a name: with_uid(…)", code="CONFLICT")
         commit = self.partition_commit
         return FileTiers(
             address=StoreAddress(
@@ -262,6 +269,10 @@ class SinkBuilder(EpochFollowers):
             history_ms=self.history_ms,
             reader_grace_ms=self.reader_grace_ms,
         )
+
+    def epoch_options(self, tiers: FileTiers) -> EpochOptions:
+        """How epochs of ``tiers`` are run."""
+        return replace(self.epochs, make_way=Refresh(tiers=tiers, base_path=self.base_path))
 
     def _plan(self) -> Plan:
         commit = self.partition_commit

@@ -62,7 +62,7 @@ class BuiltSink:
         options = EngineOptions(
             name=builder.base_path,
             told=lambda outcome: report_of(outcome).line(),
-            epochs=builder.epochs,
+            epochs=builder.epoch_options(self._tiers),
             check_interval_ms=builder.check_interval_ms,
             audience=audience,
             after=after,

@@ -16,7 +16,7 @@ from filesink.commit.listening.telling import Telling
 from filesink.commit.outcome import Outcome, later_outcome
 from filesink.commit.publisher import Decider, Publisher
 from filesink.commit.recorded_schema import replaced_chains
-from filesink.commit.replay import EpochOptions, History, OnGap, find_decided
+from filesink.commit.replay import EpochOptions, History, OnGap, find_decided, overtaken, takes_over
 from filesink.errors import FilesinkError, StorageError
 from filesink.ledger.head import Head, next_slot
 from filesink.ledger.identity import EXCLUSIVE, check_return, check_tag
@@ -55,6 +55,11 @@ class Epoch:
     context: EpochContext
     schema: Section
     offsets: str
+
+    @property
+    def continued(self) -> Head | None:
+        """The record whose open parts and waiting partitions this epoch goes on with."""
+        return None if self.context.takes_over else self.head
 
 
 class Chain(Generic[S, C, A]):
@@ -139,6 +144,27 @@ class Chain(Generic[S, C, A]):
         else:
             raise other_mode(decided)
 
+    def continued_by(self, cause: Cause, head: Head | None) -> Head | None:
+        """The record that ``cause`` goes on with: that of ``head``, unless it replaces all that is there."""
+        return None if takes_over(cause, head, self._options.on_new_query) else head
+
+    def make_way(self, epoch: Epoch) -> None:
+        """Remove what readers see, if ``epoch`` takes its place. What it has left open is swept.
+
+        Raises:
+            ConcurrentDriverError: somebody has gone on with this chain, or replaces files as well.
+        """
+        if not epoch.context.takes_over:
+            return
+
+        def check() -> None:
+            head = self.ledger.head()
+            if next_slot(head) != epoch.context.slot:
+                raise overtaken(epoch.context)
+
+        log.info("sink %s: a new query replaces all that the path holds", self.ledger.sink_id)
+        self._options.make_way(self._ports, check)
+
     def forget(self) -> None:
         """Forget what is known of the chain: an epoch begins, or a caller wants a new look."""
         self._head = None
@@ -172,6 +198,7 @@ class Chain(Generic[S, C, A]):
         writer = cause.writer if isinstance(cause, BatchWrite) else ""
         if writer or head is None:
             check_tag(writer or self.ledger.sink_id, self.ledger)
+        continued = self.continued_by(cause, head)
         return EpochContext(
             sink_id=writer or self.ledger.sink_id,
             slot=0 if writer else next_slot(head),
@@ -179,12 +206,13 @@ class Chain(Generic[S, C, A]):
             input=source,
             ids=self._ports.ids,
             runner=self._runner,
-            waiting=() if head is None else self.publisher.waiting(head.record.waiting),
+            waiting=() if continued is None else self.publisher.waiting(continued.record.waiting),
             clock=self._ports.clock,
             mode=cause.mode if isinstance(cause, BatchWrite) else SaveMode.APPEND,
             replaces=replaced_chains(cause, self.ledger),
             supersedes=self._superseded_by(cause),
             left=self.left_by(head),
+            takes_over=continued is not head,
         )
 
     def _superseded_by(self, cause: Cause) -> Sequence[C]:

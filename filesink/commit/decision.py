@@ -46,7 +46,7 @@ class Decision(Generic[S, C, A]):
         head, context, prepared = epoch.head, epoch.context, gathered.prepared
         for stage in self._stages:
             prepared = stage.prepare(context, prepared)
-        kept = EMPTY if head is None else head.record.waiting
+        kept = EMPTY if epoch.continued is None else epoch.continued.record.waiting
         announcement, waiting = self._chain.publisher.combine(context, prepared, kept)
         states = {subtask: encode_states(self._sink, values) for subtask, values in prepared.states.items()}
         return EpochRecord(

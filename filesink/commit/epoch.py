@@ -133,7 +133,8 @@ class EpochLoop(Generic[S, C, A]):
         head, decided = self._chain.look(cause, job.run_id, on_gap)
         if decided is not None:
             return self._repeats.replay(decided, cause, job)
-        schema = next_schema(self._sink, job.schema, cause=cause, head=head, ledger=self.ledger)
+        continued = self._chain.continued_by(cause, head)
+        schema = next_schema(self._sink, job.schema, cause=cause, head=continued, ledger=self.ledger)
         source = Input.ENDED if isinstance(cause, BatchWrite) else Input.GOES_ON
         epoch = self._chain.begin(head, cause, source=source, schema=schema, job=job)
         self._chain.telling.began(cause, epoch.context)
@@ -161,7 +162,7 @@ class EpochLoop(Generic[S, C, A]):
         return None
 
     def _write(self, epoch: Epoch, job: WriteJob) -> Gathered[S, C]:
-        kept = kept_by(epoch.head)
+        kept = kept_by(epoch.continued)
         task = WriteTask.of(epoch.context, self._sink, states=kept, time_zone=job.time_zone)
         try:
             results = job.write(task.run)
@@ -175,6 +176,7 @@ class EpochLoop(Generic[S, C, A]):
         """Decide and publish what was prepared; ``None`` if another write has claimed its ``txn_id``."""
         record = None
         try:
+            self._chain.make_way(epoch)
             record = self._decision.record(epoch, gathered)
             record, standing = self._decision.decide(epoch, record)
         except CommitStateUnknown:

@@ -23,7 +23,7 @@ from filesink.commit.chain import Epoch
 from filesink.commit.epoch import EpochLoop
 from filesink.commit.outcome import Outcome
 from filesink.commit.recorded_schema import next_schema
-from filesink.commit.replay import EpochOptions, find_decided, overtaken
+from filesink.commit.replay import EpochOptions, find_decided, overtaken, takes_over
 from filesink.commit.task import TaskResult
 from filesink.commit.task_results import Gathered, gather, kept_by, states_of
 from filesink.errors import ConcurrentDriverError
@@ -66,7 +66,8 @@ class CollectedEpochs(EpochLoop[S, C, A]):
         """
         with self._lock:
             head, decided = self._chain.look(cause)
-            gathered = self._gather(cause, head, results)
+            continued = self._chain.continued_by(cause, head)
+            gathered = self._gather(cause, continued, results)
             if decided is not None:
                 self._chain.publisher.discard(gathered.reported)
                 return self._repeats.outcome_of(decided, cause, gathered.rows, "")
@@ -74,7 +75,7 @@ class CollectedEpochs(EpochLoop[S, C, A]):
             if slot != epoch.context.slot:
                 self._chain.publisher.discard(gathered.reported)
                 raise _moved_on(epoch.context, slot)
-            kept = next_schema(self._sink, schema, cause=cause, head=head, ledger=self.ledger)
+            kept = next_schema(self._sink, schema, cause=cause, head=continued, ledger=self.ledger)
             outcome = self._commit(replace(epoch, schema=kept), gathered)
             return outcome if outcome is not None else self._came_second(epoch, cause, gathered)
 
@@ -135,7 +136,8 @@ def slot_for(
     head = None if ledger.is_open else ledger.head()
     if find_decided(cause, head, ledger, options) is not None:
         return None
-    next_schema(sink, schema, cause=cause, head=head, ledger=ledger)
+    continued = None if takes_over(cause, head, options.on_new_query) else head
+    next_schema(sink, schema, cause=cause, head=continued, ledger=ledger)
     writer = cause.writer if isinstance(cause, BatchWrite) else ""
     if writer or head is None:
         check_tag(writer or ledger.sink_id, ledger)

@@ -103,7 +103,8 @@ class GuardLayout(PreCommitStage[HeldFile, Committable]):
         Raises:
             SchemaError: ``OTHER_LAYOUT``.
         """
-        if epoch.schema is None or epoch.schema == self._settled or epoch.mode is SaveMode.OVERWRITE:
+        replaces_all = epoch.mode is SaveMode.OVERWRITE or epoch.takes_over
+        if epoch.schema is None or epoch.schema == self._settled or replaces_all:
             return
         self._seen = self._layouts.newest()
         self._with(epoch, epoch.schema, self._seen)

@@ -8,6 +8,7 @@ replay must have the same offsets and the same number of rows, or it stops the q
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
 
@@ -17,16 +18,18 @@ from filesink.errors import (
     ConcurrentDriverError,
     ConfigError,
     IdentityError,
+    InternalError,
     RepeatedTxnError,
     ReplayMismatchError,
     ReplayTooOldError,
 )
 from filesink.ledger.folding import KEEP_BATCHES
 from filesink.ledger.head import Head
-from filesink.ledger.identity import OnNewQuery, check_stream
+from filesink.ledger.identity import OnNewQuery, check_stream, streams_beside
 from filesink.ledger.ledger import Ledger
 from filesink.ledger.record import BatchWrite, Cause, EpochRecord, MicroBatch
 from filesink.ledger.transactions import find_write
+from filesink.ports import Ports
 
 log = logging.getLogger("filesink")
 
@@ -60,9 +63,24 @@ class History(Enum):
     NONE = "none"
 
 
+#: Removes all that readers see, in an epoch of its own. The second argument is called when it is settled what
+#: goes, and raises if the chain of the query has got another epoch by then.
+MakeWay = Callable[[Ports, Callable[[], object]], object]
+
+
+def _no_way(_ports: Ports, _check: Callable[[], object]) -> object:
+    raise InternalError("this sink cannot replace what is there; please report this", code="ON_NEW_QUERY")
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EpochOptions:
-    """What a user may choose about epochs; ``keep_batches`` bounds how far a replay may go back."""
+    """What a user may choose about epochs.
+
+    Attributes:
+        keep_batches: bounds how far a replay may go back.
+        make_way: called when a query replaces what others have written, see ``OnNewQuery.REPLACE``: after its
+            first tasks, before their epoch is decided, and again if that epoch fails.
+    """
 
     on_new_query: OnNewQuery = OnNewQuery.REFUSE
     on_replay_mismatch: OnReplayMismatch = OnReplayMismatch.RAISE
@@ -70,6 +88,7 @@ class EpochOptions:
     history: History = History.POSSIBLE
     on_gap: OnGap = OnGap.LOG
     on_repeated_txn: OnRepeatedTxn = OnRepeatedTxn.RAISE
+    make_way: MakeWay = _no_way
 
 
 def find_decided(
@@ -87,6 +106,8 @@ def find_decided(
             return find_write(cause, ledger)
         case MicroBatch():
             last = check_stream(cause, head, ledger, on_new_query=options.on_new_query)
+            if takes_over(cause, head, options.on_new_query):
+                _check_alone(ledger)
             if last is not None and cause.batch_id <= last.batch_id:
                 return _find(cause, last, ledger, options.keep_batches)
             if last is not None and cause.batch_id > last.batch_id + 1:
@@ -94,6 +115,30 @@ def find_decided(
         case _:
             pass
     return None
+
+
+def takes_over(cause: Cause, head: Head | None, on_new_query: OnNewQuery) -> bool:
+    """Whether ``cause`` is the first batch of a query that replaces what others have left here.
+
+    Asked of causes that ``find_decided`` has let in.
+    """
+    last = None if head is None else head.record.last_batch
+    if on_new_query is not OnNewQuery.REPLACE or last is None or not isinstance(cause, MicroBatch):
+        return False
+    return last.query_id != cause.query_id
+
+
+def _check_alone(ledger: Ledger) -> None:
+    """Raise if another stream writes below this path: what it has written, it would not write again."""
+    other = next(streams_beside(ledger), None)
+    if other is not None:
+        raise IdentityError(
+            f"a new query of sink '{ledger.sink_id}' would replace all that the path holds, and "
+            f"'{other[0].record.sink_id}', another stream, has written here, too: it would not write its "
+            "rows again. Nothing was changed. Give each stream a path of its own; or empty the path with a "
+            "batch write in mode 'overwrite', and start this query with on_new_query='append'",
+            code="OTHER_STREAM",
+        )
 
 
 def _check_gap(cause: MicroBatch, last: MicroBatch, ledger: Ledger, options: EpochOptions) -> None:

@@ -87,9 +87,10 @@ WRITING: Final = (
     Option("onNewColumns", "`refuse`, `add`", "`refuse`", "`add` adds new columns to `table`"),
     Option(
         "onNewQuery",
-        "`refuse`, `append`",
+        "`refuse`, `append`, `replace`",
         "`refuse`",
-        "stream: `append` lets [a new checkpoint](recovery.md#who-may-write-here) in",
+        "stream: `append` lets [a new checkpoint](recovery.md#who-may-write-here) in, `replace` in the place "
+        "of all that is there",
     ),
     Option(
         "onOtherLayout",

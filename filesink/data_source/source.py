@@ -158,4 +158,5 @@ class FileSinkDataSource(DataSource):
             time_zone=options.time_zone,
             by_clock=options.by_clock,
             made_ms=self._made_ms,
+            base_path=options.builder.base_path,
         )

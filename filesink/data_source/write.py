@@ -17,6 +17,7 @@ from filesink.data_source.task_properties import session_zone
 from filesink.file_sink.tiers import FileTiers
 from filesink.ledger.record import BatchWrite, MicroBatch
 from filesink.metastore.announcements import Announced
+from filesink.operations.replacing.refresh import Refresh
 from filesink.parts.committables import Committable, HeldFile
 from filesink.ports import Ports
 from filesink.spark.input.job import task_context
@@ -39,6 +40,7 @@ class DataSourceWrite:
         time_zone: the user's; ``None`` for the session's.
         by_clock: see ``DataSourceOptions``.
         made_ms: the driver's clock when Spark made the data source.
+        base_path: for messages.
     """
 
     sink: FileTiers
@@ -48,6 +50,7 @@ class DataSourceWrite:
     time_zone: str | None
     by_clock: bool
     made_ms: int
+    base_path: str
 
     def write(
         self, cause: MicroBatch | BatchWrite, sink_id: str, batches: Iterator[pa.RecordBatch]
@@ -92,13 +95,18 @@ class DataSourceWrite:
 
     def _loop(self, sink_id: str) -> CollectedEpochs[HeldFile, Committable, Announced]:
         ledger = self.sink.open_ledger(sink_id).with_patience(SystemClock())
+        sink = announcing(self.sink, self.table)
         head = None if ledger.is_open else ledger.head()
         # The first epoch of a run sweeps everywhere what earlier runs have left, the others only next to
         # their own files. Whatever earlier runs have decided is older than this run.
         later = head is not None and head.complete and head.record.decided_ms >= self.made_ms
         return CollectedEpochs(
-            announcing(self.sink, self.table),
+            sink,
             ledger,
             ports=Ports(clock=SystemClock(), ids=SystemIds(), runner=ThreadRunner(), who=this_driver()),
-            options=replace(self.epochs, history=History.NONE if later else History.POSSIBLE),
+            options=replace(
+                self.epochs,
+                history=History.NONE if later else History.POSSIBLE,
+                make_way=Refresh(tiers=sink, base_path=self.base_path),
+            ),
         )

@@ -53,6 +53,7 @@ class OnNewQuery(Enum):
 
     REFUSE = "refuse"
     APPEND = "append"
+    REPLACE = "replace"
 
 
 def check_uid(uid: str) -> str:
@@ -147,9 +148,10 @@ def check_stream(
                 code="REPLAY_TOO_OLD",
             )
         return earlier
-    if last is not None:
+    if last is None:
+        _check_new_chain(batch, ledger)
+    elif on_new_query is OnNewQuery.REFUSE or earlier is not None or batch.batch_id > 0:
         raise _refusal("NEW_QUERY_OLD_DATA", _known_uid(ledger, last, batch))
-    _check_new_chain(batch, ledger)
     return None
 
 
@@ -206,7 +208,7 @@ def _check_old_names(
 
     ``known`` is the last batch of its own chain. A second sink of the same query has had that, too.
     """
-    for head, last in _streams_beside(ledger):
+    for head, last in streams_beside(ledger):
         if last.query_id != batch.query_id:
             continue
         if known is not None and (
@@ -222,7 +224,7 @@ def _check_old_names(
             # Nobody would ever publish, close or announce these: no word of the user can make that right.
             if left := _left_in(head):
                 raise _uid_changed(f"{what}, but {left} of it are left there")
-        elif on_new_query is OnNewQuery.REFUSE:
+        elif on_new_query is not OnNewQuery.APPEND:
             # A second sink of one query looks just like this, so the user's word settles it.
             raise _uid_changed(
                 f"{what}, whose rows may be there already (a second sink of the same query is allowed with "
@@ -230,7 +232,7 @@ def _check_old_names(
             )
 
 
-def _streams_beside(ledger: Ledger) -> Iterator[tuple[Head, MicroBatch]]:
+def streams_beside(ledger: Ledger) -> Iterator[tuple[Head, MicroBatch]]:
     """Other chains that a micro-batch has written to; those of batch writes may have names of this kind."""
     for name in ledger.directory.neighbours():
         head = ledger.beside(name).history.newest() if name.startswith(OF_STREAMS) else None
@@ -258,7 +260,7 @@ def _check_new_chain(batch: MicroBatch, ledger: Ledger) -> None:
             "another one, or the path was moved, emptied or not mounted",
         )
     if ledger.sink_id.startswith("query-"):
-        other = next(_streams_beside(ledger), None)
+        other = next(streams_beside(ledger), None)
         if other is not None:
             raise _refusal(
                 "NEW_QUERY_OLD_DATA",
@@ -270,7 +272,7 @@ def _check_new_chain(batch: MicroBatch, ledger: Ledger) -> None:
 
 def _those_there(ledger: Ledger) -> str:
     """The ledgers of other streams, since a uid may be mistyped."""
-    names = [f"'{head.record.sink_id}'" for head, _ in islice(_streams_beside(ledger), _SHOWN)]
+    names = [f"'{head.record.sink_id}'" for head, _ in islice(streams_beside(ledger), _SHOWN)]
     return f" (there is {' and '.join(names)})" if names else ""
 
 

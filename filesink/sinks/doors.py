@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, Self, TypeVar
 
 from filesink.api import Sink
 from filesink.api.events import Listener, Listeners, check_listener
-from filesink.arguments import checkpoint, choice, data_frame, instance_of
+from filesink.arguments import checkpoint, choice, data_frame, instance_of, one_of
 from filesink.commit.epoch import EpochLoop
 from filesink.commit.outcome import Outcome
 from filesink.commit.replay import EpochOptions, OnReplayMismatch
@@ -232,8 +232,9 @@ def engine_options(
         on_new_query: as ``FileSinkBuilder.on_new_query``.
         on_replay_mismatch: as ``FileSinkBuilder.on_replay_mismatch``.
     """
+    one_of(on_new_query, ("refuse", "append"), name="on_new_query")
     epochs = EpochOptions(
-        on_new_query=choice(OnNewQuery, on_new_query, "on_new_query"),
+        on_new_query=OnNewQuery(on_new_query),
         on_replay_mismatch=choice(OnReplayMismatch, on_replay_mismatch, "on_replay_mismatch"),
     )
     return EngineOptions(name=name, epochs=epochs)

@@ -10,6 +10,7 @@ from filesink.errors import FilesinkError
 from filesink.file_sink.tiers import FileTiers, Publishing
 from filesink.ledger.identity import OnNewQuery
 from filesink.operations.maintenance import Lost, Maintenance
+from filesink.operations.replacing.refresh import Refresh
 from property_tests.simulation.observer.foreign import plant_foreign_files
 from property_tests.simulation.observer.observer import Observer
 from property_tests.simulation.observer.sim_metastore import BASE, Service
@@ -87,15 +88,19 @@ class Stage:
     ) -> Driver:
         """A new driver process that runs the query, or one of another ``source``."""
         compacting = self.scenario.shape.compacting
+        refresh = Refresh(tiers=self.sink, base_path=BASE)
         driver = Driver(
             self.machine,
             self.sink if compacting is None else compacting.choose(self.sink, self.random),
             source=source or self.source,
             checkpoint=checkpoint or self.checkpoint,
-            options=EpochOptions(keep_batches=self.scenario.shape.keep_batches, on_new_query=on_new_query),
+            options=EpochOptions(
+                keep_batches=self.scenario.shape.keep_batches, on_new_query=on_new_query, make_way=refresh
+            ),
             number=len(self.drivers),
         )
         self.drivers.append(driver)
+        self.observer.operations.begin(driver.process, refresh)
         driver.start()
         return driver
 

@@ -1,10 +1,11 @@
-"""A query with another checkpoint that comes to a sink after the first one: refused, or appended.
+"""A query with another checkpoint that comes to a sink after the first one: refused, appended, in its place.
 
 Asked at the end of a history, see ``epilogue``. Both have the uid of the sink, and so one ledger.
 """
 
 from __future__ import annotations
 
+import sys
 from random import Random
 
 from filesink.errors import CheckpointMismatchError, IdentityError, ReplayTooOldError
@@ -13,6 +14,7 @@ from property_tests.simulation.picture import expect, picture
 from property_tests.simulation.spark.fake_spark import Checkpoint
 from property_tests.simulation.stage import Stage
 from property_tests.simulation.workload import Source
+from property_tests.simulation.world.plans import Chance
 
 
 def comes(stage: Stage) -> None:
@@ -38,6 +40,54 @@ def comes(stage: Stage) -> None:
     _bring_back(stage)
     if picture(stage) != before:
         stage.world.fail("I9: a checkpoint from long ago has added rows beside another query")
+
+
+def replaces(stage: Stage) -> None:
+    """Whoever dies, its rows are all that is there at the end, once; the first query is refused (I21)."""
+    source, checkpoint = Source(stage.scenario.shape), Checkpoint("another")
+    for number in range(2):
+        source.add_batch(f"{70 + number}", 3, Random(number))  # with all columns
+    stage.observer.sources.append(source)
+    before = picture(stage)
+    if "uid-neighbour" in stage.observer.chains:  # another stream: it would not write its rows again
+        error = stage.run_query(checkpoint, source=source, on_new_query=OnNewQuery.REPLACE)
+        expect(stage, error, IdentityError)
+        if picture(stage) != before:
+            stage.world.fail("I14: a query that would replace another stream's rows has changed something")
+        return
+    random = Random(f"replaces {stage.world.operations}")
+    stage.world.plan = Chance(random, spacing=20, faults=random.choice((0, 1, 2, 3)))
+    for _ in range(3):
+        stage.run_query(checkpoint, source=source, on_new_query=OnNewQuery.REPLACE)
+    stage.world.plan = None
+    for late in stage.world.late.due(sys.maxsize):
+        stage.world.carry_out(late)
+    error = stage.run_query(checkpoint, source=source, on_new_query=OnNewQuery.REPLACE)
+    if error is not None or _shown(stage) != source.buckets.keys():
+        stage.world.fail(f"I21: a query cannot replace what is there: {error}; {_differ(stage, source)}")
+    before = picture(stage)
+    stage.checkpoint.commits.discard(len(stage.source.batches) - 1)
+    error = stage.run_query(stage.checkpoint, source=stage.source, on_new_query=OnNewQuery.REPLACE)
+    expect(stage, error, IdentityError)
+    checkpoint.commits.discard(len(source.batches) - 1)
+    error = stage.run_query(checkpoint, source=source, on_new_query=OnNewQuery.REPLACE)
+    if error is not None or picture(stage) != before:
+        stage.world.fail(f"I21: after a refresh, a replay or the first query has changed something: {error}")
+
+
+def _shown(stage: Stage) -> set[str]:
+    """Rows that readers see; dead letters of the earlier query stay, and those of the new one join them."""
+    old = {row for one in stage.observer.sources[:-1] for row in one.buckets}
+    return {
+        row
+        for row, file in stage.observer.rows.items()
+        if row not in old or not file.startswith("_dead_letters")
+    }
+
+
+def _differ(stage: Stage, source: Source) -> str:
+    there, due = _shown(stage), source.buckets.keys()
+    return f"{len(due - there)} rows are missing, {len(there - due)} should have gone"
 
 
 def _bring_back(stage: Stage) -> None:

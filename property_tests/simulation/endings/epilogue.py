@@ -43,7 +43,10 @@ def ask(stage: Stage, overwrites: Overwrites) -> None:
     elif which < 0.8 and overwrites.processes:
         overwrites.edited()
     elif 0.8 <= which < 0.9:
-        another_query.comes(stage)
+        if stage.world.operations % 2:
+            another_query.comes(stage)
+        else:
+            another_query.replaces(stage)
     elif which >= 0.9 and stage.machine.bucket is None and stage.sink.publishing is None:
         away.goes(stage)
 

@@ -1,9 +1,9 @@
-"""What the observer asks of retention, rollback and erasure (I21).
+"""What the observer asks of retention, rollback, erasure and of queries that replace what is there (I21).
 
 Retention drops no more than what is beyond its limit. A rollback removes what became visible since the
 version, and what it makes is a copy of what it removes. An erasure makes what it removes anew, without the
-rows that it is for, and names all that has such rows, was there when it began and still is. All three drop
-only files whose epochs are complete for good.
+rows that it is for, and names all that has such rows, was there when it began and still is. What makes way
+for a new query names all that readers see. All of them drop only files whose epochs are complete for good.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from filesink.operations.erasing.condition import Condition
 from filesink.operations.erasing.erase import Erase, Erasure
+from filesink.operations.replacing.refresh import Refresh
 from filesink.operations.replacing.retain import Retain
 from filesink.operations.replacing.rollback import Rollback
 from property_tests.simulation.observer.inventory_watch import InventoryWatch
@@ -34,11 +35,11 @@ class Operations:
     def __init__(self, view: View, inventory: InventoryWatch) -> None:
         self._view = view
         self._inventory = inventory
-        self._begun: dict[Process, AnyOperation] = {}
+        self._begun: dict[Process, AnyOperation | Refresh] = {}
         self._named: set[str] = set()  # files of records that copy some
         self._with_rows: dict[Process, dict[Inode, set[str]]] = {}  # what had rows to erase when that began
 
-    def begin(self, process: Process, operation: AnyOperation) -> None:
+    def begin(self, process: Process, operation: AnyOperation | Refresh) -> None:
         """A process begins."""
         self._begun[process] = operation
         if isinstance(operation, Erase):
@@ -71,6 +72,8 @@ class Operations:
                 self._check_rolled_back(record, version)
             case Erase(condition=condition):
                 self._check_erased(record, _rows_of(condition))
+            case Refresh():
+                self._check_refreshed(record)
 
     def _check_retained(self, record: Record, keep: int) -> None:
         if record.pending:
@@ -82,6 +85,14 @@ class Operations:
             self._fail(
                 f"I21: slot {record.slot} keeps {len(kept)} files of {len(data)}, and should keep {keep}"
             )
+
+    def _check_refreshed(self, record: Record) -> None:
+        view = self._view
+        ours = {name for name in view.decided if name in view.visible and not name.startswith("_")}
+        if kept := ours - record.replaced - view.replaced.left:
+            self._fail(f"I21: slot {record.slot} makes way for a new query, and keeps {min(kept)}")
+        if record.pending:
+            self._fail(f"I21: slot {record.slot} makes way for a new query, and makes {min(record.pending)}")
 
     def _check_rolled_back(self, record: Record, version: int) -> None:
         view = self._view

@@ -50,7 +50,7 @@ INVARIANTS: Final = {
     "I20": "Replaced files stay until their reader grace is over and no version has them",
     "I21": (
         "Retention keeps what is within its limits. A rollback removes newer files and brings back "
-        "copies. An erasure drops its rows alone, and names files that still have some. All touch "
-        "only complete epochs"
+        "copies. An erasure drops its rows alone, and names files that still have some. A new query that "
+        "replaces names all that readers see. All touch only complete epochs"
     ),
 }

@@ -13,6 +13,7 @@ from filesink.metastore.api import Metastore
 from filesink.metastore.metastore_policy import MetastorePolicy
 from filesink.metastore.partition_commit import PartitionCommit
 from filesink.operations.maintenance import Lost
+from filesink.operations.replacing.refresh import Refresh
 from filesink.operations.replacing.retain import Retain
 from filesink.operations.replacing.retention import Retention
 from filesink.storage.faulty import Fault, Moment
@@ -45,6 +46,13 @@ def test_an_emptied_partition_goes(grace_ms: int) -> None:
     retain(sut.world, grace_ms=grace_ms)
     assert sut.partitions == {("2", "a"): before}
     assert any(path.startswith("day=1/") for path in sut.world.visible()) == bool(grace_ms)
+
+
+def test_partitions_that_a_new_query_replaces_go() -> None:
+    """The first batch of a full refresh announces those that it writes."""
+    sut = written()
+    Refresh(tiers=sut.world.tiers(), base_path="/base")(sut.world.ports(), lambda: None)
+    assert sut.partitions == {}
 
 
 def test_one_with_a_strangers_file_stays() -> None:

@@ -270,6 +270,24 @@ def test_a_new_checkpoint_is_refused(stream: Stream) -> None:
     assert outside.parquet_ids(stream.base) == sorted([*range(3 * ROWS), *range(3 * ROWS)])
 
 
+def test_a_new_checkpoint_may_replace_all_that_is_there(stream: Stream) -> None:
+    """The tasks of its first batch write before the old files go; an old checkpoint is refused then."""
+    stream.options |= {"uid": "refreshed", "onNewQuery": "replace"}
+    stream.base, first = stream.base.with_name("refreshed"), stream.checkpoint.with_name("first")
+    stream.checkpoint = first
+    stream.run()
+    before = outside.visible(stream.base)
+    stream.checkpoint = first.with_name("second")
+    stream.run()
+    assert outside.parquet_ids(stream.base) == list(range(3 * ROWS))
+    assert not before.keys() & outside.visible(stream.base).keys()
+    assert outside.hidden(stream.base) == []
+    stream.checkpoint = first
+    stream.forget_commit(2)
+    assert "[NEW_QUERY_OLD_DATA]" in stream.failure()
+    assert outside.parquet_ids(stream.base) == list(range(3 * ROWS))
+
+
 def test_a_base_path_from_an_old_backup_is_refused(stream: Stream, tmp_path: Path) -> None:
     """The checkpoint has gone on without it: the batches between are missing, and the query stops."""
     backup = tmp_path / "backup"
