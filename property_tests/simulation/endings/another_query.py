@@ -78,10 +78,11 @@ def replaces(stage: Stage) -> None:
 def _shown(stage: Stage) -> set[str]:
     """Rows that readers see; dead letters of the earlier query stay, and those of the new one join them."""
     old = {row for one in stage.observer.sources[:-1] for row in one.buckets}
+    left = stage.observer.replaced.ever_left  # replaced before, and kept for readers or not to be removed
     return {
         row
         for row, file in stage.observer.rows.items()
-        if row not in old or not file.startswith("_dead_letters")
+        if row not in old or not (file.startswith("_dead_letters") or file in left)
     }
 
 
