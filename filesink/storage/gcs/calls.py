@@ -72,12 +72,23 @@ class Calls:
         is_range = bool(start) or end is not None
         headers = {"Range": f"bytes={start}-{'' if end is None else end - 1}"} if is_range else {}
         params = {"alt": "media", **if_generation(generation)}
-        answer = self._service.call(self._request("GET", "read", key, params=params, headers=headers))
+        request = self._request("GET", "read", key, params=params, headers=headers, also=frozenset({404}))
+        answer = self._service.call(request)
+        # Of bytes the service says that there are none in plain text, as any proxy does.
+        if answer.status == 404 and self.look("read", key) is None:
+            raise FileNotFoundError(self.full(key))
         self._check_read(key, answer, generation=generation, is_range=is_range)
         return answer.body
 
     def insert(
-        self, operation: str, key: str, data: Buffer, *, token: str, metadata: Mapping[str, str], only: Condition
+        self,
+        operation: str,
+        key: str,
+        data: Buffer,
+        *,
+        token: str,
+        metadata: Mapping[str, str],
+        only: Condition,
     ) -> str:
         """Make an object at once; its generation. ``token`` is random: no data has it as a boundary."""
         crc32c = crc32c_of(data)
@@ -170,6 +181,7 @@ class Calls:
         params: Mapping[str, str],
         headers: Mapping[str, str] | None = None,
         path: str = "",
+        also: frozenset[int] = frozenset(),
     ) -> Request:
         return Request(
             method=method,
@@ -178,6 +190,7 @@ class Calls:
             where=self.full(key),
             params=params,
             headers=headers or {},
+            also=also,
         )
 
     def _made(self, operation: str, key: str, answer: Answer, *, size: int, crc32c: str) -> str:

@@ -93,9 +93,7 @@ class GcsObjects:
             if isinstance(each, str):
                 below.append(each)
             elif parse_part(each.key) is None:
-                one = FoundObject(
-                    key=each.key, size=each.size, etag=each.generation, mtime_ms=each.mtime_ms
-                )
+                one = FoundObject(key=each.key, size=each.size, etag=each.generation, mtime_ms=each.mtime_ms)
                 found.append(one)
         return found, below
 
@@ -191,9 +189,7 @@ class GcsObjects:
     def _made_of(self, operation: str, name: PartName, sources: _Sources) -> str:
         """The generation of an object that only this upload makes, and always of the same sources."""
         try:
-            return self._calls.compose(
-                operation, str(name), sources, metadata={}, only=Condition.IF_ABSENT
-            )
+            return self._calls.compose(operation, str(name), sources, metadata={}, only=Condition.IF_ABSENT)
         except StorageError as error:
             if error.code != EXISTS:
                 raise

@@ -59,7 +59,7 @@ REFUSALS = {"NO_CREDENTIALS", "WRONG_CREDENTIALS", "EXPIRED_CREDENTIALS", "PERMI
 def answered(status: int, body: bytes, *, operation: str, where: str) -> Exception:
     """The error for an answer that is no success; ``FileNotFoundError`` for no such object.
 
-    A 404 that is not in the service's form is a proxy's, which knows nothing of objects.
+    A 404 that is not in the service's form may be a proxy's, which knows nothing of objects.
     """
     told = _told(body)
     reason, text = _reason(told), str(told.get("message", ""))
@@ -67,16 +67,12 @@ def answered(status: int, body: bytes, *, operation: str, where: str) -> Excepti
         if _NO_BUCKET.search(text):
             return failed("NO_BUCKET", operation, where, reason or "HTTP 404")
         return FileNotFoundError(where)
-    code = _BY_REASON.get(reason) or (_BY_STATUS.get(status) if told or status not in {401, 403} else None)
+    code = _BY_REASON.get(reason) or _BY_STATUS.get(status)
     if code == "PERMISSION" and _KMS.search(text):
         code = "KMS_KEY"
     if code is None:  # below 400: what was asked for was not answered; a page is a proxy's
-        code = "REFUSED" if told and 400 <= status < 500 else _of_stranger(status)
+        code = "REFUSED" if told and 400 <= status < 500 else UNAVAILABLE
     return failed(code, operation, where, f"HTTP {status} {reason}".strip())
-
-
-def _of_stranger(status: int) -> str:
-    return "PERMISSION" if status in {401, 403} else UNAVAILABLE
 
 
 def is_passing(status: int, body: bytes) -> bool:

@@ -36,6 +36,7 @@ from filesink.storage.objects.options import SMALL_REQUESTS
 PAUSES = (1.0, 2.0, 4.0, 8.0)
 _CONNECTS_WITHIN = 10.0
 _GOOGLES = "https://storage."
+_SUCCESS = frozenset({200, 204, 206})
 _NO_ANSWER = (requests.RequestException, HTTPError, OSError)
 
 
@@ -47,6 +48,7 @@ class Request:
         operation: what it does, for messages.
         where: to what, for messages.
         is_change: whether it makes something: then a refusal after a try without an answer proves nothing.
+        also: statuses that are answers, too.
     """
 
     method: str
@@ -57,11 +59,12 @@ class Request:
     headers: Mapping[str, str] = field(default_factory=dict)
     body: bytes = b""
     is_change: bool = False
+    also: frozenset[int] = frozenset()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """A success. ``body`` as it was sent: nothing is unpacked."""
+    """What was asked for. ``body`` of an object is as it is stored: nothing is unpacked."""
 
     status: int
     headers: Mapping[str, str]
@@ -93,7 +96,7 @@ class Service:
                 failure.__cause__ = error
                 may_pass, unsure = True, True
             else:
-                if answer.status in {200, 204, 206}:
+                if answer.status in _SUCCESS | request.also:
                     return answer
                 failure = answered(
                     answer.status, answer.body, operation=request.operation, where=request.where

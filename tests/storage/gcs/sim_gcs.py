@@ -101,7 +101,9 @@ class SimGcs:
 
     def _answer(self, asked: Asked) -> tuple[int, dict[str, str], bytes]:
         if self.token and asked.headers.get("authorization") != f"Bearer {self.token}":
-            raise RefusedError(401, "authError" if "authorization" in asked.headers else "required", "Invalid")
+            raise RefusedError(
+                401, "authError" if "authorization" in asked.headers else "required", "Invalid"
+            )
         bucket = asked.path.partition("/b/")[2].partition("/o")[0]
         if asked.operation == "make":
             self.buckets[json.loads(asked.body)["name"]] = {}
@@ -113,9 +115,7 @@ class SimGcs:
         effect: Callable[..., tuple[int, dict[str, str], bytes]] = getattr(self, f"_{asked.operation}")
         return effect(objects, name, asked)
 
-    def _list(
-        self, objects: dict[str, SimObject], _: str, asked: Asked
-    ) -> tuple[int, dict[str, str], bytes]:
+    def _list(self, objects: dict[str, SimObject], _: str, asked: Asked) -> tuple[int, dict[str, str], bytes]:
         prefix, delimiter = asked.params.get("prefix", ""), asked.params.get("delimiter", "")
         entries: dict[str, SimObject | None] = {}
         for name in sorted(each for each in objects if each.startswith(prefix)):
@@ -142,6 +142,8 @@ class SimGcs:
     def _read(
         self, objects: dict[str, SimObject], name: str, asked: Asked
     ) -> tuple[int, dict[str, str], bytes]:
+        if name not in objects:
+            return 404, {"Content-Type": "text/html"}, f"No such object: {name}".encode()
         found = _there(objects, name, asked.params)
         headers = {"X-Goog-Hash": f"crc32c={crc32c(found.data)}", "X-Goog-Generation": str(found.generation)}
         wanted = asked.headers.get("range")
@@ -167,7 +169,9 @@ class SimGcs:
         self, objects: dict[str, SimObject], _: str, asked: Asked
     ) -> tuple[int, dict[str, str], bytes]:
         kind = asked.headers["content-type"].encode()
-        message: Any = BytesParser(policy=HTTP).parsebytes(b"Content-Type: " + kind + b"\r\n\r\n" + asked.body)
+        message: Any = BytesParser(policy=HTTP).parsebytes(
+            b"Content-Type: " + kind + b"\r\n\r\n" + asked.body
+        )
         about = json.loads(message.get_payload()[0].get_payload(decode=True))
         boundary = b"--" + kind.partition(b"boundary=")[2]
         data = asked.body.partition(b"octet-stream\r\n\r\n")[2].rpartition(b"\r\n" + boundary + b"--")[0]
@@ -261,9 +265,7 @@ def sim_gcs(service: SimGcs | None = None) -> Iterator[SimGcs]:
             body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
             headers = {name.lower(): value for name, value in self.headers.items()}
             operation = _operation(self.command, parts.path, params)
-            status, told, data = sim.answer(
-                Asked(operation, self.command, parts.path, params, headers, body)
-            )
+            status, told, data = sim.answer(Asked(operation, self.command, parts.path, params, headers, body))
             if status == GONE:
                 self.close_connection = True
                 self.connection.close()
