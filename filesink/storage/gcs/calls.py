@@ -11,7 +11,7 @@ from __future__ import annotations
 import base64
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
@@ -140,10 +140,8 @@ class Calls:
 
     def remove(self, key: str, params: Mapping[str, str]) -> None:
         """Remove an object, or one generation of it; an absent one is no error."""
-        try:
+        with suppress(FileNotFoundError):
             self._service.call(self._request("DELETE", "remove", key, params=params))
-        except FileNotFoundError:
-            pass
 
     def found(self, prefix: str, *, delimiter: str = "") -> Iterator[Found | str]:
         """All objects whose keys begin so, and the prefixes that end with the next ``delimiter``."""
@@ -158,7 +156,7 @@ class Calls:
             with self._understood("list", prefix):
                 page = json.loads(answer.body)
                 if page["kind"] != "storage#objects":
-                    raise KeyError("kind")  # noqa: TRY301 - a page of somebody between is no empty listing
+                    raise KeyError("kind")  # a page of somebody between is no empty listing
                 entries = [*page.get("prefixes", ()), *map(_found, page.get("items", ()))]
             yield from entries
             if not page.get("nextPageToken"):
@@ -172,7 +170,7 @@ class Calls:
     def _path(self, key: str) -> str:
         return f"{self._all}/{quote(key, safe='')}"
 
-    def _request(
+    def _request(  # noqa: PLR0913 - all but the bucket of a request
         self,
         method: str,
         operation: str,

@@ -3,7 +3,7 @@
 What stands for a multipart upload, since Google's own takes no condition when it is completed:
 
 * The parts are hidden objects beside the one that they become, named by it and its token, and made only if
-  they are absent. The upload's id is the token. A part's etag is its generation, which no other bytes ever have.
+  they are absent. The upload's id is the token. A part's etag is its generation, no other bytes'.
 * To complete is to compose them under the final name, if that is absent and each part is still of its
   generation: one step, which copies nothing. Google composes 32 objects at a time, so more go by levels.
 * Parts stay until ``release``, and are listed as an upload: another driver finds them, and so does a sweep.

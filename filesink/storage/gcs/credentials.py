@@ -36,11 +36,11 @@ def credentials_of(token: Any) -> Any:
     if token == ANONYMOUS:
         return AnonymousCredentials()  # type: ignore[no-untyped-call]
     if token == OF_THE_HOST:
-        return compute_engine.Credentials(scopes=_SCOPES)
+        return compute_engine.Credentials(scopes=_SCOPES)  # type: ignore[no-untyped-call]
     if not isinstance(token, str):
-        return with_scopes_if_required(token, _SCOPES)
+        return with_scopes_if_required(token, _SCOPES)  # type: ignore[no-untyped-call]
     if token.startswith(_ACCESS_TOKEN):
-        return of_users.Credentials(token)
+        return of_users.Credentials(token)  # type: ignore[no-untyped-call]
     return _of_file(token)
 
 
@@ -50,7 +50,8 @@ def _of_file(token: str) -> Any:
         info = json.loads(text)
         with warnings.catch_warnings():  # the file is the user's own, which is what the warning asks for
             warnings.simplefilter("ignore", DeprecationWarning)
-            return google.auth.load_credentials_from_dict(info, scopes=_SCOPES)[0]
+            found = google.auth.load_credentials_from_dict(info, scopes=_SCOPES)  # type: ignore[no-untyped-call]
+            return found[0]
     except OSError as error:
         raise ConfigError(
             f"the key file of storage option 'token' cannot be read ({type(error).__name__}): it must be at "

@@ -33,7 +33,7 @@ class GcsOptions(UploadOptions):
     """See ``UploadOptions``. Hashable, so that a process keeps one session for all that are equal.
 
     Attributes:
-        token: who asks: a word, the path of a key file, its JSON, an access token, an object of google-auth's,
+        token: who asks: a word, the path of a key file, its JSON, an access token, google-auth's object,
             or ``None`` for Google's default chain.
         endpoint_url: scheme, host and port of another server; ``""`` for Google's.
         user_project: who pays; ``""`` for the owner of the bucket.

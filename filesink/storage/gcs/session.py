@@ -24,7 +24,7 @@ from google.auth.transport.requests import AuthorizedSession
 from requests.adapters import HTTPAdapter
 from urllib3.exceptions import HTTPError
 
-from filesink.errors import StorageError
+from filesink.errors import InternalError, StorageError
 from filesink.ports import Clock
 from filesink.storage.gcs.credentials import credentials_of
 from filesink.storage.gcs.errors import REFUSALS, answered, did_nothing, failed, is_passing, unauthenticated
@@ -32,7 +32,7 @@ from filesink.storage.gcs.options import GcsOptions
 from filesink.storage.objects.api import EXISTS, UNAVAILABLE
 from filesink.storage.objects.options import SMALL_REQUESTS
 
-#: Seconds before each further try: a quarter of a minute, then Spark repeats the task, or the driver the call.
+#: Seconds before each further try; then Spark repeats the task, or the driver the call.
 PAUSES = (1.0, 2.0, 4.0, 8.0)
 _CONNECTS_WITHIN = 10.0
 _GOOGLES = "https://storage."
@@ -86,13 +86,12 @@ class Service:
             StorageError: with a code of ``errors``.
         """
         unsure = False  # whether an earlier try may have done it, or may do it yet
+        failure: Exception = InternalError("nothing was asked", code="NO_TRY")
         for pause in (*PAUSES, None):
             try:
                 answer = self._sent(request)
             except _NO_ANSWER as error:
-                failure: Exception = failed(
-                    UNAVAILABLE, request.operation, request.where, type(error).__name__
-                )
+                failure = failed(UNAVAILABLE, request.operation, request.where, type(error).__name__)
                 failure.__cause__ = error
                 may_pass, unsure = True, True
             else:
@@ -123,7 +122,7 @@ class Service:
     def _sent(self, request: Request) -> Answer:
         try:
             session = _session_of(self._options, os.getpid())
-            with session.request(
+            with session.request(  # type: ignore[no-untyped-call]
                 request.method,
                 f"{session.endpoint}{request.path}",
                 params={**request.params, **self._payer()},
@@ -148,11 +147,11 @@ class Service:
         return {"userProject": self._options.user_project} if self._options.user_project else {}
 
 
-class _Session(AuthorizedSession):  # type: ignore[misc]
+class _Session(AuthorizedSession):
     """The session and its address."""
 
     def __init__(self, credentials: Any, options: GcsOptions) -> None:
-        super().__init__(credentials)
+        super().__init__(credentials)  # type: ignore[no-untyped-call]
         universe = getattr(credentials, "universe_domain", "") or "googleapis.com"
         self.endpoint = options.endpoint_url or f"{_GOOGLES}{universe}"
         self.auth = _no_other

@@ -1,4 +1,4 @@
-"""Google Cloud Storage keeps the contract: on its emulator, and on a service that is as strict as the real one."""
+"""Google Cloud Storage keeps the contract: on its emulator, and on a simulation that is strict."""
 
 from __future__ import annotations
 
