@@ -35,9 +35,8 @@ class GcsStore(ObjectStore):
         super().prepare()
         if self.removal() is Removal.REFUSED:
             log.warning(
-                "'%s': since nothing can be removed there, the parts of each file stay beside it, and "
-                "everything is stored twice. Give these credentials storage.objects.delete, or take a bucket without "
-                "retention",
+                "'%s': nothing can be removed there, so the parts of each file stay beside it, and everything is "
+                "stored twice. Give these credentials storage.objects.delete, or take a bucket without retention",
                 self._bucket.where(""),
             )
 
