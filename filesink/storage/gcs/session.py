@@ -90,6 +90,8 @@ class Service:
         for pause in (*PAUSES, None):
             try:
                 answer = self._sent(request)
+            except StorageError:  # also an ``OSError``
+                raise
             except _NO_ANSWER as error:
                 failure = failed(UNAVAILABLE, request.operation, request.where, type(error).__name__)
                 failure.__cause__ = error

