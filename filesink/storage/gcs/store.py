@@ -35,7 +35,7 @@ class GcsStore(ObjectStore):
         super().prepare()
         if self.removal() is Removal.REFUSED:
             log.warning(
-                "'%s': nothing can be removed there, so the parts of each file stay beside it, and everything "
+                "'%s': nothing can be removed there, so the parts of each file stay beside it and everything "
                 "is stored twice. Give these credentials storage.objects.delete, or take a bucket that does "
                 "not retain objects",
                 self._bucket.where(""),
