@@ -18,7 +18,16 @@ if TYPE_CHECKING:
 settings.register_profile("change", deadline=None, max_examples=25)
 #: Fixtures that start one.
 _SERVERS = frozenset(
-    {"azure_connection", "hdfs_cluster", "hive", "kafka", "moto_server", "postgres", "rclone_server"}
+    {
+        "azure_connection",
+        "gcs_server",
+        "hdfs_cluster",
+        "hive",
+        "kafka",
+        "moto_server",
+        "postgres",
+        "rclone_server",
+    }
 )
 #: Files that start the same server, which takes half a minute: they run in one process, one after the other.
 _TOGETHER = {

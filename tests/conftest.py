@@ -12,6 +12,7 @@ from tests.sinks.kafka.broker import Broker
 from tests.sinks.kafka.broker import running as running_kafka
 from tests.sinks.postgres.server import TestServer, running
 from tests.storage.azure.azurite import azurite
+from tests.storage.gcs.emulator import fake_gcs_server
 from tests.storage.hdfs.mini_hdfs import MiniHdfs, mini_hdfs
 
 
@@ -48,6 +49,13 @@ def azure_connection(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """The connection string of one server; each test takes a container of its own."""
     with azurite(tmp_path_factory.mktemp("azurite")) as connection:
         yield connection
+
+
+@pytest.fixture(scope="session")
+def gcs_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The address of one emulator; each test takes a bucket of its own."""
+    with fake_gcs_server(tmp_path_factory.mktemp("fake-gcs-server")) as url:
+        yield url
 
 
 @pytest.fixture(scope="session")

@@ -18,7 +18,7 @@ from filesink.storage.base_path import refuse_secrets, spelling
 from filesink.storage.open import open_store
 
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://")
-_OURS = {"file", "memory", "s3", "s3a", "s3n", "az", "abfs", "abfss", "hdfs", "webhdfs"}
+_OURS = {"file", "memory", "s3", "s3a", "s3n", "az", "abfs", "abfss", "gs", "gcs", "hdfs", "webhdfs"}
 
 
 class Directory(Protocol):

@@ -9,9 +9,10 @@ from pathlib import Path
 from filesink.arguments import has_no_bytes
 from filesink.errors import ConfigError
 
-_SUPPORTED = "a local path, file:///…, s3://…, az://…, abfss://…, hdfs://… and webhdfs://…"
+_SUPPORTED = "a local path, file:///…, s3://…, az://…, abfss://…, gs://…, hdfs://… and webhdfs://…"
 _S3 = "s3://"
 _BUCKET = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{1,254}")
+_GOOGLES = re.compile(r"[a-z0-9][a-z0-9._-]{1,220}[a-z0-9]")
 _SCHEME = re.compile(r"(?P<scheme>[A-Za-z][A-Za-z0-9+.-]*):(?P<rest>.*)", re.DOTALL)
 # Before the first '/', or after a ':' that no port number follows, as secrets may hold a '/'.
 _CONTAINER = re.compile(r"[a-z0-9$][a-z0-9-]{2,62}")
@@ -25,9 +26,6 @@ _SIGNED = re.compile(r"[?&](?:sig|sv|signature|awsaccesskeyid|x-(?:amz|goog)-[a-
 _CREDENTIALS = re.compile(r"//(?:[^/@]*@|[^/@]*:(?![0-9]+(?:/|$))[^@]*@)")
 #: Protocols of fsspec that lack something that the contract of stores needs, and what it is.
 _REFUSED = {
-    "gs": "its client offers neither an upload that another process completes nor a conditional one; use "
-    "the bucket's S3 interface: s3:// with endpoint_url",
-    "gcs": "see gs",
     "ftp": "a rename there replaces what exists, or not, as the server likes",
     "sftp": "a rename there replaces what exists, or not, as the server likes",
     "http": "it cannot be written to",
@@ -92,6 +90,8 @@ def _uri(scheme: str, rest: str) -> str:
             return _absolute(scheme, rest)
         case "s3" | "s3a" | "s3n":
             return _in_bucket("s3", rest, _BUCKET)
+        case "gs" | "gcs":
+            return _in_bucket("gs", rest, _GOOGLES)
         case "az" | "abfs" | "abfss":
             return _in_bucket("az", rest, _CONTAINER)
         case _:

@@ -110,6 +110,24 @@ def _open_azure(path: str, options: Mapping[str, Any]) -> Store:
     return AzureStore(objects, prefix, options=checked, clock=SystemClock(), ids=SystemIds())
 
 
+def _open_gcs(path: str, options: Mapping[str, Any]) -> Store:
+    try:
+        from filesink.storage.gcs.client import connect as connect_to_gcs
+    except ImportError as error:
+        raise DependencyError(
+            f"paths on Google Cloud Storage need its libraries ({error.name} is missing); "
+            "pip install 'filesink[gcs]'",
+            code="DEPENDENCY",
+        ) from error
+    from filesink.storage.gcs.options import gcs_options
+    from filesink.storage.gcs.store import GcsStore
+
+    bucket, prefix = _split(path)
+    checked = gcs_options(options)
+    objects = connect_to_gcs(bucket, checked)
+    return GcsStore(objects, prefix.strip("/"), options=checked, clock=SystemClock(), ids=SystemIds())
+
+
 def _split(path: str) -> tuple[str, str]:
     host, _, below = path.partition("://")[2].partition("/")
     return host, f"/{below}"
@@ -127,6 +145,7 @@ _OPENERS: Mapping[str, Callable[[str, Mapping[str, Any]], Store]] = {
     "s3": _open_s3,
     "az": _open_azure,
     "abfss": _open_azure,
+    "gs": _open_gcs,
     "hdfs": _open_hdfs,
     "webhdfs": _open_webhdfs,
 }

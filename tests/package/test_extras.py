@@ -18,6 +18,7 @@ IN_ALL = (
     "cli",
     "delta",
     "excel",
+    "gcs",
     "glue",
     "hdfs",
     "hive",

@@ -22,6 +22,9 @@ from filesink.storage.api import Store
 from filesink.storage.azure.connection import connect as connect_to_azure
 from filesink.storage.azure.options import azure_options
 from filesink.storage.azure.store import AzureStore
+from filesink.storage.gcs.client import connect as connect_to_gcs
+from filesink.storage.gcs.options import gcs_options
+from filesink.storage.gcs.store import GcsStore
 from filesink.storage.hdfs.webhdfs import WebNamenode
 from filesink.storage.objects.api import Objects
 from filesink.storage.s3 import client as s3_client
@@ -32,6 +35,9 @@ from property_tests.test_kills import in_a_process
 from tests.contracts.store_site import Site
 from tests.servers import S3Server
 from tests.storage.azure.test_azure import PREFIX, AzureSite
+from tests.storage.gcs.gcs_site import GcsSite
+from tests.storage.gcs.sim_gcs import sim_gcs
+from tests.storage.gcs.test_gcs import EMULATED
 from tests.storage.hdfs.sim_namenode import Cluster
 from tests.storage.hdfs.sim_webhdfs import web_namenode
 from tests.storage.hdfs.test_hdfs import BASE, SimulatedSite, hdfs_store
@@ -41,7 +47,7 @@ pytestmark = pytest.mark.slow  # together; each kill takes a second
 
 ONE, MANY = 1, 20  # kills for each format on each store; many by night
 BATCHES = 2
-CHANGES = {"put", "delete", "create_upload", "upload_part", "copy_part", "complete", "abort"}
+CHANGES = {"put", "delete", "create_upload", "upload_part", "copy_part", "complete", "abort", "release"}
 
 
 class Countdown:
@@ -128,6 +134,22 @@ def azure(azure_connection: str) -> Callable[[], Place]:
     return place
 
 
+def gcs(url: str, options: dict[str, Any]) -> Callable[[], Place]:
+    """The emulator, or a simulation that keeps all conditions."""
+
+    def place() -> Place:
+        site = GcsSite(url, options=options, prefix="out")
+        checked = gcs_options({"endpoint_url": url, **options})
+
+        def store(countdown: Countdown) -> Store:
+            objects: Any = CountedObjects(connect_to_gcs(site.bucket, checked), countdown)
+            return GcsStore(objects, "out", options=checked, clock=SystemClock(), ids=SystemIds())
+
+        return site, store
+
+    return place
+
+
 @pytest.fixture
 def webhdfs() -> Iterator[Callable[[], Place]]:
     """The simulated namenode; each place is a cluster of its own."""
@@ -169,6 +191,22 @@ def test_kills_on_hdfs(webhdfs: Callable[[], Place], kind: str, kills: int) -> N
 def test_kills_on_azure(azure: Callable[[], Place], kind: str, kills: int) -> None:
     """The same for lists of blocks, but for blocks that nobody can remove."""
     check(azure, kind, kills)
+
+
+@pytest.mark.parametrize(
+    ("server", "kind", "kills"),
+    changed_and_nightly(
+        ("strict", "lines"), ("emulator", "parquet"), more=product(("strict", "emulator"), FORMATS)
+    ),
+)
+def test_kills_on_gcs(request: pytest.FixtureRequest, server: str, kind: str, kills: int) -> None:
+    """The same for parts that are composed: none of them is left behind."""
+    kills = kills if kills == ONE else 25  # a hundred in a night
+    if server == "emulator":
+        check(gcs(request.getfixturevalue("gcs_server"), EMULATED), kind, kills)
+        return
+    with sim_gcs() as service:
+        check(gcs(service.url, {}), kind, kills)
 
 
 def check(place: Callable[[], Place], kind: str, kills: int) -> None:

@@ -94,7 +94,7 @@ def test_credentials_are_refused_and_not_repeated(given: str) -> None:
 
 @pytest.mark.parametrize(
     "given",
-    ["foo://bucket/a?secret=hunter2", "gs://bucket/a", "sftp://host/a", "memory://a", "c:\\data"],
+    ["foo://bucket/a?secret=hunter2", "smb://bucket/a", "sftp://host/a", "memory://a", "c:\\data"],
 )
 def test_unknown_schemes_name_the_known_ones(given: str) -> None:
     """The scheme is named, and so is what is supported; the rest is not repeated."""
@@ -113,7 +113,7 @@ def test_options_of_other_stores_are_refused_without_values(tmp_path: Path) -> N
     assert "hunter2" not in str(raised.value)
 
 
-@pytest.mark.parametrize("scheme", ["hdfs", "webhdfs", "s3", "az", "memory"])
+@pytest.mark.parametrize("scheme", ["hdfs", "webhdfs", "s3", "az", "gs", "memory"])
 def test_options_reach_the_store_of_the_path(scheme: str) -> None:
     """Which knows its own: one that is none of them is refused by name."""
     with pytest.raises(ConfigError, match="no_such_option") as raised:

@@ -133,7 +133,7 @@ class AzureObjects:
     def create_upload(self, key: str, /, *, token: str) -> NewUpload:
         """See ``Objects.create_upload``; the service hears of it with the first block."""
         del key
-        return NewUpload(upload_id=token, abort_ms=None)
+        return NewUpload(upload_id=token, abort_ms=None, is_listed=False)
 
     def upload_part(self, key: str, upload_id: str, /, *, number: int, data: Buffer) -> str:
         """See ``Objects.upload_part``."""

@@ -95,10 +95,17 @@ class FoundUpload:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewUpload:
-    """An upload just begun. ``abort_ms``: when a rule of the bucket aborts it; ``None`` for never."""
+    """An upload just begun.
+
+    Attributes:
+        upload_id: the store's name of it.
+        abort_ms: when a rule of the bucket aborts it; ``None`` for never.
+        is_listed: whether listings show it before it has a part.
+    """
 
     upload_id: str
     abort_ms: int | None
+    is_listed: bool = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

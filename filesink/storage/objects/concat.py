@@ -1,8 +1,9 @@
-"""Objects put together by S3 itself, as one multipart upload.
+"""Objects put together by the store itself, as one multipart upload.
 
-A piece of 5 MiB or more is copied within the store (UploadPartCopy); what is smaller is read and
-sent, several pieces as one part, since only the last part may be smaller. Sources are copied and
-read under the condition that they still have the etag under which their token was seen.
+A piece of 5 MiB or more is copied within the store; what is smaller is read and sent, several pieces as
+one part, since on S3 (UploadPartCopy) only the last part may be smaller. Where a store copies whole objects
+only, what is cut off from one is read. Sources are copied and read under the condition that they still have
+the etag under which their token was seen.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from functools import partial
 from filesink.errors import StagedDataLost, StorageError
 from filesink.storage.objects.api import EXISTS, GIB, LARGEST_PART, MIB, SMALLEST_PART, CopyRange
 from filesink.storage.objects.multipart import CannotCopy, MultipartUpload
+from filesink.storage.objects.options import Copying
 from filesink.storage.objects.output import Uploads
 from filesink.storage.objects.publish import Bucket, make_object
 from filesink.storage.staged import HiddenObject, PendingUpload, Piece, Tail, own
@@ -42,7 +44,7 @@ def _join(
 ) -> PendingUpload:
     upload = uploads.begin(path)
     try:
-        joined = _Joined(uploads.bucket, upload, copy_from)
+        joined = _Joined(uploads.bucket, upload, copy_from, uploads.copying)
         for source in sources[:-1]:
             joined.add(source)
         for source in sources[-1:]:
@@ -68,6 +70,7 @@ class _Joined:
     bucket: Bucket
     upload: MultipartUpload
     copy_from: int
+    copying: Copying
     _small: bytearray = field(default_factory=bytearray)
 
     def add(self, source: CopyRange | bytes) -> None:
@@ -75,12 +78,13 @@ class _Joined:
         if isinstance(source, bytes):
             self._small += source
             return
-        if self._small:  # top up to a full part, unless that would leave too little to copy
+        if self._small and self.copying is Copying.RANGES:
+            # Top up to a full part, unless that would leave too little to copy.
             missing = max(0, SMALLEST_PART - len(self._small))
             start = min(source.start + missing, source.end)
             self._read(source, start)
             source = replace(source, start=start)
-        if source.end - source.start >= self.copy_from:
+        if self._can_copy(source) and source.end - source.start >= self.copy_from:
             if self._small:
                 self._flush()
             self._copy(source)
@@ -91,6 +95,8 @@ class _Joined:
         """Append the last source, which alone may be copied although it is small."""
         if isinstance(source, bytes) or self._small or self.copy_from > LARGEST_PART:
             self.add(source)
+        elif not self._can_copy(source):
+            self._read(source, source.end)
         else:
             self._copy(source)
 
@@ -99,8 +105,12 @@ class _Joined:
         if self._small or self.upload.next_number == 1:
             self._flush()
 
+    def _can_copy(self, source: CopyRange) -> bool:
+        return self.copying is Copying.RANGES or not source.start  # what has its beginning has its end, too
+
     def _copy(self, source: CopyRange) -> None:
-        for step in _steps(source, _LARGEST_COPY):
+        largest = _LARGEST_COPY if self.copying is Copying.RANGES else sys.maxsize
+        for step in _steps(source, largest):
             self.upload.copy(step)
 
     def _read(self, source: CopyRange, end: int) -> None:

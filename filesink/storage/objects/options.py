@@ -26,6 +26,13 @@ class ConditionalWrites(Enum):
     ONE_DRIVER = "one_driver"
 
 
+class Copying(Enum):
+    """What a store copies into a part of an upload by itself."""
+
+    RANGES = "ranges"  # any bytes of an object, if they are enough for a part; S3
+    WHOLE = "whole"  # objects as they are, of any size; Google Cloud Storage
+
+
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class UploadOptions:
     """Options, checked.
@@ -35,12 +42,14 @@ class UploadOptions:
             in memory before it is sent.
         largest_part: bytes that the service takes as one.
         max_concurrency: requests of one task, or of the driver, at a time.
+        copying: what the service makes parts of without them coming here.
     """
 
     part_size: int = 8 * MIB
     max_concurrency: int = 10
     conditional_writes: ConditionalWrites = ConditionalWrites.REQUIRED
     largest_part: ClassVar[int] = LARGEST_PART
+    copying: ClassVar[Copying] = Copying.RANGES
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}(...)"

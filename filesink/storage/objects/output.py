@@ -14,6 +14,7 @@ from filesink.ports import Ids, TaskRunner
 from filesink.storage.api import PutResult
 from filesink.storage.objects.api import EXISTS, LARGEST_PART
 from filesink.storage.objects.multipart import MultipartUpload, Senders, size_of_part
+from filesink.storage.objects.options import Copying
 from filesink.storage.objects.publish import Bucket, make_object, put_if_absent
 from filesink.storage.staged import HiddenObject, PendingUpload
 
@@ -31,6 +32,7 @@ class Uploads:
     runner: TaskRunner
     part_size: int
     largest_part: int = LARGEST_PART
+    copying: Copying = Copying.RANGES
 
     def begin(self, path: str) -> MultipartUpload:
         """A new upload that becomes ``path``."""

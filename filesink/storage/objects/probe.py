@@ -18,7 +18,7 @@ _LEAST_LIFE_MS = 2 * _DAY_MS  # of an upload: a weekend in which a decided epoch
 _PROBE = ".probe."
 #: If nothing can be removed: one object for all starts, until a start that may removes it as an old probe.
 _KEPT, _KEPT_TOKEN = f"{_PROBE}kept", "kept-probe"
-_NOT_ALLOWED = {"PERMISSION", "REFUSED"}
+_NOT_ALLOWED = {"PERMISSION", "REFUSED", "HELD"}  # the last: by the bucket's retention
 log = logging.getLogger("filesink")
 
 
@@ -88,7 +88,7 @@ def _prove_uploads(uploads: Uploads, path: str) -> None:
         listed, _ = bucket.objects.list_uploads(f"{bucket.key(LEDGER_ROOT)}/")
     finally:
         bucket.objects.abort(key, made.upload_id)
-    if all(upload.upload_id != made.upload_id for upload in listed):
+    if made.is_listed and all(upload.upload_id != made.upload_id for upload in listed):
         log.warning(
             "'%s' lists uploads by their whole keys only, as MinIO does: filesink cannot remove what crashed "
             "drivers leave there, and MinIO drops uploads after 24 hours, even decided ones. Set its "

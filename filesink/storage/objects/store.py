@@ -66,6 +66,7 @@ class ObjectStore(Store):
             runner=self.runner,
             part_size=options.part_size,
             largest_part=options.largest_part,
+            copying=options.copying,
         )
         self._removal: Removal | None = None  # not tried yet
 
