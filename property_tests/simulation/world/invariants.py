@@ -51,6 +51,6 @@ INVARIANTS: Final = {
     "I21": (
         "Retention keeps what is within its limits. A rollback removes newer files and brings back "
         "copies. An erasure drops its rows alone, and names files that still have some. A new query that "
-        "replaces names all that readers see. All touch only complete epochs"
+        "replaces names all. All touch only complete epochs"
     ),
 }
