@@ -34,7 +34,7 @@ METASTORE = (
     Mutant(
         "what waits is forgotten",
         "filesink/commit/chain.py",
-        "            waiting=() if head is None else self.publisher.waiting(head.record.waiting),\n",
+        "            waiting=() if continued is None else self.publisher.waiting(continued.record.waiting),\n",
         "",
     ),
     Mutant(

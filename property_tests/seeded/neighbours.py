@@ -30,8 +30,32 @@ NEIGHBOURS = (
     Mutant(
         "a new query is not refused",
         _IDENTITY,
-        '        raise _refusal("NEW_QUERY_OLD_DATA", _known_uid(ledger, last, batch))\n    _check',
-        "        return None\n    _check",
+        "    elif on_new_query is OnNewQuery.REFUSE or earlier is not None or batch.batch_id > 0:\n",
+        "    elif earlier is not None:\n",
+    ),
+    Mutant(
+        "a query that was replaced may come back",
+        _IDENTITY,
+        "    elif on_new_query is OnNewQuery.REFUSE or earlier is not None or batch.batch_id > 0:\n",
+        "    elif on_new_query is OnNewQuery.REFUSE:\n",
+    ),
+    Mutant(
+        "a new query replaces nothing",
+        "filesink/commit/chain.py",
+        "        self._options.make_way(self._ports, check)\n",
+        "",
+    ),
+    Mutant(
+        "a new query replaces the rows of another stream",
+        "filesink/commit/replay.py",
+        "                _check_alone(ledger)\n",
+        "                pass\n",
+    ),
+    Mutant(
+        "parts that a replaced query has left open go on",
+        "filesink/commit/chain.py",
+        "        return None if self.context.takes_over else self.head\n",
+        "        return self.head\n",
     ),
     Mutant(
         "batches of another query are taken for those of the same number",

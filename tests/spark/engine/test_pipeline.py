@@ -102,7 +102,7 @@ def test_a_second_run_goes_on_and_a_full_refresh_is_no_accident(pipeline: Pipeli
     assert outside.everything(pipeline.base) == before
     pipeline.run("--full-refresh-all", ON_NEW_QUERY="replace")
     pipeline.expect(3)
-    assert not before.items() & outside.everything(pipeline.base).items()
+    assert not before.keys() & outside.visible(pipeline.base).keys()
 
 
 def test_a_run_that_is_killed(pipeline: Pipeline) -> None:
