@@ -1,0 +1,78 @@
+"""Ways to bring filesink to workers that have it not.
+
+    a virtual environment as an archive, for ``spark.archives``: what ``venv-pack`` makes
+    a zip file of filesink alone, for ``addArtifacts`` or ``--py-files``
+
+Both are made of what is installed here, so that the demo needs no network.
+"""
+
+from __future__ import annotations
+
+import sys
+import tarfile
+import venv
+import zipfile
+from importlib.metadata import distribution
+from pathlib import Path
+
+import filesink
+
+#: What a task of filesink needs besides PySpark, which comes with the worker; ``boto3`` and below for S3 alone.
+NEEDED = (
+    *("pyarrow", "pandas", "numpy", "fsspec", "python-dateutil", "pytz", "tzdata", "six"),
+    *("boto3", "botocore", "s3transfer", "jmespath", "urllib3"),
+)
+_HOME = Path(str(filesink.__file__)).parents[1]
+_OURS = ("filesink", "formats", "compaction")
+
+
+def python_without_filesink(directory: Path) -> Path:
+    """The Python of a virtual environment that has all that filesink needs, and not filesink."""
+    site = _environment(directory)
+    for package in _packages():
+        (site / package.name).symlink_to(package)
+    return directory / "bin" / "python"
+
+
+def archive(directory: Path) -> Path:
+    """A virtual environment with filesink, packed; its Python is a link, as in those of ``venv-pack``."""
+    site = _environment(directory / "environment")
+    packed = directory / "environment.tar"
+    with tarfile.open(packed, "w") as opened:
+        for file in (directory / "environment").iterdir():
+            opened.add(file, file.name)
+        for package in (*_packages(), *(_HOME / name for name in _OURS)):
+            opened.add(package, site.relative_to(directory / "environment") / package.name, filter=_lean)
+    return packed
+
+
+def zip_file(directory: Path) -> Path:
+    """filesink's three packages; its wheel holds the same, but PySpark takes none that ends in ``.whl``."""
+    packed = directory / "filesink.zip"
+    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as opened:
+        for name in _OURS:
+            for file in sorted((_HOME / name).rglob("*")):
+                if file.suffix in {".py", ".typed"}:
+                    opened.write(file, file.relative_to(_HOME))
+    return packed
+
+
+def _environment(directory: Path) -> Path:
+    """Make an empty one; its directory of packages."""
+    venv.create(directory, symlinks=True, with_pip=False)
+    return directory / "lib" / f"python{sys.version_info.major}.{sys.version_info.minor}" / "site-packages"
+
+
+def _packages() -> list[Path]:
+    found = []
+    for name in NEEDED:
+        files = distribution(name).files or ()
+        tops = {file.parts[0] for file in files} - {"..", "__pycache__"}
+        found += [Path(str(distribution(name).locate_file(top))) for top in sorted(tops)]
+    return found
+
+
+def _lean(member: tarfile.TarInfo) -> tarfile.TarInfo | None:
+    """Without tests and caches, which are a quarter of all."""
+    left_out = {"tests", "__pycache__", "include"}
+    return None if left_out & set(Path(member.name).parts) else member
