@@ -197,8 +197,8 @@ def shipping(ship: str, directory: Path) -> Shipping:
     if ship == "installed":
         return Shipping(python=sys.executable)
     if ship == "archive":
-        packed = packing.archive(directory)
-        return Shipping(python="./environment/bin/python", submit=("--archives", f"{packed}#environment"))
+        unpacked = ("--archives", f"{packing.archive(directory)}#site", "--conf", "spark.executorEnv.PYTHONPATH=./site")
+        return Shipping(python=str(packing.empty_python(directory / "python")), submit=unpacked)
     python = packing.python_without_filesink(directory / "python")
     return Shipping(python=str(python), job=("--artifact", str(packing.zip_file(directory))))
 

@@ -1,6 +1,6 @@
 """Ways to bring filesink to workers that have it not.
 
-    a virtual environment as an archive, for ``spark.archives``: what ``venv-pack`` makes
+    an archive of filesink and what it needs, for ``spark.archives``: as ``pip install --target`` makes it
     a zip file of filesink alone, for ``addArtifacts`` or ``--py-files``
 
 Both are made of what is installed here, so that the demo needs no network.
@@ -26,8 +26,14 @@ _HOME = Path(str(filesink.__file__)).parents[1]
 _OURS = ("filesink", "formats", "compaction")
 
 
+def empty_python(directory: Path) -> Path:
+    """The Python of a virtual environment without any package; PySpark comes with Spark."""
+    _environment(directory)
+    return directory / "bin" / "python"
+
+
 def python_without_filesink(directory: Path) -> Path:
-    """The Python of a virtual environment that has all that filesink needs, and not filesink."""
+    """The same with all that filesink needs, and not filesink."""
     site = _environment(directory)
     for package in _packages():
         (site / package.name).symlink_to(package)
@@ -35,14 +41,11 @@ def python_without_filesink(directory: Path) -> Path:
 
 
 def archive(directory: Path) -> Path:
-    """A virtual environment with filesink, packed; its Python is a link, as in those of ``venv-pack``."""
-    site = _environment(directory / "environment")
-    packed = directory / "environment.tar"
+    """filesink and all that it needs, for a module path; no link in it leads out, which Spark refuses."""
+    packed = directory / "site.tar"
     with tarfile.open(packed, "w") as opened:
-        for file in (directory / "environment").iterdir():
-            opened.add(file, file.name)
         for package in (*_packages(), *(_HOME / name for name in _OURS)):
-            opened.add(package, site.relative_to(directory / "environment") / package.name, filter=_lean)
+            opened.add(package, package.name, filter=_lean)
     return packed
 
 
