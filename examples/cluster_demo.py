@@ -152,7 +152,11 @@ class Story:
         places = ("--source", str(self._source), "--base", self._to.base, "--signals", str(self._signals))
         job = (str(JOB), *places, "--checkpoint", str(self._directory / "checkpoint"), *self._shipping.job)
         command = [str(SPARK_HOME / "bin" / "spark-submit"), "--master", self._cluster.url]
-        for setting in (f"spark.driver.host={HOST}", "spark.ui.enabled=false", "spark.sql.session.timeZone=UTC"):
+        for setting in (
+            f"spark.driver.host={HOST}",
+            "spark.ui.enabled=false",
+            "spark.sql.session.timeZone=UTC",
+        ):
             command += ["--conf", setting]
         with (self._directory / "driver.log").open("a") as log:
             driver = subprocess.Popen(
@@ -185,7 +189,9 @@ def main() -> int:
             directory = output / f"{ship}-{store}"
             with destination(store, directory) as to:
                 say(f"filesink comes to the workers as '{ship}', rows go to {to.base}")
-                story = Story(cluster, shipping(ship, output / ship), to, source=output / "source", directory=directory)
+                story = Story(
+                    cluster, shipping(ship, output / ship), to, source=output / "source", directory=directory
+                )
                 good &= story.tell()
     say("every flight is there exactly once" if good else "FAILED")
     return 0 if good else 1
@@ -197,7 +203,12 @@ def shipping(ship: str, directory: Path) -> Shipping:
     if ship == "installed":
         return Shipping(python=sys.executable)
     if ship == "archive":
-        unpacked = ("--archives", f"{packing.archive(directory)}#site", "--conf", "spark.executorEnv.PYTHONPATH=./site")
+        unpacked = (
+            "--archives",
+            f"{packing.archive(directory)}#site",
+            "--conf",
+            "spark.executorEnv.PYTHONPATH=./site",
+        )
         return Shipping(python=str(packing.empty_python(directory / "python")), submit=unpacked)
     python = packing.python_without_filesink(directory / "python")
     return Shipping(python=str(python), job=("--artifact", str(packing.zip_file(directory))))
@@ -228,7 +239,9 @@ def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0] if __doc__ else None)
     parser.add_argument("--output", type=Path, default=Path("demo-output/cluster"), help="where to put all")
     parser.add_argument("--ship", choices=("installed", "archive", "artifact"), help="one way instead of all")
-    parser.add_argument("--store", choices=("directory", "s3"), default="directory", help="with --ship: where to")
+    parser.add_argument(
+        "--store", choices=("directory", "s3"), default="directory", help="with --ship: where to"
+    )
     return parser.parse_args()
 
 

@@ -104,7 +104,10 @@ class Cluster:
 
     def workers(self) -> int:
         """How many are alive, as the master's page says; 0 while there is no master."""
-        with contextlib.suppress(OSError), urllib.request.urlopen(f"http://{HOST}:{self._page}/json/") as page:
+        with (
+            contextlib.suppress(OSError),
+            urllib.request.urlopen(f"http://{HOST}:{self._page}/json/") as page,
+        ):
             return int(json.load(page)["aliveworkers"])
         return 0
 
@@ -141,7 +144,9 @@ def kill_tree(process: subprocess.Popen[bytes]) -> int:
 
 def tree(root: int) -> list[int]:
     """A process and all below it, from the top."""
-    listed = subprocess.run(["ps", "-A", "-o", "pid=,ppid="], capture_output=True, text=True, check=True).stdout  # noqa: S607
+    listed = subprocess.run(
+        ["ps", "-A", "-o", "pid=,ppid="], capture_output=True, text=True, check=True
+    ).stdout  # noqa: S607
     parents = {int(pid): int(parent) for pid, parent in (line.split() for line in listed.splitlines())}
     found = [root] if root in parents else []
     for pid in found:  # grows meanwhile
