@@ -1,11 +1,11 @@
-"""A tenth of the tests on each PySpark and Python that filesink is for, against the wheel; a table of what differs.
+"""A tenth of the tests on each PySpark and Python that filesink is for, against the wheel.
 
     make test-versions
     make test-versions VERSIONS="--spark 4.1 --python 3.13 --jobs 0"
 
-One environment at a time, below ``build/versions``, and none is kept. The newest release of each minor version
-of PySpark is taken. ``build/versions/versions.md`` has the table and each test whose outcome is not that of the
-newest Spark with the oldest Python.
+One environment at a time, below ``build/versions``, and none is kept. The newest release of each minor
+version of PySpark is taken. ``build/versions/versions.md`` has a table, and each test whose outcome is not
+that of the newest Spark with the first Python.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import shutil
 import subprocess
 import sys
 import time
-import xml.etree.ElementTree as ET
+import xml.etree.ElementTree as ET  # of a report that our own pytest has written
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -131,7 +131,7 @@ def _python(version: str) -> str | None:
     pyenv = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv")) / "versions"
     places = [shutil.which(f"python{version}"), *pyenv.glob(f"{version}.*/bin/python{version}")]
     for place in filter(None, places):
-        if subprocess.run([place, "-c", ""], capture_output=True, check=False).returncode == 0:
+        if subprocess.run([place, "-c", ""], capture_output=True, check=False).returncode == 0:  # noqa: S603 - a Python
             return str(place)
     return None
 
@@ -155,18 +155,19 @@ def _run(spark: str, python: str, wheel: Path, jobs: int) -> Run:
         f"--junit-xml={report}",
         *TESTS,
     )
-    subprocess.run(command, cwd=OUTPUT / "run", env=_environment(own), check=False)
+    subprocess.run(command, cwd=OUTPUT / "run", env=_environment(own), check=False)  # noqa: S603 - our tests
     versions = "import platform, pyspark; print(pyspark.__version__, platform.python_version())"
-    found = subprocess.run([own, "-c", versions], capture_output=True, text=True, check=True).stdout.split()
+    found = subprocess.run([own, "-c", versions], capture_output=True, text=True, check=True)  # noqa: S603 - a Python
+    told = found.stdout.split()
     shutil.rmtree(environment)
     outcomes = _outcomes(report) if report.exists() else {}
-    return Run(spark=found[0], python=found[1], seconds=time.monotonic() - began, outcomes=outcomes)
+    return Run(spark=told[0], python=told[1], seconds=time.monotonic() - began, outcomes=outcomes)
 
 
 def _outcomes(report: Path) -> dict[str, str]:
     return {
         f"{case.get('classname')}::{case.get('name')}": _outcome(case)
-        for case in ET.parse(report).iter("testcase")
+        for case in ET.parse(report).iter("testcase")  # noqa: S314 - our own
     }
 
 
@@ -204,8 +205,9 @@ def _environment(python: str) -> dict[str, str]:
 
 
 def _call(*command: str) -> None:
-    """Run ``command``; end here if it fails."""
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    """Run ``command`` away from the sources' ``PYTHONPATH``; end here if it fails."""
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)  # noqa: S603 - pip
     if done.returncode:
         sys.exit(f"{' '.join(command)}\n{done.stdout}\n{done.stderr}")
 

@@ -2,9 +2,9 @@
 
     spark-submit --master spark://… job.py --source … --base … --checkpoint … --signals …
 
-Only the signals are the demo's: files by which it learns where the job is. A task of micro-batch 0 waits to be
-killed; after micro-batches 1 and 2 are decided, and before they are published, the driver waits until it is told
-to go on.
+Only the signals are the demo's: files by which it learns where the job is. A task of micro-batch 0 waits to
+be killed; when micro-batches 1 and 2 are decided, and not yet published, the driver waits until it is told to
+go on.
 """
 
 from __future__ import annotations

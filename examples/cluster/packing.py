@@ -17,7 +17,7 @@ from pathlib import Path
 
 import filesink
 
-#: What a task of filesink needs besides PySpark, which comes with the worker; ``boto3`` and below for S3 alone.
+#: What a task of filesink needs besides PySpark, which comes with the worker; from ``boto3`` on for S3 alone.
 NEEDED = (
     *("pyarrow", "pandas", "numpy", "fsspec", "python-dateutil", "pytz", "tzdata", "six"),
     *("boto3", "botocore", "s3transfer", "jmespath", "urllib3"),
@@ -41,7 +41,7 @@ def python_without_filesink(directory: Path) -> Path:
 
 
 def archive(directory: Path) -> Path:
-    """filesink and all that it needs, for a module path; no link in it leads out, which Spark refuses."""
+    """All of it, for a module path. Spark refuses a ``.tar`` with a link that leads out of it."""
     packed = directory / "site.tar"
     with tarfile.open(packed, "w") as opened:
         for package in (*_packages(), *(_HOME / name for name in _OURS)):
@@ -50,7 +50,7 @@ def archive(directory: Path) -> Path:
 
 
 def zip_file(directory: Path) -> Path:
-    """filesink's three packages; its wheel holds the same, but PySpark takes none that ends in ``.whl``."""
+    """The three packages of filesink; a wheel holds the same, and Spark adds no ``.whl``."""
     packed = directory / "filesink.zip"
     with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as opened:
         for name in _OURS:

@@ -32,7 +32,7 @@ def rows_in_bucket(client: Any, bucket: str, prefix: str) -> pa.Table:
 
 
 def differences(found: pa.Table, source: pa.Table) -> tuple[int, int]:
-    """Rows that the one has and the other has not, and the other way round; a row that is there twice counts."""
+    """Rows that are found once too often, and rows of the source that are missing."""
     names = ", ".join(flights.TYPES)
     with duckdb.connect() as connection:
         connection.register("found", found)

@@ -1,4 +1,4 @@
-"""A Spark standalone cluster on this machine: a master and workers, each a process with a directory of its own.
+"""A standalone cluster of Spark on this machine: master and workers, each with a directory of its own.
 
 Everything listens on the loopback interface alone, and whatever was started is killed with the block, by its
 process id.
@@ -144,9 +144,8 @@ def kill_tree(process: subprocess.Popen[bytes]) -> int:
 
 def tree(root: int) -> list[int]:
     """A process and all below it, from the top."""
-    listed = subprocess.run(
-        ["ps", "-A", "-o", "pid=,ppid="], capture_output=True, text=True, check=True
-    ).stdout  # noqa: S607
+    command = ["ps", "-A", "-o", "pid=,ppid="]
+    listed = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     parents = {int(pid): int(parent) for pid, parent in (line.split() for line in listed.splitlines())}
     found = [root] if root in parents else []
     for pid in found:  # grows meanwhile

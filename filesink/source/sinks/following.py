@@ -16,8 +16,8 @@ Rules:
    the end of the batch tells where it began.
 6. A query that has waited for the sink comes with ``{"log", "files": 0}``, of the listing of an empty
    directory. It begins as any other does, and behind nothing even if only what is new is wanted.
-7. Spark 4.1 asks for the end of a batch before its beginning, and of a query that goes on as of a new one. So
-   the end has where a new one ``"would_begin"``, which counts where this run was asked for the initial offset.
+7. Spark 4.1 asks for the end of a batch before its beginning, and alike of a query that goes on and of a
+   new one. So the end has where a new one ``"would_begin"``: for the run that is asked for its beginning.
 """
 
 from __future__ import annotations
