@@ -17,6 +17,7 @@ import subprocess
 import sys
 import time
 import xml.etree.ElementTree as ET  # of a report that our own pytest has written
+from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -70,12 +71,12 @@ TESTS = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Run:
-    """One environment, and the outcome of each test in it: passed, skipped or failed."""
+    """One environment, the outcome of each test in it (passed, skipped, failed), and why some were skipped."""
 
     spark: str
     python: str
-    seconds: float
     outcomes: dict[str, str]
+    reasons: list[str]
 
     def count(self, outcome: str) -> int:
         """How many tests had it."""
@@ -160,15 +161,16 @@ def _run(spark: str, python: str, wheel: Path, jobs: int) -> Run:
     found = subprocess.run([own, "-c", versions], capture_output=True, text=True, check=True)  # noqa: S603 - a Python
     told = found.stdout.split()
     shutil.rmtree(environment)
-    outcomes = _outcomes(report) if report.exists() else {}
-    return Run(spark=told[0], python=told[1], seconds=time.monotonic() - began, outcomes=outcomes)
+    cases = [*ET.parse(report).iter("testcase")] if report.exists() else []  # noqa: S314 - our own
+    outcomes = {f"{case.get('classname')}::{case.get('name')}": _outcome(case) for case in cases}
+    print(f"PySpark {told[0]}, Python {told[1]}: {time.monotonic() - began:.0f} seconds", flush=True)
+    return Run(spark=told[0], python=told[1], outcomes=outcomes, reasons=_reasons(cases))
 
 
-def _outcomes(report: Path) -> dict[str, str]:
-    return {
-        f"{case.get('classname')}::{case.get('name')}": _outcome(case)
-        for case in ET.parse(report).iter("testcase")  # noqa: S314 - our own
-    }
+def _reasons(cases: list[ET.Element]) -> list[str]:
+    """What Spark lacks, mostly; each once, and with the number of tests."""
+    found = Counter(skip.get("message", "") for case in cases if (skip := case.find("skipped")) is not None)
+    return [f"{reason} ({number})" for reason, number in sorted(found.items())]
 
 
 def _outcome(case: ET.Element) -> str:
@@ -178,10 +180,10 @@ def _outcome(case: ET.Element) -> str:
 
 
 def _table(runs: list[Run]) -> str:
-    lines = ["| PySpark | Python | passed | skipped | failed | minutes |", "|---|---|---|---|---|---|"]
+    lines = ["| PySpark | Python | passed | skipped | failed | why skipped |", "|---|---|---|---|---|---|"]
     for run in runs:
         counts = " | ".join(f"{run.count(outcome):,}" for outcome in ("passed", "skipped", "failed"))
-        lines.append(f"| {run.spark} | {run.python} | {counts} | {run.seconds / 60:.0f} |")
+        lines.append(f"| {run.spark} | {run.python} | {counts} | {'; '.join(run.reasons)} |")
     return "\n".join([*lines, "", *_differences(runs)])
 
 
