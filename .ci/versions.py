@@ -71,7 +71,7 @@ TESTS = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Run:
-    """One environment, the outcome of each test in it (passed, skipped, failed), and why some were skipped."""
+    """One environment, the outcome of each test in it (passed, skipped, failed), and why it skipped."""
 
     spark: str
     python: str
