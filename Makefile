@@ -18,10 +18,10 @@ CHECK_JOBS ?= 2
 export PYSPARK_PYTHON := $(BIN)/python
 
 .DEFAULT_GOAL := help
-.PHONY: help setup java demo demo-s3 demo-hive demo-tables demo-job check test nightly lint bench bench-full site release-dry clean
+.PHONY: help setup java demo demo-s3 demo-hive demo-tables demo-cluster demo-job check test test-versions nightly lint bench bench-full site release-dry clean
 
 help: ## what there is to make
-	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 setup: java $(VENV)/.wheel ## make .venv with everything that tests and demo need
 
@@ -65,6 +65,9 @@ demo-hive: setup ## publish the flights as a Hive table, with a real metastore, 
 demo-tables: setup ## the flights once more, then the same query by five engines, each by its own kind of table
 	$(BIN)/python examples/tables_demo.py
 
+demo-cluster: setup ## kill workers and a driver of a standalone cluster while it writes the flights
+	$(BIN)/python examples/cluster_demo.py
+
 demo-job: setup ## run a job file into partitioned Parquet, and make a page about it
 	$(BIN)/filesink run examples/trips.conf -i output=demo-output --jobs demo-output/jobs
 	$(BIN)/filesink report demo-output/trips --html demo-output/trips.html
@@ -79,6 +82,9 @@ test: setup ## run all tests against the installed wheel; PYTEST_ARGS="-m 'not s
 	@rm -rf $(RUN) && mkdir -p $(RUN)
 	@cp -R $(wildcard Makefile pyproject.toml conftest.py README.md CHANGELOG.md CONTRIBUTING.md SECURITY.md LICENSE mkdocs.yml .ci .github docs benchmarks tests property_tests examples) $(RUN)/
 	cd $(RUN) && $(BIN)/python -m pytest -n $(TEST_JOBS) --no-loadscope-reorder $(PYTEST_ARGS)
+
+test-versions: java $(VENV)/.setup ## a tenth of the tests on each PySpark and Python; VERSIONS="--spark 4.1 --python 3.13"
+	$(BIN)/python .ci/versions.py $(VERSIONS)
 
 # What -m names is no longer left out; see conftest.py.
 nightly: ## every test at its full size, then mutants and a soak of MINUTES=60; takes a night

@@ -15,8 +15,9 @@ says otherwise.
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from filesink.packages import HOMES, refuse_shadows
+from filesink.packages import HOMES, refuse_shadows, refuse_strange_pythons
 
+refuse_strange_pythons()
 refuse_shadows("formats", "compaction")
 
 if TYPE_CHECKING:

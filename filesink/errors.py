@@ -5,7 +5,7 @@
     │   ├── DependencyError       an optional package is missing
     │   ├── JobError              a job file says what cannot be, or a job cannot do what it was told
     │   ├── ShadowedError         another package has the name of one that filesink was installed with
-    │   └── VersionError          Spark is of a version that is not supported
+    │   └── VersionError          this Spark, Python or operating system is not supported
     ├── SchemaError               columns or types do not fit the format or the buckets
     ├── DataError                 a value of a record cannot be written
     │   ├── BucketError           a bucket id is not usable as a directory
@@ -110,8 +110,11 @@ class ShadowedError(ConfigError, ImportError):
     """
 
 
-class VersionError(ConfigError):
-    """Spark is of a version that this release does not support."""
+class VersionError(ConfigError, ImportError):
+    """Spark, Python or the operating system is none that this release supports.
+
+    Also an ``ImportError``, as ``ShadowedError`` is.
+    """
 
 
 class SchemaError(FilesinkError, ValueError):

@@ -10,14 +10,36 @@ Rules:
 
 from __future__ import annotations
 
+import sys
+import sysconfig
 from importlib.machinery import ModuleSpec, PathFinder
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
 
-from filesink.errors import ShadowedError
+from filesink.errors import ShadowedError, VersionError
 
 _HOME = Path(__file__).parents[1]  # a directory, or a zip file
+
+
+def refuse_strange_pythons() -> None:
+    """Raise on Windows, and in a Python that was built without the global interpreter lock.
+
+    Raises:
+        VersionError: ``WINDOWS`` or ``FREE_THREADED``.
+    """
+    if sys.platform == "win32":
+        raise VersionError(
+            "filesink needs Linux or macOS, whose file systems have the steps that it publishes with; on "
+            "Windows run Python in WSL",
+            code="WINDOWS",
+        )
+    if sysconfig.get_config_var("Py_GIL_DISABLED"):
+        raise VersionError(
+            f"'{sys.executable}' is a free-threaded Python, in which neither PySpark nor filesink was tried; "
+            "run one with the global interpreter lock, such as python3.13 in place of python3.13t",
+            code="FREE_THREADED",
+        )
 
 
 def refuse_shadows(*names: str) -> None:

@@ -285,6 +285,20 @@ def test_the_first_batch_is_repeated_where_spark_tells_no_start(site: SinkSite) 
     assert ids_of(list(third.files(end, third.latest_of_all(Limit())))) == [2, 3]
 
 
+def test_the_first_batch_is_repeated_where_spark_asks_for_its_end_first(site: SinkSite) -> None:
+    """Also in an order that makes the start newer than the end; and a restart behind it begins there."""
+    site.epoch([1], [2])
+    stream = stream_of(site)
+    end = stream.latest_of_all(Limit())
+    site.epoch([3])
+    assert ids_of(list(stream.files(stream.initial(), end))) == [1, 2]
+    again = stream_of(site)
+    again.latest_of_all(Limit())
+    assert ids_of(list(again.files(again.initial(), end))) == [1, 2]
+    later = stream_of(site)
+    assert ids_of(list(later.files(end, later.latest_of_all(Limit())))) == [3]
+
+
 def test_a_replay_reads_the_same(site: SinkSite) -> None:
     """Between two offsets lie the same files in another process, later."""
     site.epoch([1], [2])

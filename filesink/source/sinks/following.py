@@ -16,6 +16,8 @@ Rules:
    the end of the batch tells where it began.
 6. A query that has waited for the sink comes with ``{"log", "files": 0}``, of the listing of an empty
    directory. It begins as any other does, and behind nothing even if only what is new is wanted.
+7. Spark 4.1 asks for the end of a batch before its beginning, and alike of a query that goes on and of a
+   new one. So the end has where a new one ``"would_begin"``: for the run that is asked for its beginning.
 """
 
 from __future__ import annotations
@@ -96,6 +98,7 @@ class FollowedSink(FileStream):
         self._end: int | None = None
         self._inventory = ""
         self._began: Place | None = None  # where the query began, as far as this run was told
+        self._initial: Place | None = None  # what this run has answered, if it was asked for it
         self._checked: set[str] = set()  # ids of columns that are all read
 
     def initial(self) -> Offset:
@@ -104,7 +107,7 @@ class FollowedSink(FileStream):
         Raises:
             ConfigError: ``NO_VERSION``; it shall begin with one that is not the next yet.
         """
-        self._began = self._first_place(self._newest(), self._start)
+        self._began = self._initial = self._first_place(self._newest(), self._start)
         return self._offset(self._began)
 
     def _first_place(self, newest: int, chosen: Start) -> Place:
@@ -151,7 +154,10 @@ class FollowedSink(FileStream):
         """See ``FileStream.latest_of_all``; limits cannot be obeyed, as the versions are not ours."""
         del limit
         newest = self._newest()
-        return self._offset(Place.behind(newest))
+        end = dict(self._offset(Place.behind(newest)))
+        if self._began is None:  # see rule 7
+            end["would_begin"] = self._first_place(newest, self._start).offset()
+        return end
 
     def first_file(self) -> SourceFile | None:
         """See ``FileStream.first_file``: a sink lets nobody write files of another format."""
@@ -168,7 +174,9 @@ class FollowedSink(FileStream):
         last = self._place(end)
         self._note_begin(end)
         place = (self._began or Place.behind(0)) if has_waited(start) else self._place(start)
-        if self._began is not None and start.get("began") == place.offset():  # see rule 5
+        if "would_begin" in end and place == self._initial:  # see rule 7
+            place = Place.of(end["would_begin"])
+        elif self._began is not None and start.get("began") == place.offset():  # see rule 5
             place = self._began
         if last <= place:
             return

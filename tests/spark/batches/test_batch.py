@@ -14,6 +14,7 @@ from pyspark import TaskContext
 from filesink import BucketAssigner, FileSink, FileSinkBuilder, OutputFileConfig, RollingPolicy
 from formats import Encoder, ParquetWriterFactory
 from tests.spark import outside
+from tests.spark.versions import arrays_of_maps
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -105,6 +106,7 @@ def test_partitions_without_rows_make_no_file(spark: SparkSession, tmp_path: Pat
     assert outside.parquet_ids(tmp_path) == list(range(25))
 
 
+@arrays_of_maps
 def test_nested_types_come_back_as_they_were(spark: SparkSession, tmp_path: Path) -> None:
     """Structs, arrays, maps, decimals, times and nulls, read by Spark with its own schema."""
     df = spark.sql("""

@@ -32,6 +32,7 @@ from filesink.data_source.reading.options import parse_read_options
 from filesink.data_source.reading.readers import StreamReader
 from tests.spark import outside
 from tests.spark.to_the_end import run_to_end
+from tests.spark.versions import needs_limits
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -182,6 +183,7 @@ def test_continuous_text_with_a_task_that_fails(spark: SparkSession, full: Lines
     assert full.copied(spark) == ALL
 
 
+@needs_limits
 def test_continuous_text_with_drivers_that_follow_one_another(spark: SparkSession, lines: Lines) -> None:
     """Each run ends with what was there when it began, and the next goes on; most have nothing to do."""
     builder = lines.builder().with_max_files_per_trigger(2)
@@ -204,6 +206,7 @@ def test_a_hundred_restarts_end(spark: SparkSession, lines: Lines) -> None:
     assert lines.copied(spark) == ALL
 
 
+@needs_limits
 def test_a_batch_that_is_run_again(spark: SparkSession, full: Lines) -> None:
     """Spark's note of a batch is lost: it comes with the files it had, whatever has come since."""
     builder = full.builder().with_max_files_per_trigger(3)
@@ -319,6 +322,7 @@ def test_the_door_reads_a_batch(spark: SparkSession, tmp_path: Path) -> None:
     assert sorted(map(tuple, typed.collect())) == [("1", 1), ("2", 2)]  # below both paths, and read once
 
 
+@needs_limits
 def test_the_door_reads_a_stream(spark: SparkSession, full: Lines) -> None:
     """With its limits, in batches that are no larger than they may be."""
     door = spark.readStream.format("filesink").option("format", "text")
