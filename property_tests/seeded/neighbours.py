@@ -46,12 +46,6 @@ NEIGHBOURS = (
         "",
     ),
     Mutant(
-        "a new query replaces the rows of another stream",
-        "filesink/commit/replay.py",
-        "                _check_alone(ledger)\n",
-        "                pass\n",
-    ),
-    Mutant(
         "parts that a replaced query has left open go on",
         "filesink/commit/chain.py",
         "        return None if self.context.takes_over else self.head\n",
