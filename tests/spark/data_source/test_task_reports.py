@@ -38,6 +38,7 @@ def write_of(world):
         time_zone="UTC",
         by_clock=False,
         made_ms=world.clock.now,
+        base_path="/base",
     )
 
 
