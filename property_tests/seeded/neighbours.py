@@ -46,12 +46,6 @@ NEIGHBOURS = (
         "",
     ),
     Mutant(
-        "parts that a replaced query has left open go on",
-        "filesink/commit/chain.py",
-        "        return None if self.context.takes_over else self.head\n",
-        "        return self.head\n",
-    ),
-    Mutant(
         "batches of another query are taken for those of the same number",
         _IDENTITY,
         "    if last is not None and last.query_id == batch.query_id:\n",
