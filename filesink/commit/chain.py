@@ -16,7 +16,7 @@ from filesink.commit.listening.telling import Telling
 from filesink.commit.outcome import Outcome, later_outcome
 from filesink.commit.publisher import Decider, Publisher
 from filesink.commit.recorded_schema import replaced_chains
-from filesink.commit.replay import EpochOptions, History, OnGap, find_decided, overtaken, takes_over
+from filesink.commit.replay import EpochOptions, History, OnGap, continued_by, find_decided, overtaken
 from filesink.errors import FilesinkError, StorageError
 from filesink.ledger.head import Head, next_slot
 from filesink.ledger.identity import EXCLUSIVE, check_return, check_tag
@@ -145,8 +145,8 @@ class Chain(Generic[S, C, A]):
             raise other_mode(decided)
 
     def continued_by(self, cause: Cause, head: Head | None) -> Head | None:
-        """The record that ``cause`` goes on with: that of ``head``, unless it replaces all that is there."""
-        return None if takes_over(cause, head, self._options.on_new_query) else head
+        """See ``filesink.commit.replay.continued_by``."""
+        return continued_by(cause, head, self._options.on_new_query)
 
     def make_way(self, epoch: Epoch) -> None:
         """Remove what readers see, if ``epoch`` takes its place. What it has left open is swept.

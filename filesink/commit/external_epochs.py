@@ -23,7 +23,7 @@ from filesink.commit.chain import Epoch
 from filesink.commit.epoch import EpochLoop
 from filesink.commit.outcome import Outcome
 from filesink.commit.recorded_schema import next_schema
-from filesink.commit.replay import EpochOptions, find_decided, overtaken, takes_over
+from filesink.commit.replay import EpochOptions, continued_by, find_decided, overtaken
 from filesink.commit.task import TaskResult
 from filesink.commit.task_results import Gathered, gather, kept_by, states_of
 from filesink.errors import ConcurrentDriverError
@@ -136,7 +136,7 @@ def slot_for(
     head = None if ledger.is_open else ledger.head()
     if find_decided(cause, head, ledger, options) is not None:
         return None
-    continued = None if takes_over(cause, head, options.on_new_query) else head
+    continued = continued_by(cause, head, options.on_new_query)
     next_schema(sink, schema, cause=cause, head=continued, ledger=ledger)
     writer = cause.writer if isinstance(cause, BatchWrite) else ""
     if writer or head is None:

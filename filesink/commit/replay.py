@@ -128,6 +128,11 @@ def takes_over(cause: Cause, head: Head | None, on_new_query: OnNewQuery) -> boo
     return last.query_id != cause.query_id
 
 
+def continued_by(cause: Cause, head: Head | None, on_new_query: OnNewQuery) -> Head | None:
+    """The record that ``cause`` goes on with: that of ``head``, unless it replaces all that is there."""
+    return None if takes_over(cause, head, on_new_query) else head
+
+
 def _check_alone(ledger: Ledger) -> None:
     """Raise if another stream writes below this path: what it has written, it would not write again."""
     other = next(streams_beside(ledger), None)

@@ -14,10 +14,10 @@ from urllib.parse import urlsplit
 from filesink.errors import ConfigError
 from filesink.storage.objects.api import GIB, KIB
 from filesink.storage.objects.options import (
-    ConditionalWrites,
     Copying,
     UploadOptions,
     concurrency,
+    conditional_writes,
     whole_number,
 )
 
@@ -157,16 +157,6 @@ def _token(value: object) -> object:
     )
 
 
-def _conditions(value: object) -> ConditionalWrites:
-    try:
-        return ConditionalWrites(value)
-    except ValueError:
-        allowed = " or ".join(repr(choice.value) for choice in ConditionalWrites)
-        raise ConfigError(
-            f"storage option 'conditional_writes' must be {allowed}", code="BAD_VALUE"
-        ) from None
-
-
 def _text(name: str, value: object) -> str:
     if not isinstance(value, str):
         raise ConfigError(
@@ -181,5 +171,5 @@ _CHECKS: Mapping[str, Any] = {
     "timeout": lambda value: whole_number("timeout", value, 1, 3600),
     "part_size": lambda value: whole_number("part_size", value, _SMALLEST_PART, GIB),
     "max_concurrency": lambda value: concurrency("max_concurrency", value),
-    "conditional_writes": _conditions,
+    "conditional_writes": lambda value: conditional_writes("conditional_writes", value),
 }

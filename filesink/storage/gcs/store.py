@@ -12,10 +12,10 @@ from filesink.storage.gcs.client import GcsObjects
 from filesink.storage.gcs.options import GcsOptions
 from filesink.storage.gcs.parts import LONGER_BY
 from filesink.storage.objects.api import LONGEST_KEY
+from filesink.storage.objects.probe import NOT_ALLOWED
 from filesink.storage.objects.store import ObjectStore
 from filesink.storage.staged import PendingUpload, Staged
 
-_NOT_ALLOWED = {"PERMISSION", "REFUSED", "HELD"}
 log = logging.getLogger("filesink")
 
 
@@ -56,5 +56,5 @@ class GcsStore(ObjectStore):
         try:
             self._gcs.release(self._bucket.key(staged.target), staged.upload_id, staged.parts)
         except StorageError as error:
-            if error.code not in _NOT_ALLOWED:
+            if error.code not in NOT_ALLOWED:
                 raise

@@ -67,3 +67,12 @@ def whole_number(name: str, value: object, least: int, most: int) -> int:
 def concurrency(name: str, value: object) -> int:
     """``max_concurrency``, checked."""
     return whole_number(name, value, 1, _MOST_CONCURRENCY)
+
+
+def conditional_writes(name: str, value: object) -> ConditionalWrites:
+    """The member that ``value`` means, or ``ConfigError[BAD_VALUE]`` for the option ``name``."""
+    try:
+        return ConditionalWrites(value)
+    except ValueError:
+        allowed = " or ".join(repr(choice.value) for choice in ConditionalWrites)
+        raise ConfigError(f"storage option '{name}' must be {allowed}", code="BAD_VALUE") from None

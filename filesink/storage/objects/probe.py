@@ -18,7 +18,8 @@ _LEAST_LIFE_MS = 2 * _DAY_MS  # of an upload: a weekend in which a decided epoch
 _PROBE = ".probe."
 #: If nothing can be removed: one object for all starts, until a start that may removes it as an old probe.
 _KEPT, _KEPT_TOKEN = f"{_PROBE}kept", "kept-probe"
-_NOT_ALLOWED = {"PERMISSION", "REFUSED", "HELD"}  # the last: by the bucket's retention
+#: Codes of what is forbidden, so that no repetition helps; ``HELD`` is it by the bucket's retention.
+NOT_ALLOWED = frozenset({"PERMISSION", "REFUSED", "HELD"})
 log = logging.getLogger("filesink")
 
 
@@ -49,7 +50,7 @@ def try_removing(uploads: Uploads) -> Removal:
     try:
         uploads.bucket.objects.delete(uploads.bucket.key(_probe_path(uploads)))
     except StorageError as error:
-        if error.code not in _NOT_ALLOWED:
+        if error.code not in NOT_ALLOWED:
             raise
         return Removal.REFUSED
     return Removal.ALLOWED
@@ -63,7 +64,7 @@ def _removed(bucket: Bucket, path: str) -> Removal:
     try:
         bucket.objects.delete(bucket.key(path))
     except StorageError as error:  # what is left is swept by the next probe
-        return Removal.REFUSED if error.code in _NOT_ALLOWED else Removal.ALLOWED
+        return Removal.REFUSED if error.code in NOT_ALLOWED else Removal.ALLOWED
     return Removal.ALLOWED
 
 

@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 
 from filesink.errors import ConfigError
 from filesink.storage.objects.api import LARGEST_PART, SMALLEST_PART
-from filesink.storage.objects.options import ConditionalWrites, UploadOptions, concurrency, whole_number
+from filesink.storage.objects.options import UploadOptions, concurrency, conditional_writes, whole_number
 
 _ALIASES = {"username": "key", "password": "secret", "default_block_size": "part_size"}
 _MAY_BE_EMPTY = {"key", "secret", "token", "profile", "endpoint_url"}  # as variables that are not set
@@ -125,14 +125,6 @@ def _of_kind(name: str, value: Any, kind: type[Any]) -> Any:
     return value
 
 
-def _choice(name: str, value: Any) -> ConditionalWrites:
-    try:
-        return ConditionalWrites(value)
-    except ValueError:
-        allowed = " or ".join(repr(choice.value) for choice in ConditionalWrites)
-        raise ConfigError(f"storage option '{name}' must be {allowed}", code="BAD_VALUE") from None
-
-
 def _endpoint(name: str, value: Any) -> str:
     """``value`` as an address, with a scheme and without secrets."""
     url: str = _of_kind(name, value, str)
@@ -180,6 +172,6 @@ _CHECKS: Mapping[str, Callable[[str, Any], Any]] = {
     "anon": _flag,
     "use_ssl": _flag,
     "requester_pays": _flag,
-    "conditional_writes": _choice,
+    "conditional_writes": conditional_writes,
     "endpoint_url": _endpoint,
 }

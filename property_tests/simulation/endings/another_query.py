@@ -19,10 +19,7 @@ from property_tests.simulation.world.plans import Chance
 
 def comes(stage: Stage) -> None:
     """It is refused and changes nothing (I14), or adds its rows once; replays add none (I1, I2, I9)."""
-    source, checkpoint = Source(stage.scenario.shape), Checkpoint("another")
-    for number in range(2):
-        source.add_batch(f"{70 + number}", 3, Random(number))  # with all columns
-    stage.observer.sources.append(source)
+    source, checkpoint = _source(stage), Checkpoint("another")
     before = picture(stage)
     expect(stage, stage.run_query(checkpoint, source=source, on_new_query=OnNewQuery.REFUSE), IdentityError)
     if picture(stage) != before:
@@ -44,10 +41,7 @@ def comes(stage: Stage) -> None:
 
 def replaces(stage: Stage) -> None:
     """Whoever dies, its rows are all that is there at the end, once; the first query is refused (I21)."""
-    source, checkpoint = Source(stage.scenario.shape), Checkpoint("another")
-    for number in range(2):
-        source.add_batch(f"{70 + number}", 3, Random(number))  # with all columns
-    stage.observer.sources.append(source)
+    source, checkpoint = _source(stage), Checkpoint("another")
     before = picture(stage)
     if "uid-neighbour" in stage.observer.chains:  # another stream: it would not write its rows again
         error = stage.run_query(checkpoint, source=source, on_new_query=OnNewQuery.REPLACE)
@@ -73,6 +67,15 @@ def replaces(stage: Stage) -> None:
     error = stage.run_query(checkpoint, source=source, on_new_query=OnNewQuery.REPLACE)
     if error is not None or picture(stage) != before:
         stage.world.fail(f"I21: after a refresh, a replay or the first query has changed something: {error}")
+
+
+def _source(stage: Stage) -> Source:
+    """What the other query reads: two batches, known to the observer."""
+    source = Source(stage.scenario.shape)
+    for number in range(2):
+        source.add_batch(f"{70 + number}", 3, Random(number))  # with all columns
+    stage.observer.sources.append(source)
+    return source
 
 
 def _shown(stage: Stage) -> set[str]:
